@@ -40,9 +40,6 @@ export const expose = <T extends Subject<T>>(subject: T): void => {
   process.send?.({ id: 0 })
 }
 
-/** As the host starts itself (docs/adr/0020); peers are given the same. */
-const flags = ["--no-allocation-site-pretenuring"]
-
 /** Starts a script that exposes a `T`, and waits until it does. */
 export const start = async <T extends Subject<T>>(
   script: URL,
@@ -50,7 +47,7 @@ export const start = async <T extends Subject<T>>(
   environment: Readonly<Record<string, string>> = {}
 ): Promise<Child<T>> => {
   const env = { ...process.env, NODE_ENV: "production", ...environment }
-  const child = mortal(fork(script, given, { env, execArgv: flags }))
+  const child = mortal(fork(script, given, { env, execArgv: [] }))
   const waiting = new Map<
     number,
     { readonly resolve: (value: unknown) => void; readonly reject: (error: Error) => void }

@@ -9,7 +9,6 @@
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { setFlagsFromString } from "node:v8"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Logger from "effect/Logger"
@@ -17,8 +16,6 @@ import type { Taker, Told } from "../test/bodies/Takers.ts"
 import * as Takers from "../test/bodies/Takers.ts"
 import type { Body } from "../test/bodies/Worst.ts"
 import * as Worst from "../test/bodies/Worst.ts"
-
-setFlagsFromString("--no-allocation-site-pretenuring")
 
 const [, , onlyRoute = "", onlyBody = ""] = process.argv
 const maximumBytes = 1024 * 1024

@@ -12,7 +12,6 @@ import { accept } from "./parts/accept.ts"
 import { depth } from "./parts/depth.ts"
 import { drain } from "./parts/drain.ts"
 import { draining } from "./parts/draining.ts"
-import { http } from "./parts/http.ts"
 import { latency } from "./parts/latency.ts"
 import { outbound } from "./parts/outbound.ts"
 import { startup } from "./parts/startup.ts"
@@ -20,18 +19,7 @@ import { whole } from "./parts/whole.ts"
 import { write } from "./parts/write.ts"
 import * as Report from "./Report.ts"
 
-const parts: ReadonlyArray<Part> = [
-  http,
-  accept,
-  write,
-  drain,
-  depth,
-  latency,
-  outbound,
-  whole,
-  startup,
-  draining
-]
+const parts: ReadonlyArray<Part> = [accept, write, drain, depth, latency, outbound, whole, startup, draining]
 
 const { positionals, values: options } = parseArgs({
   allowPositionals: true,

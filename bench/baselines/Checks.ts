@@ -131,28 +131,6 @@ export const acknowledgement = (jobId: string, recipients: number) => ({
   links: { status: `/api/v1/template-messages/${jobId}` }
 })
 
-export const connection = {
-  ok: true,
-  authenticated: true,
-  connected: true,
-  session: {
-    id: randomUUID(),
-    name: "Session",
-    provider: "sandbox",
-    state: "connected",
-    connected_since: "2026-01-01T00:00:00.000Z"
-  },
-  permissions: [
-    "connection:read",
-    "templates:read",
-    "messages:estimate",
-    "messages:send",
-    "jobs:read",
-    "direct:send"
-  ],
-  limits: { requests_per_minute: perMinute, minimum_wait_ms: 0, recipients_per_request: 250 }
-}
-
 /** Those of every answer of the contract. */
 export const headers = (remaining: number) => ({
   "x-content-type-options": "nosniff",

@@ -1,5 +1,5 @@
 /**
- * Where the baselines keep what they accept. In memory: nothing but the consents. On disk: SQLite by the fastest way we
+ * Where the baselines keep what they accept. SQLite by the fastest way we
  * know of writing rows, prepared statements on better-sqlite3, a narrow clustered table and one INSERT for all
  * recipients, with `synchronous = FULL`.
  */
@@ -19,16 +19,6 @@ export interface Command {
 export type Accepted = { readonly jobId: string; readonly recipients: number } | 403 | 409
 
 export type Accept = (command: Command, answer: (accepted: Accepted) => void) => void
-
-const inMemory = (): Accept => {
-  const allowed = new Set(consented)
-  return ({ request: { recipients } }, answer) =>
-    answer(
-      recipients.every(({ phone }) => allowed.has(phone))
-        ? { jobId: randomUUID(), recipients: recipients.length }
-        : 403
-    )
-}
 
 const schema = `
 CREATE TABLE consent (key TEXT NOT NULL, phone TEXT NOT NULL, PRIMARY KEY (key, phone)) STRICT, WITHOUT ROWID;
@@ -150,13 +140,5 @@ const grouped = (filename: string, key: string): Accept => {
 }
 
 /** By the name that the parts give to a child. */
-export const make = (kind: string, filename: string, key: string): Accept => {
-  switch (kind) {
-    case "direct":
-      return direct(filename, key)
-    case "grouped":
-      return grouped(filename, key)
-    default:
-      return inMemory()
-  }
-}
+export const make = (kind: string, filename: string, key: string): Accept =>
+  (kind === "grouped" ? grouped : direct)(filename, key)

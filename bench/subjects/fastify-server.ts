@@ -1,4 +1,4 @@
-/** The same routes on Fastify, its schema made from the contract's. Given: as to `raw-server`. */
+/** The same on Fastify, its schema made from the contract's. Given: as to `raw-server`. */
 import { Requests } from "@sendwright/core"
 import * as JSONSchema from "effect/JSONSchema"
 import Fastify from "fastify"
@@ -7,11 +7,10 @@ import * as Store from "../baselines/Store.ts"
 import { expose } from "../Child.ts"
 import { portOf, type Server } from "./Server.ts"
 
-const [kind = "none", filename = ""] = process.argv.slice(2)
+const [kind = "", filename = ""] = process.argv.slice(2)
 const accept = Store.make(kind, filename, Checks.publicKey)
 
 const text = { type: "string" }
-const texts = { type: "array", items: text }
 const object = (properties: Readonly<Record<string, unknown>>) => ({ type: "object", properties })
 
 // Ajv does not know the draft by that address, and needs none.
@@ -35,20 +34,6 @@ app.addHook("onRequest", (request, reply, done) => {
   reply.headers(Checks.headers(remaining))
   done()
 })
-
-const connection = object({
-  ok: { type: "boolean" },
-  authenticated: { type: "boolean" },
-  connected: { type: "boolean" },
-  session: object({ id: text, name: text, provider: text, state: text, connected_since: text }),
-  permissions: texts,
-  limits: object({
-    requests_per_minute: { type: "integer" },
-    minimum_wait_ms: { type: "integer" },
-    recipients_per_request: { type: "integer" }
-  })
-})
-app.get("/api/v1/connection", { schema: { response: { 200: connection } } }, async () => Checks.connection)
 
 const acknowledgement = object({
   ok: { type: "boolean" },

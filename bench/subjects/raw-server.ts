@@ -1,11 +1,11 @@
-/** The contract's two hot routes on node:http alone. Given: how it stores ("none", "direct", "grouped"), and the file. */
+/** A durable send on node:http alone. Given: how it stores ("direct", "grouped"), and the file. */
 import { createServer, type ServerResponse } from "node:http"
 import * as Checks from "../baselines/Checks.ts"
 import * as Store from "../baselines/Store.ts"
 import { expose } from "../Child.ts"
 import { portOf, type Server } from "./Server.ts"
 
-const [kind = "none", filename = ""] = process.argv.slice(2)
+const [kind = "", filename = ""] = process.argv.slice(2)
 const accept = Store.make(kind, filename, Checks.publicKey)
 
 const answer = (response: ServerResponse, status: number, remaining: number, value: unknown): void => {
@@ -28,7 +28,6 @@ const server = createServer((request, response) => {
   if (key === undefined) return refuse(401)
   const remaining = Checks.consume(key)
   if (remaining < 0) return refuse(429)
-  if (request.url === "/api/v1/connection") return answer(response, 200, remaining, Checks.connection)
   if (request.url !== "/api/v1/template-messages/send" || request.method !== "POST") return refuse(404)
   const chunks: Array<Buffer> = []
   request.on("data", (chunk) => chunks.push(chunk))

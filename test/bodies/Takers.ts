@@ -19,8 +19,8 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as MutableRef from "effect/MutableRef"
 import * as Redacted from "effect/Redacted"
-import * as HttpApp from "../../packages/host/src/http/HttpApp.ts"
 import * as Routes from "../../packages/host/src/http/Routes.ts"
+import * as Steps from "../../packages/host/src/http/Steps.ts"
 
 export interface Taker {
   /** Method and pattern. */
@@ -132,7 +132,7 @@ export const make = Effect.gen(function* () {
   })
 
   const content = Routes.ofApi(service, "http://base")
-  const handle = yield* HttpApp.make({
+  const handle = yield* Steps.make({
     engine: service,
     ...content,
     baseUrl: "http://base",

@@ -16,16 +16,16 @@ import * as Logger from "effect/Logger"
 import * as LogLevel from "effect/LogLevel"
 import * as MutableRef from "effect/MutableRef"
 import * as Redacted from "effect/Redacted"
+import * as Runtime from "effect/Runtime"
 import * as Scope from "effect/Scope"
 import * as Tracer from "effect/Tracer"
 import Pg from "pg"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import * as EngineLayer from "../../packages/host/src/EngineLayer.ts"
 import * as HostConfig from "../../packages/host/src/HostConfig.ts"
-import * as HttpApp from "../../packages/host/src/http/HttpApp.ts"
 import * as InFlight from "../../packages/host/src/http/InFlight.ts"
-import * as RequestRunner from "../../packages/host/src/http/RequestRunner.ts"
 import * as Routes from "../../packages/host/src/http/Routes.ts"
+import * as Steps from "../../packages/host/src/http/Steps.ts"
 import { freshDatabase } from "../support/Postgres.ts"
 import { start } from "../support/TestHost.ts"
 import * as Canaries from "./Canaries.ts"
@@ -241,7 +241,7 @@ describe("a tracer of every request", () => {
       const engine = Context.get(context, Engine.Engine)
       yield* Context.get(context, Worker.Worker).start
       const base = "http://canary.example"
-      const handle = yield* HttpApp.make({
+      const handle = yield* Steps.make({
         engine,
         ...Routes.ofApi(engine, base),
         baseUrl: base,
@@ -249,7 +249,7 @@ describe("a tracer of every request", () => {
         stopping: MutableRef.make(false),
         spanEvery: 1
       })
-      const runFiber = yield* Effect.withTracer(RequestRunner.runner<never>(), tracer)
+      const runtime = yield* Effect.withTracerEnabled(Effect.withTracer(Effect.runtime(), tracer), false)
       const subject: Subject = {
         base,
         adminToken: canaries.adminToken,
@@ -269,11 +269,7 @@ describe("a tracer of every request", () => {
             hasBody: content !== undefined,
             body: () => Effect.succeed(bytes)
           }
-          const answer = await new Promise<HttpApp.PlainResponse>((resolve, reject) =>
-            runFiber(handle(request)).addObserver((exit) =>
-              Exit.isSuccess(exit) ? resolve(exit.value) : reject(exit.cause)
-            )
-          )
+          const answer = await Runtime.runPromise(runtime)(handle(request))
           const text = String(answer.body)
           return {
             status: answer.status,

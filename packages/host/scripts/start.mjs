@@ -4,13 +4,7 @@ import { existsSync, readFileSync } from "node:fs"
 import { createRequire } from "node:module"
 import { dirname } from "node:path"
 import { fileURLToPath } from "node:url"
-import { setFlagsFromString } from "node:v8"
 import { constants, Script } from "node:vm"
-
-// V8 learns where in the code objects are made that live long, and makes them old from then on. Requests that are begun
-// together (docs/adr/0018) teach it that of what a request makes: that is garbage then which only a whole collection
-// finds, and until then keeps all it refers to. Before the script is read, since a code cache is of certain flags.
-setFlagsFromString("--no-allocation-site-pretenuring")
 
 const filename = fileURLToPath(new URL("main.cjs", import.meta.url))
 const cache = `${filename}.cache`

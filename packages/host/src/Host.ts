@@ -5,7 +5,6 @@ import * as DefaultServices from "effect/DefaultServices"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
-import * as MutableRef from "effect/MutableRef"
 import * as Scope from "effect/Scope"
 import * as Tracer from "effect/Tracer"
 import * as EngineLayer from "./EngineLayer.ts"
@@ -32,26 +31,21 @@ const sampling = Effect.map(Effect.tracer, (tracer) =>
 const serve = (config: HostConfig, besides: NodeServer.Options<never, never>["besides"]) =>
   Effect.gen(function* () {
     const engine = yield* Engine.Engine
-    const stopping = MutableRef.make(false)
     const answered = yield* AccessLog.make(config)
     const spanEvery = yield* sampling
+    const { adminToken, guesses, limits, olderSecretKeys, secretKey, trustedProxies } = config
     const port = yield* NodeServer.start({
-      address: config,
-      stopping,
+      address: { host: config.host, port: config.port },
       graceMs: config.stopGraceMs * graceShare,
       besides,
-      limits: config.limits,
-      trustedProxies: config.trustedProxies,
+      limits,
+      trustedProxies,
       served: (port) => {
         const baseUrl = baseUrlOf(config, port)
         const content = config.role === "worker" ? Routes.ofWorker(engine) : Routes.ofApi(engine, baseUrl)
-        const { adminToken, guesses, limits, olderSecretKeys, secretKey } = config
         const cursors = Cursors.make(secretKey, ...olderSecretKeys)
-        const watching = { answered, limits, spanEvery, stopping }
-        return Effect.all({
-          handle: HttpApp.make({ engine, ...content, ...watching, baseUrl, adminToken, cursors, guesses }),
-          refuse: HttpApp.refusing(baseUrl)
-        })
+        const trusted = { adminToken, cursors, guesses, limits, trustedProxies }
+        return HttpApp.make({ engine, ...content, ...trusted, baseUrl, answered, spanEvery })
       }
     })
     yield* Effect.logInfo(`Sendwright is on ${baseUrlOf(config, port)}`)

@@ -1,8 +1,8 @@
 /** Why a process could not begin, in one line that names the setting. */
+import type { ServeError } from "@effect/platform/HttpServerError"
 import type { StorageError, WrongMasterKey } from "@sendwright/core"
 import type { MigrationError } from "@sendwright/core/sqlite"
 import type { BadSetting } from "./HostConfig.ts"
-import type { ServeError } from "./http/NodeServer.ts"
 
 export type StartFailure =
   | BadSetting

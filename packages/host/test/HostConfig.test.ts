@@ -115,12 +115,12 @@ describe("the settings", () => {
       const given = {
         LIMIT_PIPELINED: "3",
         LIMIT_STALLED: "4",
-        LIMIT_UNSENT: "5",
+        LIMIT_HEADS: "50",
         LIMIT_BODIES: "6",
         TRUST_PROXY: "10.0.0.0/8, fd00::/8"
       }
       const { limits, trustedProxies } = yield* load(given)
-      const wanted = { pipelined: 3, stalled: 4000, unsent: 5 * 1024, bodies: 6 * 1024 * 1024 }
+      const wanted = { pipelined: 3, stalled: 4000, heads: 50 * 1024, bodies: 6 * 1024 * 1024 }
       expect(limits).toEqual({ ...HttpLimits.defaults, ...wanted })
       expect(trustedProxies).toHaveLength(2)
     })

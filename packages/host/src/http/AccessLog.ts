@@ -10,7 +10,7 @@ import * as List from "effect/List"
 import * as Logger from "effect/Logger"
 import * as LogLevel from "effect/LogLevel"
 import * as Logs from "../Logs.ts"
-import type { Answered } from "./HttpApp.ts"
+import type { Answered } from "./Steps.ts"
 
 const every = "200 millis"
 

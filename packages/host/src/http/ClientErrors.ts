@@ -7,9 +7,9 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Runtime from "effect/Runtime"
 import type { Connections } from "./Connections.ts"
-import type { PlainResponse, Refuse } from "./HttpApp.ts"
 import * as HttpLimits from "./HttpLimits.ts"
 import type { HostCode } from "./Problems.ts"
+import type { PlainResponse, Refuse } from "./Steps.ts"
 
 /** How long a client that still sends is read from, so that it gets to read the answer. */
 const lingerMs = 1000
@@ -68,18 +68,17 @@ const tooMany: Readonly<Record<"connections" | "connectionsPerAddress", string>>
 }
 
 /** A tunnel has no path that could say what is allowed, so that nothing is (RFC 9110 §10.2.1). */
-const noTunnel = (refuse: Refuse): Effect.Effect<PlainResponse> =>
-  Effect.map(refuse("method_not_allowed", "This is no proxy."), (refusal) => ({
-    ...refusal,
-    headers: { ...refusal.headers, allow: "" }
-  }))
+const noTunnel = (refuse: Refuse): PlainResponse => {
+  const refusal = refuse("method_not_allowed", "This is no proxy.")
+  return { ...refusal, headers: { ...refusal.headers, allow: "" } }
+}
 
 /** Answers clients' errors, tunnels and connections over a limit, for the lifetime of the server. */
 export const answer = (server: Server, refuse: Refuse, connections: Connections): Effect.Effect<void> =>
   Effect.map(Effect.runtime(), (runtime) => {
     const run = Runtime.runFork(runtime)
     let lingering = 0
-    const end = (socket: Duplex, refusal: Effect.Effect<PlainResponse>): void => {
+    const end = (socket: Duplex, refusal: PlainResponse): void => {
       if (lingering >= mostLingering) {
         socket.destroy()
         return
@@ -87,7 +86,7 @@ export const answer = (server: Server, refuse: Refuse, connections: Connections)
       lingering += 1
       run(
         Effect.ensuring(
-          Effect.flatMap(refusal, (response) => say(socket, response)),
+          say(socket, refusal),
           Effect.sync(() => {
             lingering -= 1
             socket.destroy()

@@ -1,9 +1,10 @@
 /**
  * The connections of a server and their limits: their number, in all and per address; the requests of each that wait
- * or are in progress; and how much of its answers is unread, and for how long.
+ * or are in progress; and for how long a client may leave its answers unread.
  */
-import { IncomingMessage } from "node:http"
+import { IncomingMessage, type ServerResponse } from "node:http"
 import type { Socket } from "node:net"
+import { EventLoopBudget } from "@sendwright/core/internal"
 import * as Effect from "effect/Effect"
 import * as Metric from "effect/Metric"
 import * as MetricKey from "effect/MetricKey"
@@ -15,54 +16,37 @@ import * as Reading from "./Reading.ts"
 const headerBytes = 64
 
 /** The memory that the head of a request takes, more or less. */
-export const headOf = ({ rawHeaders, url = "" }: IncomingMessage): number => {
+const headOf = ({ rawHeaders, url = "" }: IncomingMessage): number => {
   let bytes = url.length + (rawHeaders.length / 2) * headerBytes
   for (const text of rawHeaders) bytes += text.length
   return bytes
 }
 
-/** One request of a connection. */
-export interface Exchange {
-  /** The memory that its head takes. */
-  readonly head: number
-  /** Called when its turn has come; `isPipelined` when others of its connection wait, too. */
-  readonly begin: (isPipelined: boolean) => void
-  /** Called at the stop: it is refused unless its handler has all that it needs. */
-  readonly dismiss: () => void
-  /** Called when the connection is gone before the answer left. */
-  readonly lost: () => void
-}
-
 export class Connection implements Reading.Readable {
   readonly socket: Socket
-  /** The peer's address. */
-  readonly address: string | undefined
-  /** True when the peer is a trusted proxy, whose requests come from many clients. */
-  readonly isProxy: boolean
-  /** The client that limits per address count it for. */
+  /** The client that limits per address count it for; undefined for a trusted proxy's, which has many. */
   readonly client: string | undefined
   /** Set once the connection's last answer is known; waiting requests are not begun any more. */
   isLast = false
   private readonly all: Connections
   private wasAnswered = false
   private hasSentAhead = false
-  /** Exchanges whose answer has not left. */
-  private readonly unanswered = new Set<Exchange>()
-  /** Exchanges that were not begun. */
-  private readonly waiting: Array<Exchange> = []
-  /** The memory that their heads take. */
+  /** Answers that have not left, and the memory that the heads of their requests take. */
+  private readonly unanswered = new Map<ServerResponse, number>()
   private heads = 0
+  private readonly waiting: Array<() => void> = []
   private working = 0
-  private unsent = 0
   /** The sweep at which the client last read an answer, or had nothing to read. */
   private since = 0
+
   constructor(all: Connections, socket: Socket) {
+    const address = socket.remoteAddress
     this.all = all
     this.socket = socket
-    this.address = socket.remoteAddress === undefined ? undefined : ClientAddress.normal(socket.remoteAddress)
-    this.isProxy = this.address !== undefined && all.clients.isProxy(this.address)
     this.client =
-      this.address === undefined || this.isProxy ? undefined : ClientAddress.clientOf(this.address)
+      address === undefined || all.clients.isProxy(ClientAddress.normal(address))
+        ? undefined
+        : ClientAddress.clientOf(address)
   }
 
   get isPatient(): boolean {
@@ -76,57 +60,55 @@ export class Connection implements Reading.Readable {
     return this.heads + head > heads ? "heads" : undefined
   }
 
-  /** Adds a request: it begins now, or when those before it leave room. */
-  came(exchange: Exchange): void {
-    this.unanswered.add(exchange)
+  /** Adds a request, which is begun when those before it leave room. */
+  came(incoming: IncomingMessage, response: ServerResponse, begin: () => void): void {
+    const head = headOf(incoming)
+    this.unanswered.set(response, head)
+    this.heads += head
     if (this.unanswered.size > 1) this.hasSentAhead = true
-    this.heads += exchange.head
-    this.waiting.push(exchange)
-    this.next()
-  }
-
-  /** A handler has ended; its answer lies here until the client reads it. */
-  answered(bytes: number): void {
-    if (this.socket.writableLength === 0) this.since = this.all.sweeps
-    this.working -= 1
-    this.unsent += bytes
-    this.next()
-  }
-
-  /** The answer was written to the client. */
-  left(exchange: Exchange, bytes: number): void {
-    if (this.unanswered.delete(exchange)) this.heads -= exchange.head
-    this.unsent -= bytes
-    this.wasAnswered = true
-    this.since = this.all.sweeps
-    this.next()
+    this.waiting.push(() => {
+      this.working += 1
+      response.once("close", () => {
+        this.working -= 1
+        this.next()
+      })
+      begin()
+    })
+    response.once("close", () => this.left(response))
+    // Node parses all that it has read first: requests over the limits are seen before any of them is begun. While the
+    // same process dispatches, they would wait for dispatch's share of the turn, too.
+    if (EventLoopBudget.isShared()) process.nextTick(() => this.next())
+    else setImmediate(() => this.next())
   }
 
   /** Cuts the connection when its client has not read its answers for too long. */
   look(): void {
     const { limits, sweeps } = this.all
-    if (this.socket.writableLength === 0 || (sweeps - this.since) * sweepMs <= limits.stalled) return
+    if (this.socket.writableLength === 0) this.since = sweeps
+    if ((sweeps - this.since) * sweepMs <= limits.stalled) return
     HttpLimits.over("stalled")
     // A reset, since after a normal close the kernel would go on to offer the unread bytes.
     this.socket.resetAndDestroy()
   }
 
-  dismiss(): void {
-    for (const exchange of Array.from(this.unanswered)) exchange.dismiss()
+  /** Tells every answer that its client is gone: Node tells only the one whose turn it is. */
+  closed(): void {
+    this.waiting.length = 0
+    for (const response of this.unanswered.keys()) response.emit("close")
   }
 
-  closed(): void {
-    // None is begun any more.
-    this.waiting.length = 0
-    for (const exchange of this.unanswered) exchange.lost()
-    this.unanswered.clear()
+  private left(response: ServerResponse): void {
+    this.heads -= this.unanswered.get(response) ?? 0
+    this.unanswered.delete(response)
+    this.wasAnswered = true
+    this.since = this.all.sweeps
   }
 
   private next(): void {
-    const { concurrent, unsent } = this.all.limits
-    while (!this.isLast && this.waiting.length > 0 && this.working < concurrent && this.unsent < unsent) {
-      this.working += 1
-      this.waiting.shift()?.begin(this.unanswered.size > 1)
+    while (!this.isLast && !this.socket.destroyed && this.working < this.all.limits.concurrent) {
+      const begin = this.waiting.shift()
+      if (begin === undefined) return
+      begin()
     }
   }
 }
@@ -182,11 +164,6 @@ export class Connections {
     const remaining = (this.byClient.get(client) ?? 1) - 1
     if (remaining > 0) this.byClient.set(client, remaining)
     else this.byClient.delete(client)
-  }
-
-  /** Dismisses requests that no handler has begun with. */
-  dismiss(): void {
-    for (const connection of this.open.values()) connection.dismiss()
   }
 
   /** Looks at all of them, now and then. */

@@ -1,772 +1,105 @@
 /**
- * Serves the contract: from a plain request to a plain response. A request's steps are in one place, in the order of
- * decisions.md §2; every answer, refusals included, passes through `sealed`. It depends on no server: `NodeServer`
- * binds it to node:http, `FetchHandler` to web-standard requests.
- *
- * A request is one fiber. Everything it needs is passed to it as values; nothing is provided, located or scoped for
- * it.
+ * The contract as an `HttpApp` of `@effect/platform`, for its servers and for web-standard requests. It needs nothing of
+ * the request but what every server of the library has.
  */
-
-import { timingSafeEqual } from "node:crypto"
-import type { Engine } from "@sendwright/core"
-import { Acting, Errors, Fault, Ids, Operator } from "@sendwright/core"
-import { EventLoopBudget } from "@sendwright/core/internal"
-import * as Cause from "effect/Cause"
-import * as Clock from "effect/Clock"
-import type * as Context from "effect/Context"
-import * as Data from "effect/Data"
+import type * as Platform from "@effect/platform/HttpApp"
+import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
+import type { AddressPolicy } from "@sendwright/core"
 import * as Effect from "effect/Effect"
-import * as Either from "effect/Either"
-import * as Exit from "effect/Exit"
-import * as Metric from "effect/Metric"
-import * as MetricKey from "effect/MetricKey"
-import * as MetricLabel from "effect/MetricLabel"
 import * as MutableRef from "effect/MutableRef"
 import * as Option from "effect/Option"
-import * as Redacted from "effect/Redacted"
-import * as Body from "./Body.ts"
+import * as BodyReader from "./BodyReader.ts"
 import * as ClientAddress from "./ClientAddress.ts"
-import * as Cursors from "./Cursors.ts"
-import * as Guesses from "./Guesses.ts"
 import * as HttpLimits from "./HttpLimits.ts"
-import type { EngineError, Problem } from "./Problems.ts"
-import * as Problems from "./Problems.ts"
-import * as Rates from "./Rates.ts"
-import type { HookHandler, Prepare, Raw, Route } from "./Route.ts"
-import { unexpected as unexpectedFaults } from "./Route.ts"
-import type { Matched } from "./Router.ts"
-import * as Router from "./Router.ts"
-
-export interface PlainRequest {
-  readonly method: string
-  /** Path and query, or in the absolute form (RFC 9112 §3.2.2). */
-  readonly url: string
-  /** Names in lower case. */
-  readonly headers: Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
-  /** The client's address; undefined when the server does not know it. */
-  readonly address?: string | undefined
-  /** True when a body comes with it; it may be empty. */
-  readonly hasBody: boolean
-  /** Reads the body, at most so many bytes; `undefined` when there are more. */
-  readonly body: (maximum: number) => Effect.Effect<Uint8Array | undefined, NoRoom>
-}
-
-/** The memory for bodies that are being received is used up. */
-export class NoRoom extends Data.TaggedError("NoRoom") {}
-
-type Headers = Readonly<Record<string, string>>
-
-export interface PlainResponse {
-  readonly status: number
-  readonly headers: Headers
-  /** Answers may share these bytes. */
-  readonly body: string | Uint8Array
-}
-
-/** A page or text that is not JSON, outside the contract. */
-export type Page = (
-  | { readonly access: "anyone" }
-  /** The role that it needs, at least. */
-  | { readonly access: "operator"; readonly role: Operator.Role }
-) & {
-  readonly contentType: string
-  readonly body: Effect.Effect<string | Uint8Array>
-  /** Where to read on; the page is answered with 302 then. */
-  readonly location?: string | undefined
-}
-
-/** A request that was answered, for the access log. */
-export interface Answered {
-  /** When it came, as an instant. */
-  readonly at: number
-  readonly method: string
-  /** The pattern, not the path as it came. */
-  readonly route: string
-  readonly status: number
-  readonly ms: number
-  readonly requestId: string
-}
+import * as InFlight from "./InFlight.ts"
+import * as Steps from "./Steps.ts"
 
 export interface Options {
-  readonly engine: Context.Tag.Service<Engine.Engine>
-  readonly routes: ReadonlyArray<Route>
-  /** By path. */
-  readonly pages: ReadonlyMap<string, Page>
-  readonly baseUrl: string
-  readonly adminToken: Redacted.Redacted<string> | undefined
-  /** Absent: the defaults. */
-  readonly guesses?: Guesses.Limits | undefined
-  /** Absent: of a key of this process. */
-  readonly cursors?: Cursors.Cursors | undefined
-  /** Set once the service stops: new requests except for health are refused, and requests in progress end. */
-  readonly stopping: MutableRef.MutableRef<boolean>
-  /** Told of every answer; absent when nobody listens. */
-  readonly answered?: ((answered: Answered) => void) | undefined
-  /** Those of hooks and pages; the defaults where they are not given. */
   readonly limits?: HttpLimits.Limits | undefined
-  /** One request in so many gets a span; absent when nobody traces. */
-  readonly spanEvery?: number | undefined
+  /** Proxies whose `X-Forwarded-For` names the client; nobody's does unless they are given. */
+  readonly trustedProxies?: ReadonlyArray<AddressPolicy.Network> | undefined
 }
 
-const none: Headers = {}
-
-/** A refusal on its way out. */
-class Refused {
-  readonly _tag = "Refused"
-  readonly problem: Problem
-  readonly headers: Headers
-  /** The cause, for the log alone. */
-  readonly cause: unknown
-  constructor(problem: Problem, headers: Headers = none, cause?: unknown) {
-    this.problem = problem
-    this.headers = headers
-    this.cause = cause
-  }
+export interface Serving {
+  readonly app: Platform.Default
+  readonly refuse: Steps.Refuse
+  /** Requests whose handler had everything including the body before the stop, until the handler ends. */
+  readonly underWay: InFlight.InFlight
+  /** From now on requests are refused, also those whose body is still coming; what is under way goes on. */
+  readonly stop: Effect.Effect<void>
+  readonly isStopping: () => boolean
 }
 
-const refuse = (code: Problems.HostCode, detail: string, headers: Headers = none) =>
-  Effect.fail(new Refused(Problems.problem(code, detail), headers))
+/** Whether a body comes with a request; it may be empty. */
+export const hasBody = ({ headers, source }: HttpServerRequest.HttpServerRequest): boolean =>
+  source instanceof Request
+    ? source.body !== null
+    : headers["transfer-encoding"] !== undefined || (headers["content-length"] ?? "0") !== "0"
 
-/** A bug, whose details go only to the log. */
-const unexpected = (defect: unknown): Refused => new Refused(Problems.broken, none, defect ?? "no cause")
-
-const stopped = Effect.fail(
-  new Refused(Problems.problem("unavailable", "The service is stopping.", { retryAfterMs: 1000 }))
-)
-
-const invalid = (faults: ReadonlyArray<Fault.Fault>) =>
-  Effect.fail(new Refused(Problems.describe(new Errors.InvalidRequest({ faults }))))
-
-// Answers ----------------------------------------------------------------------------------------------------------
-
-/** The answer of a step; `sealed` adds what every answer has. */
-interface Answer {
-  readonly status: number
-  readonly contentType: string | undefined
-  readonly headers: Headers
-  readonly body: string | Uint8Array
-}
-
-/** A request in progress, with what is known of it. */
-class Exchange {
-  readonly request: PlainRequest
-  readonly requestId: string
-  route: Route | undefined
-  /**
-   * The route's name for metrics and the log. Never the path as received, since each path would be a series of its
-   * own.
-   */
-  name = "none"
-  /** Known together with the caller; every later answer shows it. */
-  rate: { readonly policy: string; readonly state: string } | undefined
-  constructor(request: PlainRequest, requestId: string) {
-    this.request = request
-    this.requestId = requestId
-  }
-}
-
-/** IETF draft-ietf-httpapi-ratelimit-headers. */
-const rateLimit = (limit: number, remaining: number, resetAfterMs: number) => ({
-  policy: `"per-minute";q=${limit};w=60`,
-  state: `"per-minute";r=${remaining};t=${Math.ceil(resetAfterMs / 1000)}`
-})
-
-/** One object literal to which members are added: reading an object made by spreads is slow. */
-const sealed = ({ rate, requestId }: Pick<Exchange, "rate" | "requestId">, answer: Answer): PlainResponse => {
-  const headers: Record<string, string> = {
-    "x-content-type-options": "nosniff",
-    "cache-control": "no-store",
-    "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
-    "referrer-policy": "no-referrer",
-    "x-request-id": requestId
-  }
-  if (answer.contentType !== undefined) headers["content-type"] = answer.contentType
-  if (rate !== undefined) {
-    headers["ratelimit-policy"] = rate.policy
-    headers["ratelimit"] = rate.state
-  }
-  if (answer.headers !== none) Object.assign(headers, answer.headers)
-  return { status: answer.status, headers, body: answer.body }
-}
-
-const json = (status: number, body: unknown, headers: Headers): Answer => ({
-  status,
-  contentType: "application/json; charset=utf-8",
-  headers,
-  body: JSON.stringify(body)
-})
-
-const text = (contentType: string, body: string | Uint8Array, location?: string): Answer => ({
-  status: location === undefined ? 200 : 302,
-  contentType,
-  headers: location === undefined ? none : { location },
-  body
-})
-
-const problemAnswer = (
-  { headers, problem }: Refused,
-  context: { readonly baseUrl: string; readonly requestId: string }
-): Answer => ({
-  status: Problems.statusOf(problem),
-  contentType: "application/problem+json",
-  headers:
-    problem.retryAfterMs === null
-      ? headers
-      : { ...headers, "retry-after": String(Math.max(1, Math.ceil(problem.retryAfterMs / 1000))) },
-  body: JSON.stringify(Problems.body(problem, context))
-})
-
-const requests = MetricKey.counter("sendwright_http_requests_total", {
-  description: "Requests answered, by route and status.",
-  incremental: true
-})
-
-/** Counts answers; a counter is made once, since to find it by its labels costs more than most requests. */
-const counting = () => {
-  const counters = new Map<string, Map<number, Metric.Metric.Counter<number>>>()
-  const made = (route: string, status: number): Metric.Metric.Counter<number> => {
-    const labels = [MetricLabel.make("route", route), MetricLabel.make("status", String(status))]
-    const counter = Metric.fromMetricKey(MetricKey.taggedWithLabels(requests, labels))
-    const ofRoute = counters.get(route) ?? new Map<number, Metric.Metric.Counter<number>>()
-    counters.set(route, ofRoute.set(status, counter))
-    return counter
-  }
-  return (route: string, status: number): void =>
-    (counters.get(route)?.get(status) ?? made(route, status)).unsafeUpdate(1, [])
-}
-
-/** Refuses input that never became a request (bad HTTP, timeouts) in the same problem+json form. */
-export const refusing = (baseUrl: string) =>
-  Effect.map(Ids.RandomBytes, (random) => {
-    const ids = Ids.make(random)
-    const count = counting()
-    return (
-      code: Problems.HostCode,
-      detail: string,
-      retryAfterMs: number | null = null
-    ): Effect.Effect<PlainResponse> =>
-      Effect.map(Clock.currentTimeMillis, (now) => {
-        const requestId = ids.uuid(now)
-        const problem = Problems.problem(code, detail, { retryAfterMs })
-        const answer = problemAnswer(new Refused(problem), { baseUrl, requestId })
-        count("none", answer.status)
-        return sealed({ requestId, rate: undefined }, answer)
+const responseOf = ({ body, headers, status }: Steps.PlainResponse): HttpServerResponse.HttpServerResponse =>
+  status === 204
+    ? HttpServerResponse.empty({ status, headers })
+    : HttpServerResponse.raw(body, {
+        status,
+        headers: { ...headers, "content-length": String(Buffer.byteLength(body)) }
       })
-  })
 
-// The steps --------------------------------------------------------------------------------------------------------
+const nothing = Effect.succeed(new Uint8Array())
+const dismissed = Effect.fail(new Steps.Unread({ reason: "stopping" }))
 
-/** A scheme's case says nothing (RFC 9110 §11.1). */
-const bearer = /^bearer +(.*)$/i
-
-const visible = /^[\x21-\x7e]{1,128}$/
-
-const headerOf = ({ headers }: PlainRequest, name: string): string | undefined => {
-  const value = headers[name]
-  return typeof value === "object" ? value.join(", ") : value
-}
-
-const parameters = (query: string): Readonly<Record<string, string>> =>
-  query === "" ? none : Object.fromEntries(new URLSearchParams(query))
-
-/** Faults of repeated parameters, of which all but one value would be ignored. */
-const repeatedFaults = (query: string): ReadonlyArray<Fault.Fault> => {
-  if (query === "") return noFaults
-  const seen = new Set<string>()
-  const repeated = new Set<string>()
-  for (const name of new URLSearchParams(query).keys()) (seen.has(name) ? repeated : seen).add(name)
-  return Array.from(repeated, (name) =>
-    Fault.make(["query", name], "invalid_value", `\`${name}\` must be given once.`)
-  )
-}
-
-const noFaults: ReadonlyArray<Fault.Fault> = []
-
-/** The origin form of an absolute one (RFC 9112 §3.2.2): which authority it names changes nothing. */
-const originForm = (target: string): string => {
-  if (target.startsWith("/")) return target
-  const rest = /^https?:\/\/[^/?#]+(.*)$/i.exec(target)?.[1]
-  if (rest === undefined) return target
-  return rest.startsWith("/") ? rest : `/${rest}`
-}
-
-const notJson = refuse("unsupported_media_type", "The body must be JSON: Content-Type: application/json.")
-const otherCharset = refuse(
-  "unsupported_media_type",
-  "The body must be UTF-8: send Content-Type: application/json with charset=utf-8, or with no charset."
-)
-const encoded = refuse("unsupported_media_type", "The body must come without a content encoding.")
-const tooLarge = refuse("payload_too_large", "The body must be at most 1 MiB.")
-const unaskedTooLarge = refuse(
-  "payload_too_large",
-  "No body is taken here; leave it out, or send at most 1 KiB."
-)
-const hookTooLarge = refuse("payload_too_large", "A hook's body must be at most 4 MiB.")
-const noRoute = refuse("not_found", "There is no such route.")
-/** For the last answer of a connection, behind which nothing is read. */
-const lastAnswer: Headers = { connection: "close" }
-
-/** The rest of the body is not read, so that the connection cannot be used again. */
-const noRoom = new Refused(
-  Problems.problem("unavailable", "More bodies are coming in than the host has memory for.", {
-    retryAfterMs: 1000
-  }),
-  lastAnswer
-)
-const noRoomLeft = () => noRoom
-const noBody: Effect.Effect<Raw["body"]> = Effect.succeed(null)
-
-/**
- * Reads and parses the body; null without one. A body is read even where the operation has none, so that it is
- * refused and not ignored.
- */
-const bodyOf = (
-  request: PlainRequest,
-  isAskedFor: boolean,
-  maximumValues?: number
-): Effect.Effect<Raw["body"], Refused> => {
-  if (!isAskedFor && !request.hasBody) return noBody
-  const length = Number(headerOf(request, "content-length") ?? 0)
-  const type = headerOf(request, "content-type")
-  const [maximum, over] = isAskedFor
-    ? ([Body.maximumBytes, tooLarge] as const)
-    : ([Body.maximumUnaskedBytes, unaskedTooLarge] as const)
-  if (((isAskedFor && type !== undefined) || length > 0) && !Body.isJson(type)) return notJson
-  if (Body.isOtherCharset(type)) return otherCharset
-  if ((headerOf(request, "content-encoding") ?? "identity").toLowerCase() !== "identity") return encoded
-  if (length > maximum) return over
-  const whole = Effect.mapError(request.body(maximum), noRoomLeft)
-  return Effect.flatMap(whole, (bytes): Effect.Effect<Raw["body"], Refused> => {
-    if (bytes === undefined) return over
-    if (bytes.length === 0) return noBody
-    if (!Body.isJson(type)) return notJson
-    const parsed = Body.parse(bytes, maximumValues)
-    // The step after a long parse begins in a new turn, with a budget of its own.
-    return bytes.length < Body.longText ? Effect.succeed(parsed) : Effect.as(EventLoopBudget.nextTurn, parsed)
-  })
-}
-
-type Step = Effect.Effect<Answer, Refused | EngineError>
-
-/** A request as it came, for a route or a page. */
-const rawOf = (
-  request: PlainRequest,
-  { cursors, path, query }: Pick<Raw, "cursors" | "path"> & { readonly query: string },
-  body: Raw["body"]
-): Raw => ({
-  path,
-  query: parameters(query),
-  faults: repeatedFaults(query),
-  body,
-  idempotencyKey: headerOf(request, "idempotency-key"),
-  cursors
-})
-
-const tooManyHooks = (from: string, retryAfterMs: number) =>
-  new Refused(Problems.problem("rate_limited", `Too many hooks come ${from}.`, { retryAfterMs }))
-
-/** How many hooks may come from each address, in all and for each session: nobody uses up what others have of it. */
-const hookRates = ({ hooksPerAddress, hooksPerSession }: HttpLimits.Limits) => ({
-  session: Rates.make({ limit: hooksPerSession, periodMs: 1000 }),
-  address: Rates.make({ limit: hooksPerAddress, periodMs: 1000 })
-})
-
-/**
- * A platform's hook. Its posts are larger than clients' bodies, and their sender is unverified. Nothing is read
- * before the address passed its rate limit, the engine found the session, and the session passed its rate limit.
- */
-const hook = (
-  request: PlainRequest,
-  { path }: Matched,
-  query: string,
-  run: HookHandler,
-  rates: ReturnType<typeof hookRates>,
-  now: number
-): Step => {
-  if (Body.isOtherCharset(headerOf(request, "content-type"))) return otherCharset
-  const client = request.address === undefined ? undefined : ClientAddress.clientOf(request.address)
-  const wait = client === undefined ? 0 : rates.address(client, now)
-  if (wait > 0) {
-    HttpLimits.over("hooksPerAddress")
-    return Effect.fail(tooManyHooks("from your address", wait))
-  }
-  const repeated = repeatedFaults(query)
-  if (repeated.length > 0) return invalid(repeated)
-  if (Number(headerOf(request, "content-length") ?? 0) > Body.maximumHookBytes) return hookTooLarge
-  const body = Effect.suspend((): Effect.Effect<Uint8Array, Refused> => {
-    const wait = rates.session(`${path["sessionId"]} ${client}`, now)
-    if (wait > 0) {
-      HttpLimits.over("hooksPerSession")
-      return Effect.fail(tooManyHooks("from your address for this session", wait))
+/** Serves a handler of plain requests. `stopping` is set by its stop, and the handler looks at it. */
+export const of = (
+  handle: Steps.Handle,
+  refuse: Steps.Refuse,
+  { limits = HttpLimits.defaults, trustedProxies = [], stopping }: Options & Pick<Steps.Options, "stopping">
+): Serving => {
+  const clients = ClientAddress.make(trustedProxies)
+  const bodies = BodyReader.make(limits)
+  const underWay = InFlight.make()
+  const app = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
+    const { headers, method, url } = request
+    const peer = Option.getOrUndefined(Option.map(request.remoteAddress, ClientAddress.normal))
+    const address = peer === undefined ? undefined : clients.of(peer, headers)
+    const comesWithBody = hasBody(request)
+    let isUnderWay = false
+    const begin = (): boolean => {
+      if (isUnderWay || MutableRef.get(stopping)) return isUnderWay
+      underWay.begin()
+      isUnderWay = true
+      return true
     }
-    if (request.method !== "POST") return Effect.succeed(new Uint8Array())
-    const whole = Effect.mapError(request.body(Body.maximumHookBytes), noRoomLeft)
-    return Effect.flatMap(whole, (bytes) => (bytes === undefined ? hookTooLarge : Effect.succeed(bytes)))
-  })
-  const headers: Record<string, string> = {}
-  for (const name of Object.keys(request.headers)) {
-    const value = headerOf(request, name)
-    if (value !== undefined) headers[name] = value
-  }
-  return Effect.map(run({ path, query: parameters(query), headers, body }), (challenge) =>
-    challenge === null ? json(200, { ok: true }, none) : text("text/plain; charset=utf-8", challenge)
-  )
-}
-
-/**
- * Limits how often public pages are answered, in all and per address, because they are long. The refusal is the
- * connection's last answer, so that a client that sent many requests ahead gets one refusal and not one for each.
- */
-const pageRates = ({ pages, pagesPerAddress }: HttpLimits.Limits) => {
-  const all = Rates.make({ limit: pages, periodMs: 1000 })
-  const ofAddress = Rates.make({ limit: pagesPerAddress, periodMs: 1000 })
-  return ({ address }: PlainRequest, now: number): Refused | undefined => {
-    const wait = address === undefined ? 0 : ofAddress(ClientAddress.clientOf(address), now)
-    if (wait > 0) {
-      HttpLimits.over("pagesPerAddress")
-      const detail = "Too many pages are read from your address."
-      return new Refused(Problems.problem("rate_limited", detail, { retryAfterMs: wait }), lastAnswer)
+    const read = (maximum: number) => {
+      if (!isUnderWay && MutableRef.get(stopping)) return dismissed
+      if (!comesWithBody) return nothing
+      const client = address === undefined ? undefined : ClientAddress.clientOf(address)
+      return Effect.filterOrElse(bodies.read(request, maximum, client), begin, () => dismissed)
     }
-    const waitAll = all("", now)
-    if (waitAll === 0) return undefined
-    HttpLimits.over("pages")
-    return new Refused(
-      Problems.problem("unavailable", "Too many clients read pages.", { retryAfterMs: waitAll }),
-      lastAnswer
-    )
-  }
-}
-
-const tooManyGuesses = (retryAfterMs: number) =>
-  Effect.fail(
-    new Refused(
-      Problems.problem(
-        "rate_limited",
-        "Too many wrong credentials came from this address. Wait as long as Retry-After says.",
-        { retryAfterMs }
-      )
-    )
-  )
-
-/** How to prove who one is (RFC 9110 §11.6.1), by who may call. */
-const challenges: Readonly<Record<Route["handler"]["access"], Headers>> = {
-  anyone: none,
-  key: { "www-authenticate": 'ApiKey realm="api", headers="x-public-key x-secret-key"' },
-  operator: { "www-authenticate": 'Bearer realm="admin"' },
-  hook: { "www-authenticate": 'Signature realm="hooks"' }
-}
-
-const isWrong = (error: Refused | EngineError): boolean =>
-  error._tag === "Refused"
-    ? error.problem.code === "invalid_credentials"
-    : error._tag === "InvalidCredentials" || error._tag === "HookForged"
-
-const outcomeOf = (exit: Exit.Exit<unknown, Refused | EngineError>): Guesses.Outcome => {
-  if (Exit.isSuccess(exit)) return "right"
-  return Option.exists(Cause.failureOption(exit.cause), isWrong) ? "wrong" : "unclear"
-}
-
-const described = (error: EngineError, route: Route | undefined): Refused => {
-  const problem = Problems.describe(error)
-  return new Refused(
-    { ...problem, members: { ...problem.members, ...route?.refusal(error) } },
-    problem.code === "invalid_credentials" ? challenges[route?.handler.access ?? "anyone"] : none,
-    error._tag === "StorageError" ? error.cause : problem === Problems.broken ? error : undefined
-  )
-}
-
-/** One in so many. */
-const sampler = (every: number | undefined): (() => boolean) => {
-  if (every === undefined) return () => false
-  let seen = 0
-  return () => {
-    seen = (seen + 1) % every
-    return seen === 0
-  }
-}
-
-/** Identifies callers, and limits guesses of credentials. */
-const gate = (
-  { adminToken, engine }: Pick<Options, "adminToken" | "engine">,
-  guesses: Guesses.Guesses,
-  clock: Clock.Clock
-) => {
-  /** Checks credentials, unless too many wrong ones came before. Other failures do not count as wrong credentials. */
-  const guarded = <A, E extends Refused | EngineError>(
-    guess: Guesses.Guess,
-    look: () => Effect.Effect<A, E>
-  ): Effect.Effect<A, E | Refused> =>
-    Effect.uninterruptibleMask((restore): Effect.Effect<A, E | Refused> => {
-      const end = guesses.begin(guess, clock.unsafeCurrentTimeMillis())
-      if (typeof end === "number") return tooManyGuesses(end)
-      return Effect.onExit(restore(Effect.suspend(look)), (exit) =>
-        Effect.sync(() => end(outcomeOf(exit), clock.unsafeCurrentTimeMillis()))
-      )
+    if (!comesWithBody || bodies.isComplete(request)) begin()
+    const handled = handle({
+      method,
+      url,
+      headers,
+      address,
+      hasBody: comesWithBody,
+      body: (maximum) => Effect.suspend(() => read(maximum))
     })
-
-  const isAdminToken = (token: string): boolean => {
-    if (adminToken === undefined) return false
-    const given = Buffer.from(token)
-    const wanted = Buffer.from(Redacted.value(adminToken))
-    return given.length === wanted.length && timingSafeEqual(given, wanted)
-  }
-
-  const wrongToken = Effect.fail(
-    new Refused(
-      Problems.problem(
-        "invalid_credentials",
-        "The operator's token is missing or wrong. Send Authorization: Bearer <token>."
-      ),
-      challenges.operator
+    // The library interrupts nothing outside of its routers: whoever left would be worked for to the end.
+    return Effect.interruptible(Effect.map(handled, responseOf)).pipe(
+      Effect.onExit(() => Effect.sync(() => isUnderWay && underWay.end()))
     )
-  )
-
-  type Identified = Pick<Operator.Operator, "name" | "role">
-
-  const operatorOf = (token: string): Effect.Effect<Identified, Refused | EngineError> => {
-    if (isAdminToken(token)) return Effect.succeed(Operator.environment)
-    if (Operator.nameOf(token) === undefined) return wrongToken
-    return Effect.catchTag(engine.admin.operators.identify(token), "InvalidCredentials", () => wrongToken)
-  }
-
-  const lacksRole = ({ name, role }: Identified, needed: Operator.Role) =>
-    refuse("insufficient_permission", `The operator ${name} has the role ${role}, and this needs ${needed}.`)
-
-  /** Logs a refused operator. The audit log does not, since it records acts that were done. */
-  const logRefused =
-    (exchange: Exchange, operator = "unknown") =>
-    (error: Refused | EngineError) =>
-      error._tag === "Refused" && error.problem.code !== "rate_limited"
-        ? Effect.logWarning("An operator's request was refused").pipe(
-            Effect.annotateLogs({
-              code: error.problem.code,
-              operator,
-              address: exchange.request.address ?? "unknown",
-              method: exchange.request.method,
-              route: exchange.name,
-              requestId: exchange.requestId
-            })
-          )
-        : Effect.void
-
-  /** Without the environment's token the admin API does not exist. */
-  const asOperator = (exchange: Exchange, needed: Operator.Role, step: Step): Step => {
-    if (adminToken === undefined) return noRoute
-    const { request, requestId } = exchange
-    const { address } = request
-    const token = bearer.exec(headerOf(request, "authorization") ?? "")?.[1] ?? ""
-    const guess = { kind: "operator", address, subject: undefined, secret: token } as const
-    const identified = Effect.tapError(
-      guarded(guess, () => operatorOf(token)),
-      logRefused(exchange)
-    )
-    return Effect.flatMap(identified, (operator): Step => {
-      if (!Operator.allows(operator.role, needed)) {
-        return Effect.tapError(lacksRole(operator, needed), logRefused(exchange, operator.name))
-      }
-      return Acting.as({ operator: operator.name, address: address ?? null, requestId })(step)
-    })
-  }
-
-  return { guarded, asOperator }
+  })
+  const stop = Effect.sync(() => {
+    MutableRef.set(stopping, true)
+    bodies.dismiss()
+  })
+  return { app, refuse, underWay, stop, isStopping: () => MutableRef.get(stopping) }
 }
 
-/** The steps of a request of a known route: credentials, shape, handler. */
-const routed = (
-  { engine, cursors }: Pick<Options, "engine"> & { readonly cursors: Cursors.Cursors },
-  { asOperator, guarded }: ReturnType<typeof gate>,
-  rates: ReturnType<typeof hookRates>,
-  clock: Clock.Clock
-) => {
-  /** Shape, then the handler. */
-  const finish = ({ request }: Exchange, { path, route }: Matched, query: string, prepare: Prepare): Step => {
-    const shaped = (body: Raw["body"]): Step => {
-      const running = prepare(rawOf(request, { path, query, cursors }, body))
-      if (Either.isLeft(running)) return invalid(running.left)
-      return Effect.map(running.right, (done) => json(route.status, done.body, done.headers))
-    }
-    return route.acceptsBody || request.hasBody
-      ? Effect.flatMap(bodyOf(request, route.acceptsBody, route.maximumValues), shaped)
-      : shaped(null)
-  }
-
-  /** One request after routing, step by step. */
-  const run = (exchange: Exchange, matched: Matched, query: string): Step => {
-    const { request } = exchange
-    const { handler } = matched.route
-    switch (handler.access) {
-      case "anyone":
-        return finish(exchange, matched, query, handler.prepare)
-      case "hook": {
-        const { address } = request
-        const step = Effect.suspend(() =>
-          hook(request, matched, query, handler.run, rates, clock.unsafeCurrentTimeMillis())
-        )
-        // A post is signed: forgeries are bounded by the rates of hooks, and none of them makes a right one wait.
-        if (request.method === "POST") return step
-        // A handshake proves a text that somebody chose, which can be guessed.
-        const guess = { kind: "hook", address, subject: matched.path["sessionId"], secret: query } as const
-        return guarded(guess, () => step)
-      }
-      case "operator":
-        return asOperator(
-          exchange,
-          handler.role,
-          Effect.suspend(() => finish(exchange, matched, query, handler.prepare))
-        )
-      case "key": {
-        const publicKey = headerOf(request, "x-public-key")
-        const secretKey = headerOf(request, "x-secret-key")
-        const guess = {
-          kind: "key",
-          address: request.address,
-          subject: publicKey,
-          secret: secretKey
-        } as const
-        const identified = guarded(guess, () => engine.identify({ publicKey, secretKey }))
-        return Effect.flatMap(identified, (caller) => {
-          const { account, rate } = caller
-          exchange.rate = rateLimit(account.plan.requests_per_minute, rate.remaining, rate.resetAfterMs)
-          return Effect.flatMap(engine.authorize(caller, handler.permission), (known) =>
-            finish(exchange, matched, query, handler.prepare(known))
-          )
-        })
-      }
-    }
-  }
-
-  return run
-}
-
-/**
- * A tracer gets only a request's route, because headers and bodies hold secrets, and only the name of a refusal,
- * because tracers record an error's text, which may quote a platform or a message.
- */
-const traced = (exchange: Exchange, step: Step): Step =>
-  step.pipe(
-    Effect.matchEffect({
-      onSuccess: (answer) => Effect.succeed(Effect.succeed(answer)),
-      onFailure: (error) =>
-        error._tag === "StorageError"
-          ? Effect.fail(error)
-          : Effect.as(
-              Effect.annotateCurrentSpan(
-                "error.type",
-                (error._tag === "Refused" ? error.problem : Problems.describe(error)).code
-              ),
-              Effect.fail(error)
-            )
-    }),
-    Effect.tap(() => Effect.annotateCurrentSpan("http.route", exchange.name)),
-    Effect.withSpan(`${exchange.request.method} request`, { captureStackTrace: false, kind: "server" }),
-    Effect.withTracerEnabled(true),
-    Effect.flatten
-  )
-
-/** An unexpected error becomes a 500 without details, and a line in the log with them. */
-const refusal = (
-  exchange: Exchange,
-  baseUrl: string,
-  cause: Cause.Cause<Refused | EngineError>
-): Effect.Effect<Answer> => {
-  // The client is gone or the request's time is over, so that no answer can be sent.
-  if (Cause.isInterruptedOnly(cause)) return Effect.interrupt
-  const failure = Cause.isDie(cause) ? Option.none() : Cause.failureOption(cause)
-  const error = Option.getOrElse(failure, () => unexpected(Cause.squash(cause)))
-  if (error._tag === "RateLimited") exchange.rate = rateLimit(error.limit, 0, error.resetAfterMs)
-  const refused = error._tag === "Refused" ? error : described(error, exchange.route)
-  const { requestId } = exchange
-  const answer = problemAnswer(refused, { baseUrl, requestId })
-  if (refused.cause === undefined) return Effect.succeed(answer)
-  return Effect.logError("A request failed unexpectedly", Cause.die(refused.cause)).pipe(
-    Effect.annotateLogs({ requestId }),
-    Effect.as(answer)
-  )
-}
-
-export const make = (options: Options) =>
+/** Serves the contract over an engine. */
+export const make = (options: Omit<Steps.Options, "stopping"> & Options) =>
   Effect.gen(function* () {
-    const { answered, baseUrl, cursors = Cursors.ofProcess(), engine, pages, stopping } = options
-    const ids = Ids.make(yield* Ids.RandomBytes)
-    const clock = yield* Effect.clock
-    const routesOf = Router.make(options.routes)
-    const count = counting()
-    const isSampled = sampler(options.spanEvery)
-    const limits = options.limits ?? HttpLimits.defaults
-    const rates = hookRates(limits)
-    const overPages = pageRates(limits)
-    const guesses = yield* Guesses.make(options.guesses)
-
-    const credentials = gate(options, guesses, clock)
-    const { asOperator } = credentials
-    const run = routed({ engine, cursors }, credentials, rates, clock)
-
-    const paged = (exchange: Exchange, query: string, page: Page): Step => {
-      const { request } = exchange
-      const shown = Effect.suspend(() =>
-        Effect.flatMap(bodyOf(request, false), (body): Step => {
-          const faults = unexpectedFaults(rawOf(request, { path: none, query, cursors }, body))
-          if (faults.length > 0) return invalid(faults)
-          return Effect.map(page.body, (found) => text(page.contentType, found, page.location))
-        })
-      )
-      if (page.access === "operator") return asOperator(exchange, page.role, shown)
-      const refused = overPages(request, clock.unsafeCurrentTimeMillis())
-      return refused === undefined ? shown : Effect.fail(refused)
-    }
-
-    const step = (exchange: Exchange): Step => {
-      const { request } = exchange
-      const url = originForm(request.url)
-      const mark = url.indexOf("?")
-      const path = mark === -1 ? url : url.slice(0, mark)
-      const query = mark === -1 ? "" : url.slice(mark + 1)
-      const method = request.method === "HEAD" ? "GET" : request.method
-      const page = pages.get(path)
-      const methods = page === undefined ? routesOf(path) : new Map<string, Matched>()
-      const matched = methods.get(method)
-      if (MutableRef.get(stopping) && matched?.route.whileStopping !== true) return stopped
-      if (matched !== undefined) {
-        exchange.route = matched.route
-        exchange.name = matched.route.pattern
-        return run(exchange, matched, query)
-      }
-      const known = page === undefined ? [...methods.keys()] : ["GET"]
-      if (known.length === 0) return noRoute
-      const [first] = methods.values()
-      exchange.name = first === undefined ? path : first.route.pattern
-      if (page !== undefined && method === "GET") return paged(exchange, query, page)
-      const allow = { allow: Router.allowHeader(known) }
-      return method === "OPTIONS"
-        ? Effect.succeed({ status: 204, contentType: undefined, headers: allow, body: "" })
-        : refuse("method_not_allowed", `This path has ${allow.allow}.`, allow)
-    }
-
-    const finish = (exchange: Exchange, at: number, answer: Answer): PlainResponse => {
-      const { name: route, request, requestId } = exchange
-      const { status } = answer
-      count(route, status)
-      if (answered !== undefined) {
-        const ms = clock.unsafeCurrentTimeMillis() - at
-        answered({ at, method: request.method, route, status, ms, requestId })
-      }
-      return sealed(exchange, answer)
-    }
-
-    /** Never fails. */
-    return (request: PlainRequest): Effect.Effect<PlainResponse> => {
-      const at = clock.unsafeCurrentTimeMillis()
-      const given = headerOf(request, "x-request-id")
-      const requestId = given !== undefined && visible.test(given) ? given : ids.uuid(at)
-      const exchange = new Exchange(request, requestId)
-      const steps = Effect.suspend(() => step(exchange))
-      return Effect.matchCauseEffect(isSampled() ? traced(exchange, steps) : steps, {
-        onFailure: (cause) =>
-          Effect.map(refusal(exchange, baseUrl, cause), (answer) => finish(exchange, at, answer)),
-        onSuccess: (answer) => Effect.succeed(finish(exchange, at, answer))
-      })
-    }
+    const stopping = MutableRef.make(false)
+    const handle = yield* Steps.make({ ...options, stopping })
+    return of(handle, yield* Steps.refusing(options.baseUrl), { ...options, stopping })
   })
-
-export type HttpApp = Effect.Effect.Success<ReturnType<typeof make>>
-export type Refuse = Effect.Effect.Success<ReturnType<typeof refusing>>

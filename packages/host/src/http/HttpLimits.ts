@@ -74,17 +74,8 @@ export const table = {
     unit: "",
     from: 1,
     to: 1000,
-    bounds: "requests of one connection that are worked on at a time",
+    bounds: "requests of one connection that are worked on, or whose answers its client has not read yet",
     over: "the next one waits"
-  },
-  unsent: {
-    setting: "LIMIT_UNSENT",
-    value: 256,
-    unit: "KiB",
-    from: 1,
-    to: 100_000,
-    bounds: "answers of one connection that its client has not read yet",
-    over: "the connection's next request waits"
   },
   stalled: {
     setting: "LIMIT_STALLED",

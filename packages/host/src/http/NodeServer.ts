@@ -1,169 +1,36 @@
-/** Serves an {@link HttpApp} with node:http, with limits on slow and greedy clients, and stops it gracefully. */
+/**
+ * Serves an `HttpApp` by `NodeHttpServer`, behind a node:http server of ours that bounds what slow and greedy clients
+ * take, and stops it gracefully.
+ */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
-import type { AddressPolicy } from "@sendwright/core"
-import { EventLoopBudget } from "@sendwright/core/internal"
+import * as HttpMiddleware from "@effect/platform/HttpMiddleware"
+import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
+import type { HttpServerResponse } from "@effect/platform/HttpServerResponse"
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import * as Clock from "effect/Clock"
-import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
-import type * as Fiber from "effect/Fiber"
-import * as FiberId from "effect/FiberId"
-import * as MutableRef from "effect/MutableRef"
+import * as FiberRef from "effect/FiberRef"
 import * as Option from "effect/Option"
-import * as BodyMemory from "./BodyMemory.ts"
+import * as Runtime from "effect/Runtime"
+import * as RuntimeFlags from "effect/RuntimeFlags"
 import * as ClientAddress from "./ClientAddress.ts"
 import * as ClientErrors from "./ClientErrors.ts"
 import * as Connections from "./Connections.ts"
-import type { HttpApp, PlainResponse, Refuse } from "./HttpApp.ts"
-import { NoRoom } from "./HttpApp.ts"
+import * as HttpApp from "./HttpApp.ts"
 import * as HttpLimits from "./HttpLimits.ts"
 import * as InFlight from "./InFlight.ts"
 import type { HostCode } from "./Problems.ts"
-import * as RequestBatch from "./RequestBatch.ts"
-import * as RequestRunner from "./RequestRunner.ts"
+import type * as Steps from "./Steps.ts"
 
-/** The address cannot be listened on. */
-export class ServeError extends Data.TaggedError("ServeError")<{ readonly cause: Error }> {
-  override get message(): string {
-    return this.cause.message
-  }
-}
-
-/** What the server serves. */
-export interface Served {
-  readonly handle: HttpApp
-  readonly refuse: Refuse
-}
-
-export interface Options<E, R> {
+export interface Options<E, R> extends HttpApp.Options {
   readonly address: { readonly port: number; readonly host: string }
   /** Made once the port is known: the one asked for may be 0. */
-  readonly served: (port: number) => Effect.Effect<Served, E, R>
-  /** Set by the server when it is released; from then on the app refuses requests. */
-  readonly stopping: MutableRef.MutableRef<boolean>
+  readonly served: (port: number) => Effect.Effect<HttpApp.Serving, E, R>
   /** How long requests under way may still take when the server is released. */
   readonly graceMs: number
   /** Other work that ends while the server still answers; it observes the grace period itself. */
   readonly besides: { readonly end: Effect.Effect<void>; readonly underWay: () => ReadonlyArray<string> }
-  readonly limits?: HttpLimits.Limits
-  /** Proxies whose `X-Forwarded-For` names the client; nobody's does unless they are given. */
-  readonly trustedProxies?: ReadonlyArray<AddressPolicy.Network>
-}
-
-/** A body that was received completely, which needs neither listeners nor a wait. */
-const wholeBody = (incoming: IncomingMessage, maximum: number): Uint8Array | undefined => {
-  const whole: Uint8Array = incoming.read() ?? new Uint8Array()
-  return whole.length > maximum ? undefined : whole
-}
-
-/** More chunks are joined, because a chunk of one byte occupies a hundred. */
-const mostChunks = 1024
-
-/**
- * A body that is still being received. The rest of one over the maximum is read and dropped, so that the refusal
- * reaches the client; a body for which there is no memory is not read further.
- */
-const gathered = (
-  incoming: IncomingMessage,
-  maximum: number,
-  memory: BodyMemory.BodyMemory,
-  client: string | undefined
-): Effect.Effect<Uint8Array | undefined, NoRoom> =>
-  Effect.async<Uint8Array | undefined, NoRoom>((resume) => {
-    // A destroyed request emits no further event.
-    if (incoming.destroyed) return resume(Effect.interrupt)
-    const chunks: Array<Buffer> = []
-    let length = 0
-    let reserved = 0
-    const over = () => length > maximum
-    /**
-     * Reserves memory for the received bytes. Announced bytes reserve none, because a client may announce and never
-     * send them.
-     */
-    const hasRoom = (): boolean => {
-      if (!memory.reserve(client, length - reserved)) return false
-      reserved = length
-      return true
-    }
-    const end = (exit: Effect.Effect<Uint8Array | undefined, NoRoom>): void => {
-      incoming.off("data", receive)
-      chunks.length = 0
-      memory.release(client, reserved)
-      reserved = 0
-      resume(exit)
-    }
-    const refuse = (): void => {
-      HttpLimits.over("bodies")
-      incoming.pause()
-      end(new NoRoom())
-    }
-    const receive = (chunk: Buffer): void => {
-      length += chunk.length
-      if (over()) {
-        end(Effect.succeed(undefined))
-        incoming.resume()
-      } else if (!hasRoom()) {
-        refuse()
-      } else if (chunks.push(chunk) === mostChunks) {
-        chunks.splice(0, mostChunks, Buffer.concat(chunks))
-      }
-    }
-    incoming.on("data", receive)
-    incoming.on("end", () => {
-      const [first] = chunks
-      const whole = first !== undefined && chunks.length === 1 ? first : Buffer.concat(chunks)
-      end(Effect.succeed(over() ? undefined : whole))
-    })
-    // The client is gone, so that no answer can be sent.
-    incoming.on("error", () => end(Effect.interrupt))
-    incoming.on("close", () => end(Effect.interrupt))
-    return Effect.sync(() => end(Effect.interrupt))
-  })
-
-/**
- * Reads at most `maximum` bytes.
- *
- * @param mayBegin called once the body is complete: whether its handler may act on it
- */
-const readBody =
-  (
-    incoming: IncomingMessage,
-    memory: BodyMemory.BodyMemory,
-    address: string | undefined,
-    mayBegin: () => boolean
-  ) =>
-  (maximum: number): Effect.Effect<Uint8Array | undefined, NoRoom> =>
-    Effect.suspend(() => {
-      if (incoming.complete)
-        return mayBegin() ? Effect.succeed(wholeBody(incoming, maximum)) : Effect.interrupt
-      const client = address === undefined ? undefined : ClientAddress.clientOf(address)
-      return Effect.flatMap(gathered(incoming, maximum, memory, client), (bytes) =>
-        mayBegin() ? Effect.succeed(bytes) : Effect.interrupt
-      )
-    })
-
-interface Requests {
-  /** Requests whose handler had everything including the body before the stop, until the handler ends. */
-  readonly underWay: InFlight.InFlight
-  /** Requests whose answer has not been sent, and connections whose client may still be reading it. */
-  readonly unanswered: InFlight.InFlight
-}
-
-/** About the memory that an answer's head takes. */
-const headBytes = 512
-
-/** Writes head and body in one piece. */
-const write = (response: ServerResponse, { body, headers, status }: PlainResponse, last: boolean): void => {
-  const lines: Array<string> = []
-  for (const name in headers) lines.push(name, headers[name] ?? "")
-  // An open connection would keep a server from closing.
-  if (last && headers["connection"] === undefined) lines.push("connection", "close")
-  if (status === 204) {
-    response.writeHead(status, lines).end()
-    return
-  }
-  lines.push("content-length", String(Buffer.byteLength(body)))
-  response.writeHead(status, lines).end(body)
 }
 
 type Fault = readonly [code: HostCode, detail: string]
@@ -213,185 +80,105 @@ const faultOf = ({ headers, httpVersion, rawHeaders }: IncomingMessage, most: nu
   return name === undefined ? undefined : malformed(`The ${name} header must be given once.`)
 }
 
-/** Answers requests by the handler, and refuses those that must not reach it. */
-const answersOf = ({ handle, refuse }: Served, connections: Connections.Connections) => {
-  const memory = BodyMemory.make(connections.limits)
-  const answerTo = (
-    incoming: IncomingMessage,
-    hasBody: boolean,
-    { address: peer, isProxy }: Connections.Connection,
-    mayBegin: () => boolean
-  ): Effect.Effect<PlainResponse> => {
-    const { headers, method = "GET", url = "/" } = incoming
-    const address = isProxy && peer !== undefined ? connections.clients.of(peer, headers) : peer
-    return handle({
-      method,
-      url,
-      headers,
-      address,
-      hasBody,
-      body: readBody(incoming, memory, address, mayBegin)
-    })
-  }
-  const refuseFault = (fault: Fault): Effect.Effect<PlainResponse> => {
-    if (fault[0] === "headers_too_large") HttpLimits.over("headers")
-    return Effect.map(refuse(...fault), (refusal) => ({
-      ...refusal,
-      headers: { ...refusal.headers, connection: "close" }
-    }))
-  }
-  /** The app refuses with the same words during a stop. */
-  const dismissed = refuse("unavailable", "The service is stopping.", 1000)
-  return { answerTo, refuseFault, dismissed }
-}
-
-/** The parts of a server that its requests share. */
-interface Serving extends Requests, ReturnType<typeof answersOf> {
+/** What the requests of a server share. */
+interface Shared {
   readonly connections: Connections.Connections
-  readonly stopping: MutableRef.MutableRef<boolean>
-  readonly run: Effect.Effect.Success<ReturnType<typeof RequestRunner.runner<never>>>
-  readonly beginInBatch: ReturnType<typeof RequestBatch.make>
-  readonly answerInBatch: ReturnType<typeof RequestBatch.make>
+  readonly serving: HttpApp.Serving
+  /** Requests whose answer has not been sent, and connections whose client may still be reading it. */
+  readonly unanswered: InFlight.InFlight
+  readonly linger: (incoming: IncomingMessage) => void
 }
 
-/** Reads the rest of a request for a while, so that the client gets to read the answer. */
-const lingerAfter = (
-  { run, stopping, unanswered }: Serving,
-  incoming: IncomingMessage,
-  connection: Connections.Connection
+/** Writes head and body in one piece. The library does no more about an answer that was written. */
+const write = (
+  response: ServerResponse,
+  { body, headers, status }: Steps.PlainResponse,
+  isLast: boolean
 ): void => {
-  const { socket } = connection
-  connection.isLast = true
-  unanswered.begin()
-  socket.once("close", unanswered.end)
-  // Node calls it once the last answer is written.
-  socket.destroySoon = () => {
-    socket.end()
-    incoming.resume()
-    run(ClientErrors.linger(socket, MutableRef.get(stopping) ? stoppingLingerMs : undefined))
-  }
+  // An open connection would keep a server from closing.
+  const head = isLast ? { ...headers, connection: "close" } : headers
+  if (status === 204) response.writeHead(status, head).end()
+  else response.writeHead(status, { ...head, "content-length": Buffer.byteLength(body) }).end(body)
 }
 
-const serveRequest = (serving: Serving, incoming: IncomingMessage, response: ServerResponse): void => {
-  const { answerInBatch, answerTo, beginInBatch, connections, dismissed, refuseFault } = serving
-  const { run, stopping, unanswered, underWay } = serving
-  const connection = connections.of(incoming.socket)
-  // The connection was refused, so that it has its answer, or it is closed.
-  if (connection === undefined) return
-  const { headers } = incoming
-  const hasBody = headers["transfer-encoding"] !== undefined || (headers["content-length"] ?? "0") !== "0"
-  const isComing = (): boolean => hasBody && !incoming.complete
-  unanswered.begin()
-  let fiber: Fiber.RuntimeFiber<PlainResponse> | undefined
-  let counted = false
-  let ended = false
-  let gone = false
-  let bytes = 0
-  const mayBegin = (): boolean => {
-    if (ended) return false
-    if (!counted && !MutableRef.get(stopping)) {
-      counted = true
-      underWay.begin()
-    }
-    return true
-  }
-  const end = (exit: Exit.Exit<PlainResponse>): void => {
-    // The request was dismissed, and its handler was interrupted.
-    if (ended) return
-    ended = true
-    if (counted) underWay.end()
-    if (gone) return
-    if (Exit.isFailure(exit)) {
-      connection.socket.destroy()
-      return
-    }
-    // Requests behind this answer are not begun, since their answers could not be sent.
-    if (exit.value.headers["connection"] === "close") connection.isLast = true
-    bytes = headBytes + exit.value.body.length
-    connection.answered(bytes)
-    answerInBatch(() => {
-      if (gone) return
-      const isUnread = isComing()
-      if (isUnread) lingerAfter(serving, incoming, connection)
-      write(response, exit.value, isUnread || MutableRef.get(stopping))
+/** What an answer of the app holds; the library writes those of other kinds. */
+const bytesOf = ({ body }: HttpServerResponse): string | Uint8Array | undefined => {
+  if (body._tag === "Empty") return ""
+  const bytes = body._tag === "Raw" ? body.body : undefined
+  return typeof bytes === "string" || bytes instanceof Uint8Array ? bytes : undefined
+}
+
+/**
+ * Writes the app's answers. The library would wait until each is sent, for ever where its client left while it waited
+ * for its turn behind another one: Node tells nobody of that.
+ *
+ * The connection is closed behind an answer that says so, at a stop, and where the rest of the request's body is not read.
+ */
+const written = ({ connections, linger, serving }: Shared) =>
+  Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
+    const incoming = NodeHttpServerRequest.toIncomingMessage(request)
+    const answered = Effect.map(serving.app, (answer) => {
+      const response = NodeHttpServerRequest.toServerResponse(request)
+      const body = bytesOf(answer)
+      if (body === undefined) return answer
+      // Its client is gone.
+      if (response.closed) {
+        response.end()
+        return answer
+      }
+      const isUnread = HttpApp.hasBody(request) && !incoming.complete
+      if (isUnread) linger(incoming)
+      const isLast = isUnread || serving.isStopping() || answer.headers["connection"] === "close"
+      const connection = connections.of(incoming.socket)
+      // Requests behind this answer are not begun, since their answers could not be sent.
+      if (isLast && connection !== undefined) connection.isLast = true
+      write(response, { body, headers: answer.headers, status: answer.status }, isLast)
+      return answer
     })
-  }
-  const endWith = (answer: Effect.Effect<PlainResponse>): Fiber.RuntimeFiber<PlainResponse> => {
-    const answering = run(answer)
-    const exit = answering.unsafePoll()
-    if (exit === null) answering.addObserver(end)
-    else end(exit)
-    return answering
-  }
-  const exchange = {
-    head: Connections.headOf(incoming),
-    // A request whose client sends further ones ahead may wait for those of other clients.
-    begin: (isPipelined: boolean) =>
-      beginInBatch(() => {
-        if (ended || connection.isLast || connection.socket.destroyed) return
-        const fault = faultOf(incoming, connections.limits.headers)
-        if (fault !== undefined) {
-          // Node would refuse it by itself without a body, or accept it. The bytes behind it may not be a request.
-          connection.isLast = true
-          fiber = endWith(refuseFault(fault))
-          return
-        }
-        if (!isComing()) mayBegin()
-        fiber = endWith(
-          isComing() && MutableRef.get(stopping)
-            ? dismissed
-            : answerTo(incoming, hasBody, connection, mayBegin)
-        )
-      }, isPipelined),
-    dismiss: () => {
-      if (ended || counted || fiber === undefined) return
-      fiber.unsafeInterruptAsFork(fiber.id())
-      endWith(dismissed)
-    },
-    lost: () => {
-      if (gone) return
-      gone = true
-      unanswered.end()
-      if (ended) return
-      // A handler's work may outlast its client: a message in progress is sent.
-      if (fiber === undefined) end(Exit.interrupt(FiberId.none))
-      else fiber.unsafeInterruptAsFork(fiber.id())
-    }
-  }
-  response.once("close", () => {
-    if (gone) return
-    exchange.lost()
-    connection.left(exchange, bytes)
+    // No answer can be given.
+    return Effect.onInterrupt(answered, () => Effect.sync(() => incoming.socket.destroy()))
   })
-  connection.came(exchange)
-}
 
-/** Answers every request of a server, each by one fiber. */
-const answer = (
-  server: Server,
-  served: Served,
-  requests: Requests,
-  connections: Connections.Connections,
-  stopping: MutableRef.MutableRef<boolean>
-) =>
-  Effect.map(RequestRunner.runner<never>(), (run) => {
-    const serving: Serving = {
-      ...requests,
-      ...answersOf(served, connections),
-      connections,
-      stopping,
-      run,
-      // Runs before work that waits for its share of a turn, if there is any.
-      beginInBatch: RequestBatch.make(
-        (run) => (EventLoopBudget.isShared() ? run() : setImmediate(run)),
-        setImmediate
-      ),
-      answerInBatch: RequestBatch.make(process.nextTick)
-    }
-    server.on("request", (incoming: IncomingMessage, response: ServerResponse) =>
-      serveRequest(serving, incoming, response)
+/**
+ * The library's handler. It gives no request a span, which would hold every header and the query, secrets among them, and
+ * counts no fibers.
+ */
+const handlerOf = (shared: Shared) =>
+  Effect.flatMap(Effect.runtime(), (runtime) =>
+    Effect.provide(
+      NodeHttpServer.makeHandler(written(shared)),
+      runtime.pipe(
+        Runtime.setFiberRef(HttpMiddleware.currentTracerDisabledWhen, () => true),
+        Runtime.setFiberRef(FiberRef.currentTracerEnabled, false),
+        Runtime.disableRuntimeFlag(RuntimeFlags.RuntimeMetrics)
+      )
     )
+  )
+
+/** Hands on the requests of a server as far as they are within its limits. */
+const answer = (server: Server, shared: Shared) =>
+  Effect.map(handlerOf(shared), (handler) => {
+    const { connections, linger, serving, unanswered } = shared
+    server.on("request", (incoming: IncomingMessage, response: ServerResponse) => {
+      const connection = connections.of(incoming.socket)
+      // The connection was refused, so that it has its answer, or it is closed.
+      if (connection === undefined) return
+      unanswered.begin()
+      response.once("close", unanswered.end)
+      connection.came(incoming, response, () => {
+        const fault = faultOf(incoming, connections.limits.headers)
+        if (fault === undefined) return handler(incoming, response)
+        // Node would refuse it by itself without a body, or accept it. The bytes behind it may not be a request.
+        connection.isLast = true
+        if (fault[0] === "headers_too_large") HttpLimits.over("headers")
+        if (!incoming.complete) linger(incoming)
+        write(response, serving.refuse(...fault), true)
+      })
+    })
   })
+
+/** Milliseconds between two checks for requests over their time limit: short, so that a crowd of them ends in parts. */
+const lookMs = 250
 
 const makeServer = (
   { headers, headersTime, idleTime, requestTime }: HttpLimits.Limits,
@@ -411,11 +198,22 @@ const makeServer = (
   return server
 }
 
-/** Milliseconds between two checks for requests over their time limit: short, so that a crowd of them ends in parts. */
-const lookMs = 250
-
 /** How long the server reads from a client that is still sending its body during a stop. */
 const stoppingLingerMs = 500
+
+/** Reads the rest of a request for a while, so that the client gets to read the answer. */
+const lingering = (unanswered: InFlight.InFlight, isStopping: () => boolean) =>
+  Effect.map(Effect.runtime(), (runtime) => (incoming: IncomingMessage): void => {
+    const { socket } = incoming
+    unanswered.begin()
+    socket.once("close", unanswered.end)
+    // Node calls it once the last answer is written.
+    socket.destroySoon = () => {
+      socket.end()
+      incoming.resume()
+      Runtime.runFork(runtime)(ClientErrors.linger(socket, isStopping() ? stoppingLingerMs : undefined))
+    }
+  })
 
 /** How often a stop logs what it waits for. */
 const reportEvery = "5 seconds"
@@ -434,14 +232,13 @@ const endsWithin = (effect: Effect.Effect<void>, ms: number): Effect.Effect<bool
  */
 const stop = (
   server: Server,
-  { unanswered, underWay }: Requests,
-  connections: Connections.Connections,
-  { besides, graceMs, stopping }: Pick<Options<never, never>, "besides" | "graceMs" | "stopping">
+  { serving, unanswered }: Shared,
+  { besides, graceMs }: Pick<Options<never, never>, "besides" | "graceMs">
 ) =>
   Effect.gen(function* () {
+    const { underWay } = serving
     const waitedFor = () => [`${underWay.count()} request(s)`, ...besides.underWay()].join(", ")
-    MutableRef.set(stopping, true)
-    connections.dismiss()
+    yield* serving.stop
     const started = yield* Clock.currentTimeMillis
     yield* Effect.logInfo(`Stopping. Waiting at most ${graceMs / 1000} s for ${waitedFor()}`)
     const report = Effect.suspend(() => Effect.logInfo(`Still waiting for ${waitedFor()}`))
@@ -471,39 +268,24 @@ const stop = (
 /** Connections that the kernel keeps until they are accepted; those beyond try again after a second, or three. */
 const mostUnaccepted = 4096
 
-/** Listens until it is released, and answers the port: the one asked for may be 0. */
-const listen = (server: Server, { host, port }: Options<never, never>["address"]) =>
-  Effect.acquireRelease(
-    Effect.async<number, ServeError>((resume) => {
-      server.once("error", (cause) => resume(Effect.fail(new ServeError({ cause }))))
-      server.listen({ port, host, backlog: mostUnaccepted }, () => {
-        const address = server.address()
-        resume(Effect.succeed(typeof address === "object" && address !== null ? address.port : port))
-      })
-    }),
-    () =>
-      Effect.async<void>((resume) => {
-        server.close(() => resume(Effect.void))
-        server.closeAllConnections()
-      })
-  )
-
 /** Listens until it is released, and answers the port. */
 export const start = <E, R>(options: Options<E, R>) =>
   Effect.gen(function* () {
-    const limits = options.limits ?? HttpLimits.defaults
-    const clients = ClientAddress.make(options.trustedProxies ?? [])
-    const connections = new Connections.Connections(limits, clients)
+    const { address, limits = HttpLimits.defaults, served, trustedProxies = [] } = options
+    const connections = new Connections.Connections(limits, ClientAddress.make(trustedProxies))
     const server = makeServer(limits, connections)
-    const port = yield* listen(server, options.address)
-    const served = yield* options.served(port)
-    const requests: Requests = {
-      underWay: InFlight.make(),
-      unanswered: InFlight.make()
-    }
-    yield* ClientErrors.answer(server, served.refuse, connections)
-    yield* answer(server, served, requests, connections, options.stopping)
+    const listening = yield* NodeHttpServer.make(() => server, { ...address, backlog: mostUnaccepted })
+    yield* Effect.addFinalizer(() => Effect.sync(() => server.closeAllConnections()))
+    // A socket that cannot be accepted, when the process has no more of them, is no reason to end.
+    server.on("error", () => HttpLimits.over("connections"))
+    const port = listening.address._tag === "TcpAddress" ? listening.address.port : address.port
+    const serving = yield* served(port)
+    const unanswered = InFlight.make()
+    const linger = yield* lingering(unanswered, serving.isStopping)
+    const shared: Shared = { connections, serving, unanswered, linger }
+    yield* ClientErrors.answer(server, serving.refuse, connections)
+    yield* answer(server, shared)
     yield* Effect.forkScoped(connections.watch)
-    yield* Effect.addFinalizer(() => stop(server, requests, connections, options))
+    yield* Effect.addFinalizer(() => stop(server, shared, options))
     return port
   })

@@ -5,8 +5,8 @@ import * as Effect from "effect/Effect"
 import * as Api from "../api/Api.ts"
 import * as Service from "../api/Service.ts"
 import type { Described } from "./Description.ts"
-import type { Options, Page } from "./HttpApp.ts"
 import * as Metrics from "./Metrics.ts"
+import type { Options, Page } from "./Steps.ts"
 
 type Routes = Pick<Options, "routes" | "pages">
 

@@ -6,9 +6,9 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as MutableRef from "effect/MutableRef"
 import * as TestClock from "effect/TestClock"
-import * as HttpApp from "../../src/http/HttpApp.ts"
 import * as HttpLimits from "../../src/http/HttpLimits.ts"
 import * as Routes from "../../src/http/Routes.ts"
+import * as Steps from "../../src/http/Steps.ts"
 
 const send = () => Effect.succeed(Sender.SendResult.Accepted({ providerId: null, status: "accepted" }))
 
@@ -53,7 +53,7 @@ const serving = (limits: Partial<HttpLimits.Limits> = {}) =>
     })
     const own = yield* sessions.create(account.id, { name: "Birds", provider: "pigeon" })
     const silent = yield* sessions.create(account.id, { name: "Silent", provider: "deaf" })
-    const handle = yield* HttpApp.make({
+    const handle = yield* Steps.make({
       engine,
       ...Routes.ofApi(engine, "http://base"),
       baseUrl: "http://base",

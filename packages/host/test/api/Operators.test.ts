@@ -15,8 +15,8 @@ import { migratedDatabase } from "../../../../test/support/Postgres.ts"
 import { at, items, template } from "../../../../test/support/TestHost.ts"
 import * as AdminApi from "../../src/api/AdminApi.ts"
 import * as Guesses from "../../src/http/Guesses.ts"
-import * as HttpApp from "../../src/http/HttpApp.ts"
 import * as Routes from "../../src/http/Routes.ts"
+import * as Steps from "../../src/http/Steps.ts"
 
 const adminToken = "an-admin-token-of-24-and-more"
 const address = "203.0.113.7"
@@ -63,7 +63,7 @@ interface Answer {
 /** A host, called as an operator. */
 const host = Effect.gen(function* () {
   const engine = yield* Engine.Engine
-  const handle = yield* HttpApp.make({
+  const handle = yield* Steps.make({
     engine,
     ...Routes.ofApi(engine, "http://base"),
     baseUrl: "http://base",

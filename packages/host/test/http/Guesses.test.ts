@@ -7,7 +7,7 @@ import * as MutableRef from "effect/MutableRef"
 import * as Redacted from "effect/Redacted"
 import * as TestClock from "effect/TestClock"
 import * as Api from "../../src/api/Api.ts"
-import * as HttpApp from "../../src/http/HttpApp.ts"
+import * as Steps from "../../src/http/Steps.ts"
 import { caller } from "./Caller.ts"
 
 const limits = { perAddress: 8, perSubject: 3, perMinute: 60 }
@@ -54,7 +54,7 @@ const host = Effect.gen(function* () {
     contentType: "text/plain",
     body: Effect.succeed("metrics")
   } as const
-  const handle = yield* HttpApp.make({
+  const handle = yield* Steps.make({
     engine,
     routes: Api.operations.map(({ route }) => route(engine)),
     pages: new Map([["/metrics", metrics]]),
@@ -81,7 +81,7 @@ const settled = Effect.repeatN(Effect.yieldNow(), 100)
 
 const secretOf = (publicKey: string): string => `secret of ${publicKey}`
 
-const statuses = <E>(times: number, call: (n: number) => Effect.Effect<HttpApp.PlainResponse, E>) =>
+const statuses = <E>(times: number, call: (n: number) => Effect.Effect<Steps.PlainResponse, E>) =>
   Effect.map(Effect.all(Array.from({ length: times }, (_, n) => call(n))), (all) =>
     all.map(({ status }) => status)
   )

@@ -3,17 +3,17 @@ import { Engine } from "@sendwright/core"
 import * as Effect from "effect/Effect"
 import * as MutableRef from "effect/MutableRef"
 import * as Redacted from "effect/Redacted"
-import * as HttpApp from "../../src/http/HttpApp.ts"
 import * as Routes from "../../src/http/Routes.ts"
+import * as Steps from "../../src/http/Steps.ts"
 
-export const make = (options: Pick<HttpApp.Options, "guesses"> = {}) =>
+export const make = (options: Pick<Steps.Options, "guesses"> = {}) =>
   Effect.gen(function* () {
     const engine = yield* Engine.Engine
     const account = yield* engine.admin.accounts.create({ name: "Shop" })
     const session = yield* engine.admin.sessions.create(account.id, { name: "Sandbox", provider: "sandbox" })
     const { key, secretKey } = yield* engine.admin.keys.issue(session.id, {})
     const content = Routes.ofApi(engine, "http://base")
-    const handle = yield* HttpApp.make({
+    const handle = yield* Steps.make({
       engine,
       ...content,
       baseUrl: "http://base",

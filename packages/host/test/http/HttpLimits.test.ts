@@ -7,17 +7,17 @@ import { AddressPolicy } from "@sendwright/core"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as MutableRef from "effect/MutableRef"
 import * as Scope from "effect/Scope"
 import * as BodyMemory from "../../src/http/BodyMemory.ts"
 import * as ClientAddress from "../../src/http/ClientAddress.ts"
-import * as HttpApp from "../../src/http/HttpApp.ts"
 import * as HttpLimits from "../../src/http/HttpLimits.ts"
 import * as Metrics from "../../src/http/Metrics.ts"
 import * as NodeServer from "../../src/http/NodeServer.ts"
 import * as Rates from "../../src/http/Rates.ts"
+import type * as Steps from "../../src/http/Steps.ts"
+import * as Serving from "./Serving.ts"
 
-interface Serving {
+interface Given {
   readonly limits?: Partial<HttpLimits.Limits>
   readonly trusted?: ReadonlyArray<string>
 }
@@ -29,17 +29,16 @@ const networks = (...given: ReadonlyArray<string>) =>
   })
 
 /** A server that ends with the test; `stop` ends it before and answers how long that took. */
-const serving = (handle: HttpApp.HttpApp, { limits, trusted = [] }: Serving = {}) =>
+const serving = (handle: Steps.Handle, { limits, trusted = [] }: Given = {}) =>
   Effect.gen(function* () {
     const scope = yield* Effect.acquireRelease(Scope.make(), (scope) => Scope.close(scope, Exit.void))
+    const bounds = { limits: { ...HttpLimits.defaults, ...limits }, trustedProxies: networks(...trusted) }
     const port = yield* Scope.extend(
       NodeServer.start({
         address: { port: 0, host: "127.0.0.1" },
-        served: () => Effect.map(HttpApp.refusing("http://base"), (refuse) => ({ handle, refuse })),
-        stopping: MutableRef.make(false),
+        served: () => Serving.of(handle, bounds),
         graceMs: 5000,
-        limits: { ...HttpLimits.defaults, ...limits },
-        trustedProxies: networks(...trusted),
+        ...bounds,
         besides: { end: Effect.void, underWay: () => [] }
       }),
       scope
@@ -80,7 +79,7 @@ const until = (isSo: () => boolean) => Effect.repeat(Effect.sleep(5), { until: i
 const held = (body: string | Uint8Array = "done") => {
   const may = Effect.unsafeMakeLatch(false)
   let begun = 0
-  const handle: HttpApp.HttpApp = () =>
+  const handle: Steps.Handle = () =>
     Effect.suspend(() => {
       begun += 1
       return Effect.as(may.await, { status: 200, headers: {}, body })
@@ -89,7 +88,7 @@ const held = (body: string | Uint8Array = "done") => {
 }
 
 const answering =
-  (body: string | Uint8Array): HttpApp.HttpApp =>
+  (body: string | Uint8Array): Steps.Handle =>
   () =>
     Effect.succeed({ status: 200, headers: {}, body })
 
@@ -194,13 +193,13 @@ describe("a connection", () => {
   it.scopedLive("that is told that an answer is its last one has none of those behind it begun", () =>
     Effect.gen(function* () {
       let begun = 0
-      const handle: HttpApp.HttpApp = () =>
+      const handle: Steps.Handle = () =>
         Effect.sync(() => {
           begun += 1
           // Too long to leave at once: the connection is still open when the next one could begin.
           return { status: 429, headers: { connection: "close" }, body: "no".repeat(4_000_000) }
         })
-      const { port } = yield* serving(handle, { limits: { concurrent: 1, unsent: 100_000_000 } })
+      const { port } = yield* serving(handle, { limits: { concurrent: 1 } })
       const { closed, heard } = yield* client(port, get.repeat(9))
       yield* closed
       expect(begun).toBe(1)
@@ -311,7 +310,7 @@ describe("connections", () => {
 })
 
 describe("the memory for bodies", () => {
-  const echo: HttpApp.HttpApp = ({ body }) =>
+  const echo: Steps.Handle = ({ body }) =>
     Effect.match(body(1024), {
       onSuccess: (bytes) => ({ status: 200, headers: {}, body: `got ${bytes?.length}` }),
       onFailure: () => ({ status: 503, headers: { connection: "close" }, body: "no room" })
@@ -438,7 +437,7 @@ describe("the client's address", () => {
 
   it.scopedLive("reaches the handler by way of a trusted proxy", () =>
     Effect.gen(function* () {
-      const handle: HttpApp.HttpApp = ({ address }) =>
+      const handle: Steps.Handle = ({ address }) =>
         Effect.succeed({ status: 200, headers: {}, body: String(address) })
       const { port } = yield* serving(handle, { trusted: ["127.0.0.1/32"] })
       const asked = last.replace("Host", "X-Forwarded-For: 198.51.100.1, 203.0.113.9\r\nHost")

@@ -7,9 +7,10 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as MutableRef from "effect/MutableRef"
 import * as Option from "effect/Option"
-import * as HttpApp from "../../src/http/HttpApp.ts"
 import * as HttpLimits from "../../src/http/HttpLimits.ts"
 import * as NodeServer from "../../src/http/NodeServer.ts"
+import * as Steps from "../../src/http/Steps.ts"
+import * as Serving from "./Serving.ts"
 
 /** Everything the server says to these bytes until it hangs up, or until `enough`. */
 const exchange = (port: number, text: string, enough = /$^/) =>
@@ -26,7 +27,7 @@ const exchange = (port: number, text: string, enough = /$^/) =>
     return Effect.sync(() => socket.destroy())
   })
 
-interface Serving {
+interface Given {
   readonly graceMs?: number
   readonly besides?: Effect.Effect<void>
   readonly limits?: HttpLimits.Limits
@@ -34,16 +35,15 @@ interface Serving {
 
 /** Stopped by interruption, as a signal stops the process. */
 const serving = (
-  handle: HttpApp.HttpApp,
-  { besides = Effect.void, graceMs = 10_000, limits = HttpLimits.defaults }: Serving = {}
+  handle: Steps.Handle,
+  { besides = Effect.void, graceMs = 10_000, limits = HttpLimits.defaults }: Given = {}
 ) =>
   Effect.gen(function* () {
     const stopping = MutableRef.make(false)
     const listening = yield* Deferred.make<number>()
     const running = yield* NodeServer.start({
       address: { port: 0, host: "127.0.0.1" },
-      served: () => Effect.map(HttpApp.refusing("http://base"), (refuse) => ({ handle, refuse })),
-      stopping,
+      served: () => Serving.of(handle, { limits }, stopping),
       graceMs,
       limits,
       besides: { end: besides, underWay: () => [] }
@@ -61,12 +61,20 @@ const serving = (
     }
   })
 
-const echo: HttpApp.HttpApp = ({ body }) =>
-  Effect.map(Effect.orDie(body(10)), (bytes) => ({
-    status: bytes === undefined ? 413 : 200,
-    headers: {},
-    body: bytes === undefined ? "too large" : Buffer.from(bytes).toString()
-  }))
+/** As the steps of the contract answer at a stop: with a refusal, or not at all where the client is gone. */
+const orRefused = (answer: Effect.Effect<Steps.PlainResponse, Steps.Unread>) =>
+  Effect.catchAll(answer, () =>
+    Effect.map(Steps.refusing("http://base"), (refuse) => refuse("unavailable", "", 1000))
+  )
+
+const echo: Steps.Handle = ({ body }) =>
+  orRefused(
+    Effect.map(body(10), (bytes) => ({
+      status: bytes === undefined ? 413 : 200,
+      headers: {},
+      body: bytes === undefined ? "too large" : Buffer.from(bytes).toString()
+    }))
+  )
 
 const post = (headers: ReadonlyArray<string>, body: string) =>
   ["POST / HTTP/1.1", "Host: x", ...headers, "", body].join("\r\n")
@@ -295,10 +303,12 @@ describe("the server", () => {
         asked += 1
         return method === "GET"
           ? Effect.as(answer, fine)
-          : Effect.map(Effect.orDie(body(100)), (bytes) => {
-              seen.push(String(bytes))
-              return fine
-            })
+          : orRefused(
+              Effect.map(body(100), (bytes) => {
+                seen.push(String(bytes))
+                return fine
+              })
+            )
       })
       const slow = ["Content-Length: 9", "Transfer-Encoding: chunked"].map((length) =>
         exchange(port, post([length], length.startsWith("C") ? "slow" : "4\r\nslow\r\n"))
@@ -333,10 +343,12 @@ describe("the server", () => {
       const { port, stop } = yield* serving(({ body }) => {
         asked += 1
         return Effect.uninterruptible(
-          Effect.map(Effect.orDie(body(100)), (bytes) => {
-            seen.push(String(bytes))
-            return fine
-          })
+          orRefused(
+            Effect.map(body(100), (bytes) => {
+              seen.push(String(bytes))
+              return fine
+            })
+          )
         )
       })
       const client = Effect.async<string>((resume) => {

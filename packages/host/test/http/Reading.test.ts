@@ -4,9 +4,9 @@ import type { Socket } from "node:net"
 import { connect } from "node:net"
 import { expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import * as MutableRef from "effect/MutableRef"
-import * as HttpApp from "../../src/http/HttpApp.ts"
 import * as NodeServer from "../../src/http/NodeServer.ts"
+import type * as Steps from "../../src/http/Steps.ts"
+import * as Serving from "./Serving.ts"
 
 /** How often Node says so: of each request that it has parsed, of each connection that it has accepted. */
 const counting = (channel: "http.server.request.start" | "net.server.socket") =>
@@ -55,15 +55,14 @@ const serving = Effect.gen(function* () {
   const parsed = yield* counting("http.server.request.start")
   const accepted = yield* counting("net.server.socket")
   const begun = new Map<string, number>()
-  const handle: HttpApp.HttpApp = ({ url }) =>
+  const handle: Steps.Handle = ({ url }) =>
     Effect.sync(() => {
       if (!begun.has(url)) begun.set(url, parsed.count())
       return { status: 200, headers: {}, body: "done" }
     })
   const port = yield* NodeServer.start({
     address: { port: 0, host: "127.0.0.1" },
-    served: () => Effect.map(HttpApp.refusing("http://base"), (refuse) => ({ handle, refuse })),
-    stopping: MutableRef.make(false),
+    served: () => Serving.of(handle),
     graceMs: 100,
     besides: { end: Effect.void, underWay: () => [] }
   })

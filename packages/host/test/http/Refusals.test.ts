@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import { identity } from "effect/Function"
 import * as MutableRef from "effect/MutableRef"
 import * as Api from "../../src/api/Api.ts"
-import * as HttpApp from "../../src/http/HttpApp.ts"
+import * as Steps from "../../src/http/Steps.ts"
 import { caller } from "./Caller.ts"
 
 type EngineService = typeof Engine.Engine.Service
@@ -59,7 +59,7 @@ const call = (
 ) =>
   Effect.gen(function* () {
     const engine = stub(given)
-    const handle = yield* HttpApp.make({
+    const handle = yield* Steps.make({
       engine,
       routes: routesOf(engine),
       pages: new Map(),

@@ -2,18 +2,16 @@ import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import { describe, expect, it } from "@effect/vitest"
 import { Engine, Errors, StorageError } from "@sendwright/core"
 import * as Effect from "effect/Effect"
-import * as Fiber from "effect/Fiber"
 import * as MutableRef from "effect/MutableRef"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as Tracer from "effect/Tracer"
 import { forAnyone } from "../../src/api/Operation.ts"
 import * as Service from "../../src/api/Service.ts"
-import * as HttpApp from "../../src/http/HttpApp.ts"
 import type { EngineError } from "../../src/http/Problems.ts"
 import * as Problems from "../../src/http/Problems.ts"
-import * as RequestRunner from "../../src/http/RequestRunner.ts"
 import { reply } from "../../src/http/Route.ts"
+import * as Steps from "../../src/http/Steps.ts"
 
 /** Nobody calls the engine in these tests; a method that is called says its name. */
 const engine = new Proxy(Object.create(null), {
@@ -32,7 +30,7 @@ const served = (run: Handler) =>
   forAnyone(live, { summary: "", description: "", answer }, () => run).route(nobody)
 
 const adapter = (run: Handler) =>
-  HttpApp.make({
+  Steps.make({
     engine: nobody,
     routes: [served(run)],
     pages: new Map(),
@@ -129,7 +127,7 @@ describe("a tracer", () => {
           return span
         }
       })
-      const handle = yield* HttpApp.make({
+      const handle = yield* Steps.make({
         engine: nobody,
         routes: [served(() => Effect.withSpan(Effect.succeed(fine()), "within"))],
         pages: new Map(),
@@ -138,10 +136,8 @@ describe("a tracer", () => {
         stopping: MutableRef.make(false),
         spanEvery: 3
       })
-      const run = yield* Effect.withTracer(RequestRunner.runner<never>(), tracer)
-      yield* Effect.forEach(Array.from({ length: 7 }), () =>
-        Fiber.join(run(handle(get("GET", { authorization: "secret" }))))
-      )
+      const asked = Effect.suspend(() => handle(get("GET", { authorization: "secret" })))
+      yield* Effect.repeatN(asked, 6).pipe(Effect.withTracerEnabled(false), Effect.withTracer(tracer))
       expect(spans.map(({ name }) => name)).toEqual(["GET request", "within", "GET request", "within"])
       expect(Object.fromEntries(spans[0]?.attributes ?? [])).toEqual({ "http.route": "/health/live" })
     })
@@ -151,7 +147,7 @@ describe("a tracer", () => {
 describe("while the service stops, the adapter", () => {
   it.effect("refuses all that comes, and says when to come back; whether it lives is still answered", () =>
     Effect.gen(function* () {
-      const handle = yield* HttpApp.make({
+      const handle = yield* Steps.make({
         engine: nobody,
         routes: Service.service.map(({ route }) => route(nobody)),
         pages: new Map([["/docs", { access: "anyone", contentType: "text/html", body: Effect.succeed("") }]]),

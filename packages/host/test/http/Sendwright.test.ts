@@ -1,4 +1,9 @@
-/** Both bindings answer alike: one table of requests, over node:http and as web-standard `Request`s. */
+/**
+ * All bindings answer alike: one table of requests, over the host's server, over a server of the library, and as
+ * web-standard `Request`s.
+ */
+import { createServer } from "node:http"
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { describe, expect, it } from "@effect/vitest"
 import { Engine, Errors, Requests } from "@sendwright/core"
 import * as Deferred from "effect/Deferred"
@@ -6,13 +11,12 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import { identity } from "effect/Function"
-import * as MutableRef from "effect/MutableRef"
 import * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
-import * as FetchHandler from "../../src/http/FetchHandler.ts"
 import * as HttpApp from "../../src/http/HttpApp.ts"
 import * as NodeServer from "../../src/http/NodeServer.ts"
 import * as Routes from "../../src/http/Routes.ts"
+import * as Sendwright from "../../src/Sendwright.ts"
 import { caller } from "./Caller.ts"
 
 type EngineService = typeof Engine.Engine.Service
@@ -58,21 +62,10 @@ const options = { baseUrl: "http://base", adminToken: Redacted.make("token") }
 type Ask = (path: string, init: RequestInit) => Promise<Response>
 
 const overNode = Effect.gen(function* () {
-  const stopping = MutableRef.make(false)
   const service = engine()
   const port = yield* NodeServer.start({
     address: { port: 0, host: "127.0.0.1" },
-    served: () =>
-      Effect.all({
-        handle: HttpApp.make({
-          engine: service,
-          ...Routes.ofApi(service, options.baseUrl),
-          ...options,
-          stopping
-        }),
-        refuse: HttpApp.refusing(options.baseUrl)
-      }),
-    stopping,
+    served: () => HttpApp.make({ engine: service, ...Routes.ofApi(service, options.baseUrl), ...options }),
     graceMs: 1000,
     besides: { end: Effect.void, underWay: () => [] }
   })
@@ -80,8 +73,20 @@ const overNode = Effect.gen(function* () {
   return ask
 })
 
+/** As an embedder serves it by the library. */
+const overPlatform = Effect.gen(function* () {
+  const app = yield* Effect.provideService(Sendwright.httpApp(options), Engine.Engine, engine())
+  const server = yield* NodeHttpServer.make(() => createServer(), { port: 0, host: "127.0.0.1" })
+  yield* server.serve(app)
+  const ask: Ask = (path, init) =>
+    server.address._tag === "TcpAddress"
+      ? fetch(`http://127.0.0.1:${server.address.port}${path}`, init)
+      : Promise.reject(new Error("The server has no port."))
+  return ask
+})
+
 const overWeb = Effect.map(
-  Effect.provideService(FetchHandler.make(options), Engine.Engine, engine()),
+  Effect.provideService(Sendwright.toWebHandler(options), Engine.Engine, engine()),
   (handler): Ask =>
     (path, init) =>
       handler(new Request(`http://base${path}`, init))
@@ -106,6 +111,13 @@ const table: ReadonlyArray<readonly [path: string, status: number, init?: Reques
   ["/", 302, { redirect: "manual" }],
   ["/", 405, { method: "POST" }],
   ["/?x=1", 422],
+  // Paths that a router of the library reads otherwise.
+  ["/health/live;x", 404],
+  ["/health/liv%65", 404],
+  ["/health//live", 404],
+  ["/health/live/", 404],
+  ["/Health/live", 404],
+  ["/problems/%zz", 404],
   ["/metrics", 401],
   ["/admin/v1/accounts?limit=2", 200, { headers: { authorization: "Bearer token" } }],
   ["/health/live?now=1", 422],
@@ -125,6 +137,8 @@ const table: ReadonlyArray<readonly [path: string, status: number, init?: Reques
   [send, 202, { method: "POST", headers: { ...json, "idempotency-key": "k" }, body: "{}" }],
   [send, 422, { method: "POST", headers: json, body: "{" }],
   [send, 422, { method: "POST", headers: json }],
+  // No UTF-8, of which a reader of the library makes other text.
+  [send, 422, { method: "POST", headers: json, body: Buffer.from([0x7b, 0xff, 0x7d]) }],
   [send, 415, { method: "POST", headers: { ...json, "content-type": "text/plain" }, body: "{}" }],
   [send, 415, { method: "POST", headers: { ...json, "content-encoding": "gzip" }, body: "{}" }],
   [send, 413, { method: "POST", headers: json, body: " ".repeat(1024 * 1024 + 1) }],
@@ -148,16 +162,16 @@ const answerOf = async (ask: Ask, path: string, init: RequestInit = {}) => {
   }
 }
 
-describe("the two bindings", () => {
+describe("the bindings", () => {
   it.scopedLive("answer every request alike", () =>
     Effect.gen(function* () {
-      const [node, web] = [yield* overNode, yield* overWeb]
+      const all = [yield* overNode, yield* overPlatform, yield* overWeb]
       for (const [path, status, init] of table) {
-        const [first, second] = yield* Effect.promise(() =>
-          Promise.all([answerOf(node, path, init), answerOf(web, path, init)])
+        const [first, ...others] = yield* Effect.promise(() =>
+          Promise.all(all.map((ask) => answerOf(ask, path, init)))
         )
-        expect([path, init?.method, first.status]).toEqual([path, init?.method, status])
-        expect(second).toEqual(first)
+        expect([path, init?.method, first?.status]).toEqual([path, init?.method, status])
+        for (const other of others) expect(other).toEqual(first)
       }
     })
   )
@@ -178,7 +192,7 @@ describe("the web binding", () => {
         )
     })
     const scope = yield* Scope.make()
-    const handler = yield* FetchHandler.make(options).pipe(
+    const handler = yield* Sendwright.toWebHandler(options).pipe(
       Effect.provideService(Engine.Engine, service),
       Scope.extend(scope)
     )
