@@ -5,7 +5,7 @@
  */
 import { randomUUID } from "node:crypto"
 import Sqlite from "better-sqlite3"
-import { bystanders, consented, phone } from "../Sends.ts"
+import { bystanders, phone } from "../Sends.ts"
 import type { SendRequest } from "./Checks.ts"
 
 export interface Command {
