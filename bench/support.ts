@@ -6,6 +6,7 @@ import { AddressPolicy, Engine, SecretBox, Sender, UndiciTransport, Worker } fro
 import { Sqlite } from "@sendwright/core/sqlite"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import type * as Scope from "effect/Scope"
 
 /** A file that is gone after the scope. */
 const file = Effect.map(
@@ -27,17 +28,17 @@ export const sender = (latencyMs: number): Sender.Sender => {
   }
 }
 
-/**
- * The engine on SQLite with `synchronous = FULL`; its loops start with `Worker.start`.
- *
- * @param networks that webhooks may reach though they are inside
- */
-export const engine = (latencyMs: number, networks: ReadonlyArray<AddressPolicy.Network> = []) =>
+/** The engine on SQLite with `synchronous = FULL`; its loops start with `Worker.start`. */
+export const engineOver = (
+  through: Effect.Effect<Sender.Sender, never, Scope.Scope>,
+  networks: ReadonlyArray<AddressPolicy.Network> = [],
+  options: Parameters<typeof Engine.layer>[0] = {}
+) =>
   Layer.unwrapScoped(
-    Effect.map(file, (filename) =>
-      Engine.layer().pipe(
+    Effect.map(Effect.all([file, through]), ([filename, each]) =>
+      Engine.layer(options).pipe(
         Layer.provideMerge(Sqlite.layer({ filename })),
-        Layer.provide(Sender.layer(sender(latencyMs))),
+        Layer.provide(Sender.layer(each)),
         Layer.provide(UndiciTransport.layer()),
         Layer.provide(AddressPolicy.layer(networks)),
         Layer.provide(SecretBox.layerRandom)
@@ -45,14 +46,35 @@ export const engine = (latencyMs: number, networks: ReadonlyArray<AddressPolicy.
     )
   )
 
-const recipientsPerJob = 250
+/**
+ * The same with a sender that takes so long.
+ *
+ * @param networks that webhooks may reach though they are inside
+ */
+export const engine = (latencyMs: number, networks: ReadonlyArray<AddressPolicy.Network> = []) =>
+  engineOver(Effect.succeed(sender(latencyMs)), networks)
+
+export interface Tenant {
+  /** Of each job. */
+  readonly recipients?: number
+  readonly provider?: string
+  readonly config?: Readonly<Record<string, unknown>>
+}
 
 /** A tenant of its own session and key, and a way to queue recipients for it. */
-export const tenant = Effect.fnUntraced(function* (name: string) {
+export const tenant = Effect.fnUntraced(function* (
+  name: string,
+  { config, provider = "sandbox", recipients: perJob = 250 }: Tenant = {}
+) {
   const { admin, identify, send } = yield* Engine.Engine
   const plan = { minimum_wait_ms: 0, daily_template_recipients: null, requests_per_minute: 1_000_000 }
   const account = yield* admin.accounts.create({ name, plan })
-  const session = yield* admin.sessions.create(account.id, { name, provider: "sandbox" })
+  const session = yield* admin.sessions.create(account.id, {
+    name,
+    provider,
+    ...(config && { config, pacing: { messages_per_second: null } })
+  })
+  if (config !== undefined) yield* admin.sessions.connect(session.id)
   const { key, secretKey } = yield* admin.keys.issue(session.id, {})
   const {
     templates: [template]
@@ -64,7 +86,7 @@ export const tenant = Effect.fnUntraced(function* (name: string) {
       components: [{ type: "BODY", text: "Hello {{1}}" }]
     }
   ])
-  const phones = Array.from({ length: recipientsPerJob }, (_, n) => `346${String(n).padStart(8, "0")}`)
+  const phones = Array.from({ length: perJob }, (_, n) => `346${String(n).padStart(8, "0")}`)
   yield* admin.consents.record(
     account.id,
     phones.map((phone) => ({ phone, source: "bench" }))
@@ -85,3 +107,7 @@ export const start = Effect.flatMap(Worker.Worker, (worker) => worker.start)
 
 export const median = (values: ReadonlyArray<number>): number =>
   [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN
+
+/** The least value that so great a share of them does not exceed. */
+export const percentile = (values: ReadonlyArray<number>, share: number): number =>
+  [...values].sort((a, b) => a - b)[Math.ceil(values.length * share) - 1] ?? Number.NaN
