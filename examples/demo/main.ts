@@ -177,7 +177,7 @@ const run = async () => {
   )
   if (receiver.forged() > 0) throw new Error(`${receiver.forged()} webhooks could not be verified.`)
   if (receiver.total() === 0) throw new Error("No webhook arrived.")
-  console.log(`\n${bold("Done.")} Next: README.md, "First send in five minutes".`)
+  console.log(`\n${bold("Done.")} Next: docs/first-send.md.`)
 }
 
 try {

@@ -34,7 +34,7 @@ Serves the API and sends what it accepts, until SIGTERM or SIGINT. Its settings 
   SECRET_KEY     encrypts secrets; needed with PostgreSQL (openssl rand -base64 32)
   ROLE           all (default), api or worker
 
-README.md has all of them, docs/deployment.md a service of systemd and a container.
+docs/settings.md has all of them, docs/deployment.md a service of systemd and a container.
 
   -h, --help     shows this
   --version      shows the version`
