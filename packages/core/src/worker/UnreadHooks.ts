@@ -8,6 +8,7 @@ import * as Metric from "effect/Metric"
 import * as Ids from "../domain/Ids.ts"
 import type { Instant } from "../domain/Instant.ts"
 import * as Time from "../domain/Instant.ts"
+import * as Recent from "../domain/Recent.ts"
 import type { Session } from "../domain/session/Session.ts"
 import * as UnreadHook from "../domain/UnreadHook.ts"
 import type * as Sanitize from "../sender/Sanitize.ts"
@@ -20,7 +21,7 @@ const counter = Metric.counter("sendwright_unread_hook_items_total", {
 })
 
 /** Kinds of news of sessions of which it is remembered when they were told last. */
-const maximumLogged = 10_000
+const maximumTold = 10_000
 
 export interface UnreadHooks {
   readonly retain: (
@@ -34,18 +35,7 @@ export interface UnreadHooks {
 export const make: Effect.Effect<UnreadHooks, never, InboundStore> = Effect.gen(function* () {
   const store = yield* InboundStore
   const ids = Ids.make(yield* Ids.RandomBytes)
-  /** When each kind was told last, the oldest first. */
-  const logged = new Map<string, Instant>()
-
-  const isNew = (name: string, now: Instant): boolean => {
-    const last = logged.get(name)
-    if (last !== undefined && last <= now && now - last < Time.hour) return false
-    logged.delete(name)
-    logged.set(name, now)
-    const [oldest] = logged.keys()
-    if (logged.size > maximumLogged && oldest !== undefined) logged.delete(oldest)
-    return true
-  }
+  const told = Recent.make(maximumTold)
 
   const log = Effect.fnUntraced(function* (
     { id }: Session,
@@ -53,11 +43,14 @@ export const make: Effect.Effect<UnreadHooks, never, InboundStore> = Effect.gen(
     now: Instant
   ) {
     const byField = new Map(unread.map((part) => [part.field, part]))
-    for (const { field, reason } of byField.values())
-      if (isNew(`${id} ${field}`, now))
-        yield* Effect.logWarning(
-          `The hook of session ${id} brought "${field}" that is not understood: ${reason}. It is listed among the session's unread hooks.`
-        )
+    for (const { field, reason } of byField.values()) {
+      const name = `${id} ${field}`
+      if (told.isWithin(name, Time.hour, now)) continue
+      told.note(name, now)
+      yield* Effect.logWarning(
+        `The hook of session ${id} brought "${field}" that is not understood: ${reason}. It is listed among the session's unread hooks.`
+      )
+    }
   })
 
   const retain: UnreadHooks["retain"] = Effect.fnUntraced(function* (session, unread) {

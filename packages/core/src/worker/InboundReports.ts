@@ -1,0 +1,84 @@
+/** Applies what platforms report of our messages, and links the numbers asked for with the names in the reports. */
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Occurrence from "../domain/Occurrence.ts"
+import type { Session } from "../domain/session/Session.ts"
+import * as Sanitize from "../sender/Sanitize.ts"
+import type { Acquaintance } from "../sender/Sender.ts"
+import { groupBy } from "../storage/JobSteps.ts"
+import type { Met, Report } from "../storage/JobStore.ts"
+import { JobStore, maximumEarlyReports } from "../storage/JobStore.ts"
+import { SessionStore } from "../storage/SessionStore.ts"
+import type { StorageError } from "../storage/StorageError.ts"
+import type { InboundPeople } from "./InboundPeople.ts"
+import * as Isolate from "./Isolate.ts"
+
+/** Applied in one commit, which others wait for. What comes twice changes nothing, so a cut between two does no harm. */
+const reportsAtOnce = 100
+
+export interface InboundReports {
+  /** Answers those whose message nobody knows, once it is stored who was named otherwise than asked for. */
+  readonly apply: (
+    reports: ReadonlyArray<Report>,
+    session?: Session
+  ) => Effect.Effect<ReadonlyArray<Report>, StorageError>
+  /** Applies reports that came before their message was known; answers how many. */
+  readonly applyEarly: Effect.Effect<number, StorageError>
+}
+
+const acquaintanceOf = ({ asked, report }: Met): Acquaintance => {
+  const { phone = null, userId = null } = report.named ?? {}
+  return { phone, userId, asked, at: report.reportedAt ?? report.at }
+}
+
+export const make = (people: InboundPeople): Effect.Effect<InboundReports, never, JobStore | SessionStore> =>
+  Effect.gen(function* () {
+    const jobs = yield* JobStore
+    const sessions = yield* SessionStore
+
+    const acquaint = Effect.fnUntraced(function* (met: ReadonlyArray<Met>, known?: Session) {
+      for (const [sessionId, some] of groupBy(met, ({ sessionId }) => sessionId)) {
+        const session = known?.id === sessionId ? known : yield* sessions.find(sessionId)
+        if (session !== null)
+          yield* people(session, { messages: [], preferences: [], people: some.map(acquaintanceOf) })
+      }
+    })
+
+    const apply: InboundReports["apply"] = Effect.fnUntraced(function* (reports, session) {
+      const of = session === undefined ? {} : { sessionId: session.id }
+      const unmatched: Array<Report> = []
+      const met: Array<Met> = []
+      for (let from = 0; from < reports.length; from += reportsAtOnce) {
+        const now = yield* Clock.currentTimeMillis
+        yield* Isolate.storeAll({
+          items: reports
+            .slice(from, from + reportsAtOnce)
+            .map((report) => Sanitize.report({ ...report, ...Occurrence.ofReport(report.at, now) })),
+          store: (some) =>
+            Effect.map(jobs.receive({ now, reports: some, ...of }), (received) => {
+              unmatched.push(...received.unmatched)
+              met.push(...received.met)
+            }),
+          refused: ({ messageId, providerId }, cause) =>
+            Effect.logError(`A report of message ${messageId ?? providerId} cannot be stored: dropped`, cause)
+        })
+      }
+      yield* acquaint(met, session)
+      return unmatched
+    })
+
+    const applyEarly = Effect.gen(function* () {
+      const now = yield* Clock.currentTimeMillis
+      const { applied, forgotten, met } = yield* jobs.applyEarlyReports({ now })
+      // In a commit behind that one: who is who belongs to a portfolio, which the session's sender alone can read. What a
+      // crash takes between the two, the message's next receipt brings again.
+      yield* acquaint(met)
+      for (const [sessionId, count] of forgotten)
+        yield* Effect.logWarning(
+          `${count} receipt(s) of session ${sessionId} whose message is not known were forgotten: the newest ${maximumEarlyReports} are kept. Does something else send over its number?`
+        )
+      return applied
+    })
+
+    return { apply, applyEarly }
+  })
