@@ -6,12 +6,18 @@
 import type { Connection } from "@effect/sql/SqlConnection"
 import type { SqlError } from "@effect/sql/SqlError"
 import * as Effect from "effect/Effect"
+import { constVoid } from "effect/Function"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as Lock from "../sql/Lock.ts"
 
 type Transform = Parameters<Connection["execute"]>[2]
 type Values = ReadonlyArray<unknown>
+
+interface Turn {
+  readonly connection: Connection
+  readonly leave: () => void
+}
 
 /** A connection for as long as the scope lasts. */
 export type Reserve = Effect.Effect<Connection, SqlError, Scope.Scope>
@@ -64,19 +70,25 @@ export class Session implements Connection {
     })
   }
 
-  readonly #reserve: Reserve = Effect.uninterruptibleMask((restore) =>
-    Effect.flatMap(this.enter(restore), (entered) =>
-      entered === undefined
-        ? this.outside
-        : Effect.as(
-            Effect.addFinalizer(() => Effect.sync(entered.lock.release)),
-            entered.connection
-          )
-    )
+  /** The connection for a statement, in its turn; `leave` ends that before the scope does. */
+  readonly #turn: Effect.Effect<Turn, SqlError, Scope.Scope> = Effect.uninterruptibleMask((restore) =>
+    Effect.flatMap(this.enter(restore), (entered) => {
+      if (entered === undefined)
+        return Effect.map(this.outside, (connection) => ({ connection, leave: constVoid }))
+      let isIn = true
+      const leave = (): void => {
+        if (isIn) entered.lock.release()
+        isIn = false
+      }
+      return Effect.as(
+        Effect.addFinalizer(() => Effect.sync(leave)),
+        { connection: entered.connection, leave }
+      )
+    })
   )
 
   #step<A>(statement: (connection: Connection) => Effect.Effect<A, SqlError>): Effect.Effect<A, SqlError> {
-    return Effect.scoped(Effect.flatMap(this.#reserve, statement))
+    return Effect.scoped(Effect.flatMap(this.#turn, ({ connection }) => statement(connection)))
   }
 
   execute(text: string, values: Values, transform: Transform) {
@@ -95,9 +107,22 @@ export class Session implements Connection {
     return this.#step((connection) => connection.executeValues(text, values))
   }
 
+  /** Its turn lasts until its first rows: the driver sends nothing else while there are more to read. */
   executeStream(text: string, values: Values, transform: Transform) {
-    return Stream.unwrapScoped(
-      Effect.map(this.#reserve, (connection) => connection.executeStream(text, values, transform))
-    )
+    const opened = Effect.gen(this, function* () {
+      const { connection, leave } = yield* this.#turn
+      const pull = yield* Stream.toPull(connection.executeStream(text, values, transform))
+      const first = yield* Effect.exit(pull)
+      leave()
+      let next: typeof pull = first
+      return Stream.repeatEffectChunkOption(
+        Effect.suspend(() => {
+          const current = next
+          next = pull
+          return current
+        })
+      )
+    })
+    return Stream.unwrapScoped(opened)
   }
 }

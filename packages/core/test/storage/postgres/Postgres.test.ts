@@ -12,6 +12,7 @@ import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
 import Pg from "pg"
 import { freshDatabase, migratedDatabase } from "../../../../../test/support/Postgres.ts"
 import { AccountStore } from "../../../src/storage/AccountStore.ts"
@@ -604,6 +605,32 @@ describe("the embedder's transaction", () => {
       )
       yield* query(other, "COMMIT")
       expect(yield* db.read("ids", ids)).toEqual([1, 2])
+    })
+  )
+
+  it.scopedLive("streams rows to who writes others in it", () =>
+    Effect.gen(function* () {
+      const { db, other, sql } = yield* database
+      yield* Effect.forEach([1, 2, 3], (id) => db.write("insert", insert(id)))
+      const copy = (from: number) =>
+        Stream.runForEach(
+          sql<{ id: number }>`SELECT id FROM item WHERE id > ${from} AND id <= ${from} + 3 ORDER BY id`
+            .stream,
+          ({ id }) => db.write("insert", insert(id + 3))
+        )
+      yield* sql.withTransaction(copy(0))
+      yield* query(other, "BEGIN")
+      yield* Postgres.within(other)(copy(3))
+      yield* query(other, "COMMIT")
+      expect(yield* db.read("ids", ids)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9])
+      const all = sql<{ id: number }>`SELECT generate_series(1, 1000)::int AS id`.stream
+      const sum = Stream.runFold(all, 0, (total, { id }) => total + id)
+      expect(yield* sql.withTransaction(Effect.all([sum, sum], { concurrency: 2 }))).toEqual([
+        500_500, 500_500
+      ])
+      expect(yield* Effect.flip(sql.withTransaction(Stream.runDrain(sql`SELEC`.stream)))).toBeInstanceOf(
+        SqlError
+      )
     })
   )
 
