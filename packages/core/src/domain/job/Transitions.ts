@@ -39,54 +39,18 @@ type FieldChanges = Partial<
   >
 >
 
-/**
- * Every field is written out: V8 needs many times as long for a literal of two spreads, and every step of every
- * recipient makes one.
- */
 const changedTo = (
   recipient: Job.RecipientResult,
   status: Recipient.Status,
   change: FieldChanges,
   now: Instant
-): Job.RecipientResult => {
-  const {
-    attempts = recipient.attempts,
-    crashCount = recipient.crashCount,
-    deliveredAt = recipient.deliveredAt,
-    failure = recipient.failure,
-    maybeSent = recipient.maybeSent,
-    nextAt = recipient.nextAt,
-    pricing = recipient.pricing,
-    providerId = recipient.providerId,
-    readAt = recipient.readAt,
-    requeuedAt = recipient.requeuedAt,
-    retryingSince = recipient.retryingSince,
-    sentAt = recipient.sentAt
-  } = change
-  return {
-    index: recipient.index,
-    phone: recipient.phone,
-    externalId: recipient.externalId,
-    values: recipient.values,
-    status,
-    failure,
-    attempts,
-    retryingSince,
-    requeuedAt,
-    crashCount,
-    maybeSent,
-    providerId,
-    market: recipient.market,
-    price: recipient.price,
-    pricing,
-    sequence: recipient.sequence + (status === recipient.status ? 0 : 1),
-    nextAt,
-    updatedAt: now,
-    sentAt,
-    deliveredAt,
-    readAt
-  }
-}
+): Job.RecipientResult => ({
+  ...recipient,
+  ...change,
+  status,
+  sequence: recipient.sequence + (status === recipient.status ? 0 : 1),
+  updatedAt: now
+})
 
 /**
  * When the recipient may be attempted; null when it may not. A recipient that a clock ahead of ours wrote is due now.
@@ -514,22 +478,13 @@ export const apply = (
 
 /**
  * The job with new counts and a new status. An end gets its time, and a pause reason is dropped unless the job is
- * paused. Every field is written out, as for a recipient: every claim and every outcome makes a job.
+ * paused.
  */
 const progressed = (job: Job.Job, counts: Recipient.Counts, status: Job.Status, now: Instant): Job.Job => ({
-  id: job.id,
-  accountId: job.accountId,
-  sessionId: job.sessionId,
-  publicKey: job.publicKey,
-  content: job.content,
-  reference: job.reference,
+  ...job,
   status,
   pauseReason: status === "paused" ? job.pauseReason : null,
-  recipients: job.recipients,
   counts,
-  currency: job.currency,
-  estimatedCost: job.estimatedCost,
-  createdAt: job.createdAt,
   updatedAt: now,
   completedAt: Job.completedAt(job, status, now)
 })

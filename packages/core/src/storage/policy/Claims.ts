@@ -238,7 +238,6 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
       }
       const step = JobSteps.claim(of.job, of.content, ready, worker, now, session)
       claims.push({ step, deferred })
-      // The spread is last: V8 takes microseconds for a literal that begins with one and adds to it.
       given.push({ session: of.session, category: of.category, ...step.claimed })
     }
     for (const [{ job }, changes] of later) others.push({ state: job, changes, drafts: [] })
