@@ -4,17 +4,11 @@
  */
 import type * as Schema from "effect/Schema"
 import type * as AST from "effect/SchemaAST"
+import type { Readable } from "../domain/Readable.ts"
 import * as SchemaCompiler from "./SchemaCompiler.ts"
 import * as SchemaFaults from "./SchemaFaults.ts"
 
-/** Members that cannot be read are left out, and items are undefined, so that the others keep their places. */
-export type Readable<A> = A extends string | number | boolean | null | undefined
-  ? A
-  : A extends ReadonlyArray<infer Item>
-    ? ReadonlyArray<Readable<Item> | undefined>
-    : A extends object
-      ? { readonly [Name in keyof A]?: Readable<A[Name]> | undefined }
-      : unknown
+export type { Readable } from "../domain/Readable.ts"
 
 const isRecord = (input: unknown): input is Readonly<Record<string, unknown>> =>
   typeof input === "object" && input !== null && !Array.isArray(input)

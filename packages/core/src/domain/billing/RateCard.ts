@@ -1,10 +1,10 @@
 /** Dated prices per currency, market and category; a number's market is found by its longest prefix. */
 
-import type { Readable } from "../../schema/Readable.ts"
 import * as Fault from "../Fault.ts"
 import type { Instant } from "../Instant.ts"
 import type { Pricing } from "../job/Recipient.ts"
 import * as Memo from "../Memo.ts"
+import type { Readable } from "../Readable.ts"
 import * as ClosedMarkets from "../session/ClosedMarkets.ts"
 import * as Text from "../Text.ts"
 import * as Money from "./Money.ts"

@@ -156,14 +156,15 @@ export const isClaimable = ({ pauseReason, status }: Pick<Job, "pauseReason" | "
  */
 export const rollup = (status: Status, counts: Recipient.Counts, stopped = false): Status => {
   if (hasEnded(status)) return status
-  const { accepted, canceled, delivered, failed, queued, read, sending, sent, skipped, unknown } = counts
-  const reached = accepted + sent + delivered + read + unknown
-  const ended = reached + failed + skipped
-  if (queued + sending === 0) {
+  const count = (standing: Parameters<typeof Recipient.countOf>[1]) => Recipient.countOf(counts, standing)
+  const open = count("open")
+  const reached = count("accepted") + count("unknown")
+  const ended = reached + count("ended")
+  if (open === 0) {
     if (stopped && reached === 0 && status !== "canceling") return "failed"
     return status === "canceling" || ended === 0 ? "canceled" : "completed"
   }
-  const isUntouched = sending + ended + canceled === 0
+  const isUntouched = open === counts.queued && ended + count("canceled") === 0
   return status === "queued" && !isUntouched ? "processing" : status
 }
 

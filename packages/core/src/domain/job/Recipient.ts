@@ -6,81 +6,113 @@
  *                    ↘ unknown    ↘ failed
  *   queued → skipped | canceled
  */
-export type Status =
-  | "queued"
-  | "sending"
-  | "accepted"
-  | "sent"
-  | "delivered"
-  | "read"
-  | "failed"
-  | "skipped"
-  | "canceled"
-  | "unknown"
+import * as Records from "effect/Record"
 
-export const statuses: ReadonlyArray<Status> = [
-  "queued",
-  "sending",
-  "accepted",
-  "sent",
-  "delivered",
-  "read",
-  "failed",
-  "skipped",
-  "canceled",
-  "unknown"
-]
+/** A kind of event that tells a recipient's change: of a template send, and of a direct message. */
+export type Family = "recipient" | "message"
+
+/** What a status means; all that asks for a status follows from these. */
+interface Meaning {
+  /** A step moves a recipient to a higher rank only, apart from a retry and a release before any attempt. */
+  readonly rank: number
+  /**
+   * `open` while dispatch has the recipient. Then: the platform has `accepted` the message, or it is `unknown` whether it
+   * has; its job is done with it (`ended`); or nothing more is done, since the job was `canceled`.
+   */
+  readonly standing: "open" | "accepted" | "unknown" | "ended" | "canceled"
+  /** The events that tell it. */
+  readonly events: ReadonlyArray<Family>
+  /** True when a platform can report it. */
+  readonly reported: boolean
+  /** True when an operator can queue the recipient again. */
+  readonly retryable: boolean
+}
+
+type Standing = Meaning["standing"]
 
 /**
  * `failed` is above `sent` and below `delivered`: a failure never overrides a delivery, and a later delivery
  * overrides a failure. What we merely concluded (`unknown`, `skipped`, `canceled`) yields to any report.
  */
-const ranks: Readonly<Record<Status, number>> = {
-  queued: 0,
-  sending: 1,
-  unknown: 2,
-  skipped: 2,
-  canceled: 2,
-  accepted: 3,
-  sent: 4,
-  failed: 5,
-  delivered: 6,
-  read: 7
-}
+const meanings = {
+  queued: { rank: 0, standing: "open", events: [], reported: false, retryable: false },
+  sending: { rank: 1, standing: "open", events: [], reported: false, retryable: false },
+  accepted: {
+    rank: 3,
+    standing: "accepted",
+    events: ["recipient", "message"],
+    reported: true,
+    retryable: false
+  },
+  sent: { rank: 4, standing: "accepted", events: ["recipient", "message"], reported: true, retryable: false },
+  delivered: {
+    rank: 6,
+    standing: "accepted",
+    events: ["recipient", "message"],
+    reported: true,
+    retryable: false
+  },
+  read: { rank: 7, standing: "accepted", events: ["recipient", "message"], reported: true, retryable: false },
+  failed: { rank: 5, standing: "ended", events: ["recipient", "message"], reported: true, retryable: true },
+  skipped: { rank: 2, standing: "ended", events: ["recipient"], reported: false, retryable: false },
+  canceled: { rank: 2, standing: "canceled", events: [], reported: false, retryable: false },
+  unknown: { rank: 2, standing: "unknown", events: ["recipient"], reported: false, retryable: true }
+} as const satisfies Readonly<Record<string, Meaning>>
 
-export const rank = (status: Status): number => ranks[status]
+type Meanings = typeof meanings
+export type Status = keyof Meanings
+export const statuses: ReadonlyArray<Status> = Records.keys(meanings)
+
+/** The statuses whose meaning has a member of this type. */
+type With<Member> = { [Name in Status]: Meanings[Name] extends Member ? Name : never }[Status]
+
+const meaningOf = (status: Status): Meaning => meanings[status]
+
+export const rank = (status: Status): number => meaningOf(status).rank
 
 /** The statuses that a platform can report of a message. */
-export type Reported = "accepted" | "sent" | "delivered" | "read" | "failed"
+export type Reported = With<{ readonly reported: true }>
+
+/** The statuses that an operator's retry takes. */
+export type Retryable = With<{ readonly retryable: true }>
+
+export const isRetryable = (status: Status): status is Retryable => meaningOf(status).retryable
+
+/** The statuses that an event of the family tells. */
+export type Told<F extends Family> = {
+  [Name in Status]: F extends Meanings[Name]["events"][number] ? Name : never
+}[Status]
+
+export const isTold =
+  <F extends Family>(family: F) =>
+  (status: Status): status is Told<F> =>
+    meaningOf(status).events.includes(family)
 
 /** The higher of the two; the current one when they are level. */
 export const advance = (current: Status, reported: Status): Status =>
-  ranks[reported] > ranks[current] ? reported : current
+  rank(reported) > rank(current) ? reported : current
+
+const stands = (status: Status, standing: Standing): boolean => meaningOf(status).standing === standing
 
 /**
  * True when dispatch has ended for the recipient. A `sending` recipient may be in flight or wait for its next
  * attempt.
  */
-export const leftDispatch = (status: Status): boolean => status !== "queued" && status !== "sending"
+export const leftDispatch = (status: Status): boolean => !stands(status, "open")
+
+/** The statuses of recipients that dispatch has. */
+export const open: ReadonlyArray<Status> = statuses.filter((status) => stands(status, "open"))
 
 /** True when the platform accepted the message at some time. */
-export const wasAccepted = (status: Status): boolean =>
-  status === "accepted" || status === "sent" || status === "delivered" || status === "read"
+export const wasAccepted = (status: Status): boolean => stands(status, "accepted")
 
 export type Counts = Readonly<Record<Status, number>>
 
-export const noCounts: Counts = {
-  queued: 0,
-  sending: 0,
-  accepted: 0,
-  sent: 0,
-  delivered: 0,
-  read: 0,
-  failed: 0,
-  skipped: 0,
-  canceled: 0,
-  unknown: 0
-}
+export const noCounts: Counts = Records.map(meanings, () => 0)
+
+/** How many recipients of a job stand so. */
+export const countOf = (counts: Counts, standing: Standing): number =>
+  statuses.reduce((sum, status) => (stands(status, standing) ? sum + counts[status] : sum), 0)
 
 /** How the platform billed a message. */
 export interface Pricing {

@@ -6,9 +6,10 @@
  * - permanent failures only by code in `codes` or phone in `phones`: unchanged, they fail again.
  */
 import type { RecipientResult } from "./Job.ts"
+import * as Recipient from "./Recipient.ts"
 
-export const statuses = ["failed", "unknown"] as const
-export type Status = (typeof statuses)[number]
+export const statuses: ReadonlyArray<Status> = Recipient.statuses.filter(Recipient.isRetryable)
+export type Status = Recipient.Retryable
 
 /** The maximum length of a failure's code. */
 export const maximumCodeLength = 64

@@ -3,10 +3,10 @@
  * a refusal of the platform would end it. What is closed is data with a date, and a session may say otherwise.
  */
 
-import type { Readable } from "../../schema/Readable.ts"
 import * as Fault from "../Fault.ts"
 import type { Failure } from "../job/Recipient.ts"
 import * as Memo from "../Memo.ts"
+import type { Readable } from "../Readable.ts"
 import type { Category } from "../template/Template.ts"
 import * as FailureCatalogue from "./FailureCatalogue.ts"
 

@@ -15,53 +15,14 @@ import type { Session } from "../session/Session.ts"
 import type { Template } from "../template/Template.ts"
 import type { Unattributed } from "../Unattributed.ts"
 import type * as EventData from "./EventData.ts"
+import { batchType, ofStatus, type Single, type Type, types } from "./EventType.ts"
 
-export const types = [
-  "job.processing",
-  "job.paused",
-  "job.completed",
-  "job.failed",
-  "job.canceled",
-  "recipient.accepted",
-  "recipient.sent",
-  "recipient.delivered",
-  "recipient.read",
-  "recipient.failed",
-  "recipient.skipped",
-  "recipient.unknown",
-  "message.accepted",
-  "message.sent",
-  "message.delivered",
-  "message.read",
-  "message.failed",
-  "message.received",
-  "inbound.unattributed",
-  "inbound.perhaps_refusal",
-  "session.connected",
-  "session.disconnected",
-  "session.unavailable",
-  "session.available",
-  "session.updated",
-  "template.updated",
-  "consent.granted",
-  "consent.revoked",
-  "webhook.test",
-  "webhook.disabled"
-] as const
+export { batchType, type Type, types } from "./EventType.ts"
 
-/** Many changes of recipients in one event, for endpoints that ask for it; subscribed to as `recipient.*`. */
-export const batchType = "recipient.batch"
-
-type Single = (typeof types)[number]
-export type Type = Single | typeof batchType
-
-/** The types of a family by what follows its name. */
-const family = (name: "job" | "message" | "recipient"): ReadonlyMap<string, Single> =>
-  new Map(types.flatMap((type) => (type.startsWith(`${name}.`) ? [[type.slice(name.length + 1), type]] : [])))
-
-const jobTypes = family("job")
-const messageTypes = family("message")
-const recipientTypes = family("recipient")
+/** The job's statuses that have an event. */
+const jobTypes: ReadonlyMap<string, Type> = new Map(
+  types.flatMap((type) => (type.startsWith("job.") ? [[type.slice("job.".length), type]] : []))
+)
 
 /** An event before it has an id. */
 export interface Draft {
@@ -171,8 +132,8 @@ const draft = (type: Type, data: () => Draft["data"]): Draft => ({
 
 /** The event of a recipient's change; nothing for statuses that have no event (`queued`, `sending`, `canceled`). */
 export const recipientChanged = (job: Owner, recipient: RecipientResult): Draft | undefined => {
-  const ofKind = job.content.kind === "direct" ? messageTypes : recipientTypes
-  const type = ofKind.get(recipient.status)
+  const { status } = recipient
+  const type = job.content.kind === "direct" ? ofStatus("message", status) : ofStatus("recipient", status)
   return type === undefined ? undefined : draft(type, () => recipientData(job, recipient))
 }
 

@@ -2,13 +2,14 @@
  * What the `data` of an event holds, by its type (decisions.md §7). The schemas are what the API describes to those who
  * receive events, and their types are what `Event` writes, so that the two cannot differ.
  */
+import * as Records from "effect/Record"
 import * as Schema from "effect/Schema"
 import * as Consent from "../consent/Consent.ts"
 import * as Job from "../job/Job.ts"
 import * as Recipient from "../job/Recipient.ts"
 import * as Template from "../template/Template.ts"
 import * as Unattributed from "../Unattributed.ts"
-import type { Type } from "./Event.ts"
+import type { Type } from "./EventType.ts"
 
 const Id = Schema.String.annotations({ jsonSchema: { format: "uuid" } })
 const Time = Schema.String.annotations({ jsonSchema: { format: "date-time" } })
@@ -28,18 +29,9 @@ export const Failure = Schema.Struct({
   permanent: Schema.Boolean
 }).annotations({ identifier: "Failure" })
 
-export const Counts = Schema.Struct({
-  queued: Count,
-  sending: Count,
-  accepted: Count,
-  sent: Count,
-  delivered: Count,
-  read: Count,
-  failed: Count,
-  skipped: Count,
-  canceled: Count,
-  unknown: Count
-}).annotations({ identifier: "Counts" })
+export const Counts = Schema.Struct(Records.map(Recipient.noCounts, () => Count)).annotations({
+  identifier: "Counts"
+})
 
 export const JobData = Schema.Struct({
   job_id: Id,

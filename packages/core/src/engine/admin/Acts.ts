@@ -14,7 +14,7 @@ import { OperatorStore } from "../../storage/OperatorStore.ts"
 import { SessionStore } from "../../storage/SessionStore.ts"
 import type { StorageError } from "../../storage/StorageError.ts"
 import { WebhookStore } from "../../storage/WebhookStore.ts"
-import type { Admin } from "../Admin.ts"
+import type { Admin } from "./Groups.ts"
 import type { Recorder } from "./Recorder.ts"
 
 /** An act's rows are methods, so that an act of any arguments fits one type. */

@@ -8,6 +8,7 @@ import * as Time from "../../domain/Instant.ts"
 import type { WaitingSession } from "../../domain/job/Claiming.ts"
 import type { RecipientResult } from "../../domain/job/Job.ts"
 import * as Jobs from "../../domain/job/Job.ts"
+import * as Recipient from "../../domain/job/Recipient.ts"
 import * as Transitions from "../../domain/job/Transitions.ts"
 import * as Pacing from "../../domain/session/Pacing.ts"
 import * as Session from "../../domain/session/Session.ts"
@@ -43,7 +44,7 @@ const pairOf = (sessionId: string, phone: string): string => `${sessionId}|${pho
 
 const isOf: Record<"open" | "lost" | "awaited", (tracked: FencedRecipient) => boolean> = {
   open: ({ recipient: { status } }) => status === "queued" || status === "sending",
-  lost: ({ recipient: { status } }) => status === "failed" || status === "unknown",
+  lost: ({ recipient }) => Recipient.isRetryable(recipient.status),
   awaited: ({ fence }) => fence !== null
 }
 

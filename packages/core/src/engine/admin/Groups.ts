@@ -1,0 +1,44 @@
+/** The groups of the operator's operations, one per aggregate. */
+import * as Effect from "effect/Effect"
+import * as Accounts from "./Accounts.ts"
+import * as ApiKeys from "./ApiKeys.ts"
+import * as AuditLog from "./AuditLog.ts"
+import * as Consents from "./Consents.ts"
+import * as Jobs from "./Jobs.ts"
+import * as Operators from "./Operators.ts"
+import * as RateCards from "./RateCards.ts"
+import * as Restore from "./Restore.ts"
+import * as Secrets from "./Secrets.ts"
+import * as Sessions from "./Sessions.ts"
+import * as Templates from "./Templates.ts"
+import * as Webhooks from "./Webhooks.ts"
+
+export interface Admin {
+  readonly accounts: Accounts.Accounts
+  readonly sessions: Sessions.Sessions
+  readonly keys: ApiKeys.ApiKeys
+  readonly templates: Templates.Templates
+  readonly consents: Consents.Consents
+  readonly webhooks: Webhooks.Webhooks
+  readonly rateCards: RateCards.RateCards
+  readonly jobs: Jobs.Jobs
+  readonly restore: Restore.Restore
+  readonly secrets: Secrets.Secrets
+  readonly operators: Operators.Operators
+  readonly audit: AuditLog.AuditLog
+}
+
+export const make = Effect.all({
+  accounts: Accounts.make,
+  sessions: Sessions.make,
+  keys: ApiKeys.make,
+  templates: Templates.make,
+  consents: Consents.make,
+  webhooks: Webhooks.make,
+  rateCards: RateCards.make,
+  jobs: Jobs.make,
+  restore: Restore.make,
+  secrets: Secrets.make,
+  operators: Operators.make,
+  audit: AuditLog.make
+})
