@@ -347,7 +347,7 @@ export const retry = <H extends JobState>(
   const { dryRun = false, now, selection } = command
   if (Jobs.isCanceled(state.job.status)) return { result: RetryResult.Ended({ job: state.job }), step: null }
   const choose = RetrySelection.chooser(selection)
-  const counts = { failed: 0, unknown: 0 }
+  const counts = { ...RetrySelection.noCounts }
   let ended = 0
   const changes: Array<RecipientChange> = []
   for (const { fence, recipient: before } of recipients) {

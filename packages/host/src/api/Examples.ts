@@ -1,5 +1,6 @@
 /** Values of the examples in the description: one small shop, and what becomes of its order confirmations. */
 import type * as EventData from "@sendwright/core/EventData"
+import * as Recipient from "@sendwright/core/Recipient"
 
 export const ids = {
   account: "01931b6e-7c1a-7d3a-9c57-0d2f5f7a1c01",
@@ -19,18 +20,7 @@ export const phone = "34600000100"
 export const at = "2026-11-02T09:30:00.000Z"
 export const later = "2026-11-02T09:30:02.417Z"
 
-export const counts = {
-  queued: 0,
-  sending: 0,
-  accepted: 0,
-  sent: 0,
-  delivered: 1,
-  read: 0,
-  failed: 0,
-  skipped: 0,
-  canceled: 0,
-  unknown: 0
-}
+export const counts = { ...Recipient.noCounts, delivered: 1 }
 
 export const template = {
   template_id: 17,

@@ -5,6 +5,7 @@
  * - `unknown` recipients only by `statuses`: the platform may have the message, and a retry may send it twice;
  * - permanent failures only by code in `codes` or phone in `phones`: unchanged, they fail again.
  */
+import * as Struct from "effect/Struct"
 import type { RecipientResult } from "./Job.ts"
 import * as Recipient from "./Recipient.ts"
 
@@ -25,6 +26,8 @@ export interface RetrySelection {
 
 /** How many recipients of each status. */
 export type RetryCounts = Readonly<Record<Status, number>>
+
+export const noCounts: RetryCounts = Struct.pick(Recipient.noCounts, ...statuses)
 
 const byDefault: ReadonlyArray<Status> = ["failed"]
 
