@@ -7,7 +7,7 @@
  *    3. subscription, feature                402   authorize
  *    4. permission                           403   authorize
  *    5. session connected                    409   authorize
- *    6. header and body shape                422   templateShape, directShape, misshapen
+ *    6. header and body shape                422   sendShape, directShape, misshapen
  *    7. idempotency: replay, or conflict     409   findByIdempotencyKey
  *    8. template, recipients, variables      422   resolve
  *    9. consent                              403   consent
@@ -63,7 +63,7 @@ import { RateLimitStore } from "../storage/RateLimitStore.ts"
 import { TemplateStore } from "../storage/TemplateStore.ts"
 import { Transactions } from "../storage/Transactions.ts"
 import * as Admission from "./Admission.ts"
-import type { Caller, Credentials, Unauthorized } from "./Operations.ts"
+import type { Caller, Credentials, DirectCommand, SendCommand, Unauthorized } from "./Operations.ts"
 
 // 3, 4, 5 ------------------------------------------------------------------------------------------------------
 
@@ -150,23 +150,21 @@ const directFaults = (body: unknown): ReadonlyArray<Fault.Fault> => {
 
 const keyPath = ["headers", "Idempotency-Key"]
 
-const keyFault = (header: string | undefined, required: boolean): ReadonlyArray<Fault.Fault> => {
-  if (header === undefined) {
-    return required
-      ? [
-          Fault.make(
-            keyPath,
-            "required",
-            "The header Idempotency-Key is required: 1 to 128 visible ASCII characters."
-          )
-        ]
-      : []
-  }
+/** The Idempotency-Key that a header names, or why it names none. */
+const readKey = (header: string): Either.Either<string, ReadonlyArray<Fault.Fault>> => {
+  const key = Idempotency.parseKey(header)
+  if (key !== undefined) return Either.right(key)
   const message = "Idempotency-Key must be 1 to 128 visible ASCII characters, bare or in double quotes."
-  return Idempotency.parseKey(header) === undefined
-    ? [Fault.make(keyPath, "idempotency_key_invalid", message)]
-    : []
+  return Either.left([Fault.make(keyPath, "idempotency_key_invalid", message)])
 }
+
+const noKey: ReadonlyArray<Fault.Fault> = [
+  Fault.make(
+    keyPath,
+    "required",
+    "The header Idempotency-Key is required: 1 to 128 visible ASCII characters."
+  )
+]
 
 /** A request that does not have its schema's shape. */
 export interface Misshapen {
@@ -175,42 +173,50 @@ export interface Misshapen {
   readonly faults: ReadonlyArray<Fault.Fault>
 }
 
-const shape = <A>(
+/** A request with its Idempotency-Key, once both have their shape. */
+interface Shaped<A, Key> {
+  readonly request: A
+  readonly key: Key
+}
+
+const shape = <A, Key>(
   request: A | Requests.Unchecked,
   decode: (body: unknown) => Either.Either<A, ReadonlyArray<Fault.Fault>>,
-  keyFaults: ReadonlyArray<Fault.Fault>
-): Either.Either<A, Misshapen> => {
+  key: Either.Either<Key, ReadonlyArray<Fault.Fault>>
+): Either.Either<Shaped<A, Key>, Misshapen> => {
   const [body, given] = request instanceof Requests.Unchecked ? [request.body, request.faults] : [request, []]
   const decoded = body === Requests.unreadable ? Either.left([]) : decode(body)
-  if (Either.isRight(decoded) && keyFaults.length === 0 && given.length === 0)
-    return Either.right(decoded.right)
-  const ofBody = Either.isLeft(decoded) ? decoded.left : []
-  return Either.left({ body, faults: [...keyFaults, ...given, ...ofBody] })
+  if (Either.isRight(decoded) && Either.isRight(key) && given.length === 0)
+    return Either.right({ request: decoded.right, key: key.right })
+  const faultsOf = (part: Either.Either<unknown, ReadonlyArray<Fault.Fault>>) =>
+    Either.isLeft(part) ? part.left : []
+  return Either.left({ body, faults: [...faultsOf(key), ...given, ...faultsOf(decoded)] })
 }
 
 const invalid = (faults: ReadonlyArray<Fault.Fault>) =>
   Effect.fail(new InvalidRequest({ faults: faults.slice(0, Fault.maximum) }))
 
-/** The request when its header and body have their shape; what is wrong is then refused by `misshapen`. */
-export const templateShape = (options: {
-  readonly request: TemplateMessageRequest | Requests.Unchecked
-  /** Absent for an estimate, which takes no key. */
-  readonly idempotencyKey?: { readonly header: string | undefined }
-}): Either.Either<TemplateMessageRequest, Misshapen> =>
-  shape(
-    options.request,
-    decodeTemplate,
-    options.idempotencyKey === undefined ? [] : keyFault(options.idempotencyKey.header, true)
-  )
+/** What is wrong in header or body is refused by `misshapen`. */
+export const sendShape = ({
+  idempotencyKey: header,
+  request
+}: SendCommand): Either.Either<Shaped<TemplateMessageRequest, string>, Misshapen> =>
+  shape(request, decodeTemplate, header === undefined ? Either.left(noKey) : readKey(header))
 
-/** The request when its header and body have their shape; otherwise every fault. */
-export const directShape = (options: {
-  readonly request: DirectMessageRequest | Requests.Unchecked
-  readonly idempotencyKey: { readonly header: string | undefined }
-}): Effect.Effect<DirectMessageRequest, InvalidRequest> =>
-  Either.match(shape(options.request, decodeDirect, keyFault(options.idempotencyKey.header, false)), {
+/** An estimate takes no Idempotency-Key. */
+export const estimateShape = (
+  request: TemplateMessageRequest | Requests.Unchecked
+): Either.Either<TemplateMessageRequest, Misshapen> =>
+  Either.map(shape(request, decodeTemplate, Either.right(null)), (shaped) => shaped.request)
+
+/** The request when its header and body have their shape, its key null when it has none; otherwise every fault. */
+export const directShape = ({
+  idempotencyKey: header,
+  request
+}: DirectCommand): Effect.Effect<Shaped<DirectMessageRequest, string | null>, InvalidRequest> =>
+  Either.match(shape(request, decodeDirect, header === undefined ? Either.right(null) : readKey(header)), {
     onLeft: ({ body, faults }) => invalid([...faults, ...directFaults(body)]),
-    onRight: (request) => Effect.succeed(request)
+    onRight: (shaped) => Effect.succeed(shaped)
   })
 
 /** A template request, or the readable parts of one that does not have its shape. */

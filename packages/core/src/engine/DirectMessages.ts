@@ -3,6 +3,7 @@
  * attempted inline, so that quota, idempotency, history and events have a single path. A message whose process died
  * meanwhile is rescued like any other.
  */
+
 import * as Clock from "effect/Clock"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -15,6 +16,7 @@ import type * as Consent from "../domain/consent/Consent.ts"
 import { DailyLimitReached, SendFailed } from "../domain/Errors.ts"
 import * as Ids from "../domain/Ids.ts"
 import type { Instant } from "../domain/Instant.ts"
+import * as ClientTexts from "../domain/job/ClientTexts.ts"
 import * as Job from "../domain/job/Job.ts"
 import type { Failure } from "../domain/job/Recipient.ts"
 import * as Retry from "../domain/Retry.ts"
@@ -23,6 +25,7 @@ import * as FailureCatalogue from "../domain/session/FailureCatalogue.ts"
 import type { Session } from "../domain/session/Session.ts"
 import * as Moment from "../runtime/Moment.ts"
 import { Signals } from "../runtime/Signals.ts"
+import type { DirectMessageRequest } from "../schema/Requests.ts"
 import type * as SessionSender from "../sender/SessionSender.ts"
 import { ConsentSource } from "../storage/ConsentSource.ts"
 import type { Inbound } from "../storage/InboundStore.ts"
@@ -243,11 +246,9 @@ const attempting = (
     return yield* dispatch(claimed, sessionSender, circuit, applyActions, consentNow, consentedAt, stillOwns)
   })
 
-type DirectRequest = Effect.Effect.Success<ReturnType<typeof Checks.directShape>>
-
 const acceptSend = (
   { account, key, session }: Caller,
-  request: DirectRequest,
+  request: DirectMessageRequest,
   jobId: string,
   now: Instant,
   worker: string,
@@ -260,7 +261,7 @@ const acceptSend = (
   sessionId: session.id,
   publicKey: key.publicKey,
   content: { kind: "direct", text: request.message, linkPreview: request.linkPreview ?? false },
-  reference: request.reference ?? null,
+  ...ClientTexts.of(request),
   recipients: [
     {
       phone: request.to,
@@ -351,15 +352,13 @@ export const make = Effect.fnUntraced(function* (options: {
   const send = Effect.fnUntraced(function* (caller: Caller, command: DirectCommand) {
     const now = yield* Clock.currentTimeMillis
     const { session } = caller
-    const header = command.idempotencyKey
 
-    const request = yield* Checks.directShape({ request: command.request, idempotencyKey: { header } })
+    const { key, request } = yield* Checks.directShape(command)
 
-    const idempotencyKey = header === undefined ? undefined : Idempotency.parseKey(header)
     const fingerprint = () => Idempotency.fingerprint("direct", request)
-    if (idempotencyKey !== undefined) {
-      const record = yield* checks.findByIdempotencyKey(caller, idempotencyKey, fingerprint)
-      if (record !== null) return yield* replay(caller, idempotencyKey, record)
+    if (key !== null) {
+      const record = yield* checks.findByIdempotencyKey(caller, key, fingerprint)
+      if (record !== null) return yield* replay(caller, key, record)
     }
 
     yield* Checks.directContent(request)
@@ -375,7 +374,7 @@ export const make = Effect.fnUntraced(function* (options: {
       if (admitted === null)
         return yield* new SendFailed({ messageId: null, outcome: "failed", failure: unavailable })
       const { circuit, probe } = admitted
-      const keyed = idempotencyKey === undefined ? null : { key: idempotencyKey, fingerprint: fingerprint() }
+      const keyed = key === null ? null : { key, fingerprint: fingerprint() }
       const accepting = acceptSend(caller, request, jobId, now, worker, keyed, rate)
       const refused = Effect.suspend(() => {
         circuit.unused()
@@ -406,7 +405,7 @@ export const make = Effect.fnUntraced(function* (options: {
       Effect.uninterruptible
     )
     return done._tag === "Replayed"
-      ? yield* replay(caller, idempotencyKey ?? "", done.record)
+      ? yield* replay(caller, key ?? "", done.record)
       : yield* reply(done.messageId, done.answer, false)
   })
 

@@ -5,6 +5,7 @@ import * as Idempotency from "../domain/account/Idempotency.ts"
 import * as RateCard from "../domain/billing/RateCard.ts"
 import { QuotaExceeded } from "../domain/Errors.ts"
 import type * as Ids from "../domain/Ids.ts"
+import * as ClientTexts from "../domain/job/ClientTexts.ts"
 import * as Job from "../domain/job/Job.ts"
 import * as ClosedMarkets from "../domain/session/ClosedMarkets.ts"
 import type { Template } from "../domain/template/Template.ts"
@@ -37,8 +38,9 @@ const acceptSend = (
     jobId,
     now,
     prices,
-    reference
-  }: Pick<AcceptSend, "idempotency" | "jobId" | "now" | "reference"> & {
+    request
+  }: Pick<AcceptSend, "idempotency" | "jobId" | "now"> & {
+    readonly request: TemplateMessageRequest
     readonly prices: ReadonlyArray<RateCard.Rate | null>
   }
 ): AcceptSend => ({
@@ -48,7 +50,7 @@ const acceptSend = (
   sessionId: session.id,
   publicKey: key.publicKey,
   content: Job.contentOf(template),
-  reference,
+  ...ClientTexts.of(request),
   recipients: recipients.map(({ external_id, phone }, place) => ({
     phone,
     externalId: external_id ?? null,
@@ -81,16 +83,12 @@ export const make = Effect.fnUntraced(function* (checks: Checks.Checks, ids: Ids
   const send = Effect.fnUntraced(function* (caller: Caller, command: SendCommand) {
     const now = yield* Clock.currentTimeMillis
 
-    const shaped = Checks.templateShape({
-      request: command.request,
-      idempotencyKey: { header: command.idempotencyKey }
-    })
+    const shaped = Checks.sendShape(command)
     if (Either.isLeft(shaped)) return yield* checks.misshapen(caller, shaped.left, now)
-    const request = shaped.right
+    const { key, request } = shaped.right
 
-    const idempotencyKey = Idempotency.parseKey(command.idempotencyKey ?? "") ?? ""
     const fingerprint = () => Idempotency.fingerprint("template", request)
-    const record = yield* checks.findByIdempotencyKey(caller, idempotencyKey, fingerprint)
+    const record = yield* checks.findByIdempotencyKey(caller, key, fingerprint)
     if (record !== null) return replayed(record)
 
     const resolved = yield* checks.resolve(caller, request, now)
@@ -112,9 +110,9 @@ export const make = Effect.fnUntraced(function* (checks: Checks.Checks, ids: Ids
     const sending = acceptSend(caller, resolved, {
       now,
       jobId: ids.jobId(now),
-      reference: request.reference ?? null,
+      request,
       prices,
-      idempotency: { key: idempotencyKey, fingerprint: fingerprint() }
+      idempotency: { key, fingerprint: fingerprint() }
     })
     // An idle lane can claim the send in the same group commit (docs/adr/0016).
     if (jobs.commitsInGroups) yield* signals.sends.notify
@@ -141,7 +139,7 @@ export const make = Effect.fnUntraced(function* (checks: Checks.Checks, ids: Ids
     options?: { readonly explain?: boolean | undefined }
   ) {
     const now = yield* Clock.currentTimeMillis
-    const shaped = Checks.templateShape({ request: body })
+    const shaped = Checks.estimateShape(body)
     if (Either.isLeft(shaped)) return yield* checks.misshapen(caller, shaped.left, now)
     const request = yield* checks.resolve(caller, shaped.right, now)
     const { currency, phones, template } = request

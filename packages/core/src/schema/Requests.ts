@@ -5,7 +5,7 @@
 
 import * as Schema from "effect/Schema"
 import type { Fault } from "../domain/Fault.ts"
-import { Reference } from "../domain/job/Reference.ts"
+import * as ClientTexts from "../domain/job/ClientTexts.ts"
 import * as Phone from "../domain/Phone.ts"
 import * as Template from "../domain/template/Template.ts"
 import * as ParseResult from "../effect/ParseResult.ts"
@@ -85,19 +85,13 @@ export const Recipient = Schema.Struct({
   variables: Schema.optional(Variables)
 }).annotations({ identifier: "Recipient" })
 
-const reference = Schema.optional(
-  Reference.annotations({
-    description: "Your name for it, at most 255 characters: kept with it and told in every event of it."
-  })
-)
-
 export const TemplateMessageRequest = Schema.Struct({
   template_id: Schema.Int.annotations({ description: "Id of the template.", jsonSchema: safeInteger }),
   currency: Schema.optional(
     Schema.String.annotations({ description: "ISO 4217 code; the account's when absent." })
   ),
   variables: Schema.optional(Variables),
-  reference,
+  ...ClientTexts.requested,
   recipients: Schema.Array(Recipient).pipe(Schema.minItems(1), Schema.maxItems(maximumRecipients))
 }).annotations({ identifier: "TemplateMessageRequest" })
 export type TemplateMessageRequest = typeof TemplateMessageRequest.Type
@@ -114,7 +108,7 @@ export const DirectMessageRequest = Schema.Struct({
   linkPreview: Schema.optional(
     Schema.Boolean.annotations({ description: "Whether a link preview is made; false when absent." })
   ),
-  reference
+  ...ClientTexts.requested
 }).annotations({ identifier: "DirectMessageRequest" })
 export type DirectMessageRequest = typeof DirectMessageRequest.Type
 

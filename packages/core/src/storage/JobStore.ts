@@ -12,6 +12,7 @@ import type { Demand } from "../domain/account/Plan.ts"
 import type { Instant } from "../domain/Instant.ts"
 import * as Time from "../domain/Instant.ts"
 import type { Care } from "../domain/job/Claiming.ts"
+import type { ClientTexts } from "../domain/job/ClientTexts.ts"
 import type { Content, Job, RecipientResult, Status } from "../domain/job/Job.ts"
 import type { Failure, Pricing, Status as RecipientStatus, Reported } from "../domain/job/Recipient.ts"
 import type * as RetrySelection from "../domain/job/RetrySelection.ts"
@@ -40,7 +41,7 @@ export interface NewRecipient {
   readonly price: string | null
 }
 
-export interface AcceptSend {
+export interface AcceptSend extends ClientTexts {
   readonly now: Instant
   /** From `Ids.jobId`. */
   readonly jobId: string
@@ -48,7 +49,6 @@ export interface AcceptSend {
   readonly sessionId: string
   readonly publicKey: string
   readonly content: Content
-  readonly reference: string | null
   readonly recipients: ReadonlyArray<NewRecipient>
   readonly currency: string
   readonly estimatedCost: string | null

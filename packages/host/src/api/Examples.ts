@@ -1,5 +1,7 @@
 /** Values of the examples in the description: one small shop, and what becomes of its order confirmations. */
+
 import type * as EventData from "@sendwright/core/EventData"
+import type { ClientTexts } from "@sendwright/core/internal"
 import * as Recipient from "@sendwright/core/Recipient"
 
 export const ids = {
@@ -39,11 +41,13 @@ export const template = {
 
 export const links = { status: `/api/v1/template-messages/${ids.job}` }
 
+export const clientTexts = { reference: "order A-17" } as const satisfies ClientTexts.ClientTexts
+
 export const job = {
   job_id: ids.job,
   status: "completed",
   template_id: template.template_id,
-  reference: "order A-17",
+  ...clientTexts,
   recipients: 1,
   counts,
   created_at: at,
@@ -101,7 +105,7 @@ export const webhook = {
 }
 
 const progress = {
-  reference: job.reference,
+  ...clientTexts,
   external_id: "customer-9",
   status: "delivered",
   error: null,
@@ -125,7 +129,7 @@ const jobData: EventData.JobData = {
   session_id: ids.session,
   status: "completed",
   template_id: template.template_id,
-  reference: job.reference,
+  ...clientTexts,
   recipients: 1,
   counts,
   pause_reason: null,

@@ -1,4 +1,5 @@
 /** Jobs: read and canceled with an API key (interface.md §2.5 to §2.7), and by operators (decisions.md §8). */
+
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import type { Admin, Engine } from "@sendwright/core"
 import * as Errors from "@sendwright/core/Errors"
@@ -6,6 +7,7 @@ import * as EventData from "@sendwright/core/EventData"
 import * as Fault from "@sendwright/core/Fault"
 import * as Ids from "@sendwright/core/Ids"
 import * as Instant from "@sendwright/core/Instant"
+import { ClientTexts } from "@sendwright/core/internal"
 import * as Domain from "@sendwright/core/Job"
 import type { Paged } from "@sendwright/core/Page"
 import * as Phone from "@sendwright/core/Phone"
@@ -45,7 +47,7 @@ const listed = {
   job_id: Id,
   status: Schema.Literal(...Domain.statuses),
   template_id: Count,
-  reference: NullableText,
+  ...ClientTexts.told,
   recipients: Count,
   counts: EventData.Counts,
   created_at: Time,
@@ -63,7 +65,7 @@ const job = (found: Domain.Job): View<typeof ListedJob> => ({
   job_id: found.id,
   status: found.status,
   template_id: found.content.kind === "template" ? found.content.templateId : 0,
-  reference: found.reference,
+  ...ClientTexts.of(found),
   recipients: found.recipients,
   counts: found.counts,
   created_at: time(found.createdAt),

@@ -1,7 +1,9 @@
 /** Direct messages: sent and read with an API key (interface.md §2.8, §2.9), listed by operators (decisions.md §8). */
+
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import type { Engine } from "@sendwright/core"
 import * as Ids from "@sendwright/core/Ids"
+import { ClientTexts } from "@sendwright/core/internal"
 import * as Requests from "@sendwright/core/Requests"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -15,7 +17,6 @@ import {
   Failure,
   Id,
   NextCursor,
-  NullableText,
   NullableTime,
   Ok,
   ok,
@@ -54,7 +55,7 @@ const DirectMessage = Schema.Struct({
         "unknown while it is not known whether the platform took the message; null before and after, and the status tells."
     }),
     error: Failure,
-    reference: NullableText,
+    ...ClientTexts.told,
     currency: Text,
     estimatedCost: Schema.NullOr(Amount).annotations({
       description:
@@ -79,7 +80,7 @@ const directMessage = ({ actualCost, job, recipient }: Engine.Message): View<typ
     status: recipient.status,
     outcome: recipient.status === "unknown" ? "unknown" : null,
     error: recipient.failure,
-    reference: job.reference,
+    ...ClientTexts.of(job),
     currency: job.currency,
     estimatedCost: job.estimatedCost,
     actualCost,
@@ -97,7 +98,7 @@ const ListedMessage = Schema.Struct({
   to: Text,
   status: RecipientStatus,
   error: Failure,
-  reference: NullableText,
+  ...ClientTexts.told,
   currency: Text,
   estimated_cost: Schema.NullOr(Amount),
   actual_cost: Schema.NullOr(Amount),
@@ -115,7 +116,7 @@ const listedMessage = ({ actualCost, job, recipient }: Engine.Message): View<typ
   to: recipient.phone,
   status: recipient.status,
   error: recipient.failure,
-  reference: job.reference,
+  ...ClientTexts.of(job),
   currency: job.currency,
   estimated_cost: job.estimatedCost,
   actual_cost: actualCost,
@@ -177,7 +178,7 @@ export const direct = [
           status: "delivered",
           outcome: null,
           error: null,
-          reference: null,
+          ...ClientTexts.of({}),
           currency: "EUR",
           estimatedCost: "0.0170",
           actualCost: "0.0170",
@@ -216,7 +217,7 @@ export const admin = [
             to: phone,
             status: "delivered",
             error: null,
-            reference: null,
+            ...ClientTexts.of({}),
             currency: "EUR",
             estimated_cost: "0.0170",
             actual_cost: "0.0170",

@@ -124,7 +124,7 @@ const acknowledgement = ({ jobId, recipients }: Engine.Acknowledgement): View<ty
 
 const request = {
   template_id: Examples.template.template_id,
-  reference: Examples.job.reference,
+  ...Examples.clientTexts,
   recipients: [{ phone: Examples.phone, external_id: "customer-9", variables: { "body.1": "Ana" } }]
 }
 

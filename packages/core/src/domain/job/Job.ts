@@ -11,6 +11,7 @@ import type { Purpose } from "../consent/Consent.ts"
 import type { Instant } from "../Instant.ts"
 import * as Memo from "../Memo.ts"
 import type { Template, TemplateContent } from "../template/Template.ts"
+import { type ClientTexts, of as clientTexts } from "./ClientTexts.ts"
 import * as Recipient from "./Recipient.ts"
 
 export type Status = "queued" | "processing" | "paused" | "canceling" | "canceled" | "completed" | "failed"
@@ -61,7 +62,7 @@ export const contentOf = Memo.ofObject((template: Template): Content => {
 export const purpose = (content: Content): Purpose =>
   content.kind === "direct" ? "direct" : content.template.category
 
-export interface Job {
+export interface Job extends ClientTexts {
   readonly id: string
   readonly accountId: string
   readonly sessionId: string
@@ -69,8 +70,6 @@ export interface Job {
   readonly publicKey: string
   /** A job whose content cannot be read is not sent. It is listed, read, canceled and settled like any other. */
   readonly content: Content | UnreadableContent
-  /** The client's own name for it; null when it gave none. */
-  readonly reference: string | null
   readonly status: Status
   readonly pauseReason: PauseReason | null
   /** How many recipients it has. */
@@ -201,7 +200,7 @@ export const newJob = (
   sessionId: accepted.sessionId,
   publicKey: accepted.publicKey,
   content: accepted.content,
-  reference: accepted.reference,
+  ...clientTexts(accepted),
   status: "queued",
   pauseReason: null,
   recipients: accepted.recipients,

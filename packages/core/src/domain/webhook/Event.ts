@@ -9,6 +9,7 @@ import type { PerhapsRefusal } from "../consent/PerhapsRefusal.ts"
 import * as Ids from "../Ids.ts"
 import type { Instant } from "../Instant.ts"
 import * as Time from "../Instant.ts"
+import * as ClientTexts from "../job/ClientTexts.ts"
 import type { Job, Status as JobStatus, RecipientResult } from "../job/Job.ts"
 import type { Person } from "../Person.ts"
 import type { Session } from "../session/Session.ts"
@@ -99,15 +100,16 @@ export const address = <Key>(
   return [...batched, ...single].filter(({ to }) => to.length > 0)
 }
 
-type Owner = Pick<Job, "id" | "content" | "reference" | "sessionId">
+type Owner = Pick<Job, "id" | "content" | "sessionId"> & ClientTexts.ClientTexts
 
 const recipientData = (
-  { content, id, reference, sessionId: session_id }: Owner,
+  job: Owner,
   recipient: RecipientResult
 ): EventData.MessageData | EventData.RecipientData => {
+  const { content, id, sessionId: session_id } = job
   const message_id = Ids.messageId(id, recipient.index)
   const rest = {
-    reference,
+    ...ClientTexts.of(job),
     external_id: recipient.externalId,
     status: recipient.status,
     error: recipient.failure,
@@ -142,7 +144,7 @@ const jobData = (job: Job, templateId: number): EventData.JobData => ({
   session_id: job.sessionId,
   status: job.status,
   template_id: templateId,
-  reference: job.reference,
+  ...ClientTexts.of(job),
   recipients: job.recipients,
   counts: job.counts,
   pause_reason: job.pauseReason,

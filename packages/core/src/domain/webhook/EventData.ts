@@ -5,6 +5,7 @@
 import * as Records from "effect/Record"
 import * as Schema from "effect/Schema"
 import * as Consent from "../consent/Consent.ts"
+import * as ClientTexts from "../job/ClientTexts.ts"
 import * as Job from "../job/Job.ts"
 import * as Recipient from "../job/Recipient.ts"
 import * as Template from "../template/Template.ts"
@@ -38,7 +39,7 @@ export const JobData = Schema.Struct({
   session_id: Id,
   status: Schema.Literal(...Job.statuses),
   template_id: Count,
-  reference: NullableText,
+  ...ClientTexts.told,
   recipients: Count,
   counts: Counts,
   pause_reason: NullableText,
@@ -48,7 +49,7 @@ export const JobData = Schema.Struct({
 export type JobData = typeof JobData.Type
 
 const progress = {
-  reference: NullableText,
+  ...ClientTexts.told,
   external_id: NullableText,
   status: Schema.Literal(...Recipient.statuses),
   error: Schema.NullOr(Failure),
