@@ -109,8 +109,7 @@ CREATE INDEX sendwright_consent_recorded ON sendwright_consent (account, person,
 -- Who may have lost a consent since a job was accepted.
 CREATE INDEX sendwright_consent_revoked ON sendwright_consent (account, person) WHERE status = 'revoked';
 -- The last of each purpose and status is found, however many there are.
-CREATE INDEX sendwright_consent_standing
-  ON sendwright_consent (account, person, purpose, status, occurred_at, seq);
+CREATE INDEX sendwright_consent_standing ON sendwright_consent (account, person, purpose, status, occurred_at, seq);
 
 -- attempts: all that were made; tries: those of the running schedule.
 -- due_at: when it may be taken: at next_at, or at the end of the lease while a worker has it; null when it is over.
@@ -388,12 +387,12 @@ CREATE TABLE sendwright_session (
   name TEXT NOT NULL,
   provider TEXT NOT NULL,
   config TEXT NOT NULL,
+  pacing TEXT NOT NULL,
   state TEXT NOT NULL,
   reason TEXT,
   connected_since INTEGER,
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL,
-  pacing TEXT NOT NULL DEFAULT '{"messages_per_second":null,"pair_interval_ms":null}',
   blocked_until INTEGER,
   -- Null: the words that come with Sendwright.
   keywords TEXT,
@@ -424,7 +423,6 @@ CREATE TABLE sendwright_state (
   commits INTEGER NOT NULL
 ) STRICT;
 
--- AUTOINCREMENT: the number is the template's public id and must never name another one.
 CREATE TABLE sendwright_template (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   session TEXT NOT NULL,
@@ -474,6 +472,7 @@ CREATE TABLE sendwright_unread_hook (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX sendwright_unread_hook_received ON sendwright_unread_hook (received_at);
 
+-- The last count with which each worker said that it lives.
 CREATE TABLE sendwright_worker (
   id TEXT PRIMARY KEY,
   beats INTEGER NOT NULL,

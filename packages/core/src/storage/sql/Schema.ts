@@ -1,0 +1,364 @@
+/**
+ * The tables that both databases have alike, written once: each says its types in its own words. Times are milliseconds since
+ * 1970. Accounts, sessions and keys are named by their ids without foreign keys: the engine has read them in the same request,
+ * and nothing ever removes one. The tables of jobs, and those that one database has alone, are in the `Schema.ts` of each.
+ */
+
+/** A database's words. */
+interface Words {
+  /** A number that the database gives each row. */
+  readonly key: string
+  /** One that people see, and that never names another row later. */
+  readonly publicKey: string
+  /** A whole number of up to 2^53. */
+  readonly long: string
+  readonly real: string
+  /** Text that is compared or ordered, byte by byte. */
+  readonly exact: string
+  /**
+   * What follows a table's columns.
+   *
+   * @param clustered whether its rows lie in the order of its key
+   * @param room the percentage of a page that is filled at first, of a table whose rows change often: a change then stays in
+   *   its page and touches no index
+   */
+  readonly rows: (options?: { readonly clustered?: true; readonly room?: number }) => string
+}
+
+export const tables = ({ exact, key, long, publicKey, real, rows }: Words): string => `
+CREATE TABLE sendwright_account (
+  seq ${key},
+  id ${exact} NOT NULL UNIQUE,
+  name TEXT NOT NULL,
+  currency TEXT NOT NULL,
+  plan TEXT NOT NULL,
+  created_at ${long} NOT NULL,
+  updated_at ${long} NOT NULL
+)${rows()};
+
+CREATE TABLE sendwright_session (
+  seq ${key},
+  id ${exact} NOT NULL UNIQUE,
+  account ${exact} NOT NULL,
+  name TEXT NOT NULL,
+  provider TEXT NOT NULL,
+  config TEXT NOT NULL,
+  pacing TEXT NOT NULL,
+  state TEXT NOT NULL,
+  reason TEXT,
+  connected_since ${long},
+  created_at ${long} NOT NULL,
+  updated_at ${long} NOT NULL,
+  blocked_until ${long},
+  -- Null: the words that come with Sendwright.
+  keywords TEXT,
+  -- unavailable_since, probe_at, probe_interval: a platform that does not answer. retry_for: for how long
+  -- a transient error is tried again, null by what is sent. All in milliseconds.
+  unavailable_since ${long},
+  probe_at ${long},
+  probe_interval ${long},
+  retry_for ${long},
+  -- Markets that are closed for a category, in JSON; null = those of the provider.
+  closed_markets TEXT
+)${rows()};
+CREATE INDEX sendwright_session_account ON sendwright_session (account, seq);
+CREATE INDEX sendwright_session_blocked ON sendwright_session (blocked_until) WHERE blocked_until IS NOT NULL;
+CREATE INDEX sendwright_session_unavailable ON sendwright_session (unavailable_since) WHERE unavailable_since IS NOT NULL;
+
+-- The platform's names of a session: news of it may come to the hook of another one. sealed: the end of the configuration
+-- by which they were written.
+CREATE TABLE sendwright_address (
+  address ${exact} NOT NULL,
+  session ${exact} NOT NULL,
+  sealed TEXT NOT NULL,
+  PRIMARY KEY (address, session)
+)${rows({ clustered: true })};
+CREATE INDEX sendwright_address_session ON sendwright_address (session);
+
+CREATE TABLE sendwright_api_key (
+  seq ${key},
+  public_key ${exact} NOT NULL UNIQUE,
+  session ${exact} NOT NULL,
+  name TEXT,
+  permissions TEXT NOT NULL,
+  status TEXT NOT NULL,
+  secrets TEXT NOT NULL,
+  created_at ${long} NOT NULL,
+  last_used_at ${long}
+)${rows({ room: 70 })};
+CREATE INDEX sendwright_api_key_session ON sendwright_api_key (session, seq);
+
+CREATE TABLE sendwright_template (
+  id ${publicKey},
+  session ${exact} NOT NULL,
+  name TEXT NOT NULL,
+  language TEXT NOT NULL,
+  category TEXT NOT NULL,
+  status TEXT NOT NULL,
+  content TEXT NOT NULL,
+  updated_at ${long} NOT NULL,
+  -- platform_id: the platform's own id. check_at: when the platform is asked for it next, since it may be another there than
+  -- here; its jobs wait until then. checks: how often it was asked without an answer. checked_at: when it answered last.
+  platform_id TEXT,
+  check_at ${long},
+  checks ${long} NOT NULL DEFAULT 0,
+  checked_at ${long},
+  UNIQUE (session, name, language)
+)${rows()};
+CREATE INDEX sendwright_template_check ON sendwright_template (check_at) WHERE check_at IS NOT NULL;
+CREATE INDEX sendwright_template_platform ON sendwright_template (session, platform_id) WHERE platform_id IS NOT NULL;
+CREATE INDEX sendwright_template_session ON sendwright_template (session, id);
+
+-- seq is the order of recording among the records of one person.
+CREATE TABLE sendwright_consent (
+  account ${exact} NOT NULL,
+  -- person: a phone, or a user id with its portfolio. phone and user_id: what else is known of whom the
+  -- record is of.
+  person ${exact} NOT NULL,
+  occurred_at ${long} NOT NULL,
+  seq ${long} NOT NULL,
+  id TEXT NOT NULL,
+  purpose TEXT NOT NULL,
+  status TEXT NOT NULL,
+  source TEXT NOT NULL,
+  proof TEXT,
+  recorded_at ${long} NOT NULL,
+  phone TEXT,
+  user_id TEXT,
+  -- What the platform or the account told, and the session whose platform did (null of an account's own records).
+  reported_at ${long},
+  dated_by TEXT,
+  PRIMARY KEY (account, person, occurred_at, seq)
+)${rows({ clustered: true })};
+-- Whoever revokes thousands of times is asked for the last place with each of them.
+CREATE INDEX sendwright_consent_recorded ON sendwright_consent (account, person, seq);
+-- Who may have lost a consent since a job was accepted.
+CREATE INDEX sendwright_consent_revoked ON sendwright_consent (account, person) WHERE status = 'revoked';
+-- The last of each purpose and status is found, however many there are.
+CREATE INDEX sendwright_consent_standing ON sendwright_consent (account, person, purpose, status, occurred_at, seq);
+
+-- What is known of one key of a person leads to another. told: both were told together.
+CREATE TABLE sendwright_person_link (
+  account ${exact} NOT NULL,
+  person ${exact} NOT NULL,
+  other ${exact} NOT NULL,
+  told INTEGER NOT NULL,
+  at ${long} NOT NULL,
+  PRIMARY KEY (account, person, other)
+)${rows({ clustered: true })};
+
+-- Texts that have an opt-out word among others, until an operator records them as opt-outs. portfolio: the scope of user_id.
+CREATE TABLE sendwright_perhaps_refusal (
+  seq ${key},
+  id TEXT NOT NULL UNIQUE,
+  account ${exact} NOT NULL,
+  session ${exact} NOT NULL,
+  portfolio TEXT NOT NULL,
+  phone TEXT,
+  user_id TEXT,
+  message_id TEXT,
+  text TEXT NOT NULL,
+  occurred_at ${long} NOT NULL,
+  reported_at ${long},
+  recorded_at ${long} NOT NULL
+)${rows()};
+CREATE INDEX sendwright_perhaps_refusal_account ON sendwright_perhaps_refusal (account, seq);
+
+-- What came in and names nobody.
+CREATE TABLE sendwright_unattributed (
+  seq ${key},
+  id TEXT NOT NULL,
+  account ${exact} NOT NULL,
+  session ${exact} NOT NULL,
+  kind TEXT NOT NULL,
+  message_id TEXT,
+  text TEXT NOT NULL,
+  occurred_at ${long} NOT NULL,
+  recorded_at ${long} NOT NULL
+)${rows()};
+CREATE INDEX sendwright_unattributed_account ON sendwright_unattributed (account, seq);
+
+-- Parts of hooks that nobody understood, numbered from 1 within their session.
+CREATE TABLE sendwright_unread_hook (
+  session ${exact} NOT NULL,
+  number ${long} NOT NULL,
+  id TEXT NOT NULL,
+  field TEXT NOT NULL,
+  reason TEXT NOT NULL,
+  content TEXT NOT NULL,
+  is_cut ${long} NOT NULL,
+  received_at ${long} NOT NULL,
+  PRIMARY KEY (session, number)
+)${rows({ clustered: true })};
+CREATE INDEX sendwright_unread_hook_received ON sendwright_unread_hook (received_at);
+
+CREATE TABLE sendwright_rate_card (
+  seq ${key},
+  id ${exact} NOT NULL UNIQUE,
+  currency TEXT NOT NULL,
+  effective_from ${long} NOT NULL,
+  created_at ${long} NOT NULL,
+  prices TEXT NOT NULL
+)${rows()};
+CREATE INDEX sendwright_rate_card_currency ON sendwright_rate_card (currency, effective_from, seq);
+
+-- Contents of jobs, each kept once.
+CREATE TABLE sendwright_snapshot (
+  seq ${key},
+  digest ${exact} NOT NULL UNIQUE,
+  body TEXT NOT NULL
+)${rows()};
+
+-- The last count with which each worker said that it lives.
+CREATE TABLE sendwright_worker (
+  id ${exact} PRIMARY KEY,
+  beats ${long} NOT NULL,
+  -- dispatches_at: when it last said that it lives, of a process that takes by itself what is due.
+  dispatches_at ${long}
+)${rows({ clustered: true, room: 50 })};
+
+-- arrival: when the next message would find the session idle, in milliseconds with fractions.
+CREATE TABLE sendwright_pace (
+  -- Sessions and webhook endpoints.
+  paced ${exact} PRIMARY KEY,
+  arrival ${real} NOT NULL
+)${rows({ clustered: true, room: 50 })};
+
+-- next_at: not before it the session's next message to the phone.
+CREATE TABLE sendwright_pair (
+  session ${exact} NOT NULL,
+  phone ${exact} NOT NULL,
+  next_at ${long} NOT NULL,
+  PRIMARY KEY (session, phone)
+)${rows({ clustered: true })};
+CREATE INDEX sendwright_pair_next ON sendwright_pair (session, next_at);
+
+-- Reports of which only the platform's id is known, and not yet of which message that is.
+CREATE TABLE sendwright_parked (
+  seq ${key},
+  session ${exact} NOT NULL,
+  provider_id TEXT NOT NULL,
+  report TEXT NOT NULL,
+  at ${long} NOT NULL
+)${rows()};
+CREATE INDEX sendwright_parked_at ON sendwright_parked (at);
+-- Only the newest of a session are kept.
+CREATE INDEX sendwright_parked_session ON sendwright_parked (session, seq);
+
+-- What came in and was told, so that it is told once.
+CREATE TABLE sendwright_inbound (
+  id ${exact} PRIMARY KEY,
+  at ${long} NOT NULL
+)${rows({ clustered: true })};
+CREATE INDEX sendwright_inbound_at ON sendwright_inbound (at);
+
+CREATE TABLE sendwright_endpoint (
+  seq ${key},
+  id ${exact} NOT NULL UNIQUE,
+  account ${exact} NOT NULL,
+  url TEXT NOT NULL,
+  events TEXT NOT NULL,
+  description TEXT,
+  enabled INTEGER NOT NULL,
+  disabled_reason TEXT,
+  secrets TEXT NOT NULL,
+  failing_since ${long},
+  created_at ${long} NOT NULL,
+  updated_at ${long} NOT NULL,
+  deliveries_per_second ${real},
+  batch_recipients INTEGER NOT NULL DEFAULT 0
+)${rows()};
+CREATE INDEX sendwright_endpoint_account ON sendwright_endpoint (account, seq);
+
+CREATE TABLE sendwright_event (
+  seq ${key},
+  id ${exact} NOT NULL,
+  account ${exact} NOT NULL,
+  type TEXT NOT NULL,
+  body TEXT NOT NULL,
+  created_at ${long} NOT NULL
+)${rows()};
+
+-- attempts: all that were made; tries: those of the running schedule.
+-- due_at: when it may be taken: at next_at, or at the end of the lease while a worker has it; null when it is over.
+CREATE TABLE sendwright_delivery (
+  seq ${key},
+  id ${exact} NOT NULL UNIQUE,
+  endpoint ${long} NOT NULL,
+  event ${long} NOT NULL,
+  status TEXT NOT NULL,
+  attempts INTEGER NOT NULL,
+  tries INTEGER NOT NULL,
+  first_attempt_at ${long},
+  next_at ${long},
+  due_at ${long},
+  worker ${exact},
+  fence ${long} NOT NULL,
+  created_at ${long} NOT NULL
+)${rows({ room: 70 })};
+-- By endpoint, so that what waits for a disabled one is passed over as a whole and needs no write to wait.
+CREATE INDEX sendwright_delivery_due ON sendwright_delivery (endpoint, due_at, seq) WHERE due_at IS NOT NULL;
+CREATE INDEX sendwright_delivery_endpoint ON sendwright_delivery (endpoint, seq);
+-- What was attempted and waits: little, and found without reading a backlog that was not.
+CREATE INDEX sendwright_delivery_tried ON sendwright_delivery (endpoint) WHERE tries > 0 AND due_at IS NOT NULL;
+-- While a worker has a delivery in hand it has no due_at; the worker says that it lives, or is rescued.
+CREATE INDEX sendwright_delivery_worker ON sendwright_delivery (worker) WHERE worker IS NOT NULL;
+
+CREATE TABLE sendwright_attempt (
+  delivery ${long} NOT NULL,
+  number INTEGER NOT NULL,
+  at ${long} NOT NULL,
+  status INTEGER,
+  duration_ms ${long} NOT NULL,
+  reason TEXT,
+  excerpt TEXT NOT NULL,
+  PRIMARY KEY (delivery, number)
+)${rows({ clustered: true })};
+
+-- The master keys that processes have to be given, in the order in which they were added.
+CREATE TABLE sendwright_master_key (
+  seq ${key},
+  id ${exact} NOT NULL UNIQUE,
+  added_at ${long} NOT NULL,
+  retired_at ${long}
+)${rows()};
+
+CREATE TABLE sendwright_operator (
+  seq ${key},
+  name ${exact} NOT NULL UNIQUE,
+  role TEXT NOT NULL,
+  status TEXT NOT NULL,
+  secrets TEXT NOT NULL,
+  created_at ${long} NOT NULL,
+  last_used_at ${long}
+)${rows()};
+
+-- before_act and after_act: what is shown of the target, in JSON.
+CREATE TABLE sendwright_audit (
+  seq ${key},
+  id TEXT NOT NULL,
+  at ${long} NOT NULL,
+  operator ${exact} NOT NULL,
+  operation ${exact} NOT NULL,
+  target ${exact},
+  address TEXT,
+  request_id TEXT,
+  before_act TEXT,
+  after_act TEXT
+)${rows()};
+CREATE INDEX sendwright_audit_at ON sendwright_audit (at);
+CREATE INDEX sendwright_audit_operation ON sendwright_audit (operation, seq);
+CREATE INDEX sendwright_audit_operator ON sendwright_audit (operator, seq);
+CREATE INDEX sendwright_audit_target ON sendwright_audit (target, seq) WHERE target IS NOT NULL;
+
+-- A row while nothing is sent, since the store was restored: all that is open up to last_job was so before. What an operator
+-- opens in parts has come to the job opened, with these counts.
+CREATE TABLE sendwright_quarantine (
+  id ${long} PRIMARY KEY CHECK (id = 1),
+  reason ${exact} NOT NULL,
+  since ${long} NOT NULL,
+  last_job ${long} NOT NULL,
+  opened ${long} NOT NULL,
+  counts ${exact} NOT NULL
+)${rows()};
+`
