@@ -8,6 +8,7 @@ import * as Plan from "../domain/account/Plan.ts"
 import type { RateCard } from "../domain/billing/RateCard.ts"
 import * as Keywords from "../domain/consent/Keywords.ts"
 import * as Ids from "../domain/Ids.ts"
+import * as ClientTexts from "../domain/job/ClientTexts.ts"
 import type { Operator } from "../domain/Operator.ts"
 import { unpaced } from "../domain/session/Pacing.ts"
 import type { Session } from "../domain/session/Session.ts"
@@ -195,7 +196,7 @@ export const send = (
     jobId: ids.jobId(now),
     ...owner,
     content: { kind: "template", templateId: 1, template: template() },
-    reference: null,
+    ...ClientTexts.of({}),
     recipients: Array.from({ length: phones }, (_, index) => ({
       phone: `346${String(index).padStart(8, "0")}`,
       externalId: `r${index}`,

@@ -8,6 +8,7 @@ import { random } from "../../../../test/support/Random.ts"
 import * as Plan from "../../src/domain/account/Plan.ts"
 import * as Ids from "../../src/domain/Ids.ts"
 import { utcDay } from "../../src/domain/Instant.ts"
+import * as ClientTexts from "../../src/domain/job/ClientTexts.ts"
 import { AccountStore } from "../../src/storage/AccountStore.ts"
 import type { ClaimedJob } from "../../src/storage/JobStore.ts"
 import { JobStore, Outcome } from "../../src/storage/JobStore.ts"
@@ -136,7 +137,7 @@ const perform = (step: Step, world: Cast): Effect.Effect<unknown, unknown, Store
             kind === "direct"
               ? { kind, text: "Hello", linkPreview: false }
               : { kind, templateId: templates[0]?.templateId ?? 1, template },
-          reference: null,
+          ...ClientTexts.of({}),
           recipients: phones.map((phone, index) => ({
             phone: `3460000000${phone}`,
             externalId: index === 0 ? null : `r${index}`,

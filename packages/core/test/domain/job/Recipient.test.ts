@@ -1,5 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as FastCheck from "effect/FastCheck"
+import * as ClientTexts from "../../../src/domain/job/ClientTexts.ts"
 import * as Job from "../../../src/domain/job/Job.ts"
 import * as Recipient from "../../../src/domain/job/Recipient.ts"
 import * as Transitions from "../../../src/domain/job/Transitions.ts"
@@ -125,7 +126,14 @@ const tally = (statuses: ReadonlyArray<Recipient.Status>): Recipient.Counts => {
 describe("a job's counts", () => {
   it("are those of its recipients after any step", () => {
     const content = { kind: "direct", text: "Hello", linkPreview: false } as const
-    const accepted = { jobId: "job", accountId: "a", sessionId: "s", publicKey: "k", reference: null, now: 0 }
+    const accepted = {
+      jobId: "job",
+      accountId: "a",
+      sessionId: "s",
+      publicKey: "k",
+      ...ClientTexts.of({}),
+      now: 0
+    }
     const job = Job.newJob({ ...accepted, content, recipients: 1, currency: "EUR", estimatedCost: null })
     FastCheck.assert(
       FastCheck.property(FastCheck.array(FastCheck.tuple(status, status), { maxLength: 30 }), (steps) => {
