@@ -5,11 +5,12 @@ import * as DefaultServices from "effect/DefaultServices"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
+import * as Schedule from "effect/Schedule"
 import * as Scope from "effect/Scope"
 import * as Tracer from "effect/Tracer"
 import * as EngineLayer from "./EngineLayer.ts"
 import { graceShare } from "./EngineLayer.ts"
-import type { BadSetting, HostConfig } from "./HostConfig.ts"
+import type { BadSettings, HostConfig } from "./HostConfig.ts"
 import { baseUrlOf, hasDeadLinks } from "./HostConfig.ts"
 import * as AccessLog from "./http/AccessLog.ts"
 import * as Cursors from "./http/Cursors.ts"
@@ -81,12 +82,14 @@ const warnOfOpenFiles = ({ openFiles }: HostConfig): Effect.Effect<void> =>
         `Others than their owner can read ${openFiles.join(", ")}: set their mode to 600 (chmod 600).`
       )
 
-const warnOfWeakToken = ({ hasWeakToken }: HostConfig): Effect.Effect<void> =>
-  hasWeakToken
+const warnOfToken = ({ hasWeakToken, isTokenEmpty }: HostConfig): Effect.Effect<void> => {
+  if (isTokenEmpty) return Effect.logWarning("ADMIN_TOKEN is empty, so that there is no admin API.")
+  return hasWeakToken
     ? Effect.logWarning(
         "ADMIN_TOKEN can be guessed, and is refused where HOST is not a loopback address. Make another: openssl rand -base64 24"
       )
     : Effect.void
+}
 
 const warnOfDeadLinks = (config: HostConfig): Effect.Effect<void> =>
   hasDeadLinks(config)
@@ -95,6 +98,43 @@ const warnOfDeadLinks = (config: HostConfig): Effect.Effect<void> =>
       )
     : Effect.void
 
+/** What says that nobody answers at an address yet: of the system, and of PostgreSQL while it starts. */
+const absences = [
+  "ECONNREFUSED",
+  "ECONNRESET",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "ETIMEDOUT",
+  "57P03"
+]
+
+const isAbsent = (error: unknown): boolean => {
+  if (typeof error !== "object" || error === null) return false
+  const [code, cause]: ReadonlyArray<unknown> = ["code", "cause"].map((name) => Reflect.get(error, name))
+  return absences.some((each) => each === code) || isAbsent(cause)
+}
+
+const lookAgainMs = 1000
+
+/** Asks for a database again that is not there yet, as where both are started together. */
+const untilThere = ({ database, databaseWaitMs }: HostConfig) => {
+  const isWaitedFor = (error: Exclude<StartFailure, BadSettings>): boolean =>
+    database.kind === "postgres" && error._tag === "StorageError" && isAbsent(error)
+  return Schedule.spaced(lookAgainMs).pipe(
+    Schedule.intersect(Schedule.recurUpTo(databaseWaitMs)),
+    Schedule.whileInput(isWaitedFor),
+    Schedule.tapOutput(([times]) =>
+      times > 0
+        ? Effect.void
+        : Effect.logWarning(
+            `The database does not answer yet. It is waited for, ${databaseWaitMs / 1000} s at most (DATABASE_WAIT).`
+          )
+    )
+  )
+}
+
 /**
  * Released in this order: the server together with the loops, since it answers until they have ended; then the
  * engine.
@@ -102,7 +142,7 @@ const warnOfDeadLinks = (config: HostConfig): Effect.Effect<void> =>
 export const layer = (
   config: HostConfig,
   options: EngineLayer.Options = {}
-): Layer.Layer<never, Exclude<StartFailure, BadSetting>> =>
+): Layer.Layer<never, Exclude<StartFailure, BadSettings>> =>
   Layer.suspend(() => {
     const attempts = InFlight.make()
     const webhooks = InFlight.make()
@@ -110,13 +150,15 @@ export const layer = (
     const running = Effect.gen(function* () {
       yield* warnOfHalf(config)
       yield* warnOfOpenFiles(config)
-      yield* warnOfWeakToken(config)
+      yield* warnOfToken(config)
       yield* warnOfDeadLinks(config)
       const end = yield* loops(config.role)
       yield* serve(config, { end, underWay })
     })
     // Every request uses the store's clock from its first fiber on.
     return Layer.scopedDiscard(Effect.flatMap(Engine.Engine, ({ clock }) => clock.within(running))).pipe(
-      Layer.provide(EngineLayer.layer(config, { attempts, webhooks }, options))
+      Layer.provide(
+        Layer.retry(EngineLayer.layer(config, { attempts, webhooks }, options), untilThere(config))
+      )
     )
   })

@@ -7,9 +7,12 @@ import { AddressPolicy, Audit, Instant, type Restore, Sandbox, Signature } from 
 import { PublicUrl, Url } from "@sendwright/core/internal"
 import * as Config from "effect/Config"
 import * as ConfigError from "effect/ConfigError"
+import * as ConfigProvider from "effect/ConfigProvider"
+import * as PathPatch from "effect/ConfigProviderPathPatch"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import * as HashSet from "effect/HashSet"
 import * as LogLevel from "effect/LogLevel"
 import * as Option from "effect/Option"
 import * as Record from "effect/Record"
@@ -28,11 +31,15 @@ export interface HostConfig {
   /** Undefined: the address that it listens on, see {@link baseUrlOf}. */
   readonly baseUrl: string | undefined
   readonly database: Database
+  /** How long a start waits for a server of PostgreSQL that does not answer yet. */
+  readonly databaseWaitMs: number
   /** What a new timeline of PostgreSQL's server is taken for. */
   readonly onFailover: Restore.OnFailover
   readonly adminToken: Redacted.Redacted<string> | undefined
   /** The admin token can be guessed; only a host on loopback starts with it. */
   readonly hasWeakToken: boolean
+  /** `ADMIN_TOKEN` is given without a value, so that there is no admin API. */
+  readonly isTokenEmpty: boolean
   /** How many wrong credentials are answered before the rest is refused for a while. */
   readonly guesses: Guesses.Limits
   readonly secretKey: Redacted.Redacted<Uint8Array>
@@ -88,13 +95,18 @@ export const senderNetworksOf = ({
 }: Pick<HostConfig, "host" | "senderNetworks">): ReadonlyArray<AddressPolicy.Network> =>
   senderNetworks ?? (isLoopback(host) ? PublicUrl.loopback : [])
 
-/** A setting that cannot be used; the message names its variable and what would be right. */
-export class BadSetting extends Data.TaggedError("BadSetting")<{
+/** What is wrong with a setting: its variable, and what would be right. */
+export interface SettingFault {
   readonly variable: string
   readonly reason: string
+}
+
+/** Settings that cannot be used, all of them, one to a line. */
+export class BadSettings extends Data.TaggedError("BadSettings")<{
+  readonly faults: ReadonlyArray<SettingFault>
 }> {
   override get message(): string {
-    return `${this.variable}: ${this.reason}`
+    return this.faults.map(({ reason, variable }) => `${variable}: ${reason}`).join("\n")
   }
 }
 
@@ -215,7 +227,7 @@ const limits = Config.all(
   )
 )
 
-const settings = Config.all({
+const settings = {
   port: whole("PORT", 0, 65_535).pipe(Config.withDefault(8080)),
   host: Config.nonEmptyString("HOST").pipe(Config.withDefault("127.0.0.1")),
   baseUrl: Config.option(
@@ -285,28 +297,91 @@ const settings = Config.all({
     "a comma-separated list of CIDR networks such as 10.0.0.0/8",
     networks
   ).pipe(Config.withDefault([])),
+  databaseWaitMs: whole("DATABASE_WAIT", 0, 3600).pipe(
+    Config.withDefault(60),
+    Config.map((seconds) => seconds * 1000)
+  ),
   limits
+}
+
+/** Variables that may be given as a file that holds the value, by their name and `_FILE`. */
+const inFiles = ["ADMIN_TOKEN", "DATABASE_URL", "SECRET_KEY", "WEBHOOK_PROXY"]
+
+const mostInFile = 64 * 1024
+
+const fileContent = (file: string): Either.Either<string, string> =>
+  Either.try({
+    try: () => (statSync(file).size > mostInFile ? "" : readFileSync(file, "utf8").replace(/\r?\n$/, "")),
+    catch: () => "names a file that cannot be read"
+  }).pipe(
+    Either.filterOrLeft(
+      (text) => text !== "",
+      () => `names a file that is empty or over ${mostInFile / 1024} KiB`
+    )
+  )
+
+/** The values that files hold, by variable, and what is wrong with those files. */
+const fromFiles = Effect.gen(function* () {
+  const values = new Map<string, string>()
+  const faults: Array<SettingFault> = []
+  for (const name of inFiles) {
+    const variable = `${name}_FILE`
+    const both = yield* Effect.all([name, variable].map((each) => Config.option(Config.nonEmptyString(each))))
+    const [itself, file] = both.map(Option.getOrUndefined)
+    if (file === undefined) continue
+    const found = fileContent(file)
+    if (itself !== undefined) faults.push({ variable, reason: `must be left out where ${name} is given` })
+    else if (Either.isLeft(found)) faults.push({ variable, reason: found.left })
+    else values.set(name, found.right)
+  }
+  return { values, faults }
 })
 
 /** Short enough to type, too long to guess at the rate that wrong tokens are answered. */
 const minimumTokenLength = 24
 
-/** A token that can be guessed is refused where others than this machine may reach the host. */
-const checkToken = (
-  host: string,
-  token: Redacted.Redacted<string> | undefined
-): Effect.Effect<boolean, BadSetting> => {
-  const text = token === undefined ? undefined : Redacted.value(token)
-  const isWeak = text !== undefined && (text.length < minimumTokenLength || new Set(text).size === 1)
-  return isWeak && !isLoopback(host)
-    ? new BadSetting({
-        variable: "ADMIN_TOKEN",
-        reason: `must have at least ${minimumTokenLength} characters, and not one repeated, where HOST is not a loopback address (openssl rand -base64 24)`
-      })
-    : Effect.succeed(isWeak)
+const isWeak = (token: Redacted.Redacted<string>): boolean =>
+  Redacted.value(token).length < minimumTokenLength || new Set(Redacted.value(token)).size === 1
+
+type Parsed = {
+  readonly [Name in keyof typeof settings]: Either.Either<
+    Config.Config.Success<(typeof settings)[Name]>,
+    ConfigError.ConfigError
+  >
 }
 
-const badKey = (reason: string) => new BadSetting({ variable: "SECRET_KEY", reason })
+/** What is wrong with settings only together; those that are wrong by themselves are left out. */
+const faultsTogether = (parsed: Parsed): ReadonlyArray<SettingFault> => {
+  const host = Either.getOrUndefined(parsed.host)
+  const adminToken = Either.getOrUndefined(parsed.adminToken)
+  const database = Either.getOrUndefined(parsed.database)
+  const secretKey = Either.getOrUndefined(parsed.secretKey)
+  const faults: Array<SettingFault> = []
+  // A token that can be guessed is refused where others than this machine may reach the host.
+  if (
+    host !== undefined &&
+    !isLoopback(host) &&
+    adminToken !== undefined &&
+    Option.exists(adminToken, isWeak)
+  ) {
+    const reason = `must have at least ${minimumTokenLength} characters, and not one repeated, where HOST is not a loopback address (openssl rand -base64 24)`
+    faults.push({ variable: "ADMIN_TOKEN", reason })
+  }
+  const [signature, timestamp] = [parsed.signatureHeader, parsed.timestampHeader].map((name) =>
+    Either.getOrUndefined(name)?.toLowerCase()
+  )
+  if (signature !== undefined && (timestamp === signature || timestamp === `${signature}-previous`)) {
+    const reason = "must be another header than the signature and the previous signature"
+    faults.push({ variable: "WEBHOOK_TIMESTAMP_HEADER", reason })
+  }
+  if (database?.kind === "postgres" && secretKey !== undefined && Option.isNone(secretKey)) {
+    const reason = `must be given with PostgreSQL, the same to every process: ${secretBytes} bytes in base64 (openssl rand -base64 32)`
+    faults.push({ variable: "SECRET_KEY", reason })
+  }
+  return faults
+}
+
+const badKey = (reason: string) => new BadSettings({ faults: [{ variable: "SECRET_KEY", reason }] })
 
 const sizeOf = (file: string): number => statSync(file, { throwIfNoEntry: false })?.size ?? 0
 
@@ -332,7 +407,7 @@ const openFilesOf = (database: Database): ReadonlyArray<string> =>
     : []
 
 /** The embedded default's own key: made beside the database at the first start, readable by its owner only. */
-const keyFile = (database: string): Effect.Effect<Redacted.Redacted<Uint8Array>, BadSetting> =>
+const keyFile = (database: string): Effect.Effect<Redacted.Redacted<Uint8Array>, BadSettings> =>
   Effect.try({
     try: () => {
       if (database === ":memory:") return Redacted.make(new Uint8Array(randomBytes(secretBytes)))
@@ -352,45 +427,45 @@ const keyFile = (database: string): Effect.Effect<Redacted.Redacted<Uint8Array>,
       return found
     },
     catch: (cause) =>
-      cause instanceof BadSetting ? cause : badKey("the key file beside the database cannot be read or made")
+      cause instanceof BadSettings ? cause : badKey("the key file beside the database cannot be read or made")
   })
 
-const ownKey = (database: Database): Effect.Effect<Redacted.Redacted<Uint8Array>, BadSetting> =>
-  database.kind === "sqlite"
-    ? keyFile(database.filename)
-    : badKey(
-        `must be given with PostgreSQL, the same to every process: ${secretBytes} bytes in base64 (openssl rand -base64 32)`
-      )
-
-const badSetting = (error: ConfigError.ConfigError): BadSetting => {
-  const walk = (found: ConfigError.ConfigError): BadSetting =>
-    found._op === "And" || found._op === "Or"
-      ? walk(found.left)
-      : new BadSetting({ variable: found.path.join("_"), reason: found.message })
-  return walk(error)
-}
+const faultsOf = (error: ConfigError.ConfigError): ReadonlyArray<SettingFault> =>
+  error._op === "And" || error._op === "Or"
+    ? [...faultsOf(error.left), ...faultsOf(error.right)]
+    : [{ variable: error.path.join("_"), reason: error.message }]
 
 /** Reads the environment. */
-export const load: Effect.Effect<HostConfig, BadSetting> = Effect.gen(function* () {
-  const { signatureHeader, timestampHeader, ...given } = yield* Effect.mapError(settings, badSetting)
-  const [signature, timestamp] = [signatureHeader, timestampHeader].map((name) => name.toLowerCase())
-  if (timestamp === signature || timestamp === `${signature}-previous`) {
-    return yield* new BadSetting({
-      variable: "WEBHOOK_TIMESTAMP_HEADER",
-      reason: "must be another header than the signature and the previous signature"
-    })
-  }
+export const load: Effect.Effect<HostConfig, BadSettings> = Effect.gen(function* () {
+  const files = yield* Effect.orDie(fromFiles)
+  const environment = yield* Effect.configProviderWith(Effect.succeed)
+  const provider = ConfigProvider.orElse(ConfigProvider.fromMap(files.values), () => environment)
+  const parsed = yield* Effect.withConfigProvider(Effect.all(settings, { mode: "either" }), provider)
+  const faults = [
+    ...files.faults,
+    ...Object.values(parsed).flatMap((each: Either.Either<unknown, ConfigError.ConfigError>) =>
+      Either.isLeft(each) ? faultsOf(each.left) : []
+    ),
+    ...faultsTogether(parsed)
+  ]
+  if (faults.length > 0) return yield* new BadSettings({ faults })
+  const { signatureHeader, timestampHeader, ...given } = yield* Effect.orDie(Effect.all(parsed))
   const adminToken = Option.getOrUndefined(given.adminToken)
-  const hasWeakToken = yield* checkToken(given.host, adminToken)
+  const isTokenEmpty = yield* Effect.orElseSucceed(
+    Effect.map(Config.string("ADMIN_TOKEN"), (text) => text === "" && adminToken === undefined),
+    () => false
+  )
+  const { database } = given
   const { current: secretKey, older: olderSecretKeys } = Option.isSome(given.secretKey)
     ? given.secretKey.value
-    : { current: yield* ownKey(given.database), older: [] }
+    : { current: yield* keyFile(database.kind === "sqlite" ? database.filename : ":memory:"), older: [] }
   return {
     ...given,
     baseUrl: Option.getOrUndefined(given.baseUrl),
     senderNetworks: Option.getOrUndefined(given.senderNetworks),
     adminToken,
-    hasWeakToken,
+    hasWeakToken: adminToken !== undefined && isWeak(adminToken),
+    isTokenEmpty,
     webhookProxy: Option.getOrUndefined(given.webhookProxy),
     webhookHeaders: {
       signature: signatureHeader,
@@ -399,6 +474,56 @@ export const load: Effect.Effect<HostConfig, BadSetting> = Effect.gen(function* 
     },
     secretKey,
     olderSecretKeys,
-    openFiles: openFilesOf(given.database)
+    openFiles: openFilesOf(database)
   }
 })
+
+/** Every variable, as the settings ask for them. */
+const variables: Effect.Effect<ReadonlyArray<string>> = Effect.suspend(() => {
+  const asked: Array<string> = []
+  const none = ConfigProvider.fromFlat(
+    ConfigProvider.makeFlat({
+      load: (path) => {
+        asked.push(path.join("_"))
+        return Effect.fail(ConfigError.MissingData([...path], "It is only asked for."))
+      },
+      enumerateChildren: () => Effect.succeed(HashSet.empty()),
+      patch: PathPatch.empty
+    })
+  )
+  const all = Effect.withConfigProvider(Effect.all(settings, { mode: "either" }), none)
+  return Effect.map(all, () => [...asked, ...inFiles.map((name) => `${name}_FILE`)])
+})
+
+/** How many letters differ: one that is left out, added or changed each counts (Levenshtein). */
+const distance = (one: string, other: string): number => {
+  let row = Array.from({ length: other.length + 1 }, (_, at) => at)
+  for (const [i, letter] of [...one].entries()) {
+    const next = [i + 1]
+    for (const [j, each] of [...other].entries())
+      next.push(Math.min((next[j] ?? 0) + 1, (row[j + 1] ?? 0) + 1, (row[j] ?? 0) + Number(letter !== each)))
+    row = next
+  }
+  return row[other.length] ?? 0
+}
+
+const plain = (name: string): string =>
+  name
+    .toUpperCase()
+    .replace(/^SENDWRIGHT_/, "")
+    .replaceAll(/[^A-Z0-9]/g, "")
+
+/** Names of five letters are near to many others that have nothing to do with the host. */
+const isNear = (name: string, known: string): boolean =>
+  plain(name) === plain(known) || (known.length >= 8 && distance(name, known) <= 2)
+
+/** Of names that are no variables of the host, those that are probably meant to be one, each with it. */
+export const nearMisses = (
+  given: Iterable<string>
+): Effect.Effect<ReadonlyArray<readonly [name: string, meant: string]>> =>
+  Effect.map(variables, (known) =>
+    [...given].flatMap((name) => {
+      const meant = known.includes(name) ? undefined : known.find((each) => isNear(name, each))
+      return meant === undefined ? [] : [[name, meant] as const]
+    })
+  )

@@ -17,7 +17,14 @@ import * as Version from "./Version.ts"
 const program = (options: Options) =>
   Effect.gen(function* () {
     const config = yield* HostConfig.load
-    yield* Effect.zipRight(Signals.watch(config.stopGraceMs), Layer.launch(Host.layer(config, options))).pipe(
+    const unknown = yield* HostConfig.nearMisses(Object.keys(process.env))
+    const warned = Effect.forEach(unknown, ([name, meant]) =>
+      Effect.logWarning(`${name} is no setting, and is ignored. Is ${meant} meant?`)
+    )
+    yield* warned.pipe(
+      Effect.zipRight(
+        Effect.zipRight(Signals.watch(config.stopGraceMs), Layer.launch(Host.layer(config, options)))
+      ),
       Logger.withMinimumLogLevel(config.logLevel),
       Effect.provide(Logs.layer(config.logFormat, "stdout"))
     )
@@ -25,12 +32,16 @@ const program = (options: Options) =>
 
 const alreadyOpen = " Several processes share a PostgreSQL database (DATABASE_URL=postgres://…)."
 
+/** A reason in one line, several below it. */
+const notStarted = (reason: string): string => {
+  const head = "Sendwright did not start."
+  return reason.includes("\n") ? [head, ...Logs.below(reason)].join("\n") : Logs.inLine(`${head} ${reason}`)
+}
+
 /** What stops a start is told in one line; a bug with all that is known of it. */
 const failureLogged = (options: Options) =>
   program(options).pipe(
-    Effect.tapError((error) =>
-      Console.error(Logs.inLine(`Sendwright did not start. ${StartFailure.reason(error, alreadyOpen)}`))
-    ),
+    Effect.tapError((error) => Console.error(notStarted(StartFailure.reason(error, alreadyOpen)))),
     Effect.tapDefect((cause) =>
       Console.error(["Sendwright broke.", ...Logs.below(Cause.pretty(cause))].join("\n"))
     )

@@ -2,10 +2,10 @@
 import type { ServeError } from "@effect/platform/HttpServerError"
 import type { StorageError, WrongMasterKey } from "@sendwright/core"
 import type { MigrationError } from "@sendwright/core/sqlite"
-import type { BadSetting } from "./HostConfig.ts"
+import type { BadSettings } from "./HostConfig.ts"
 
 export type StartFailure =
-  | BadSetting
+  | BadSettings
   | ServeError
   | MigrationError
   | WrongMasterKey
@@ -20,7 +20,7 @@ export const causeOf = (error: { readonly cause?: unknown; readonly message: str
 /** `alreadyOpen` is what to do when another process has the database. */
 export const reason = (error: StartFailure, alreadyOpen: string): string => {
   switch (error._tag) {
-    case "BadSetting":
+    case "BadSettings":
       return error.message
     case "WrongMasterKey":
       return `SECRET_KEY: ${error.message} On SQLite without SECRET_KEY it is the file <database>.key.`

@@ -54,6 +54,24 @@ describe("the bundle", () => {
     expect(await ended).toBe(0)
   })
 
+  it("tells all bad settings at once, and names that are nearly those of settings", async () => {
+    const bad = launch({ PORT: "eighty", ROLE: "both" })
+    expect(await bad.ended).toBe(1)
+    expect(bad.output()).toMatch(
+      /^Sendwright did not start\.\n {4}PORT: must be .*\n {4}ROLE: must be one of all, api, worker\n$/
+    )
+    const { child, ended, output, says } = launch({
+      DATABASE_URL: `sqlite:${join(folder, "near.db")}`,
+      DATABASE_URI: "postgres://elsewhere",
+      ADMIN_TOKEN: ""
+    })
+    await says(/(Sendwright is on)/)
+    expect(output()).toContain("DATABASE_URI is no setting, and is ignored. Is DATABASE_URL meant?")
+    expect(output()).toContain("ADMIN_TOKEN is empty, so that there is no admin API.")
+    child.kill("SIGTERM")
+    expect(await ended).toBe(0)
+  })
+
   it.each([
     [["--help"], 0, /^Usage: sendwright-host\n/],
     [["--version"], 0, /^\d+\.\d+\.\d+\n$/],
@@ -90,7 +108,8 @@ describe("the bundle", () => {
   it("has PostgreSQL, where that is asked for", async () => {
     const { ended, output } = launch({
       DATABASE_URL: "postgres://nobody@127.0.0.1:1/nothing",
-      SECRET_KEY: Buffer.alloc(32, 1).toString("base64")
+      SECRET_KEY: Buffer.alloc(32, 1).toString("base64"),
+      DATABASE_WAIT: "0"
     })
     expect(await ended).toBe(1)
     expect(output()).toMatch(/did not start\. DATABASE_URL: .*ECONNREFUSED/)

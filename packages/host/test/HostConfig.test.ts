@@ -186,6 +186,116 @@ describe("the settings", () => {
     })
   )
 
+  it.effect("that are bad are all named at once, also what is wrong only with two together", () =>
+    Effect.gen(function* () {
+      const { message } = yield* Effect.flip(
+        load({
+          PORT: "eighty",
+          HOST: "0.0.0.0",
+          ADMIN_TOKEN: "short",
+          DATABASE_URL: "postgres://me:hidden@db.example/sends",
+          ROLE: "both",
+          LIMIT_STALLED: "0",
+          LIMIT_HEADS: "1",
+          WEBHOOK_TIMESTAMP_HEADER: "X-Service-Signature"
+        })
+      )
+      expect(message.split("\n").map((line) => line.split(":")[0])).toEqual([
+        "PORT",
+        "ROLE",
+        "LIMIT_HEADS",
+        "LIMIT_STALLED",
+        "ADMIN_TOKEN",
+        "WEBHOOK_TIMESTAMP_HEADER",
+        "SECRET_KEY"
+      ])
+      expect(message).not.toContain("hidden")
+    })
+  )
+
+  it.effect("that are secret may be in files, which are read without the line's end", () =>
+    Effect.gen(function* () {
+      const folder = mkdtempSync(join(tmpdir(), "sendwright-config-"))
+      const file = (name: string, content: string) => {
+        writeFileSync(join(folder, name), content)
+        return join(folder, name)
+      }
+      const token = "a token of more than 24 letters".replaceAll(" ", "-")
+      const config = yield* load({
+        ADMIN_TOKEN_FILE: file("token", `${token}\n`),
+        SECRET_KEY_FILE: file("key", `${secretKey}\r\n`),
+        DATABASE_URL: "",
+        DATABASE_URL_FILE: file("database", "postgres://me:hidden@db.example/sends")
+      })
+      expect(config.adminToken === undefined || Redacted.value(config.adminToken)).toBe(token)
+      expect([...Redacted.value(config.secretKey)]).toEqual(Array(32).fill(7))
+      expect(config.database.kind).toBe("postgres")
+      const refused = yield* Effect.flip(
+        load({
+          ADMIN_TOKEN: token,
+          ADMIN_TOKEN_FILE: file("token", token),
+          SECRET_KEY_FILE: join(folder, "none"),
+          WEBHOOK_PROXY_FILE: file("empty", "\n"),
+          ROLE: "both"
+        })
+      )
+      expect(refused.message.split("\n")).toEqual([
+        "ADMIN_TOKEN_FILE: must be left out where ADMIN_TOKEN is given",
+        "SECRET_KEY_FILE: names a file that cannot be read",
+        "WEBHOOK_PROXY_FILE: names a file that is empty or over 64 KiB",
+        "ROLE: must be one of all, api, worker"
+      ])
+      const wrong = yield* Effect.flip(load({ SECRET_KEY_FILE: file("key", "short") }))
+      expect(wrong.message).toMatch(/^SECRET_KEY: must be 32 bytes/)
+      rmSync(folder, { recursive: true })
+    })
+  )
+
+  it.effect("tell an admin token that is empty from one that is not given", () =>
+    Effect.gen(function* () {
+      expect((yield* load({ ADMIN_TOKEN: "" })).isTokenEmpty).toBe(true)
+      expect((yield* load({})).isTokenEmpty).toBe(false)
+      expect((yield* load({ ADMIN_TOKEN: "x".repeat(28) })).isTokenEmpty).toBe(false)
+    })
+  )
+
+  it.effect("are guessed from names that are nearly theirs, and from no others", () =>
+    Effect.gen(function* () {
+      const misses = {
+        DATABASE_URI: "DATABASE_URL",
+        SENDWRIGHT_PORT: "PORT",
+        LOGLEVEL: "LOG_LEVEL",
+        TRUSTED_PROXY: "TRUST_PROXY",
+        LIMIT_CONNECTION: "LIMIT_CONNECTIONS",
+        SECRETKEY_FILE: "SECRET_KEY_FILE",
+        admin_token: "ADMIN_TOKEN"
+      }
+      expect(Object.fromEntries(yield* HostConfig.nearMisses(Object.keys(misses)))).toEqual(misses)
+      const others = [
+        "HOME",
+        "PATH",
+        "POST",
+        "HOSTNAME",
+        "HOSTS",
+        "PWD",
+        "LOGNAME",
+        "HTTP_PROXY",
+        "NODE_ENV",
+        "SHLVL"
+      ]
+      const own = [
+        "PORT",
+        "HOST",
+        "DATABASE_URL",
+        "DATABASE_URL_FILE",
+        "LIMIT_HEADS",
+        "GUESSES_PER_KEY",
+        "ROLE"
+      ]
+      expect(yield* HostConfig.nearMisses([...others, ...own])).toEqual([])
+    })
+  )
+
   it.effect("name a PostgreSQL database, whose processes share a key that is given", () =>
     Effect.gen(function* () {
       const DATABASE_URL = "postgres://me:hidden@db.example/sends"

@@ -1,5 +1,6 @@
 /** What a process of each role does, and which processes can share a database. */
 import { mkdtempSync, rmSync } from "node:fs"
+import { connect, createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import * as Effect from "effect/Effect"
@@ -7,6 +8,7 @@ import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { freshDatabase } from "../../../test/support/Postgres.ts"
+import { freePort } from "../../../test/support/PostgresServer.ts"
 import type { TestHost } from "../../../test/support/TestHost.ts"
 import { at, consent, eventually, items, sendBody, start, tenant } from "../../../test/support/TestHost.ts"
 
@@ -141,6 +143,34 @@ describe("processes on one database", () => {
       })
       await first.stop()
     })
+  }, 60_000)
+})
+
+describe("a database that is not there yet", () => {
+  it("is waited for: the host starts once its server answers, and gives up when that takes too long", async () => {
+    const url = new URL(postgres)
+    const [host, to] = [url.hostname, Number(url.port)]
+    const port = await freePort()
+    url.hostname = "127.0.0.1"
+    url.port = String(port)
+    const common = {
+      DATABASE_URL: url.href,
+      SECRET_KEY: Buffer.alloc(32, 7).toString("base64")
+    }
+    await expect(start({ ...common, DATABASE_WAIT: "1" })).rejects.toThrow(
+      /does not answer yet\. It is waited for, 1 s at most[\s\S]*did not start\. DATABASE_URL: .*ECONNREFUSED/
+    )
+    const starting = start(common)
+    await new Promise((resolve) => setTimeout(resolve, 1500))
+    const relay = createServer((client) => {
+      const server = connect(to, host)
+      for (const socket of [client, server]) socket.on("error", () => socket.destroy())
+      client.pipe(server).pipe(client)
+    }).listen(port, "127.0.0.1")
+    const started = await starting
+    expect(started.output().match(/does not answer yet/g)).toHaveLength(1)
+    await started.stop()
+    relay.close()
   }, 60_000)
 })
 

@@ -5,67 +5,52 @@ import * as Requests from "@sendwright/core/Requests"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { EngineError } from "../http/Problems.ts"
-import { reply } from "../http/Route.ts"
+import { computed, itself, struct } from "./Codec.ts"
 import * as Examples from "./Examples.ts"
-import { forKey } from "./Operation.ts"
-import {
-  Count,
-  Id,
-  NullableTime,
-  Ok,
-  ok,
-  Permission,
-  SessionState,
-  Text,
-  timeOrNull,
-  Unavailable,
-  type View
-} from "./Wire.ts"
+import { answer, forKey } from "./Operation.ts"
+import * as Wire from "./Wire.ts"
 
-const Connection = Schema.Struct({
-  ok: Ok,
-  authenticated: Schema.Literal(true),
-  connected: Schema.Literal(true),
-  session: Schema.Struct({
-    id: Id,
-    name: Text,
-    provider: Text,
-    state: SessionState,
-    connected_since: NullableTime,
-    unavailable_since: Unavailable
-  }),
-  permissions: Schema.Array(Permission),
-  limits: Schema.Struct({ requests_per_minute: Count, minimum_wait_ms: Count, recipients_per_request: Count })
-}).annotations({ identifier: "Connection" })
-
-const connection = ({ account, key, session }: Engine.Caller): View<typeof Connection> => ({
-  ok: true,
-  authenticated: true,
-  connected: true,
-  session: {
-    id: session.id,
-    name: session.name,
-    provider: session.provider,
-    state: session.state,
-    connected_since: timeOrNull(session.connectedSince),
-    unavailable_since: timeOrNull(session.outage?.since ?? null)
-  },
-  permissions: key.permissions,
-  limits: {
-    requests_per_minute: account.plan.requests_per_minute,
-    minimum_wait_ms: account.plan.minimum_wait_ms,
-    recipients_per_request: Requests.maximumRecipients
-  }
+const session = struct({
+  id: Wire.Id,
+  name: Wire.Text,
+  provider: Wire.Text,
+  state: Wire.SessionState,
+  connected_since: Wire.NullableTime,
+  unavailable_since: Wire.unavailable
 })
+
+const yes = computed(Schema.Literal(true), () => true as const)
+
+const Limits = Schema.Struct({
+  requests_per_minute: Wire.Count,
+  minimum_wait_ms: Wire.Count,
+  recipients_per_request: Wire.Count
+})
+
+const connection = struct(
+  {
+    ok: Wire.isOk,
+    authenticated: yes,
+    connected: yes,
+    session,
+    permissions: computed(Schema.Array(Wire.Permission), ({ key }: Engine.Caller) => key.permissions),
+    limits: computed(Limits, ({ account: { plan } }: Engine.Caller) => ({
+      requests_per_minute: plan.requests_per_minute,
+      minimum_wait_ms: plan.minimum_wait_ms,
+      recipients_per_request: Requests.maximumRecipients
+    }))
+  },
+  "Connection"
+)
 
 const ConnectionTest = Schema.Struct({
   ok: Schema.Boolean,
   authenticated: Schema.Boolean,
   connected: Schema.Boolean,
-  message: Text
+  message: Wire.Text
 }).annotations({ identifier: "ConnectionTest" })
 
-const passed: View<typeof ConnectionTest> = {
+const passed = {
   ok: true,
   authenticated: true,
   connected: true,
@@ -81,43 +66,47 @@ const testRefusal = (error: EngineError): Readonly<Record<string, unknown>> => {
   return {}
 }
 
+// As a constant, since TypeScript infers nothing of an endpoint without parameters that stands where it is passed.
+const connectionEndpoint = HttpApiEndpoint.get("connection", "/api/v1/connection")
+const testEndpoint = HttpApiEndpoint.post("test", "/api/public/test")
+
 export const versioned = [
   forKey(
-    HttpApiEndpoint.get("connection", "/api/v1/connection").addSuccess(Connection),
+    connectionEndpoint,
     "connection:read",
+    answer(connection, {
+      ...Wire.ok,
+      authenticated: true,
+      connected: true,
+      session: {
+        id: Examples.session.id,
+        name: Examples.session.name,
+        provider: Examples.session.provider,
+        state: Examples.session.state,
+        connected_since: Examples.at,
+        unavailable_since: null
+      },
+      permissions: ["messages:send", "jobs:read"],
+      limits: { requests_per_minute: 120, minimum_wait_ms: 1000, recipients_per_request: 250 }
+    }),
     {
       summary: "Validate credentials and session",
-      description: "Tells whose the key is, what it may do, and the limits of its plan.",
-      answer: {
-        ...ok,
-        authenticated: true,
-        connected: true,
-        session: {
-          id: Examples.session.id,
-          name: Examples.session.name,
-          provider: Examples.session.provider,
-          state: Examples.session.state,
-          connected_since: Examples.at,
-          unavailable_since: null
-        },
-        permissions: ["messages:send", "jobs:read"],
-        limits: { requests_per_minute: 120, minimum_wait_ms: 1000, recipients_per_request: 250 }
-      }
+      description: "Tells whose the key is, what it may do, and the limits of its plan."
     },
-    () => (caller) => () => Effect.succeed(reply(connection(caller)))
+    (_, caller) => Effect.succeed(caller)
   )
 ]
 
 export const direct = [
   forKey(
-    HttpApiEndpoint.post("test", "/api/public/test").addSuccess(ConnectionTest),
+    testEndpoint,
     null,
+    answer(itself(ConnectionTest), passed),
     {
       summary: "Test an API key",
-      description: "Tells whether the key is active and its session connected. Its refusals tell it, too.",
-      answer: passed
+      description: "Tells whether the key is active and its session connected. Its refusals tell it, too."
     },
-    () => () => () => Effect.succeed(reply(passed)),
+    () => Effect.succeed(passed),
     testRefusal
   )
 ]

@@ -5,9 +5,9 @@ import * as Session from "@sendwright/core/Session"
 import * as Schema from "effect/Schema"
 import type { HookRequest } from "../http/Route.ts"
 import * as Examples from "./Examples.ts"
-import { type EngineService, forPlatform } from "./Operation.ts"
+import { done, type EngineService, forPlatform } from "./Operation.ts"
 import { Uuid } from "./Parameters.ts"
-import { Done, ok, Text } from "./Wire.ts"
+import { Text } from "./Wire.ts"
 
 const UnknownTime = Schema.optional(Schema.String)
 
@@ -67,6 +67,8 @@ const to =
   <E extends { readonly _tag: string }>({ body, headers, path, query }: HookRequest<E>) =>
     engine.hook(provider ?? path["provider"] ?? "", path["sessionId"] ?? "", { method, headers, query, body })
 
+const challenge = { schema: HttpApiSchema.Text(), example: "1158201444" }
+
 /**
  * The contract has the bodies of two providers, so these have routes of their own, which win over those of any provider.
  * The engine refuses a provider that it lacks as it refuses an unknown session (404). A sender alone knows if its platform
@@ -84,22 +86,18 @@ export const hooks = [
             jsonSchema: { minLength: 1 }
           })
         })
-      )
-      .addSuccess(HttpApiSchema.Text()),
+      ),
+    challenge,
     {
       summary: "Answer the handshake of the WhatsApp Cloud API",
       description: "Answers `hub.challenge` as text when `hub.verify_token` is the session's.",
-      answer: "1158201444",
-      refusals: ["not_found"],
       proofs: ["whatsAppToken"]
     },
     to("GET", "whatsapp_cloud")
   ),
   forPlatform(
-    HttpApiEndpoint.post("whatsAppHook", "/hooks/whatsapp/:sessionId")
-      .setPath(path)
-      .setPayload(WhatsAppHook)
-      .addSuccess(Done),
+    HttpApiEndpoint.post("whatsAppHook", "/hooks/whatsapp/:sessionId").setPath(path).setPayload(WhatsAppHook),
+    done,
     {
       summary: "Take what the WhatsApp Cloud API posts",
       description:
@@ -108,17 +106,13 @@ export const hooks = [
         object: "whatsapp_business_account",
         entry: [{ id: "102290129340398", changes: [{ field: "messages", value: {} }] }]
       },
-      answer: ok,
-      refusals: ["not_found"],
       proofs: ["whatsAppSignature"]
     },
     to("POST", "whatsapp_cloud")
   ),
   forPlatform(
-    HttpApiEndpoint.post("gatewayHook", "/hooks/http/:sessionId")
-      .setPath(path)
-      .setPayload(GatewayHook)
-      .addSuccess(Done),
+    HttpApiEndpoint.post("gatewayHook", "/hooks/http/:sessionId").setPath(path).setPayload(GatewayHook),
+    done,
     {
       summary: "Take receipts and messages of a gateway of one's own",
       description:
@@ -127,22 +121,17 @@ export const hooks = [
         receipts: [{ message_id: Examples.ids.message, status: "delivered", at: Examples.at }],
         messages: [{ id: "in-1", from: Examples.phone, text: "STOP", at: Examples.at }]
       },
-      answer: ok,
-      refusals: ["not_found"],
       proofs: ["gatewaySignature", "gatewayTimestamp"]
     },
     to("POST", "http")
   ),
   forPlatform(
-    HttpApiEndpoint.get("platformHandshake", "/hooks/:provider/:sessionId")
-      .setPath(providerPath)
-      .addSuccess(HttpApiSchema.Text()),
+    HttpApiEndpoint.get("platformHandshake", "/hooks/:provider/:sessionId").setPath(providerPath),
+    challenge,
     {
       summary: "Answer the handshake of any platform",
       description:
         "Answers the text that the sender of the provider reads from the query; a sender that expects no handshake refuses it.",
-      answer: "1158201444",
-      refusals: ["not_found"],
       proofs: ["platformProof"]
     },
     to("GET")
@@ -150,15 +139,13 @@ export const hooks = [
   forPlatform(
     HttpApiEndpoint.post("platformHook", "/hooks/:provider/:sessionId")
       .setPath(providerPath)
-      .setPayload(PlatformHook)
-      .addSuccess(Done),
+      .setPayload(PlatformHook),
+    done,
     {
       summary: "Take what any platform posts",
       description:
         "The sender of the provider checks that the platform posted the body, and reads it. The body is up to 4 MiB. It is answered once its content is kept.",
       request: { status: "delivered", reference: Examples.ids.message },
-      answer: ok,
-      refusals: ["not_found"],
       proofs: ["platformProof"]
     },
     to("POST")

@@ -1,94 +1,48 @@
 /** Operators of the admin API, and the audit log of their acts (docs/operators.md). */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
-import type * as Audit from "@sendwright/core/Audit"
 import * as Instant from "@sendwright/core/Instant"
 import { Text as TextRules } from "@sendwright/core/internal"
 import * as Domain from "@sendwright/core/Operator"
-import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import { reply } from "../http/Route.ts"
+import { list, struct } from "./Codec.ts"
 import * as Examples from "./Examples.ts"
-import { forOperator } from "./Operation.ts"
-import { overlap, Paging, page, paging, Rotation, TimeText } from "./Parameters.ts"
-import {
-  NextCursor,
-  NullableText,
-  NullableTime,
-  Ok,
-  ok,
-  Secret,
-  secret,
-  Text,
-  Time,
-  time,
-  timeOrNull,
-  type View
-} from "./Wire.ts"
+import { answer, forOperator, one, pageOf } from "./Operation.ts"
+import { overlap, Paging, paging, Rotation, TimeText } from "./Parameters.ts"
+import * as Wire from "./Wire.ts"
 
 const optional = Schema.optional
 
-const OperatorBody = Schema.Struct({
-  name: Text,
-  role: Schema.Literal(...Domain.roles),
-  status: Schema.Literal(...Domain.statuses),
-  secrets: Schema.Array(Secret),
-  created_at: Time,
-  last_used_at: NullableTime
-}).annotations({ identifier: "Operator" })
-
-const operator = (found: Domain.Operator): View<typeof OperatorBody> => ({
-  name: found.name,
-  role: found.role,
-  status: found.status,
-  secrets: found.secrets.map(secret),
-  created_at: time(found.createdAt),
-  last_used_at: timeOrNull(found.lastUsedAt)
-})
-
-const Operator = Schema.Struct({ ok: Ok, operator: OperatorBody })
-/** The token is shown once. */
-const AppointedOperator = Schema.Struct({ ok: Ok, operator: OperatorBody, token: Text })
-const Operators = Schema.Struct({ ok: Ok, operators: Schema.Array(OperatorBody), next_cursor: NextCursor })
-
-const NewOperator = Schema.Struct({
-  name: Schema.String.pipe(Schema.filter(Domain.isName, { description: Domain.nameRule })),
-  role: Schema.Literal(...Domain.roles)
-})
+const operator = struct(
+  {
+    name: Wire.Text,
+    role: Schema.Literal(...Domain.roles),
+    status: Schema.Literal(...Domain.statuses),
+    secrets: list(Wire.Secret),
+    created_at: Wire.Time,
+    last_used_at: Wire.NullableTime
+  },
+  "Operator"
+)
 
 const name = Schema.Struct({ name: Schema.String.annotations({ description: "The operator's name." }) })
 
 /** What is shown of a thing, by the names that it has elsewhere; never a secret. */
 const Shown = Schema.NullOr(Schema.Record({ key: Schema.String, value: Schema.Unknown }))
 
-const AuditEntry = Schema.Struct({
-  id: Text,
-  at: Time,
-  operator: Text,
-  operation: Text,
-  target: NullableText,
-  address: NullableText,
-  request_id: NullableText,
-  before: Shown,
-  after: Shown
-}).annotations({ identifier: "AuditEntry" })
-
-const auditEntry = (found: Audit.Entry): View<typeof AuditEntry> => ({
-  id: found.id,
-  at: time(found.at),
-  operator: found.operator,
-  operation: found.operation,
-  target: found.target,
-  address: found.address,
-  request_id: found.requestId,
-  before: found.before,
-  after: found.after
-})
-
-const AuditEntries = Schema.Struct({
-  ok: Ok,
-  entries: Schema.Array(AuditEntry),
-  next_cursor: NextCursor
-})
+const auditEntry = struct(
+  {
+    id: Wire.Text,
+    at: Wire.Time,
+    operator: Wire.Text,
+    operation: Wire.Text,
+    target: Wire.NullableText,
+    address: Wire.NullableText,
+    request_id: Wire.NullableText,
+    before: Shown,
+    after: Shown
+  },
+  "AuditEntry"
+)
 
 const line = (description: string) =>
   optional(TextRules.line(255).annotations({ jsonSchema: { description } }))
@@ -104,19 +58,9 @@ const AuditFilter = Schema.Struct({
   to: timeOf("Only acts before this time.")
 })
 
-const auditFilter = (
-  { from, operation, operator, target, to, ...query }: typeof AuditFilter.Type,
-  after: number | null
-) => ({
-  operation,
-  operator,
-  target,
-  from: from === undefined ? undefined : Instant.parse(from),
-  to: to === undefined ? undefined : Instant.parse(to),
-  page: page(query, after)
-})
+const parsed = (time: string | undefined) => (time === undefined ? undefined : Instant.parse(time))
 
-const example: View<typeof OperatorBody> = {
+const example: typeof operator.schema.Type = {
   name: "ana",
   role: "read",
   status: "active",
@@ -124,105 +68,87 @@ const example: View<typeof OperatorBody> = {
   created_at: Examples.at,
   last_used_at: null
 }
-const exampleToken = "op_ana_WmZq4cX1tB8nJ0vLr5KyPd2HfGs7QaEu9TiOw3YxMbN_0kQ3zT"
+
+/** The token is shown once. */
+const appointed = answer(struct({ ok: Wire.isOk, operator, token: Wire.Text }), {
+  ...Wire.ok,
+  operator: example,
+  token: "op_ana_WmZq4cX1tB8nJ0vLr5KyPd2HfGs7QaEu9TiOw3YxMbN_0kQ3zT"
+})
 
 export const admin = [
   forOperator(
-    HttpApiEndpoint.post("createOperator", "/admin/v1/operators")
-      .setPayload(NewOperator)
-      .addSuccess(AppointedOperator, { status: 201 }),
+    HttpApiEndpoint.post("createOperator", "/admin/v1/operators").setPayload(
+      Schema.Struct({
+        name: Schema.String.pipe(Schema.filter(Domain.isName, { description: Domain.nameRule })),
+        role: Schema.Literal(...Domain.roles)
+      })
+    ),
+    appointed,
     {
       summary: "Make an operator",
       description:
         "The token is shown once. The role `metrics` reads the metrics, `read` also everything that the admin API tells, `admin` does everything. Names are unique for good.",
+      status: 201,
       request: { name: "ana", role: "read" },
-      answer: { ...ok, operator: example, token: exampleToken },
       command: { name: "operators create", description: "Make an operator; its token is shown once." }
     },
-    ({ admin }) =>
-      ({ payload }) =>
-        Effect.map(admin.operators.create(payload), (made) =>
-          reply({ ...ok, operator: operator(made.operator), token: made.token })
-        )
+    ({ admin }, { payload }) => admin.operators.create(payload)
   ),
   forOperator(
-    HttpApiEndpoint.get("operators", "/admin/v1/operators").setUrlParams(Paging).addSuccess(Operators),
+    HttpApiEndpoint.get("operators", "/admin/v1/operators").setUrlParams(Paging),
+    pageOf("operators", operator, example),
     {
       summary: "List the operators, newest first",
       description: "Without their tokens: `secrets` tells when each was made and until when it is accepted.",
-      answer: { ...ok, operators: [example], next_cursor: null },
       command: { name: "operators list", description: "List the operators." }
     },
-    ({ admin }) =>
-      ({ after, cursor, query }) =>
-        Effect.map(admin.operators.list(page(query, after)), ({ items, next }) =>
-          reply({ ...ok, operators: items.map(operator), next_cursor: cursor(next) })
-        )
+    ({ admin }, { page }) => admin.operators.list(page)
   ),
   forOperator(
     HttpApiEndpoint.post("rotateOperator", "/admin/v1/operators/:name/rotate")
       .setPath(name)
-      .setPayload(Rotation)
-      .addSuccess(AppointedOperator),
+      .setPayload(Rotation),
+    appointed,
     {
       summary: "Give an operator a new token",
       description:
         "The new token is shown once. Old ones are accepted for `overlap_seconds`, a day unless said otherwise; two at most, so that a further rotation ends the oldest.",
       request: { overlap_seconds: 3600 },
-      answer: { ...ok, operator: example, token: exampleToken },
-      refusals: ["not_found"],
       command: { name: "operators rotate", description: "Give an operator a new token, shown once." }
     },
-    ({ admin }) =>
-      ({ path, payload }) =>
-        Effect.map(admin.operators.rotate(path.name, overlap(payload)), (made) =>
-          reply({ ...ok, operator: operator(made.operator), token: made.token })
-        )
+    ({ admin }, { path, payload }) => admin.operators.rotate(path.name, overlap(payload))
   ),
   forOperator(
-    HttpApiEndpoint.post("revokeOperator", "/admin/v1/operators/:name/revoke")
-      .setPath(name)
-      .addSuccess(Operator),
+    HttpApiEndpoint.post("revokeOperator", "/admin/v1/operators/:name/revoke").setPath(name),
+    one("operator", operator, { ...example, status: "revoked" }),
     {
       summary: "Revoke an operator for good",
       description: "Its tokens open nothing from then on, and its name is given to nobody else.",
-      answer: { ...ok, operator: { ...example, status: "revoked" } },
-      refusals: ["not_found"],
       command: { name: "operators revoke", description: "Revoke an operator for good." }
     },
-    ({ admin }) =>
-      ({ path }) =>
-        Effect.map(admin.operators.revoke(path.name), (found) => reply({ ...ok, operator: operator(found) }))
+    ({ admin }, { path }) => admin.operators.revoke(path.name)
   ),
   forOperator(
-    HttpApiEndpoint.get("audit", "/admin/v1/audit").setUrlParams(AuditFilter).addSuccess(AuditEntries),
+    HttpApiEndpoint.get("audit", "/admin/v1/audit").setUrlParams(AuditFilter),
+    pageOf("entries", auditEntry, {
+      id: Examples.ids.auditEntry,
+      at: Examples.at,
+      operator: "ADMIN_TOKEN",
+      operation: "accounts.change",
+      target: Examples.ids.account,
+      address: "203.0.113.7",
+      request_id: Examples.ids.request,
+      before: { name: "My shop" },
+      after: { name: "Our shop" }
+    }),
     {
       summary: "List what operators did, newest first",
       description:
         "An entry is written in the commit of its act: `operation` such as `accounts.change`, `target` the id of what it was done to, and what that was before and after, without secrets. `from` is inclusive, `to` is not.",
-      answer: {
-        ...ok,
-        entries: [
-          {
-            id: Examples.ids.auditEntry,
-            at: Examples.at,
-            operator: "ADMIN_TOKEN",
-            operation: "accounts.change",
-            target: Examples.ids.account,
-            address: "203.0.113.7",
-            request_id: Examples.ids.request,
-            before: { name: "My shop" },
-            after: { name: "Our shop" }
-          }
-        ],
-        next_cursor: null
-      },
       command: { name: "audit", description: "List what operators did, newest first." }
     },
-    ({ admin }) =>
-      ({ after, cursor, query }) =>
-        Effect.map(admin.audit.list(auditFilter(query, after)), ({ items, next }) =>
-          reply({ ...ok, entries: items.map(auditEntry), next_cursor: cursor(next) })
-        )
+    ({ admin }, { page, query: { from, operation, operator, target, to } }) =>
+      admin.audit.list({ page, operation, operator, target, from: parsed(from), to: parsed(to) })
   )
 ]

@@ -29,10 +29,6 @@ export const IdempotencyKey = Schema.String.annotations({
   jsonSchema: { minLength: 1 }
 })
 
-/** The header of an answer that may be a replay. */
-export const replayed = (accepted: { readonly replayed: boolean }): Readonly<Record<string, string>> =>
-  accepted.replayed ? { "idempotency-replayed": "true" } : {}
-
 /** Digits only: `Number` alone would take `0x10`, `1e3` and `2.0` for whole numbers too. */
 const Digits = Schema.String.pipe(
   Schema.filter((text) => /^-?\d{1,15}$/.test(text), {
@@ -84,10 +80,3 @@ export const paging = { limit: limit(Page.maximumLimit), cursor: Schema.optional
 export const Paging = Schema.Struct(paging)
 
 export const byAccount = { account_id: Uuid }
-
-/** The page that a query asks for; `after` is the position behind its cursor. */
-export const page = (
-  query: { readonly limit?: number | undefined },
-  after: number | null,
-  standard: number = Page.defaultLimit
-): Page.Page => ({ limit: query.limit ?? standard, after })

@@ -4,51 +4,46 @@ import { Currency } from "@sendwright/core/Currency"
 import * as Instant from "@sendwright/core/Instant"
 import * as Money from "@sendwright/core/Money"
 import * as Cards from "@sendwright/core/RateCard"
-import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import { reply } from "../http/Route.ts"
+import { codec, computed, list, struct } from "./Codec.ts"
 import * as Examples from "./Examples.ts"
-import { forOperator } from "./Operation.ts"
-import { Paging, page, TimeText } from "./Parameters.ts"
-import { Amount, Count, Id, NextCursor, Ok, ok, Text, Time, time, type View } from "./Wire.ts"
+import { answer, forOperator, one, pageOf } from "./Operation.ts"
+import { Paging, TimeText } from "./Parameters.ts"
+import * as Wire from "./Wire.ts"
 
-const RateCardBody = Schema.Struct({
-  id: Id,
-  currency: Text,
-  effective_from: Time,
-  created_at: Time,
-  prices: Schema.Array(
-    Schema.Struct({
-      market: Text,
-      prefixes: Schema.optional(Schema.Array(Text)),
-      category: Schema.Literal(...Cards.categories),
-      price: Amount
-    })
-  )
-}).annotations({ identifier: "RateCard" })
-
-const rateCard = (found: Cards.RateCard): View<typeof RateCardBody> => ({
-  id: found.id,
-  currency: found.currency,
-  effective_from: time(found.effectiveFrom),
-  created_at: time(found.createdAt),
-  prices: found.prices.map(({ category, market, prefixes, price }) => ({
+const price = codec(
+  Schema.Struct({
+    market: Wire.Text,
+    prefixes: Schema.optional(Schema.Array(Wire.Text)),
+    category: Schema.Literal(...Cards.categories),
+    price: Wire.Amount
+  }),
+  ({ category, market, prefixes, price }: Cards.RateCard["prices"][number]) => ({
     market,
     ...(prefixes === null ? {} : { prefixes }),
     category,
     price
-  }))
-})
-
-const RateCard = Schema.Struct({ ok: Ok, rate_card: RateCardBody })
-const ImportedRateCard = Schema.Struct({
-  ok: Ok,
-  rate_card: RateCardBody,
-  skipped: Schema.Array(Schema.Struct({ line: Count, market: Text, reason: Text })).annotations({
-    description: "Rows of markets that are not known, which were left out."
   })
+)
+
+const rateCard = struct(
+  {
+    id: Wire.Id,
+    currency: Wire.Text,
+    effective_from: Wire.Time,
+    created_at: Wire.Time,
+    prices: list(price)
+  },
+  "RateCard"
+)
+
+const imported = struct({
+  ok: Wire.isOk,
+  rate_card: computed(rateCard.schema, ({ card }: { readonly card: Cards.RateCard }) => rateCard.of(card)),
+  skipped: Schema.Array(
+    Schema.Struct({ line: Wire.Count, market: Wire.Text, reason: Wire.Text })
+  ).annotations({ description: "Rows of markets that are not known, which were left out." })
 })
-const RateCards = Schema.Struct({ ok: Ok, rate_cards: Schema.Array(RateCardBody), next_cursor: NextCursor })
 
 const Price = Schema.String.pipe(
   Schema.filter(Money.isAmount, {
@@ -83,30 +78,19 @@ const NewRateCard = Schema.Struct({
   ).pipe(Schema.minItems(1), Schema.maxItems(Cards.maximumPrefixes))
 })
 
-const newRateCard = ({ currency, effective_from, prices }: typeof NewRateCard.Type) => ({
-  currency,
-  effectiveFrom: Instant.parse(effective_from) ?? 0,
-  prices: prices.map(({ category, market, prefixes = null, price }) => ({
-    market,
-    prefixes,
-    category,
-    price
-  }))
-})
-
 const RateCardFile = Schema.Struct({
   currency: Currency,
   effective_from: TimeText,
   csv: Schema.NonEmptyString
 })
 
-const rateCardFile = ({ csv, currency, effective_from }: typeof RateCardFile.Type) => ({
-  currency,
-  effectiveFrom: Instant.parse(effective_from) ?? 0,
-  csv
-})
+/** The time was checked with the shape. */
+const dated = <Payload extends { readonly effective_from: string }>({
+  effective_from,
+  ...rest
+}: Payload) => ({ ...rest, effectiveFrom: Instant.parse(effective_from) ?? 0 })
 
-const example: View<typeof RateCardBody> = {
+const example: typeof rateCard.schema.Type = {
   id: Examples.ids.rateCard,
   currency: "EUR",
   effective_from: Examples.at,
@@ -116,30 +100,26 @@ const example: View<typeof RateCardBody> = {
 
 export const admin = [
   forOperator(
-    HttpApiEndpoint.put("addRateCard", "/admin/v1/rate-cards").setPayload(NewRateCard).addSuccess(RateCard),
+    HttpApiEndpoint.put("addRateCard", "/admin/v1/rate-cards").setPayload(NewRateCard),
+    one("rate_card", rateCard, example),
     {
       summary: "Add a rate card",
       description:
         "It prices sends from `effective_from` on, until one with a later time does. A number's market is found by its longest prefix.",
       request: { currency: example.currency, effective_from: example.effective_from, prices: example.prices },
-      answer: { ...ok, rate_card: example },
       command: { name: "rate-cards add", description: "Add a rate card." }
     },
-    ({ admin }) =>
-      ({ payload }) =>
-        Effect.map(admin.rateCards.add(newRateCard(payload)), (found) =>
-          reply({ ...ok, rate_card: rateCard(found) })
-        ),
-    ({ admin }) =>
-      ({ payload: { prices = [] } }) =>
-        Effect.succeed(
-          admin.rateCards.faults({ prices: prices.map((each) => each && { prefixes: null, ...each }) })
-        )
+    ({ admin }, { payload }) =>
+      admin.rateCards.add({
+        ...dated(payload),
+        prices: payload.prices.map(({ prefixes = null, ...rest }) => ({ ...rest, prefixes }))
+      }),
+    ({ admin }, { payload: { prices = [] } }) =>
+      admin.rateCards.faults({ prices: prices.map((each) => each && { prefixes: null, ...each }) })
   ),
   forOperator(
-    HttpApiEndpoint.post("importRateCard", "/admin/v1/rate-cards/import")
-      .setPayload(RateCardFile)
-      .addSuccess(ImportedRateCard),
+    HttpApiEndpoint.post("importRateCard", "/admin/v1/rate-cards/import").setPayload(RateCardFile),
+    answer(imported, { ...Wire.ok, rate_card: example, skipped: [] }),
     {
       summary: "Add a platform's rate card from its CSV file",
       description:
@@ -149,30 +129,19 @@ export const admin = [
         effective_from: Examples.at,
         csv: "Market,Currency,Marketing,Utility,Authentication\nSpain,EUR,0.0509,0.0170,0.0170\n"
       },
-      answer: { ...ok, rate_card: example, skipped: [] },
       command: { name: "rate-cards import", description: "Add a rate card from a platform's published list." }
     },
-    ({ admin }) =>
-      ({ payload }) =>
-        Effect.map(admin.rateCards.importList(rateCardFile(payload)), ({ card, skipped }) =>
-          reply({ ...ok, rate_card: rateCard(card), skipped })
-        ),
-    ({ admin }) =>
-      ({ payload: { csv, currency } }) =>
-        Effect.succeed(admin.rateCards.faults({ csv, currency }))
+    ({ admin }, { payload }) => admin.rateCards.importList(dated(payload)),
+    ({ admin }, { payload: { csv, currency } }) => admin.rateCards.faults({ csv, currency })
   ),
   forOperator(
-    HttpApiEndpoint.get("rateCards", "/admin/v1/rate-cards").setUrlParams(Paging).addSuccess(RateCards),
+    HttpApiEndpoint.get("rateCards", "/admin/v1/rate-cards").setUrlParams(Paging),
+    pageOf("rate_cards", rateCard, example),
     {
       summary: "List rate cards",
       description: "All of them, a page at a time.",
-      answer: { ...ok, rate_cards: [example], next_cursor: null },
       command: { name: "rate-cards list", description: "List the rate cards." }
     },
-    ({ admin }) =>
-      ({ after, cursor, query }) =>
-        Effect.map(admin.rateCards.list(page(query, after)), ({ items, next }) =>
-          reply({ ...ok, rate_cards: items.map(rateCard), next_cursor: cursor(next) })
-        )
+    ({ admin }, { page }) => admin.rateCards.list(page)
   )
 ]

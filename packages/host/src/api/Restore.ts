@@ -3,10 +3,10 @@ import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import { Restore as Domain, Errors, Fault, type RestoreDecision } from "@sendwright/core"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import { reply } from "../http/Route.ts"
+import { computed, struct } from "./Codec.ts"
 import * as Examples from "./Examples.ts"
-import { forOperator } from "./Operation.ts"
-import { Count, NullableTime, Ok, ok, Text, timeOrNull, type View } from "./Wire.ts"
+import { answer, forOperator } from "./Operation.ts"
+import * as Wire from "./Wire.ts"
 
 const Decision = Schema.Struct({
   open: Schema.optional(
@@ -23,35 +23,38 @@ const Decision = Schema.Struct({
   )
 })
 
-const Decided = Schema.Struct({
-  ok: Ok,
-  restore: Schema.Struct({
-    held: Schema.Boolean,
-    reason: Schema.NullOr(Schema.Literal(...Domain.reasons)),
-    since: NullableTime,
-    dry_run: Schema.Boolean,
-    counts: Schema.Struct({ jobs: Count, unknown: Count, canceled: Count, sent: Count }),
-    detail: Text
-  })
-}).annotations({ identifier: "RestoreDecided" })
-
 const detailOf = ({ dryRun, isQuarantined, quarantine }: RestoreDecision.Answer): string => {
   if (quarantine === null) return "The store is not held: nothing was done."
   if (dryRun) return "Nothing was changed: the store is held until the same is asked without dry_run."
   return isQuarantined ? Domain.describe(quarantine) : "The store is held no more: what is due is sent."
 }
 
-const decided = (answer: RestoreDecision.Answer): View<typeof Decided> => ({
-  ok: true,
-  restore: {
-    held: answer.isQuarantined,
-    reason: answer.quarantine?.reason ?? null,
-    since: timeOrNull(answer.quarantine?.since ?? null),
-    dry_run: answer.dryRun,
-    counts: answer.counts,
-    detail: detailOf(answer)
-  }
+const decided = struct({
+  held: computed(Schema.Boolean, ({ isQuarantined }: RestoreDecision.Answer) => isQuarantined),
+  reason: computed(
+    Schema.NullOr(Schema.Literal(...Domain.reasons)),
+    ({ quarantine }: RestoreDecision.Answer) => quarantine?.reason ?? null
+  ),
+  since: computed(Wire.NullableTime.schema, ({ quarantine }: RestoreDecision.Answer) =>
+    Wire.NullableTime.of(quarantine?.since ?? null)
+  ),
+  dry_run: Schema.Boolean,
+  counts: Schema.Struct({
+    jobs: Wire.Count,
+    unknown: Wire.Count,
+    canceled: Wire.Count,
+    sent: Wire.Count
+  }),
+  detail: computed(Wire.Text, detailOf)
 })
+
+const answered = struct(
+  {
+    ok: Wire.isOk,
+    restore: computed(decided.schema, (found: RestoreDecision.Answer) => decided.of(found))
+  },
+  "RestoreDecided"
+)
 
 /** Without `open` nothing is opened: it is counted what would be sent. */
 const commandOf = ({
@@ -69,33 +72,29 @@ const commandOf = ({
 
 export const admin = [
   forOperator(
-    HttpApiEndpoint.post("restore", "/admin/v1/restore").setPayload(Decision).addSuccess(Decided),
+    HttpApiEndpoint.post("restore", "/admin/v1/restore").setPayload(Decision),
+    answer(answered, {
+      ...Wire.ok,
+      restore: {
+        held: true,
+        reason: "older",
+        since: Examples.at,
+        dry_run: true,
+        counts: { jobs: 2, unknown: 370, canceled: 0, sent: 0 },
+        detail: "Nothing was changed: the store is held until the same is asked without dry_run."
+      }
+    }),
     {
       summary: "Let a restored store send again, or hold it",
       description:
         "A store that was restored from a backup, or is elsewhere than it was, is held: it accepts template sends, hooks and consents, and sends nothing. `open` ends that, for all that was open before: with `unknown` it ends so, by the code `restored`; with `cancel` it is canceled, but for what was under way when the backup was made, which is `unknown`; with `send` it is sent, and those who got it since the backup get it twice, unless their platform deduplicates. What was accepted while the store was held is sent in any case. Record the opt-outs that came since the backup first. What is interrupted goes on when it is repeated; a store that is not held stays as it is.",
       request: { open: "unknown", dry_run: true },
-      answer: {
-        ...ok,
-        restore: {
-          held: true,
-          reason: "older",
-          since: Examples.at,
-          dry_run: true,
-          counts: { jobs: 2, unknown: 370, canceled: 0, sent: 0 },
-          detail: "Nothing was changed: the store is held until the same is asked without dry_run."
-        }
-      },
       command: {
         name: "restore",
         description:
           "Let a restored store send again: what was open before becomes --open unknown or cancel (canceled), or is sent (--open send). --dry-run true only counts. --hold holds a store that cannot tell that it was restored."
       }
     },
-    ({ admin }) =>
-      ({ payload }) =>
-        Effect.map(Effect.flatMap(commandOf(payload), admin.restore.decide), (answer) =>
-          reply(decided(answer))
-        )
+    ({ admin }, { payload }) => Effect.flatMap(commandOf(payload), admin.restore.decide)
   )
 ]

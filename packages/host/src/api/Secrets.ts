@@ -3,46 +3,35 @@ import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import type { Secrets } from "@sendwright/core"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import { reply } from "../http/Route.ts"
-import { forOperator } from "./Operation.ts"
-import {
-  Count,
-  Id,
-  KeyStatus,
-  NullableText,
-  NullableTime,
-  Ok,
-  ok,
-  Text,
-  timeOrNull,
-  type View
-} from "./Wire.ts"
+import { codec } from "./Codec.ts"
+import { answer, forOperator } from "./Operation.ts"
+import * as Wire from "./Wire.ts"
 
-const SealedCounts = Schema.Struct({ sessions: Count, webhooks: Count })
+const SealedCounts = Schema.Struct({ sessions: Wire.Count, webhooks: Wire.Count })
 
 const Resealed = Schema.Struct({
-  ok: Ok,
+  ok: Wire.Ok,
   secrets: Schema.Struct({
-    key: Text,
+    key: Wire.Text,
     resealed: SealedCounts,
     unreadable: SealedCounts,
-    retired: Schema.Array(Text),
-    older_keys: Schema.Array(Text),
-    api_keys_left: Count,
-    operators_left: Count,
-    detail: Text
+    retired: Schema.Array(Wire.Text),
+    older_keys: Schema.Array(Wire.Text),
+    api_keys_left: Wire.Count,
+    operators_left: Wire.Count,
+    detail: Wire.Text
   }),
   /** With `list=true`. */
   api_keys: Schema.optional(
     Schema.Array(
       Schema.Struct({
-        public_key: Text,
-        session_id: Id,
-        name: NullableText,
-        status: KeyStatus,
-        last_used_at: NullableTime,
+        public_key: Wire.Text,
+        session_id: Wire.Id,
+        name: Wire.NullableText,
+        status: Wire.KeyStatus,
+        last_used_at: Wire.NullableTime.schema,
         /** Ids of master keys; null for a hash that does not name its key. */
-        older_keys: Schema.Array(NullableText)
+        older_keys: Schema.Array(Wire.NullableText)
       })
     )
   )
@@ -66,8 +55,13 @@ const afterReseal = ({ apiKeys, olderKeys, operators, unreadable }: Secrets.Rese
     : `${first}Nothing needs an older master key: leave it out of SECRET_KEY.`
 }
 
-const resealed = (found: Secrets.Resealed, isListed: boolean): View<typeof Resealed> => ({
-  ok: true,
+interface Found {
+  readonly found: Secrets.Resealed
+  readonly isListed: boolean
+}
+
+const resealed = codec(Resealed, ({ found, isListed }: Found) => ({
+  ...Wire.ok,
   secrets: {
     key: found.key,
     resealed: { sessions: found.resealed.session, webhooks: found.resealed.webhook },
@@ -85,48 +79,45 @@ const resealed = (found: Secrets.Resealed, isListed: boolean): View<typeof Resea
           session_id: apiKey.sessionId,
           name: apiKey.name,
           status: apiKey.status,
-          last_used_at: timeOrNull(apiKey.lastUsedAt),
+          last_used_at: Wire.NullableTime.of(apiKey.lastUsedAt),
           older_keys: keys
         }))
       }
     : {})
-})
+}))
 
 export const admin = [
   forOperator(
-    HttpApiEndpoint.post("resealSecrets", "/admin/v1/secrets/reseal")
-      .setUrlParams(
-        Schema.Struct({
-          list: Schema.optional(
-            Schema.Literal("true").annotations({ description: "Lists the API keys that need an older key." })
-          )
-        })
-      )
-      .addSuccess(Resealed),
+    HttpApiEndpoint.post("resealSecrets", "/admin/v1/secrets/reseal").setUrlParams(
+      Schema.Struct({
+        list: Schema.optional(
+          Schema.Literal("true").annotations({ description: "Lists the API keys that need an older key." })
+        )
+      })
+    ),
+    answer(resealed, {
+      ...Wire.ok,
+      secrets: {
+        key: "k1",
+        resealed: { sessions: 0, webhooks: 0 },
+        unreadable: { sessions: 0, webhooks: 0 },
+        retired: [],
+        older_keys: [],
+        api_keys_left: 0,
+        operators_left: 0,
+        detail: "Nothing needs an older master key: leave it out of SECRET_KEY."
+      }
+    }),
     {
       summary: "Encrypt every secret with the first master key",
       description: "Tells what still needs an older one. With `list=true` it lists the API keys that do.",
-      answer: {
-        ...ok,
-        secrets: {
-          key: "k1",
-          resealed: { sessions: 0, webhooks: 0 },
-          unreadable: { sessions: 0, webhooks: 0 },
-          retired: [],
-          older_keys: [],
-          api_keys_left: 0,
-          operators_left: 0,
-          detail: "Nothing needs an older master key: leave it out of SECRET_KEY."
-        }
-      },
       command: {
         name: "secrets reseal",
         description:
           "Encrypt everything anew under the first key of SECRET_KEY, and tell what still needs another (--list: which API keys)."
       }
     },
-    ({ admin }) =>
-      ({ query }) =>
-        Effect.map(admin.secrets.reseal, (found) => reply(resealed(found, query.list === "true")))
+    ({ admin }, { query }) =>
+      Effect.map(admin.secrets.reseal, (found) => ({ found, isListed: query.list === "true" }))
   )
 ]

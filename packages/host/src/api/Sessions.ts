@@ -6,90 +6,56 @@ import * as Keywords from "@sendwright/core/Keywords"
 import * as Retry from "@sendwright/core/Retry"
 import * as Domain from "@sendwright/core/Session"
 import * as Template from "@sendwright/core/Template"
-import type * as UnreadHook from "@sendwright/core/UnreadHook"
-import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import { reply } from "../http/Route.ts"
+import { computed, struct } from "./Codec.ts"
 import * as Examples from "./Examples.ts"
-import { forOperator } from "./Operation.ts"
-import { id, Name, Paging, Provider, page } from "./Parameters.ts"
-import {
-  Count,
-  Id,
-  NextCursor,
-  NullableText,
-  NullableTime,
-  Ok,
-  ok,
-  SessionState,
-  Text,
-  Time,
-  time,
-  timeOrNull,
-  Unavailable,
-  type View
-} from "./Wire.ts"
+import { forOperator, one, pageOf } from "./Operation.ts"
+import { id, Name, Paging, Provider } from "./Parameters.ts"
+import * as Wire from "./Wire.ts"
 
 const optional = Schema.optional
 
 const ClosedMarket = Schema.Struct({
   category: Template.Category,
-  prefixes: Schema.Array(Text)
+  prefixes: Schema.Array(Wire.Text)
 }).annotations({ identifier: "ClosedMarket" })
 
-const SessionBody = Schema.Struct({
-  id: Id,
-  account_id: Id,
-  name: Text,
-  provider: Text,
-  pacing: Schema.Struct({
-    messages_per_second: Schema.NullOr(Schema.Number),
-    pair_interval_ms: Schema.NullOr(Count)
-  }),
-  /** Seconds; null = by what is sent. */
-  retry_for: Schema.NullOr(Count),
-  closed_markets: Schema.NullOr(Schema.Array(ClosedMarket)).annotations({
-    description: "null: those of the provider."
-  }),
-  /** null = the words that come with Sendwright. */
-  keywords: Schema.Struct({
-    opt_out: Schema.NullOr(Schema.Array(Text)),
-    opt_in: Schema.NullOr(Schema.Array(Text))
-  }),
-  state: SessionState,
-  reason: NullableText,
-  blocked_until: NullableTime,
-  unavailable_since: Unavailable,
-  next_probe_at: NullableTime.annotations({
-    description: "When a message asks the platform again that does not answer."
-  }),
-  connected_since: NullableTime,
-  created_at: Time,
-  updated_at: Time
-}).annotations({ identifier: "Session" })
+const WordsShown = Schema.NullOr(Schema.Array(Wire.Text))
 
 /** Without its configuration, which holds secrets. */
-const session = (found: Domain.Session): View<typeof SessionBody> => ({
-  id: found.id,
-  account_id: found.accountId,
-  name: found.name,
-  provider: found.provider,
-  pacing: found.pacing,
-  retry_for: Domain.retryFor(found),
-  closed_markets: found.closedMarkets,
-  keywords: found.keywords,
-  state: found.state,
-  reason: found.reason,
-  blocked_until: timeOrNull(found.blockedUntil),
-  unavailable_since: timeOrNull(found.outage?.since ?? null),
-  next_probe_at: timeOrNull(found.outage?.probeAt ?? null),
-  connected_since: timeOrNull(found.connectedSince),
-  created_at: time(found.createdAt),
-  updated_at: time(found.updatedAt)
-})
-
-const Session = Schema.Struct({ ok: Ok, session: SessionBody })
-const Sessions = Schema.Struct({ ok: Ok, sessions: Schema.Array(SessionBody), next_cursor: NextCursor })
+const session = struct(
+  {
+    id: Wire.Id,
+    account_id: Wire.Id,
+    name: Wire.Text,
+    provider: Wire.Text,
+    pacing: Schema.Struct({
+      messages_per_second: Schema.NullOr(Schema.Number),
+      pair_interval_ms: Schema.NullOr(Wire.Count)
+    }),
+    /** Seconds; null = by what is sent. */
+    retry_for: computed(Schema.NullOr(Wire.Count), Domain.retryFor),
+    closed_markets: Schema.NullOr(Schema.Array(ClosedMarket)).annotations({
+      description: "null: those of the provider."
+    }),
+    /** null = the words that come with Sendwright. */
+    keywords: Schema.Struct({ opt_out: WordsShown, opt_in: WordsShown }),
+    state: Wire.SessionState,
+    reason: Wire.NullableText,
+    blocked_until: Wire.NullableTime,
+    unavailable_since: Wire.unavailable,
+    next_probe_at: computed(
+      Wire.NullableTime.schema.annotations({
+        description: "When a message asks the platform again that does not answer."
+      }),
+      ({ outage }: Domain.Session) => Wire.NullableTime.of(outage?.probeAt ?? null)
+    ),
+    connected_since: Wire.NullableTime,
+    created_at: Wire.Time,
+    updated_at: Wire.Time
+  },
+  "Session"
+)
 
 /** null = no limit. */
 const PacingChange = Schema.Struct({
@@ -135,194 +101,127 @@ const Configuration = Schema.Record({ key: Schema.String, value: Schema.Unknown 
   jsonSchema: { type: "object", additionalProperties: true }
 })
 
-const NewSession = Schema.Struct({
-  name: Name,
-  provider: Provider,
+const settings = {
   config: optional(Configuration),
   pacing: optional(PacingChange),
   retry_for: optional(RetryFor),
   closed_markets: optional(ClosedMarketsChange),
   keywords: optional(KeywordsChange)
-})
+}
 
-const SessionChange = Schema.Struct({
-  name: optional(Name),
-  pacing: optional(PacingChange),
-  retry_for: optional(RetryFor),
-  closed_markets: optional(ClosedMarketsChange),
-  keywords: optional(KeywordsChange),
-  config: optional(Configuration)
-})
+const unreadHook = struct(
+  {
+    id: Wire.Id,
+    field: Wire.Text.annotations({ description: "The platform's name for this kind of news." }),
+    reason: Wire.Text,
+    content: Wire.Text.annotations({
+      description:
+        "The JSON as it came, of at most 16 KiB; texts of the session's configuration are hidden in it."
+    }),
+    is_cut: Schema.Boolean.annotations({ description: "True when `content` is only the beginning." }),
+    received_at: Wire.Time
+  },
+  "UnreadHook"
+)
 
-const UnreadHookBody = Schema.Struct({
-  id: Id,
-  field: Text.annotations({ description: "The platform's name for this kind of news." }),
-  reason: Text,
-  content: Text.annotations({
-    description:
-      "The JSON as it came, of at most 16 KiB; texts of the session's configuration are hidden in it."
-  }),
-  is_cut: Schema.Boolean.annotations({ description: "True when `content` is only the beginning." }),
-  received_at: Time
-}).annotations({ identifier: "UnreadHook" })
+const { session: example } = Examples
 
-const unreadHook = (found: UnreadHook.UnreadHook): View<typeof UnreadHookBody> => ({
-  id: found.id,
-  field: found.field,
-  reason: found.reason,
-  content: found.content,
-  is_cut: found.isCut,
-  received_at: time(found.receivedAt)
-})
-
-const UnreadHooks = Schema.Struct({
-  ok: Ok,
-  unread: Schema.Array(UnreadHookBody),
-  next_cursor: NextCursor
-})
-
-const { at, ids, session: example } = Examples
+const Session = one("session", session, example)
 
 export const admin = [
   forOperator(
     HttpApiEndpoint.post("createSession", "/admin/v1/accounts/:id/sessions")
       .setPath(id)
-      .setPayload(NewSession)
-      .addSuccess(Session, { status: 201 }),
+      .setPayload(Schema.Struct({ name: Name, provider: Provider, ...settings })),
+    Session,
     {
       summary: "Create a session",
       description:
         "One connection of the account to a platform. A sandbox session starts connected; any other is to be connected.",
+      status: 201,
       request: { name: example.name, provider: "sandbox", pacing: { messages_per_second: 80 } },
-      answer: { ...ok, session: example },
-      refusals: ["not_found"],
       command: { name: "sessions create", description: "Create a session." }
     },
-    ({ admin }) =>
-      ({ path, payload }) =>
-        Effect.map(admin.sessions.create(path.id, payload), (found) =>
-          reply({ ...ok, session: session(found) })
-        ),
-    ({ admin }) =>
-      ({ payload }) =>
-        Effect.succeed(admin.sessions.createFaults(payload))
+    ({ admin }, { path, payload }) => admin.sessions.create(path.id, payload),
+    ({ admin }, { payload }) => admin.sessions.createFaults(payload)
   ),
   forOperator(
-    HttpApiEndpoint.get("sessions", "/admin/v1/accounts/:id/sessions")
-      .setPath(id)
-      .setUrlParams(Paging)
-      .addSuccess(Sessions),
+    HttpApiEndpoint.get("sessions", "/admin/v1/accounts/:id/sessions").setPath(id).setUrlParams(Paging),
+    pageOf("sessions", session, example),
     {
       summary: "List an account's sessions",
       description: "Without their configuration, which holds secrets.",
-      answer: { ...ok, sessions: [example], next_cursor: null },
-      refusals: ["not_found"],
       command: { name: "sessions list", description: "List an account's sessions." }
     },
-    ({ admin }) =>
-      ({ after, cursor, path, query }) =>
-        Effect.map(admin.sessions.list(path.id, page(query, after)), ({ items, next }) =>
-          reply({ ...ok, sessions: items.map(session), next_cursor: cursor(next) })
-        )
+    ({ admin }, { page, path }) => admin.sessions.list(path.id, page)
   ),
   forOperator(
-    HttpApiEndpoint.get("session", "/admin/v1/sessions/:id").setPath(id).addSuccess(Session),
+    HttpApiEndpoint.get("session", "/admin/v1/sessions/:id").setPath(id),
+    Session,
     {
       summary: "Read a session",
       description: "Without its configuration, which holds secrets.",
-      answer: { ...ok, session: example },
-      refusals: ["not_found"],
       command: { name: "sessions show", description: "Show a session." }
     },
-    ({ admin }) =>
-      ({ path }) =>
-        Effect.map(admin.sessions.find(path.id), (found) => reply({ ...ok, session: session(found) }))
+    ({ admin }, { path }) => admin.sessions.find(path.id)
   ),
   forOperator(
     HttpApiEndpoint.patch("changeSession", "/admin/v1/sessions/:id")
       .setPath(id)
-      .setPayload(SessionChange)
-      .addSuccess(Session),
+      .setPayload(Schema.Struct({ name: optional(Name), ...settings })),
+    Session,
     {
       summary: "Change a session",
       description: "What is absent stays as it was; a `config` replaces all of the old one.",
       request: { name: example.name, pacing: { messages_per_second: null }, retry_for: 3600 },
-      answer: { ...ok, session: example },
-      refusals: ["not_found"],
       command: { name: "sessions change", description: "Change a session; its configuration as a whole." }
     },
-    ({ admin }) =>
-      ({ path, payload }) =>
-        Effect.map(admin.sessions.change(path.id, payload), (found) =>
-          reply({ ...ok, session: session(found) })
-        ),
-    ({ admin }) =>
-      ({ path, payload }) =>
-        path === undefined ? Effect.succeed([]) : admin.sessions.changeFaults(path.id, payload)
+    ({ admin }, { path, payload }) => admin.sessions.change(path.id, payload),
+    ({ admin }, { path, payload }) =>
+      path === undefined ? [] : admin.sessions.changeFaults(path.id, payload)
   ),
   forOperator(
-    HttpApiEndpoint.post("connect", "/admin/v1/sessions/:id/connect").setPath(id).addSuccess(Session),
+    HttpApiEndpoint.post("connect", "/admin/v1/sessions/:id/connect").setPath(id),
+    Session,
     {
       summary: "Connect a session",
       description:
         "Asks the platform first: where it does not know us the session stays disconnected, and `reason` says why. Ends an outage (`unavailable_since`). Where the platform does not answer, a connected session stays as it is.",
-      answer: { ...ok, session: example },
-      refusals: ["not_found"],
       command: { name: "sessions connect", description: "Connect a session to its platform." }
     },
-    ({ admin }) =>
-      ({ path }) =>
-        Effect.map(admin.sessions.connect(path.id), (found) => reply({ ...ok, session: session(found) }))
+    ({ admin }, { path }) => admin.sessions.connect(path.id)
   ),
   forOperator(
-    HttpApiEndpoint.post("disconnect", "/admin/v1/sessions/:id/disconnect").setPath(id).addSuccess(Session),
+    HttpApiEndpoint.post("disconnect", "/admin/v1/sessions/:id/disconnect").setPath(id),
+    one("session", session, { ...example, state: "disconnected", reason: "operator", connected_since: null }),
     {
       summary: "Disconnect a session",
       description: "Its jobs pause, and its keys are refused with `session_disconnected`.",
-      answer: {
-        ...ok,
-        session: { ...example, state: "disconnected", reason: "operator", connected_since: null }
-      },
-      refusals: ["not_found"],
       command: { name: "sessions disconnect", description: "Disconnect a session." }
     },
-    ({ admin }) =>
-      ({ path }) =>
-        Effect.map(admin.sessions.disconnect(path.id), (found) => reply({ ...ok, session: session(found) }))
+    ({ admin }, { path }) => admin.sessions.disconnect(path.id)
   ),
   forOperator(
     HttpApiEndpoint.get("unreadHooks", "/admin/v1/sessions/:id/hooks/unread")
       .setPath(id)
-      .setUrlParams(Paging)
-      .addSuccess(UnreadHooks),
+      .setUrlParams(Paging),
+    pageOf("unread", unreadHook, {
+      id: Examples.ids.unattributed,
+      field: "calls",
+      reason: "this kind of news is not known",
+      content: '{"field":"calls","value":{"calls":[]}}',
+      is_cut: false,
+      received_at: Examples.at
+    }),
     {
       summary: "List what came to a session's hook and was not understood",
       description:
         "Newest first, as it came, for 30 days, and the newest 10,000 of a session. What came beside it was applied.",
-      answer: {
-        ...ok,
-        unread: [
-          {
-            id: ids.unattributed,
-            field: "calls",
-            reason: "this kind of news is not known",
-            content: '{"field":"calls","value":{"calls":[]}}',
-            is_cut: false,
-            received_at: at
-          }
-        ],
-        next_cursor: null
-      },
-      refusals: ["not_found"],
       command: {
         name: "sessions unread",
         description: "List what came to a session's hook and was not understood."
       }
     },
-    ({ admin }) =>
-      ({ after, cursor, path, query }) =>
-        Effect.map(admin.sessions.unreadHooks(path.id, page(query, after)), ({ items, next }) =>
-          reply({ ...ok, unread: items.map(unreadHook), next_cursor: cursor(next) })
-        )
+    ({ admin }, { page, path }) => admin.sessions.unreadHooks(path.id, page)
   )
 ]

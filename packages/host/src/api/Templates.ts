@@ -2,19 +2,17 @@
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import type { Admin } from "@sendwright/core"
 import * as Domain from "@sendwright/core/Template"
-import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import { reply } from "../http/Route.ts"
+import { codec, computed, struct } from "./Codec.ts"
 import * as Examples from "./Examples.ts"
 import { MaximumValues } from "./MaximumValues.ts"
-import { forKey, forOperator } from "./Operation.ts"
-import { id, page, paging, WholeNumber } from "./Parameters.ts"
-import { Count, Fault, fault, NextCursor, NullableText, Ok, ok, Text, type View } from "./Wire.ts"
+import { answer, forKey, forOperator, one, pageOf } from "./Operation.ts"
+import { id, paging, WholeNumber } from "./Parameters.ts"
+import * as Wire from "./Wire.ts"
 
 const optional = Schema.optional
 
-const Templates = Schema.Struct({ ok: Ok, templates: Schema.Array(Domain.Wire), next_cursor: NextCursor })
-const Template = Schema.Struct({ ok: Ok, template: Domain.Wire })
+const template = codec(Domain.Wire, Domain.toWire)
 
 const Filter = Schema.Struct({
   ...paging,
@@ -36,20 +34,20 @@ const PlatformTemplate = Schema.Unknown.annotations({
 
 /** One for each item, in the order given. */
 const ImportResult = Schema.Struct({
-  index: Count,
-  name: NullableText,
-  language: NullableText,
+  index: Wire.Count,
+  name: Wire.NullableText,
+  language: Wire.NullableText,
   status: Schema.Literal("imported", "refused"),
-  template_id: optional(Count),
+  template_id: optional(Wire.Count),
   sendable: optional(Schema.Boolean),
-  unsendable_reason: optional(NullableText),
-  errors: optional(Schema.Array(Fault))
+  unsendable_reason: optional(Wire.NullableText),
+  errors: optional(Schema.Array(Wire.Fault.schema))
 }).annotations({ identifier: "ImportResult" })
 
-const importResult = (result: Admin.ImportResult, index: number): View<typeof ImportResult> => {
+const importResult = (result: Admin.ImportResult, index: number): typeof ImportResult.Type => {
   if (result._tag === "Refused") {
     const { faults, language, name } = result
-    return { index, name, language, status: "refused", errors: faults.map(fault) }
+    return { index, name, language, status: "refused", errors: faults.map(Wire.Fault.of) }
   }
   const { language, name, sendable, templateId, unsendableReason } = result.template
   return {
@@ -63,41 +61,31 @@ const importResult = (result: Admin.ImportResult, index: number): View<typeof Im
   }
 }
 
-const Imported = Schema.Struct({
-  ok: Ok,
-  imported: Count,
-  templates: Schema.Array(Domain.Wire),
-  results: Schema.Array(ImportResult)
-})
+const imported = {
+  ok: Wire.isOk,
+  imported: computed(Wire.Count, ({ templates }: Admin.Imported) => templates.length),
+  templates: computed(Schema.Array(Domain.Wire), ({ templates }: Admin.Imported) =>
+    templates.map(Domain.toWire)
+  ),
+  results: computed(Schema.Array(ImportResult), ({ results }: Admin.Imported) => results.map(importResult))
+}
 
-const imported = ({ results, templates }: Admin.Imported): View<typeof Imported> => ({
-  ok: true,
-  imported: templates.length,
-  templates: templates.map(Domain.toWire),
-  results: results.map(importResult)
-})
-
-const Synced = Schema.Struct({
-  ...Imported.fields,
-  /** The platform's templates that could not be listed here, and why. */
-  skipped: Schema.Array(Schema.Struct({ name: Text, language: Text, reason: Text }))
-})
-
-/** Those that were refused are told as skipped, too. */
-const synced = (found: Admin.Imported): View<typeof Synced> => ({
-  ...imported(found),
-  skipped: found.results.flatMap((result) =>
-    result._tag === "Refused"
-      ? [
-          {
-            name: result.name ?? "",
-            language: result.language ?? "",
-            reason: result.faults.map(({ message }) => message).join(" ")
-          }
-        ]
-      : []
-  )
-})
+/** The platform's templates that could not be listed here, and why; those that were refused are among them. */
+const skipped = computed(
+  Schema.Array(Schema.Struct({ name: Wire.Text, language: Wire.Text, reason: Wire.Text })),
+  ({ results }: Admin.Imported) =>
+    results.flatMap((result) =>
+      result._tag === "Refused"
+        ? [
+            {
+              name: result.name ?? "",
+              language: result.language ?? "",
+              reason: result.faults.map(({ message }) => message).join(" ")
+            }
+          ]
+        : []
+    )
+)
 
 const example = Examples.template
 
@@ -109,8 +97,8 @@ const platformExample = {
   components: [{ type: "BODY", text: example.components[0].text }]
 }
 
-const importedExample: View<typeof Imported> = {
-  ...ok,
+const importedExample = {
+  ...Wire.ok,
   imported: 1,
   templates: [example],
   results: [
@@ -124,42 +112,31 @@ const importedExample: View<typeof Imported> = {
       unsendable_reason: null
     }
   ]
-}
+} as const
 
 export const versioned = [
   forKey(
-    HttpApiEndpoint.get("templates", "/api/v1/templates").setUrlParams(Filter).addSuccess(Templates),
+    HttpApiEndpoint.get("templates", "/api/v1/templates").setUrlParams(Filter),
     "templates:read",
+    pageOf("templates", template, example),
     {
       summary: "List approved templates",
-      description: "Those of the key's session. Only approved ones are listed.",
-      answer: { ...ok, templates: [example], next_cursor: null }
+      description: "Those of the key's session. Only approved ones are listed."
     },
-    (engine) =>
-      (caller) =>
-      ({ after, cursor, query }) =>
-        Effect.map(engine.templates(caller, { ...query, page: page(query, after) }), ({ items, next }) =>
-          reply({ ...ok, templates: items.map(Domain.toWire), next_cursor: cursor(next) })
-        )
+    (engine, caller, { page, query }) => engine.templates(caller, { ...query, page })
   ),
   forKey(
-    HttpApiEndpoint.get("template", "/api/v1/templates/:templateId")
-      .setPath(Schema.Struct({ templateId: WholeNumber }))
-      .addSuccess(Template),
+    HttpApiEndpoint.get("template", "/api/v1/templates/:templateId").setPath(
+      Schema.Struct({ templateId: WholeNumber })
+    ),
     "templates:read",
+    one("template", template, example),
     {
       summary: "Read a template and its variables",
       description:
-        "`variables` lists what a send must give. A template that is unknown, not approved or another session's is not found.",
-      answer: { ...ok, template: example },
-      refusals: ["not_found"]
+        "`variables` lists what a send must give. A template that is unknown, not approved or another session's is not found."
     },
-    (engine) =>
-      (caller) =>
-      ({ path }) =>
-        Effect.map(engine.template(caller, path.templateId), (found) =>
-          reply({ ...ok, template: Domain.toWire(found) })
-        )
+    (engine, caller, { path }) => engine.template(caller, path.templateId)
   )
 ]
 
@@ -172,38 +149,27 @@ export const admin = [
           templates: Schema.Array(PlatformTemplate).pipe(Schema.minItems(1), Schema.maxItems(6000))
         })
       )
-      .addSuccess(Imported)
       // 6,000 of a body alone have 54,000.
       .annotate(MaximumValues, 55_000),
+    answer(struct(imported), importedExample),
     {
       summary: "Import templates",
       description:
         "Each by its name and language. What cannot be expressed is imported as not sendable; what cannot be read is refused by its item. When none can be read nothing is imported.",
       request: { templates: [platformExample] },
-      answer: importedExample,
-      refusals: ["not_found"],
       command: { name: "templates import", description: "Import templates in the platform's form." }
     },
-    ({ admin }) =>
-      ({ path, payload }) =>
-        Effect.map(admin.templates.importAll(path.id, payload.templates), (found) => reply(imported(found))),
-    ({ admin }) =>
-      ({ payload: { templates = [] } }) =>
-        admin.templates.faults(templates)
+    ({ admin }, { path, payload }) => admin.templates.importAll(path.id, payload.templates),
+    ({ admin }, { payload: { templates = [] } }) => admin.templates.faults(templates)
   ),
   forOperator(
-    HttpApiEndpoint.post("syncTemplates", "/admin/v1/sessions/:id/templates/sync")
-      .setPath(id)
-      .addSuccess(Synced),
+    HttpApiEndpoint.post("syncTemplates", "/admin/v1/sessions/:id/templates/sync").setPath(id),
+    answer(struct({ ...imported, skipped }), { ...importedExample, skipped: [] }),
     {
       summary: "Take over the platform's templates",
       description: "All pages of them. What the platform has no more can no longer be sent.",
-      answer: { ...importedExample, skipped: [] },
-      refusals: ["not_found"],
       command: { name: "templates sync", description: "Import all templates from the platform." }
     },
-    ({ admin }) =>
-      ({ path }) =>
-        Effect.map(admin.templates.sync(path.id), (found) => reply(synced(found)))
+    ({ admin }, { path }) => admin.templates.sync(path.id)
   )
 ]

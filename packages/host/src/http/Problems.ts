@@ -321,7 +321,7 @@ export const body = (
   ...(found.faults === null
     ? {}
     : {
-        errors: found.faults.slice(0, Fault.maximum).map(Wire.fault)
+        errors: found.faults.slice(0, Fault.maximum).map(Wire.Fault.of)
       }),
   ...found.members
 })

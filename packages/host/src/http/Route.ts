@@ -10,6 +10,7 @@ import * as Errors from "@sendwright/core/Errors"
 import * as Fault from "@sendwright/core/Fault"
 import { EventLoopBudget } from "@sendwright/core/internal"
 import type * as Operator from "@sendwright/core/Operator"
+import * as Page from "@sendwright/core/Page"
 import * as Readable from "@sendwright/core/Readable"
 import * as RequestDecoder from "@sendwright/core/RequestDecoder"
 import * as Requests from "@sendwright/core/Requests"
@@ -29,11 +30,6 @@ export interface Reply<A> {
   readonly headers: Readonly<Record<string, string>>
 }
 
-export const reply = <A>(body: A, headers: Readonly<Record<string, string>> = {}): Reply<A> => ({
-  body,
-  headers
-})
-
 /** A request after routing, before its shape is looked at. */
 export interface Raw {
   readonly path: Readonly<Record<string, string>>
@@ -52,8 +48,8 @@ export interface Given<Path, Query, Payload> {
   readonly query: Query
   readonly payload: Payload
   readonly idempotencyKey: string | undefined
-  /** Where the page of a list begins: the position behind its cursor; null for the first page. */
-  readonly after: number | null
+  /** The page of a list that the query asks for. */
+  readonly page: Page.Page
   /** The cursor of the list's next page; null when there is none. */
   readonly cursor: (next: number | null) => string | null
 }
@@ -210,8 +206,13 @@ const placeOf = (
   return JSON.stringify([method, pattern, owner, path, filter])
 }
 
-const cursorOf = (query: unknown): unknown =>
-  typeof query === "object" && query !== null && "cursor" in query ? query.cursor : undefined
+const at = (query: unknown, name: string): unknown =>
+  typeof query === "object" && query !== null ? Reflect.get(query, name) : undefined
+
+const numberAt = (query: unknown, name: string): number | undefined => {
+  const found = at(query, name)
+  return typeof found === "number" ? found : undefined
+}
 
 /**
  * All faults of path, query and body, or the handler's effect. `owner` is the owner of the lists that cursors belong
@@ -264,7 +265,7 @@ export const prepare = <Path, Query, Payload, Headers, Success>(
         return refused(reported, rules, raw.body, Option.getOrUndefined(Either.getRight(path)))
       }
       const place = () => placeOf(endpoint, owner, path.right, query.right ?? {})
-      const given = cursorOf(query.right)
+      const given = at(query.right, "cursor")
       const after = typeof given === "string" ? raw.cursors.open(place(), given) : null
       if (after === undefined) return Either.left([notACursor])
       return Either.right(
@@ -273,7 +274,7 @@ export const prepare = <Path, Query, Payload, Headers, Success>(
           query: query.right,
           payload: payload.right,
           idempotencyKey: raw.idempotencyKey,
-          after,
+          page: { limit: numberAt(query.right, "limit") ?? Page.defaultLimit, after },
           cursor: (next) => (next === null ? null : raw.cursors.seal(place(), next))
         })
       )
@@ -286,6 +287,8 @@ export interface GivenUnchecked<Query> {
   readonly query: Partial<Query>
   readonly payload: Requests.Unchecked
   readonly idempotencyKey: string | undefined
+  /** It answers no list. */
+  readonly cursor: (next: number | null) => null
 }
 
 /**
@@ -311,7 +314,8 @@ export const prepareUnchecked = <Query, Payload, Headers, Success>(
         handler({
           query: Either.getOrElse(query, (): Partial<Query> => ({})),
           payload,
-          idempotencyKey: raw.idempotencyKey
+          idempotencyKey: raw.idempotencyKey,
+          cursor: () => null
         })
       )
     }

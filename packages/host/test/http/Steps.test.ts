@@ -6,11 +6,11 @@ import * as MutableRef from "effect/MutableRef"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as Tracer from "effect/Tracer"
-import { forAnyone } from "../../src/api/Operation.ts"
+import { itself } from "../../src/api/Codec.ts"
+import { answer, forAnyone } from "../../src/api/Operation.ts"
 import * as Service from "../../src/api/Service.ts"
 import type { EngineError } from "../../src/http/Problems.ts"
 import * as Problems from "../../src/http/Problems.ts"
-import { reply } from "../../src/http/Route.ts"
 import * as Steps from "../../src/http/Steps.ts"
 
 /** Nobody calls the engine in these tests; a method that is called says its name. */
@@ -18,16 +18,15 @@ const engine = new Proxy(Object.create(null), {
   get: (_, name) => () => Effect.dieMessage(`${String(name)} is not expected`)
 })
 
-const live = HttpApiEndpoint.get("live", "/health/live").addSuccess(
-  Schema.Struct({ ok: Schema.Boolean, status: Schema.String })
-)
-const answer = { ok: true, status: "live" }
+const live = HttpApiEndpoint.get("live", "/health/live")
+const Live = Schema.Struct({ ok: Schema.Boolean, status: Schema.String })
+const fine = { ok: true, status: "live" }
 const nobody = Engine.Engine.of(engine)
 
-type Handler = () => Effect.Effect<never, EngineError> | Effect.Effect<ReturnType<typeof fine>>
+type Handler = () => Effect.Effect<never, EngineError> | Effect.Effect<typeof fine>
 
 const served = (run: Handler) =>
-  forAnyone(live, { summary: "", description: "", answer }, () => run).route(nobody)
+  forAnyone(live, answer(itself(Live), fine), { summary: "", description: "" }, run).route(nobody)
 
 const adapter = (run: Handler) =>
   Steps.make({
@@ -38,8 +37,6 @@ const adapter = (run: Handler) =>
     adminToken: Redacted.make("token"),
     stopping: MutableRef.make(false)
   })
-
-const fine = () => reply(answer)
 
 const get = (method = "GET", headers: Record<string, string> = {}) => ({
   method,
@@ -94,7 +91,7 @@ describe("the adapter", () => {
 
   it.effect("serves HEAD as GET, answers OPTIONS, and lists what a path has in Allow", () =>
     Effect.gen(function* () {
-      const handle = yield* adapter(() => Effect.succeed(fine()))
+      const handle = yield* adapter(() => Effect.succeed(fine))
       expect((yield* handle(get("HEAD"))).status).toBe(200)
       const options = yield* handle(get("OPTIONS"))
       expect([options.status, options.headers["allow"]]).toEqual([204, "GET, HEAD, OPTIONS"])
@@ -105,7 +102,7 @@ describe("the adapter", () => {
 
   it.effect("keeps a request id of visible ASCII, and makes one otherwise", () =>
     Effect.gen(function* () {
-      const handle = yield* adapter(() => Effect.succeed(fine()))
+      const handle = yield* adapter(() => Effect.succeed(fine))
       const id = (given: string) =>
         Effect.map(handle(get("GET", { "x-request-id": given })), (a) => a.headers["x-request-id"])
       expect(yield* id("abc")).toBe("abc")
@@ -129,7 +126,7 @@ describe("a tracer", () => {
       })
       const handle = yield* Steps.make({
         engine: nobody,
-        routes: [served(() => Effect.withSpan(Effect.succeed(fine()), "within"))],
+        routes: [served(() => Effect.withSpan(Effect.succeed(fine), "within"))],
         pages: new Map(),
         baseUrl: "http://base",
         adminToken: undefined,

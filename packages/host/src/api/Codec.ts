@@ -1,0 +1,116 @@
+/**
+ * Parts of answers: each is its schema, and how a value of the engine becomes it. The engine's names in camelCase become
+ * those of the contract in snake_case here.
+ */
+import * as Schema from "effect/Schema"
+
+export interface Codec<S extends Schema.Schema.Any, Found> {
+  readonly schema: S
+  readonly of: (found: Found) => Schema.Schema.Type<S>
+}
+
+/** A member that is made of the whole value, not of the one that has its name. */
+export interface Computed<S extends Schema.Schema.Any, Found> {
+  readonly schema: S
+  readonly from: (found: Found) => Schema.Schema.Type<S>
+}
+
+/** What stays as it is needs no more than its schema. */
+type Member = Schema.Schema.Any | Codec<Schema.Schema.Any, never> | Computed<Schema.Schema.Any, never>
+
+type Members = Readonly<Record<string, Member>>
+
+type SchemaOf<M> = M extends { readonly schema: infer S extends Schema.Schema.Any }
+  ? S
+  : M extends Schema.Schema.Any
+    ? M
+    : never
+
+type Camel<Name> = Name extends `${infer Head}_${infer Tail}` ? `${Head}${Capitalize<Camel<Tail>>}` : Name
+
+type Value<M> = M extends { readonly of: (found: infer Found) => unknown }
+  ? Found
+  : Schema.Schema.Type<SchemaOf<M>>
+
+type Whole<M> = M extends { readonly from: (found: infer Found) => unknown }
+  ? (found: Found) => void
+  : (found: unknown) => void
+
+/** The value that has, by their names in camelCase, all that the members are made of. */
+type Source<F extends Members> = {
+  readonly [K in keyof F as F[K] extends { readonly from: unknown } ? never : Camel<K> & string]: Value<F[K]>
+} & ({ [K in keyof F]: Whole<F[K]> }[keyof F] extends (found: infer Found) => void ? Found : never)
+
+type Fields<F extends Members> = { readonly [K in keyof F]: SchemaOf<F[K]> }
+
+const camel = (name: string): string => name.replaceAll(/_(.)/g, (_, first: string) => first.toUpperCase())
+
+/** As it is looked at while it runs; the signature of `struct` says which value each is given. */
+type AnyMember =
+  | Schema.Schema.Any
+  | {
+      readonly schema: Schema.Schema.Any
+      readonly of?: (found: unknown) => unknown
+      readonly from?: (found: unknown) => unknown
+    }
+
+/** @param identifier the name of the schema in the description */
+export function struct<const F extends Members>(
+  members: F,
+  identifier?: string
+): Codec<Schema.Struct<Fields<F>>, Source<F>>
+export function struct(members: Readonly<Record<string, AnyMember>>, identifier?: string) {
+  const entries = Object.entries(members)
+  const schema = Schema.Struct(
+    Object.fromEntries(entries.map(([name, member]) => [name, "schema" in member ? member.schema : member]))
+  )
+  const makers = entries.map(([name, member]) => {
+    const { from, of } = "schema" in member ? member : {}
+    const source = camel(name)
+    const make = (found: object): unknown => {
+      if (from !== undefined) return from(found)
+      const value: unknown = Reflect.get(found, source)
+      return of === undefined ? value : of(value)
+    }
+    return [name, make] as const
+  })
+  return {
+    schema: identifier === undefined ? schema : schema.annotations({ identifier }),
+    of: (found: object) => {
+      const body: Record<string, unknown> = {}
+      for (const [name, make] of makers) body[name] = make(found)
+      return body
+    }
+  }
+}
+
+export const codec = <S extends Schema.Schema.Any, Found>(
+  schema: S,
+  of: (found: Found) => Schema.Schema.Type<S>
+): Codec<S, Found> => ({ schema, of })
+
+/** What is answered as the engine has it. */
+export const itself = <S extends Schema.Schema.Any>(schema: S): Codec<S, Schema.Schema.Type<S>> =>
+  codec(schema, (found) => found)
+
+/** A member of a struct that is made of the whole value. */
+export const computed = <S extends Schema.Schema.Any, Found>(
+  schema: S,
+  from: (found: Found) => Schema.Schema.Type<S>
+): Computed<S, Found> => ({ schema, from })
+
+export const list = <S extends Schema.Schema.Any, Found>({
+  of,
+  schema
+}: Codec<S, Found>): Codec<Schema.Array$<S>, ReadonlyArray<Found>> => ({
+  schema: Schema.Array(schema),
+  of: (found) => found.map(of)
+})
+
+export const nullOr = <S extends Schema.Schema.Any, Found>({
+  of,
+  schema
+}: Codec<S, Found>): Codec<Schema.NullOr<S>, Found | null> => ({
+  schema: Schema.NullOr(schema),
+  of: (found) => (found === null ? null : of(found))
+})
