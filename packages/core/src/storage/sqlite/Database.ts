@@ -1,7 +1,7 @@
 /**
  * One SQLite handle for the stores and for the embedder (docs/adr/0003-sqlite-client.md).
  *
- * Stores write through `Database.write`, whose verbs are synchronous and are committed in groups (`Commits.ts`). The
+ * Stores write through `Database.write`, whose verbs are synchronous and are committed in groups (`GroupCommit.ts`). The
  * standard `SqlClient` works over the same handle (`Client.ts`), so a store verb called inside an embedder's
  * `sql.withTransaction` belongs to that transaction.
  *

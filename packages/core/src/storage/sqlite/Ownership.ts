@@ -3,7 +3,7 @@
  *
  * - The database file, its write-ahead log and the log's index are compared by device and inode with what was opened:
  *   what is written to a file that has no name any more is lost.
- * - The lock file keeps a second process out (`File.ts`). One that was removed is made and locked again.
+ * - The lock file keeps a second process out (`Open.ts`). One that was removed is made and locked again.
  * - A token in the database names its owner, and each transaction looks at it: where a second process came in between,
  *   the first one writes nothing more.
  *
