@@ -18,6 +18,17 @@ describe("a job's status", () => {
     expect(Job.rollup("canceling", counts({ accepted: 1, canceled: 2 }))).toBe("canceled")
   })
 
+  it("is completed by recipients that ended in any one way, unless all were canceled", () => {
+    for (const status of Recipient.statuses.filter(Recipient.leftDispatch)) {
+      const ended = status === "canceled" ? "canceled" : "completed"
+      expect([status, Job.rollup("processing", counts({ [status]: 2 }))]).toEqual([status, ended])
+      expect([status, Job.rollup("queued", counts({ queued: 1, [status]: 1 }))]).toEqual([
+        status,
+        "processing"
+      ])
+    }
+  })
+
   it("stays paused while paused, and ended once ended", () => {
     expect(Job.rollup("paused", counts({ queued: 1, accepted: 1 }))).toBe("paused")
     for (const ended of ["completed", "canceled", "failed"] as const) {
