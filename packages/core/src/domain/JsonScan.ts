@@ -60,47 +60,8 @@ export const hashOfName = (text: string, start: number, end: number): number => 
   return hash
 }
 
-/** The most that a text may hold: levels of nesting, members and items in all, and names of members that differ. */
-export interface Bounds {
-  readonly levels: number
-  readonly values: number
-  readonly names: number
-}
-
 /** Characters that are looked at in one piece. */
 const atOnce = 16 * 1024
-
-/** The part of a name that is hashed. A text has no room for many longer names. */
-const longestName = 1024
-
-/** Counts levels, members and items by the signs that open, part and close them. */
-class Tally {
-  private open = 0
-  private found = 0
-  private readonly bounds: Bounds
-
-  constructor(bounds: Bounds) {
-    this.bounds = bounds
-  }
-
-  /** True while the counts are within bounds. A member or an item comes behind an opening bracket or a comma. */
-  admits(code: number): boolean {
-    switch (code) {
-      case 0x7b:
-      case 0x5b:
-        this.open += 1
-        this.found += 1
-        return this.open <= this.bounds.levels && this.found <= this.bounds.values
-      case comma:
-        this.found += 1
-        return this.found <= this.bounds.values
-      case 0x7d:
-      case 0x5d:
-        this.open -= 1
-    }
-    return true
-  }
-}
 
 /**
  * The index of the first unescaped quote from `from` on; if there is none before `until`, the index at which to
@@ -117,43 +78,105 @@ const quoteBefore = (text: string, from: number, until: number): number => {
   return at
 }
 
-/**
- * Checks piece by piece whether a text is within bounds, since some megabytes need longer than one turn of the event
- * loop.
- */
-export function* isWithin(text: string, bounds: Bounds): Generator<void, boolean> {
-  const tally = new Tally(bounds)
-  /** Where the last string began and ended: before a colon, that is a name. */
-  let start = 0
-  let end = 0
+/** What a walk over a text meets, in its order. */
+export interface Reader {
+  /** Ends the walk. A field, since it is asked for at each character. */
+  isOver: boolean
+  /** A name or a value between the quotes at `start` and `end`, the latter at the text's end where it is missing. */
+  string(start: number, end: number): void
+  colon(): void
+  open(isArray: boolean, at: number): void
+  comma(): void
+  close(): void
+}
+
+/** Walks piece by piece, since some megabytes need longer than one turn of the event loop. */
+export function* walk(text: string, reader: Reader): Generator<void, void> {
   let pause = atOnce
-  const different = new Set<number>()
-  for (let at = 0; at < text.length; at++) {
+  for (let at = 0; at < text.length && !reader.isOver; at++) {
     if (at >= pause) {
       yield
       pause = at + atOnce
     }
     const code = text.charCodeAt(at)
-    if (code === quote) {
-      start = at
-      end = text.indexOf('"', at + 1)
-      if (end === -1) return true
-      if (text.charCodeAt(end - 1) === backslash) {
-        // Half a million escaped quotes would be as many searches.
-        end = quoteBefore(text, at + 1, pause)
-        while (end < text.length && text.charCodeAt(end) !== quote) {
-          yield
-          pause = end + atOnce
-          end = quoteBefore(text, end, pause)
+    switch (code) {
+      case quote: {
+        const start = at
+        const next = text.indexOf('"', at + 1)
+        at = next === -1 ? text.length : next
+        if (text.charCodeAt(at - 1) === backslash) {
+          // Half a million escaped quotes would be as many searches.
+          at = quoteBefore(text, start + 1, pause)
+          while (at < text.length && text.charCodeAt(at) !== quote) {
+            yield
+            pause = at + atOnce
+            at = quoteBefore(text, at, pause)
+          }
         }
+        reader.string(start, Math.min(at, text.length))
+        break
       }
-      at = end
-    } else if (code === colon) {
+      case colon:
+        reader.colon()
+        break
+      case 0x7b:
+      case 0x5b:
+        reader.open(code === 0x5b, at)
+        break
+      case comma:
+        reader.comma()
+        break
+      case 0x7d:
+      case 0x5d:
+        reader.close()
+    }
+  }
+}
+
+/** The most that a text may hold: levels of nesting, members and items in all, and names of members that differ. */
+export interface Bounds {
+  readonly levels: number
+  readonly values: number
+  readonly names: number
+}
+
+/** The part of a name that is hashed. A text has no room for many longer names. */
+const longestName = 1024
+
+/** Checks piece by piece whether a text is within bounds. */
+export function* isWithin(text: string, bounds: Bounds): Generator<void, boolean> {
+  let levels = 0
+  let values = 0
+  /** Where the last string began and ended: before a colon, that is a name. */
+  let start = 0
+  let end = 0
+  const different = new Set<number>()
+  const reader: Reader = {
+    isOver: false,
+    string: (from, to) => {
+      start = from
+      end = to
+    },
+    colon: () => {
       different.add(hashOfName(text, start, Math.min(end, start + longestName)))
-      if (different.size > bounds.names) return false
       // A second colon would not be JSON, and a long name must not be hashed twice.
       end = start
-    } else if (!tally.admits(code)) return false
+      reader.isOver = different.size > bounds.names
+    },
+    // A member or an item comes behind an opening bracket or a comma.
+    open: () => {
+      levels += 1
+      values += 1
+      reader.isOver = levels > bounds.levels || values > bounds.values
+    },
+    comma: () => {
+      values += 1
+      reader.isOver = values > bounds.values
+    },
+    close: () => {
+      levels -= 1
+    }
   }
-  return true
+  yield* walk(text, reader)
+  return !reader.isOver
 }

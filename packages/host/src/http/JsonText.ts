@@ -19,10 +19,6 @@ const maximumStrings = 52_000
 /** A longer name is in no pointer. */
 const longestName = 255
 
-const quote = 0x22
-const comma = 0x2c
-const colon = 0x3a
-
 /** An object or array that is not closed yet; the next one at its level has its place. */
 class Container {
   isArray = true
@@ -147,9 +143,8 @@ const givenTwice = (path: ReadonlyArray<string | number>, name: string): Fault.F
     : Fault.make([...path, name], "invalid_value", `\`${name}\` must be given once; it is given twice.`)
 
 /** A text as far as it was read: its open containers, and what was found to be wrong. */
-class Reading {
+class Reading implements JsonScan.Reader {
   private readonly twins = new Fault.Faults()
-  /** Ends the reading. A field, since it is asked for at each character. */
   isOver = false
   /** The first bound that the text breaks. */
   private refusal: ReadonlyArray<Fault.Fault> | undefined
@@ -174,10 +169,8 @@ class Reading {
     return this.refusal ?? this.twins.list
   }
 
-  /** Reads a string, a name or a value, and gives the place of its end. */
-  string(start: number): number {
+  string(start: number, end: number): void {
     const { innermost } = this
-    const end = JsonScan.endOfString(this.text, start)
     if (innermost.isArray || innermost.hasColon) {
       this.strings += 1
       if (this.strings > maximumStrings) this.refuse(tooManyStrings)
@@ -187,7 +180,6 @@ class Reading {
       innermost.start = start
       innermost.end = end
     }
-    return end
   }
 
   colon(): void {
@@ -251,26 +243,8 @@ class Reading {
 /** The first bound that a text breaks, else each member that is given twice. */
 export const faults = (text: string, maximumValues: number): ReadonlyArray<Fault.Fault> => {
   const reading = new Reading(text, maximumValues)
-  for (let at = 0; at < text.length && !reading.isOver; at++) {
-    const code = text.charCodeAt(at)
-    switch (code) {
-      case quote:
-        at = reading.string(at)
-        break
-      case colon:
-        reading.colon()
-        break
-      case 0x7b:
-      case 0x5b:
-        reading.open(code === 0x5b, at)
-        break
-      case comma:
-        reading.comma()
-        break
-      case 0x7d:
-      case 0x5d:
-        reading.close()
-    }
-  }
+  const walk = JsonScan.walk(text, reading)
+  // A body is short enough for one turn.
+  while (walk.next().done !== true);
   return reading.faults
 }
