@@ -217,6 +217,77 @@ describe("the server", () => {
     })
   )
 
+  it.live("gives no body to a HEAD, whose answer the next one follows at once", () =>
+    Effect.gen(function* () {
+      const { port } = yield* serving(() => Effect.succeed(fine))
+      const heard = yield* exchange(port, get.replace("GET", "HEAD") + get, /done$/)
+      expect(heard).toMatch(
+        /^HTTP\/1\.1 200 OK\r\n(?:[^\r]+\r\n)*content-length: 4\r\n(?:[^\r]+\r\n)*\r\nHTTP\/1\.1 200 /i
+      )
+    })
+  )
+
+  it.live("hands on a path as it came, whatever a router would make of it", () =>
+    Effect.gen(function* () {
+      const { port } = yield* serving(({ url }) => Effect.succeed({ ...fine, body: `<${url}>` }))
+      for (const path of ["/a;b", "/a#b", "/%61%zz", "//a//b/", "/a?b#c"]) {
+        expect(yield* exchange(port, get.replace("/", path), />$/)).toMatch(/\r\n\r\n/)
+        expect(yield* exchange(port, get.replace("/", path), />$/)).toContain(`<${path}>`)
+      }
+    })
+  )
+
+  it.live("takes a request for a WebSocket for what it is besides", () =>
+    Effect.gen(function* () {
+      const { port } = yield* serving(() => Effect.succeed(fine))
+      const asked = get.replace(
+        "Host",
+        "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nHost"
+      )
+      const heard = yield* exchange(port, asked, /done$/)
+      expect(heard).toMatch(/^HTTP\/1\.1 200 .*done$/s)
+    })
+  )
+
+  it.live("answers a body that is longer than it says, and refuses what follows it", () =>
+    Effect.gen(function* () {
+      const { port } = yield* serving(echo)
+      const heard = yield* exchange(port, post(["Content-Length: 2"], "ok, and this is no request\r\n\r\n"))
+      expect(heard).toMatch(
+        /^HTTP\/1\.1 (200 .*\r\n\r\nok)?HTTP\/1\.1 400 .*malformed_request|^HTTP\/1\.1 400 /s
+      )
+    })
+  )
+
+  it.live("forgets the bodies of many clients that reset while they send", () =>
+    Effect.gen(function* () {
+      const bodies = { bodies: 100_000, bodiesPerAddress: 100_000 }
+      let begun = 0
+      const { port, stop } = yield* serving(
+        ({ body }) => {
+          begun += 1
+          return orRefused(Effect.map(body(100_000), (bytes) => ({ ...fine, body: `got ${bytes?.length}` })))
+        },
+        { limits: { ...HttpLimits.defaults, ...bodies } }
+      )
+      const half = post(["Content-Length: 1000"], "x".repeat(100))
+      for (let round = 1; round <= 10; round++) {
+        const sockets = Array.from({ length: 100 }, () => {
+          const socket = connect(port, "127.0.0.1", () => socket.write(half))
+          return socket.on("error", () => undefined)
+        })
+        yield* until(() => begun === 100 * round)
+        for (const socket of sockets) socket.resetAndDestroy()
+      }
+      yield* Effect.sleep(100)
+      const whole = post(["Content-Length: 100000", "Connection: close"], "x".repeat(100_000))
+      const [took, heard] = yield* Effect.timed(exchange(port, whole))
+      expect(heard).toMatch(/got 100000$/)
+      expect(Duration.toMillis(took)).toBeLessThan(2000)
+      yield* Effect.flatMap(stop, Fiber.join)
+    })
+  )
+
   it.live("answers requests that come in one piece in their order", () =>
     Effect.gen(function* () {
       const { port } = yield* serving(echo)
