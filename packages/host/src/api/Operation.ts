@@ -24,18 +24,27 @@ export type EngineService = Context.Tag.Service<Engine.Engine>
 
 type Method = HttpMethod.HttpMethod
 
-type Endpoint<
-  Name extends string,
-  M extends Method,
-  Path,
-  Query,
-  Payload,
-  Headers,
-  Success
-> = HttpApiEndpoint.HttpApiEndpoint<Name, M, Path, Query, Payload, Headers, Success, never, never, never>
+type AnySchema = Schema.Schema.Any
+
+/**
+ * The type parameters of operations: name and method of the endpoint, its path, query, body and headers, then the schema of
+ * the answer and what the engine found.
+ */
+type Endpoint<N extends string, M extends Method, P, Q, B, H, A> = HttpApiEndpoint.HttpApiEndpoint<
+  N,
+  M,
+  P,
+  Q,
+  B,
+  H,
+  A,
+  never,
+  never,
+  never
+>
 
 /** The body of an operation's answer, an example of it, and what the engine's answer becomes. */
-export interface Answer<S extends Schema.Schema.Any, Found> {
+export interface Answer<S extends AnySchema, Found> {
   readonly schema: S
   readonly example: Schema.Schema.Type<S>
   /** @param cursor gives the cursor of a position in the list that is answered */
@@ -53,13 +62,13 @@ export const done: Answer<Schema.Struct<{ readonly ok: typeof Ok }>, unknown> = 
 }
 
 /** An answer that has a form of its own. */
-export const answer = <S extends Schema.Schema.Any, Found>(
+export const answer = <S extends AnySchema, Found>(
   codec: Codec<S, Found>,
   example: NoInfer<Schema.Schema.Type<S>>
 ): Answer<S, Found> => ({ ...codec, example })
 
 /** An answer that may be a replay, which its header tells. */
-export const replayed = <S extends Schema.Schema.Any, Found>(
+export const replayed = <S extends AnySchema, Found>(
   codec: Codec<S, Found>,
   example: NoInfer<Schema.Schema.Type<S>>
 ): Answer<S, Found & { readonly replayed: boolean }> => ({
@@ -69,12 +78,12 @@ export const replayed = <S extends Schema.Schema.Any, Found>(
 })
 
 /** `{"ok": true, "<name>": …}`. */
-export function one<const Name extends string, S extends Schema.Schema.Any, Found>(
+export function one<const Name extends string, S extends AnySchema, Found>(
   name: Name,
   codec: Codec<S, Found>,
   example: NoInfer<Schema.Schema.Type<S>>
 ): Answer<Schema.Struct<{ readonly ok: typeof Ok } & { readonly [K in Name]: S }>, Found>
-export function one(name: string, { of, schema }: Codec<Schema.Schema.Any, unknown>, example: unknown) {
+export function one(name: string, { of, schema }: Codec<AnySchema, unknown>, example: unknown) {
   return {
     schema: Schema.Struct({ ok: Ok, [name]: schema }),
     example: { ...ok, [name]: example },
@@ -83,7 +92,7 @@ export function one(name: string, { of, schema }: Codec<Schema.Schema.Any, unkno
 }
 
 /** `{"ok": true, "<name>": […], "next_cursor": …}`. */
-export function pageOf<const Name extends string, S extends Schema.Schema.Any, Found>(
+export function pageOf<const Name extends string, S extends AnySchema, Found>(
   name: Name,
   codec: Codec<S, Found>,
   example: NoInfer<Schema.Schema.Type<S>>
@@ -97,9 +106,9 @@ export function pageOf<const Name extends string, S extends Schema.Schema.Any, F
 >
 export function pageOf(
   name: string,
-  { of, schema }: Codec<Schema.Schema.Any, unknown>,
+  { of, schema }: Codec<AnySchema, unknown>,
   example: unknown
-): Answer<Schema.Schema.Any, Paged<never>> {
+): Answer<AnySchema, Paged<never>> {
   return {
     schema: Schema.Struct({ ok: Ok, [name]: Schema.Array(schema), next_cursor: NextCursor }),
     example: { ...ok, [name]: [example], next_cursor: null },
@@ -140,16 +149,8 @@ export interface AdminOperation<E> extends Operation<E> {
 }
 
 /** The endpoint together with its answer, and what a route has of both. */
-const common = <
-  Name extends string,
-  M extends Method,
-  Path,
-  Query,
-  Payload,
-  Headers,
-  S extends Schema.Schema.Any
->(
-  asked: Endpoint<Name, M, Path, Query, Payload, Headers, void>,
+const common = <N extends string, M extends Method, P, Q, B, H, S extends AnySchema>(
+  asked: Endpoint<N, M, P, Q, B, H, void>,
   { example, schema }: Pick<Answer<S, never>, "example" | "schema">,
   {
     description,
@@ -162,15 +163,7 @@ const common = <
     readonly request?: unknown
   }
 ) => {
-  const endpoint = asked.addSuccess(schema, { status }) as Endpoint<
-    Name,
-    M,
-    Path,
-    Query,
-    Payload,
-    Headers,
-    Schema.Schema.Type<S>
-  >
+  const endpoint = asked.addSuccess(schema, { status }) as Endpoint<N, M, P, Q, B, H, Schema.Schema.Type<S>>
   const ofPath: ReadonlyArray<Code> = asked.path.includes(":") ? ["not_found"] : []
   return {
     endpoint,
@@ -195,9 +188,9 @@ const common = <
 
 /** Runs what the engine does, and answers what it found. */
 const replying =
-  <G extends Pick<Given, "cursor">, S extends Schema.Schema.Any, Found>(
-    { headers, of }: Answer<S, Found>,
-    run: (given: G) => Effect.Effect<Found, EngineError>
+  <G extends Pick<Given, "cursor">, S extends AnySchema, F>(
+    { headers, of }: Answer<S, F>,
+    run: (given: G) => Effect.Effect<F, EngineError>
   ) =>
   (given: G): Effect.Effect<Route.Reply<Schema.Schema.Type<S>>, EngineError> =>
     Effect.map(run(given), (found) => ({
@@ -205,23 +198,14 @@ const replying =
       headers: headers?.(found) ?? {}
     }))
 
-type Run<G, Found> = (engine: EngineService, given: G) => Effect.Effect<Found, EngineError>
+type Run<G, F> = (engine: EngineService, given: G) => Effect.Effect<F, EngineError>
 
 /** @param options.whileStopping whether it is still served while the service stops */
-export const forAnyone = <
-  Name extends string,
-  M extends Method,
-  Path,
-  Query,
-  Payload,
-  Headers,
-  S extends Schema.Schema.Any,
-  Found
->(
-  asked: Endpoint<Name, M, Path, Query, Payload, Headers, void>,
-  answer: Answer<S, Found>,
-  reference: NoInfer<Reference<Payload>>,
-  run: Run<NoInfer<Route.Given<Path, Query, Payload>>, NoInfer<Found>>,
+export const forAnyone = <N extends string, M extends Method, P, Q, B, H, S extends AnySchema, F>(
+  asked: Endpoint<N, M, P, Q, B, H, void>,
+  answer: Answer<S, F>,
+  reference: NoInfer<Reference<B>>,
+  run: Run<NoInfer<Route.Given<P, Q, B>>, NoInfer<F>>,
   { whileStopping }: { readonly whileStopping: boolean } = { whileStopping: false }
 ) => {
   const { endpoint, ...route } = common(asked, answer, reference)
@@ -247,23 +231,14 @@ export const forAnyone = <
  *
  * @param rules the rules of the engine that a payload breaks, asked when the request is refused for its shape
  */
-export const forOperator = <
-  Name extends string,
-  M extends Method,
-  Path,
-  Query,
-  Payload,
-  Headers,
-  S extends Schema.Schema.Any,
-  Found
->(
-  asked: Endpoint<Name, M, Path, Query, Payload, Headers, void>,
-  answer: Answer<S, Found>,
-  reference: NoInfer<Reference<Payload> & { readonly command: Command }>,
-  run: Run<NoInfer<Route.Given<Path, Query, Payload>>, NoInfer<Found>>,
+export const forOperator = <N extends string, M extends Method, P, Q, B, H, S extends AnySchema, F>(
+  asked: Endpoint<N, M, P, Q, B, H, void>,
+  answer: Answer<S, F>,
+  reference: NoInfer<Reference<B> & { readonly command: Command }>,
+  run: Run<NoInfer<Route.Given<P, Q, B>>, NoInfer<F>>,
   rules?: (
     engine: EngineService,
-    given: { readonly path: NoInfer<Path> | undefined; readonly payload: NoInfer<Readable.Readable<Payload>> }
+    given: { readonly path: NoInfer<P> | undefined; readonly payload: NoInfer<Readable.Readable<B>> }
   ) => Effect.Effect<ReadonlyArray<Fault.Fault>, EngineError> | ReadonlyArray<Fault.Fault>
 ) => {
   const { endpoint, ...route } = common(asked, answer, reference)
@@ -279,10 +254,11 @@ export const forOperator = <
         prepare: prepared(
           replying(answer, (given) => run(engine, given)),
           "",
-          (given) => {
-            const found = rules?.(engine, given) ?? []
-            return Effect.isEffect(found) ? found : Effect.succeed(found)
-          }
+          rules &&
+            ((given) => {
+              const found = rules(engine, given)
+              return Effect.isEffect(found) ? found : Effect.succeed(found)
+            })
         )
       }
     })
@@ -290,25 +266,16 @@ export const forOperator = <
 }
 
 /** @param refusal members that a refusal of this operation carries besides */
-export const forKey = <
-  Name extends string,
-  M extends Method,
-  Path,
-  Query,
-  Payload,
-  Headers,
-  S extends Schema.Schema.Any,
-  Found
->(
-  asked: Endpoint<Name, M, Path, Query, Payload, Headers, void>,
+export const forKey = <N extends string, M extends Method, P, Q, B, H, S extends AnySchema, F>(
+  asked: Endpoint<N, M, P, Q, B, H, void>,
   permission: ApiKey.Permission | null,
-  answer: Answer<S, Found>,
-  reference: NoInfer<Reference<Payload>>,
+  answer: Answer<S, F>,
+  reference: NoInfer<Reference<B>>,
   run: (
     engine: EngineService,
     caller: Engine.Caller,
-    given: NoInfer<Route.Given<Path, Query, Payload>>
-  ) => Effect.Effect<NoInfer<Found>, EngineError>,
+    given: NoInfer<Route.Given<P, Q, B>>
+  ) => Effect.Effect<NoInfer<F>, EngineError>,
   refusal: (error: EngineError) => Readonly<Record<string, unknown>> = () => ({})
 ) => {
   const { endpoint, ...route } = common(asked, answer, reference)
@@ -332,24 +299,16 @@ export const forKey = <
 }
 
 /** For an operation whose body the engine checks itself. */
-export const forKeyUnchecked = <
-  Name extends string,
-  M extends Method,
-  Query,
-  Payload,
-  Headers,
-  S extends Schema.Schema.Any,
-  Found
->(
-  asked: Endpoint<Name, M, never, Query, Payload, Headers, void>,
+export const forKeyUnchecked = <N extends string, M extends Method, Q, B, H, S extends AnySchema, F>(
+  asked: Endpoint<N, M, never, Q, B, H, void>,
   permission: ApiKey.Permission,
-  answer: Answer<S, Found>,
-  reference: NoInfer<Reference<Payload>>,
+  answer: Answer<S, F>,
+  reference: NoInfer<Reference<B>>,
   run: (
     engine: EngineService,
     caller: Engine.Caller,
-    given: Route.GivenUnchecked<NoInfer<Query>>
-  ) => Effect.Effect<NoInfer<Found>, EngineError>
+    given: Route.GivenUnchecked<NoInfer<Q>>
+  ) => Effect.Effect<NoInfer<F>, EngineError>
 ) => {
   const { endpoint, ...route } = common(asked, answer, reference)
   const prepared = Route.prepareUnchecked(endpoint)
@@ -371,18 +330,10 @@ export const forKeyUnchecked = <
  *
  * @param reference.proofs what a request proves with, all of them together
  */
-export const forPlatform = <
-  Name extends string,
-  M extends Method,
-  Path,
-  Query,
-  Payload,
-  Headers,
-  S extends Schema.Schema.Any
->(
-  asked: Endpoint<Name, M, Path, Query, Payload, Headers, void>,
+export const forPlatform = <N extends string, M extends Method, P, Q, B, H, S extends AnySchema>(
+  asked: Endpoint<N, M, P, Q, B, H, void>,
   answer: Pick<Answer<S, never>, "example" | "schema">,
-  reference: NoInfer<Reference<Payload> & { readonly proofs: ReadonlyArray<Route.Proof> }>,
+  reference: NoInfer<Reference<B> & { readonly proofs: ReadonlyArray<Route.Proof> }>,
   run: (engine: EngineService) => Route.HookHandler
 ) => {
   const { endpoint, ...route } = common(asked, answer, reference)

@@ -17,8 +17,8 @@ export interface Readable {
   readonly isPatient: boolean
 }
 
-/** Requests that are parsed in one turn before other connections are paused. */
-const mostHeads = 32
+/** Requests that are parsed in one turn before other connections are paused: a few milliseconds of work. */
+const mostHeads = 16
 /** The least number of connections that are resumed in one turn. It grows while they bring few requests. */
 const fewest = 4
 
