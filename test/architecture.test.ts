@@ -37,7 +37,8 @@ const allowed: Readonly<Record<string, ReadonlyArray<string>>> = {
   storage: ["domain"],
   "storage/policy": ["domain", "storage"],
   "storage/memory": ["domain", "storage", "storage/policy"],
-  "storage/sql": ["domain", "storage", "storage/policy", "storage/sql/codec"],
+  "storage/sql": ["domain", "storage", "storage/policy", "storage/sql/codec", "storage/sql/jobs"],
+  "storage/sql/jobs": ["domain", "storage", "storage/policy", "storage/sql", "storage/sql/codec"],
   "storage/sql/codec": ["domain", "storage", "storage/sql"],
   "storage/sqlite": ["domain", "runtime", "storage", "storage/memory", "storage/sql"],
   "storage/postgres": ["domain", "storage", "storage/sql"],
@@ -76,12 +77,6 @@ describe("core", () => {
   })
 
   it("has no cycle of imports", () => {
-    const sql = "packages/core/src/storage/sql"
-    // Of types alone, until jobs have one place there.
-    const ofTypes = [
-      `${sql}/AcceptanceRows.ts → ${sql}/SqlJobRows.ts → ${sql}/AcceptanceRows.ts`,
-      `${sql}/SqlJobRows.ts → ${sql}/BatchClaims.ts → ${sql}/SqlJobRows.ts`
-    ]
     const state = new Map<string, "open" | "done">()
     const cycles: Array<string> = []
     const visit = (file: string, trail: ReadonlyArray<string>): void => {
@@ -95,7 +90,7 @@ describe("core", () => {
       state.set(file, "done")
     }
     for (const file of core) visit(file, [])
-    expect(cycles).toEqual(ofTypes)
+    expect(cycles).toEqual([])
   })
 
   it("imports what Effect 4 has no module for by way of `effect/`, which says so when it is loaded", () => {

@@ -1,4 +1,4 @@
--- The tables of a new PostgreSQL database of this build, each with its indexes. The migrations make them; this file shows
+-- The tables and views of a new PostgreSQL database of this build, each with its indexes. The migrations make them; this file shows
 -- what they made. packages/core/test/storage/SchemaDocs.test.ts prints it, and docs/stores.md says how to write it anew.
 -- The comments come from the migrations, whose text never changes once it is released.
 
@@ -69,25 +69,32 @@ CREATE INDEX sendwright_audit_operation ON sendwright_audit USING btree (operati
 CREATE INDEX sendwright_audit_operator ON sendwright_audit USING btree (operator, seq);
 CREATE INDEX sendwright_audit_target ON sendwright_audit USING btree (target, seq) WHERE target IS NOT NULL;
 
--- The jobs from first to last that a worker took together. open: how many of them have no row yet; the worker is null
--- when none is. version: of its last write. The newest of a session is the cursor of its backlog.
-CREATE TABLE sendwright_batch (
-  session text COLLATE "C" NOT NULL,
-  first bigint NOT NULL,
-  last bigint NOT NULL,
-  worker text COLLATE "C",
-  open integer NOT NULL,
-  at bigint NOT NULL,
-  version text NOT NULL,
-  CONSTRAINT sendwright_batch_pkey PRIMARY KEY (session, first)
-) WITH (fillfactor=50);
-CREATE INDEX sendwright_batch_worker ON sendwright_batch USING btree (worker) WHERE worker IS NOT NULL;
-
--- The sessions that may have a backlog.
+-- The sessions that may have jobs in their order.
 CREATE TABLE sendwright_busy (
   session text COLLATE "C" NOT NULL,
   CONSTRAINT sendwright_busy_pkey PRIMARY KEY (session)
 );
+
+-- A claim has the untouched recipients of its session from first to last, keys of theirs both, and those whose rows have its
+-- fence. jobs: those of which it has some, in JSON, but for whole ones in their session's order. open: how many outcomes it
+-- awaits; the worker is null when it awaits none. place: the last job up to which it took the session's order.
+-- overtaken: 1 once a recipient of it was written without its outcome, or by another process than who claimed it.
+CREATE TABLE sendwright_claim (
+  fence bigint NOT NULL,
+  session text COLLATE "C" NOT NULL,
+  first bigint NOT NULL,
+  last bigint NOT NULL,
+  jobs text,
+  worker text COLLATE "C",
+  open integer NOT NULL,
+  at bigint NOT NULL,
+  place bigint,
+  overtaken integer NOT NULL,
+  CONSTRAINT sendwright_claim_pkey PRIMARY KEY (fence)
+) WITH (fillfactor=50);
+CREATE INDEX sendwright_claim_open ON sendwright_claim USING btree (session, last) WHERE worker IS NOT NULL;
+CREATE INDEX sendwright_claim_place ON sendwright_claim USING btree (session, place);
+CREATE INDEX sendwright_claim_worker ON sendwright_claim USING btree (worker) WHERE worker IS NOT NULL;
 
 -- seq is the order of recording among the records of one person.
 CREATE TABLE sendwright_consent (
@@ -216,19 +223,19 @@ CREATE TABLE sendwright_job (
   -- The newest job tells, and when its API key's last send was accepted: no row is written by every accept.
   day_total bigint,
   -- A job has a row in sendwright_progress once something became of it.
-  -- backlog_at: when it is due first, in the order of seq within its session; null where it has no place in that order.
-  backlog_at bigint,
+  -- due_at: when it is due first, in the order of seq within its session; null where it has no place in that order.
+  due_at bigint,
   CONSTRAINT sendwright_job_pkey PRIMARY KEY (seq),
   CONSTRAINT sendwright_job_id_key UNIQUE (id)
 );
 CREATE INDEX sendwright_job_account ON sendwright_job USING btree (account, kind, seq);
 CREATE INDEX sendwright_job_account_reference ON sendwright_job USING btree (account, reference, seq) WHERE reference IS NOT NULL;
-CREATE INDEX sendwright_job_backlog ON sendwright_job USING btree (session, (seq + 0)) WHERE backlog_at IS NOT NULL;
 -- What an account sent inside embedders' transactions on a day: summed, since these commit in any order.
 CREATE INDEX sendwright_job_embedded ON sendwright_job USING btree (account, created_at, recipients) WHERE kind = 'embedded'::text;
 CREATE UNIQUE INDEX sendwright_job_idempotency ON sendwright_job USING btree (public_key, idempotency_key) WHERE idempotency_key IS NOT NULL;
 CREATE INDEX sendwright_job_key ON sendwright_job USING btree (public_key, kind, seq);
 CREATE INDEX sendwright_job_key_reference ON sendwright_job USING btree (public_key, reference, seq) WHERE reference IS NOT NULL;
+CREATE INDEX sendwright_job_order ON sendwright_job USING btree (session, (seq + 0)) WHERE due_at IS NOT NULL;
 
 -- The master keys that processes have to be given, in the order in which they were added.
 CREATE TABLE sendwright_master_key (
@@ -325,40 +332,21 @@ CREATE TABLE sendwright_probe (
   probes bigint NOT NULL
 );
 
--- What changes of it, in a narrow row: what is indexed of it changes each time, and then all indexes are written.
--- next_at: when it has work next; null while a worker has some of it in hand and when it may not be dispatched.
--- in_flight: how many of its recipients await an outcome from that worker.
+-- What changes of a job, once more became of it than that a claim has it. counts: its recipients by status, in JSON, those
+-- that are not 0. next_at: when it has work next; null while nothing of it waits, and when it may not be dispatched.
 CREATE TABLE sendwright_progress (
   seq bigint NOT NULL,
   session text COLLATE "C" NOT NULL,
   status text NOT NULL,
   pause_reason text,
-  queued integer NOT NULL,
-  sending integer NOT NULL,
-  accepted integer NOT NULL,
-  sent integer NOT NULL,
-  delivered integer NOT NULL,
-  read integer NOT NULL,
-  failed integer NOT NULL,
-  skipped integer NOT NULL,
-  canceled integer NOT NULL,
-  unknown integer NOT NULL,
-  in_flight integer NOT NULL,
-  next_at bigint,
-  worker text COLLATE "C",
-  fence bigint NOT NULL,
+  counts text NOT NULL,
   updated_at bigint NOT NULL,
   completed_at bigint,
-  -- Recipients between two places whose own rows tell nothing yet are in hand since then, whatever their own next_at and
-  -- fence tell. Null when nothing of the job is in hand, and where each row tells of itself.
-  taken_first integer,
-  taken_last integer,
-  taken_at bigint,
+  next_at bigint,
   CONSTRAINT sendwright_progress_pkey PRIMARY KEY (seq)
 ) WITH (fillfactor=70);
 CREATE INDEX sendwright_progress_due ON sendwright_progress USING btree (session, next_at, seq) WHERE next_at IS NOT NULL;
-CREATE INDEX sendwright_progress_paused ON sendwright_progress USING btree (session, seq) WHERE status = 'paused'::text;
-CREATE INDEX sendwright_progress_worker ON sendwright_progress USING btree (worker) WHERE worker IS NOT NULL;
+CREATE INDEX sendwright_progress_going ON sendwright_progress USING btree (session, status, seq) WHERE status = ANY (ARRAY['queued'::text, 'processing'::text, 'paused'::text]);
 
 -- A row while nothing is sent, since the store was restored: all that is open up to last_job was so before. What an operator
 -- opens in parts has come to the job opened, with these counts.
@@ -394,7 +382,8 @@ CREATE TABLE sendwright_rate_card (
 CREATE INDEX sendwright_rate_card_currency ON sendwright_rate_card USING btree (currency, effective_from, seq);
 
 -- seq: its job's seq × 4096 + its place. next_at is null while in flight and after dispatch.
--- fence: of the claim whose outcome is awaited; null when none is. A report may overtake the outcome.
+-- fence: of the claim whose outcome is awaited. A report may overtake the outcome. Null when none is; 0 when it never was,
+-- of a recipient that no claim has by its range since its job has no place in its session's order.
 -- lost: workers that died over it in a row. uncertain: an attempt had no outcome, and another is to be made.
 CREATE TABLE sendwright_recipient (
   seq bigint NOT NULL,
@@ -524,3 +513,72 @@ CREATE TABLE sendwright_worker (
   dispatches_at bigint,
   CONSTRAINT sendwright_worker_pkey PRIMARY KEY (id)
 ) WITH (fillfactor=50);
+
+-- For people: each job as it is, of which the tables tell in parts. Times are in UTC.
+CREATE VIEW sendwright_jobs AS
+ SELECT job.id,
+    job.account,
+    job.session,
+        CASE job.kind
+            WHEN 'embedded'::text THEN 'template'::text
+            ELSE job.kind
+        END AS kind,
+    job.reference,
+    COALESCE(progress.status,
+        CASE
+            WHEN claim.fence IS NULL THEN 'queued'::text
+            ELSE 'processing'::text
+        END) AS status,
+    progress.pause_reason,
+    job.recipients,
+    COALESCE(progress.counts, json_build_object(
+        CASE
+            WHEN claim.fence IS NULL THEN 'queued'::text
+            ELSE 'sending'::text
+        END, job.recipients)::text) AS counts,
+    to_timestamp((job.created_at::numeric / 1000.0)::double precision) AS created,
+    to_timestamp((COALESCE(progress.updated_at, claim.at, job.created_at)::numeric / 1000.0)::double precision) AS updated,
+    to_timestamp((progress.completed_at::numeric / 1000.0)::double precision) AS completed,
+    to_timestamp((
+        CASE
+            WHEN progress.seq IS NOT NULL THEN progress.next_at
+            WHEN claim.fence IS NULL THEN job.due_at
+            ELSE NULL::bigint
+        END::numeric / 1000.0)::double precision) AS due
+   FROM sendwright_job job
+     LEFT JOIN sendwright_progress progress ON progress.seq = job.seq
+     LEFT JOIN sendwright_claim claim ON progress.seq IS NULL AND claim.session = job.session AND claim.worker IS NOT NULL AND (job.seq * 4096) >= claim.first AND (job.seq * 4096) <= claim.last;
+
+-- For people: each recipient as it is. is_in_flight: 1 while the outcome of an attempt is awaited.
+CREATE VIEW sendwright_recipients AS
+ SELECT recipient.seq,
+    job.id AS job,
+    recipient.seq & 4095::bigint AS place,
+    recipient.phone,
+    recipient.external_id,
+        CASE
+            WHEN claim.fence IS NULL THEN recipient.status
+            ELSE 'sending'::text
+        END AS status,
+        CASE
+            WHEN COALESCE(recipient.fence, claim.fence, 0::bigint) = 0 THEN 0
+            ELSE 1
+        END AS is_in_flight,
+        CASE
+            WHEN claim.fence IS NULL THEN recipient.attempts
+            ELSE 1
+        END AS attempts,
+    recipient.failure,
+    recipient.provider_id,
+    to_timestamp((
+        CASE
+            WHEN claim.fence IS NULL THEN recipient.next_at
+            ELSE NULL::bigint
+        END::numeric / 1000.0)::double precision) AS due,
+    to_timestamp((COALESCE(claim.at, recipient.updated_at)::numeric / 1000.0)::double precision) AS updated,
+    to_timestamp((recipient.sent_at::numeric / 1000.0)::double precision) AS sent,
+    to_timestamp((recipient.delivered_at::numeric / 1000.0)::double precision) AS delivered,
+    to_timestamp((recipient.read_at::numeric / 1000.0)::double precision) AS read
+   FROM sendwright_job job
+     JOIN sendwright_recipient recipient ON recipient.seq >= (job.seq * 4096) AND recipient.seq <= (job.seq * 4096 + 4095)
+     LEFT JOIN sendwright_claim claim ON recipient.sequence = 0 AND recipient.status = 'queued'::text AND recipient.next_at = recipient.updated_at AND recipient.fence IS NULL AND claim.session = job.session AND claim.worker IS NOT NULL AND recipient.seq >= claim.first AND recipient.seq <= claim.last;

@@ -225,7 +225,7 @@ const make = Effect.fnUntraced(function* (db: DatabaseSync) {
 
   return Database.of({
     // Far from what earlier processes wrote: each write of a row has a number of its own.
-    dialect: SqliteDialect.make(yield* Clock.currentTimeMillis),
+    dialect: SqliteDialect.dialect,
     hasOneOwner: true,
     // Each verb has its own commit. A store that must be fast puts many into one.
     commitsInGroups: false,

@@ -38,21 +38,13 @@ type Query = <Row>(text: string) => Promise<ReadonlyArray<Row>>
 const over = (query: Query, close: () => Promise<void>): Ledger => ({
   inFlight: async () => {
     const rows = await query<{ readonly row: string | number }>(
-      `SELECT recipient.seq AS "row" FROM sendwright_recipient AS recipient, sendwright_progress AS job
-       WHERE job.seq = recipient.seq >> 12 AND (recipient.fence IS NOT NULL OR (recipient.sequence = 0
-         AND recipient.status = 'queued' AND recipient.seq & 4095 BETWEEN job.taken_first AND job.taken_last))
-       UNION ALL
-       SELECT recipient.seq AS "row"
-       FROM sendwright_recipient AS recipient, sendwright_job AS job, sendwright_batch AS batch
-       WHERE job.seq = recipient.seq >> 12 AND job.backlog_at IS NOT NULL AND batch.session = job.session
-         AND batch.worker IS NOT NULL AND job.seq BETWEEN batch.first AND batch.last
-         AND job.seq NOT IN (SELECT seq FROM sendwright_progress)`
+      `SELECT seq AS "row" FROM sendwright_recipients WHERE is_in_flight = 1`
     )
     return new Set(rows.map(({ row }) => String(row)))
   },
   open: async () => {
     const [row] = await query<{ readonly open: string | number }>(
-      "SELECT count(*) AS open FROM sendwright_recipient WHERE status IN ('queued', 'sending')"
+      "SELECT count(*) AS open FROM sendwright_recipients WHERE status IN ('queued', 'sending')"
     )
     return Number(row?.open ?? 0)
   },
@@ -74,9 +66,7 @@ const over = (query: Query, close: () => Promise<void>): Ledger => ({
   },
   recipients: async () => {
     const rows = await query<Found>(
-      `SELECT recipient.seq AS "row", job.id AS job, recipient.seq & 4095 AS place, recipient.status,
-         recipient.failure
-       FROM sendwright_recipient AS recipient, sendwright_job AS job WHERE job.seq = recipient.seq >> 12`
+      `SELECT seq AS "row", job, place, status, failure FROM sendwright_recipients`
     )
     return rows.map(({ failure, job, place, row, status }) => ({
       row: String(row),

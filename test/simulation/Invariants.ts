@@ -23,7 +23,9 @@ export const make = () => {
 
   const afterStep = (world: World): void => {
     const { platform, promised, retried, tenants, view } = world
-    for (const { awaits, held, job, recipients } of view.jobs.values()) {
+    const awaited = new Map<number, number>()
+    for (const { awaits, fences, job, recipients } of view.jobs.values()) {
+      for (const fence of fences) awaited.set(fence, (awaited.get(fence) ?? 0) + 1)
       const tally = { ...Recipient.noCounts }
       for (const recipient of recipients) tally[recipient.status] += 1
       hold(recipients.length === job.recipients, `${job.id} lost a recipient`)
@@ -33,15 +35,6 @@ export const make = () => {
       const open = tally.queued + tally.sending
       hold(Job.hasEnded(job.status) === (open === 0), `${job.id} is ${job.status} with ${open} open`)
       hold((job.completedAt !== null) === Job.hasEnded(job.status), `${job.id} has a wrong end`)
-      if (held !== null) {
-        const { awaited, fence, inFlight, worker } = held
-        hold(awaited.length === inFlight, `${job.id} has ${inFlight} in flight and awaits ${awaited.length}`)
-        hold((worker !== null) === inFlight > 0, `${job.id} is in a hand that holds nothing`)
-        hold(
-          awaited.every((each) => each === fence),
-          `${job.id} awaits under an old fence`
-        )
-      }
       const provider = tenants.find(({ sessionId }) => sessionId === job.sessionId)?.provider
       for (const recipient of recipients) {
         const id = messageId(job.id, recipient.index)
@@ -69,6 +62,10 @@ export const make = () => {
         const asked = provider === "whatsapp_cloud" && recipient.status === "sending" && recipient.maybeSent
         hold(named || asked, `${id} was sent and is ${recipient.status}`)
       }
+    }
+    for (const fence of new Set([...awaited.keys(), ...(view.claims?.keys() ?? [])])) {
+      const [open, counted] = [awaited.get(fence) ?? 0, view.claims?.get(fence) ?? 0]
+      hold(view.claims === null || open === counted, `A claim counts ${counted} outcomes and awaits ${open}`)
     }
     for (const [key, jobId] of promised)
       hold(view.jobs.has(jobId), `${key} was promised ${jobId}, which is not there`)

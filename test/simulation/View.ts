@@ -17,13 +17,8 @@ export interface SeenJob {
   readonly recipients: ReadonlyArray<RecipientResult>
   /** Whether the outcome of an attempt of a recipient, by its place, is awaited. */
   readonly awaits: (index: number) => boolean
-  /** What a worker has in hand of it; null where the store does not tell. */
-  readonly held: {
-    readonly worker: string | null
-    readonly inFlight: number
-    readonly fence: number
-    readonly awaited: ReadonlyArray<number>
-  } | null
+  /** The fences under which outcomes are awaited; empty where the store does not tell. */
+  readonly fences: ReadonlyArray<number>
 }
 
 export interface SeenDelivery {
@@ -37,6 +32,8 @@ export interface SeenDelivery {
 
 export interface View {
   readonly jobs: ReadonlyMap<string, SeenJob>
+  /** How many outcomes each claim awaits, by its fence; null where the store does not tell. */
+  readonly claims: ReadonlyMap<number, number> | null
   /** Units of template messages, by account and UTC day. */
   readonly usage: ReadonlyMap<string, number>
   readonly deliveries: ReadonlyArray<SeenDelivery>
@@ -46,19 +43,19 @@ export const usageKey = (accountId: string, day: string): string => `${accountId
 
 export const ofMemory = (db: Database): View => ({
   jobs: new Map(
-    [...db.jobs].map(([id, { fence, inFlight, job, recipients, worker }]) => {
-      const awaited = recipients.flatMap(({ fence }) => (fence === null ? [] : [fence]))
+    [...db.jobs].map(([id, { job, recipients }]) => {
       return [
         id,
         {
           job,
           recipients: recipients.map(({ recipient }) => recipient),
           awaits: (index) => recipients[index]?.fence !== null,
-          held: { worker, inFlight, fence, awaited }
+          fences: recipients.flatMap(({ fence }) => (fence === null ? [] : [fence]))
         }
       ]
     })
   ),
+  claims: new Map([...db.claims].map(([fence, { awaited }]) => [fence, awaited])),
   usage: new Map(
     [...db.usage].flatMap(([key, units]) =>
       key.endsWith("|template") ? [[key.slice(0, -"|template".length), units] as const] : []
@@ -110,7 +107,7 @@ export const ofStores = (
             const recipient = recipients[index]
             return recipient !== undefined && Transitions.inFlight(recipient)
           }
-          seen.set(job.id, { job, recipients, awaits, held: null })
+          seen.set(job.id, { job, recipients, awaits, fences: [] })
           days.add(utcDay(job.createdAt))
         }
       }
@@ -125,5 +122,5 @@ export const ofStores = (
           deliveries.push({ id, url, status, eventId, body: null })
       }
     }
-    return { jobs: seen, usage, deliveries }
+    return { jobs: seen, claims: null, usage, deliveries }
   })

@@ -155,7 +155,7 @@ export const make = async (seed: number, store: Store): Promise<World> => {
     draws,
     time,
     isSkewed,
-    view: { jobs: new Map(), usage: new Map(), deliveries: [] },
+    view: { jobs: new Map(), claims: null, usage: new Map(), deliveries: [] },
     look: async () => {
       world.view = await Effect.runPromise(look(accountIds))
     },

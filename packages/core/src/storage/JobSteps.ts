@@ -23,15 +23,9 @@ import type { Inbound } from "./InboundStore.ts"
 import type { ClaimedJob, Met, Report, Settlement } from "./JobStore.ts"
 import { CancelResult, RetryResult } from "./JobStore.ts"
 
-/** A job with what dispatch keeps of it. */
+/** A job, and what a store keeps with it. */
 export interface JobState {
   readonly job: Job
-  /** The worker that has claimed recipients of it; null when none has. */
-  readonly worker: string | null
-  /** Raised by each claim. */
-  readonly fence: number
-  /** How many of its recipients await an outcome. */
-  readonly inFlight: number
 }
 
 /** A recipient, and the fence under which its outcome is awaited; null when none is. */
@@ -40,15 +34,16 @@ export interface FencedRecipient {
   readonly fence: number | null
 }
 
-/** A step of a recipient, and the fence under which its outcome is awaited afterwards. */
+/** A step of a recipient, and the fences under which its outcome was awaited before, and is afterwards. */
 export interface RecipientChange extends Change {
+  readonly fenceBefore: number | null
   readonly fence: number | null
 }
 
 /** What is to be written. */
-export interface JobChange<H extends JobState> {
+export interface JobChange<H extends JobState, C extends Change = RecipientChange> {
   readonly state: H
-  readonly changes: ReadonlyArray<RecipientChange>
+  readonly changes: ReadonlyArray<C>
   /** The recipients' events first, the job's last. */
   readonly drafts: ReadonlyArray<Draft>
 }
@@ -72,17 +67,11 @@ const step = <H extends JobState>(
   state: H,
   job: Job,
   changes: ReadonlyArray<RecipientChange>,
-  ended: number,
   now: Instant,
   stopped = false
 ): JobChange<H> => {
   const applied = Transitions.apply(job, changes, now, stopped)
-  const inFlight = state.inFlight - ended
-  return {
-    state: { ...state, job: applied.job, inFlight, worker: inFlight > 0 ? state.worker : null },
-    changes,
-    drafts: applied.drafts
-  }
+  return { state: { ...state, job: applied.job }, changes, drafts: applied.drafts }
 }
 
 /** A job that changed alone, with the event that tells; none when it is the same. */
@@ -93,7 +82,7 @@ export const withJob = <H extends JobState>(state: H, job: Job): ReadonlyArray<J
 }
 
 /**
- * Gives recipients to a worker under a fresh fence. A job of which a recipient probes the session's platform pauses with
+ * Gives recipients to a worker; the store draws the fence. A job of which a recipient probes the session's platform pauses with
  * the others, and one that was left paused goes on.
  *
  * @param content the job's, which can be read
@@ -103,14 +92,12 @@ export const claim = <H extends JobState>(
   state: H,
   content: Content,
   recipients: ReadonlyArray<RecipientResult>,
-  worker: string,
   now: Instant,
   session: (Standing & Pick<Session, "lastOutage">) | null
-): JobChange<H> & { readonly claimed: ClaimedJob } => {
-  const fence = state.fence + 1
+): JobChange<H, Change> & { readonly claimed: Omit<ClaimedJob, "fence"> } => {
   const silence = session === null ? null : Sessions.silence(session, now)
   const changes = recipients.map(
-    (before): RecipientChange => ({ before, after: Transitions.claim(before, now, silence), fence })
+    (before): Change => ({ before, after: Transitions.claim(before, now, silence) })
   )
   const probe = session !== null && session.outage !== null
   const applied = Transitions.apply(state.job, changes, now)
@@ -121,7 +108,7 @@ export const claim = <H extends JobState>(
   const drafts = draft === undefined ? [] : [draft]
   const { accountId, id: jobId, sessionId } = job
   return {
-    state: { ...state, job, worker, fence, inFlight: changes.length },
+    state: { ...state, job },
     changes,
     drafts,
     claimed: {
@@ -129,7 +116,6 @@ export const claim = <H extends JobState>(
       accountId,
       sessionId,
       content,
-      fence,
       probe,
       recipients: changes.map(({ after }) => ({
         index: after.index,
@@ -180,11 +166,12 @@ export const settle = <H extends JobState>(
   let cause: Failure | undefined
   for (const settlement of settlements) {
     const { fence, index, outcome } = settlement
-    if (fence !== state.fence || changes.has(index)) continue
+    if (changes.has(index)) continue
     const fenced = find(index)
     if (fenced === undefined || fenced.fence !== fence) continue
     const before = fenced.recipient
-    changes.set(index, { before, after: Transitions.settle(state.job, before, outcome, now), fence: null })
+    const after = Transitions.settle(state.job, before, outcome, now)
+    changes.set(index, { before, after, fenceBefore: fence, fence: null })
     answer = settlement.answer ?? answer
     if (outcome._tag === "Failed" && outcome.stopsJob === true) cause ??= outcome.failure
   }
@@ -192,12 +179,17 @@ export const settle = <H extends JobState>(
   if (cause !== undefined) {
     for (const { fence, recipient } of all) {
       // One that was settled beside it may be due again.
-      const current = changes.get(recipient.index) ?? { before: recipient, after: recipient, fence }
+      const current = changes.get(recipient.index) ?? {
+        before: recipient,
+        after: recipient,
+        fenceBefore: fence,
+        fence
+      }
       const after = Transitions.abandon(current.after, cause, now)
       if (after !== current.after) changes.set(recipient.index, { ...current, after })
     }
   }
-  const made = step(state, state.job, [...changes.values()], settled, now, cause !== undefined)
+  const made = step(state, state.job, [...changes.values()], now, cause !== undefined)
   return { ...made, settled, answer }
 }
 
@@ -215,40 +207,40 @@ export const abandon = <H extends JobState>(
   if (Jobs.hasEnded(state.job.status)) return null
   const changes = recipients.flatMap(({ fence, recipient: before }): ReadonlyArray<RecipientChange> => {
     const after = Transitions.abandon(before, failure, now)
-    return after === before ? [] : [{ before, after, fence }]
+    return after === before ? [] : [{ before, after, fenceBefore: fence, fence }]
   })
-  return step(state, state.job, changes, 0, now, true)
+  return step(state, state.job, changes, now, true)
 }
 
 /** Takes back all that awaits an outcome. What a report has settled needs no rescue. */
 export const rescue = <H extends JobState>(
   state: H,
-  awaited: ReadonlyArray<RecipientResult>,
+  awaited: ReadonlyArray<FencedRecipient>,
   now: Instant,
   options: Omit<Parameters<typeof Transitions.rescue>[2], "now">
 ): JobChange<H> & { readonly count: number } => {
-  const changes = awaited.map((before): RecipientChange => {
+  const changes = awaited.map(({ fence: fenceBefore, recipient: before }): RecipientChange => {
     const after = Transitions.inFlight(before)
       ? Transitions.rescue(state.job, before, { ...options, now })
       : before
-    return { before, after, fence: null }
+    return { before, after, fenceBefore, fence: null }
   })
   const count = changes.filter(({ after, before }) => after !== before).length
-  return { ...step(state, state.job, changes, changes.length, now), count }
+  return { ...step(state, state.job, changes, now), count }
 }
 
 /** Gives back all that awaits an outcome and was not attempted, at no cost of an attempt. */
 export const giveBack = <H extends JobState>(
   state: H,
-  awaited: ReadonlyArray<RecipientResult>,
+  awaited: ReadonlyArray<FencedRecipient>,
   now: Instant
 ): JobChange<H> & { readonly count: number } => {
-  const changes = awaited.map((before): RecipientChange => {
+  const changes = awaited.map(({ fence: fenceBefore, recipient: before }): RecipientChange => {
     const after = Transitions.settle(state.job, before, { _tag: "Released", maybeSent: false }, now)
-    return { before, after, fence: null }
+    return { before, after, fenceBefore, fence: null }
   })
   const count = changes.filter(({ after, before }) => after !== before).length
-  return { ...step(state, state.job, changes, changes.length, now), count }
+  return { ...step(state, state.job, changes, now), count }
 }
 
 /** True where the platform names the recipient by another number, or by a user id alone. */
@@ -277,9 +269,9 @@ export const receive = <H extends JobState>(
     if (isNamedOtherwise(report, before)) met.push({ sessionId, asked: before.phone, report })
     const after = Transitions.report(before, report, now)
     current.set(index, { recipient: after, fence })
-    if (after !== before) changes.push({ before, after, fence })
+    if (after !== before) changes.push({ before, after, fenceBefore: fence, fence })
   }
-  return { unmatched, met, ...step(state, state.job, changes, 0, now) }
+  return { unmatched, met, ...step(state, state.job, changes, now) }
 }
 
 /** The answer of a verb, and the step to be written for it; null when nothing is. */
@@ -299,9 +291,9 @@ export const cancel = <H extends JobState>(
   if (job === state.job) return { result: CancelResult.Canceled({ job }), step: null }
   const changes = recipients.flatMap(({ fence, recipient: before }): ReadonlyArray<RecipientChange> => {
     const after = Transitions.cancel(before, now)
-    return after === before ? [] : [{ before, after, fence }]
+    return after === before ? [] : [{ before, after, fenceBefore: fence, fence }]
   })
-  const canceled = step(state, job, changes, 0, now)
+  const canceled = step(state, job, changes, now)
   return { result: CancelResult.Canceled({ job: canceled.state.job }), step: canceled }
 }
 
@@ -322,13 +314,12 @@ export const restore = <H extends JobState>(
   const jobs = open.length > 0 ? 1 : 0
   if (way === "send")
     return { state, changes: [], drafts: [], counts: { ...Restore.noCounts, jobs, sent: open.length } }
-  const changes = open.map(({ recipient: before }): RecipientChange => {
-    return { before, after: Transitions.restore(before, way, now), fence: null }
+  const changes = open.map(({ fence: fenceBefore, recipient: before }): RecipientChange => {
+    return { before, after: Transitions.restore(before, way, now), fenceBefore, fence: null }
   })
-  const ended = open.filter(({ fence }) => fence !== null).length
   const canceled = changes.filter(({ after }) => after.status === "canceled").length
   const counts = { jobs, unknown: changes.length - canceled, canceled, sent: 0 }
-  return { ...step(state, state.job, changes, ended, now), counts }
+  return { ...step(state, state.job, changes, now), counts }
 }
 
 /**
@@ -348,18 +339,16 @@ export const retry = <H extends JobState>(
   if (Jobs.isCanceled(state.job.status)) return { result: RetryResult.Ended({ job: state.job }), step: null }
   const choose = RetrySelection.chooser(selection)
   const counts = { ...RetrySelection.noCounts }
-  let ended = 0
   const changes: Array<RecipientChange> = []
-  for (const { fence, recipient: before } of recipients) {
+  for (const { fence: fenceBefore, recipient: before } of recipients) {
     const chosen = choose(before)
     if (chosen === null) continue
     counts[chosen] += 1
-    if (fence !== null) ended += 1
-    changes.push({ before, after: Transitions.requeue(before, now), fence: null })
+    changes.push({ before, after: Transitions.requeue(before, now), fenceBefore, fence: null })
   }
   if (dryRun || changes.length === 0) {
     return { result: RetryResult.Retried({ job: state.job, counts }), step: null }
   }
-  const retried = step(state, Transitions.reopened(state.job, now), changes, ended, now)
+  const retried = step(state, Transitions.reopened(state.job, now), changes, now)
   return { result: RetryResult.Retried({ job: retried.state.job, counts }), step: retried }
 }

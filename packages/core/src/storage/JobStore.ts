@@ -84,7 +84,7 @@ export interface ClaimedJob {
   readonly accountId: string
   readonly sessionId: string
   readonly content: Content
-  /** Raised by each claim of the job; a settlement under an older one changes nothing. */
+  /** Of the claim: no other of its recipients has it. A settlement under another one changes nothing. */
   readonly fence: number
   /** True when its session's platform does not answer: its one recipient asks it again (`domain/session/Circuit`). */
   readonly probe: boolean
@@ -291,7 +291,7 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
      * Settling updates recipients, counts, the job's status and events, and counts as settled only what is still
      * in flight under its fence. What settlements bring of people is applied as `InboundStore.receive` does, in this
      * commit, however late the outcome itself comes. Claiming takes due recipients (`nextAt` not later than `now`) of dispatchable jobs
-     * of connected sessions of which no recipient is claimed, at most `limit` in all: a part for each session in
+     * of connected sessions, at most `limit` in all: a part for each session in
      * turn, so that none waits for another's backlog (what one leaves is the next one's), within its pace, and
      * within a session by the time they are due. Each is `sending` then and its attempt counted. A job whose
      * template is not approved pauses instead. Of a store that is held after a restore nothing is claimed.

@@ -64,8 +64,12 @@ interface Cast {
   readonly accountId: string
   readonly sessionIds: ReadonlyArray<string>
   readonly jobIds: Map<number, string>
-  /** Every attempt that was given out, in the order of the claims. */
-  readonly attempts: Array<{ readonly jobId: string; readonly fence: number; readonly index: number }>
+  /** Every attempt that was given out, in the order of the claims, with the fence that each store drew for it. */
+  readonly attempts: Array<{
+    readonly jobId: string
+    readonly fences: ReadonlyArray<number>
+    readonly index: number
+  }>
   readonly idOf: (place: number) => string
 }
 
@@ -113,8 +117,8 @@ const prepare = ({ accountId, idOf, sessionIds }: Cast) =>
 
 const workerOf = (place: number): string => `worker-${place}`
 
-/** What a store is asked by a step. */
-const perform = (step: Step, world: Cast): Effect.Effect<unknown, unknown, Stores> =>
+/** What a store is asked by a step. @param subject its place among the stores */
+const perform = (step: Step, world: Cast, subject: number): Effect.Effect<unknown, unknown, Stores> =>
   Effect.gen(function* () {
     const { accountId, attempts, jobIds, now, sessionIds } = world
     const jobs = yield* JobStore
@@ -162,7 +166,8 @@ const perform = (step: Step, world: Cast): Effect.Effect<unknown, unknown, Store
           const attempt = attempts.at(-1 - (place % Math.max(1, attempts.length)))
           if (attempt === undefined) return []
           const outcome = outcomeOf(ending, now, providerIdOf(attempt.jobId, attempt.index))
-          return [{ ...attempt, outcome }]
+          const { fences, index, jobId } = attempt
+          return [{ jobId, index, fence: fences[subject] ?? 0, outcome }]
         })
         const { claim } = step
         return yield* jobs.settleAndClaim({
@@ -327,9 +332,9 @@ const look = (world: Cast) =>
 /** Looks that cost most are taken after so many steps, and after the last. */
 const lookEvery = 4
 
-/** As text; templates have numbers of their store's own. */
+/** As text; templates and claims have numbers of their store's own. */
 const textOf = (value: unknown): string =>
-  JSON.stringify(value).replaceAll(/(template_?[iI]d\\?":)\d+/g, "$10")
+  JSON.stringify(value).replaceAll(/((?:template_?[iI]d|fence)\\?":)\d+/g, "$10")
 
 /** What a step and a look at everything came to; a failure is told by its name. */
 export const seen = <A>(
@@ -384,20 +389,24 @@ export const compare = (
         within(
           subject,
           Effect.all({
-            answer: seen(perform(step, world)),
+            answer: seen(perform(step, world, subjects.indexOf(subject))),
             state: seen(isLong ? look(world) : glance(world))
           })
         )
       const expected = yield* observe(first)
+      const claimed = [claimedIn(expected.answer)]
       for (const subject of others) {
         const found = yield* observe(subject)
+        claimed.push(claimedIn(found.answer))
         const [one, other] = [textOf(expected), textOf(found)]
         if (one === other) continue
         const at = [...partings(JSON.parse(one), JSON.parse(other), "")].find((at) => !ignored(at))
         if (at !== undefined) return { step: place, stores: `${first.name} and ${subject.name}`, at }
       }
-      for (const { fence, jobId, recipients } of claimedIn(expected.answer))
-        for (const { index } of recipients) world.attempts.push({ jobId, fence, index })
+      for (const [place, { jobId, recipients }] of (claimed[0] ?? []).entries()) {
+        const fences = claimed.map((ofStore) => ofStore[place]?.fence ?? 0)
+        for (const { index } of recipients) world.attempts.push({ jobId, fences, index })
+      }
     }
     return null
   }).pipe(Effect.orDie)

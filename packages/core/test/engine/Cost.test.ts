@@ -321,7 +321,7 @@ describe("the cost", () => {
         yield* drain
         yield* send(1)
         // Two rounds of a drain, each with a look at connected sessions and at templates to be fetched.
-        expect((yield* during(drain)).statements).toBe(33)
+        expect((yield* during(drain)).statements).toBe(34)
       }).pipe(Effect.provide(layer))
   )
 

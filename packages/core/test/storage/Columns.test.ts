@@ -7,6 +7,7 @@ import * as Consent from "../../src/domain/consent/Consent.ts"
 import * as Keywords from "../../src/domain/consent/Keywords.ts"
 import * as Job from "../../src/domain/job/Job.ts"
 import * as Recipient from "../../src/domain/job/Recipient.ts"
+import * as Transitions from "../../src/domain/job/Transitions.ts"
 import * as Operators from "../../src/domain/Operator.ts"
 import * as Person from "../../src/domain/Person.ts"
 import * as Sessions from "../../src/domain/session/Session.ts"
@@ -28,30 +29,30 @@ import {
 } from "../../src/storage/sql/codec/Consent.ts"
 import { attempts, deliveries, events } from "../../src/storage/sql/codec/Delivery.ts"
 import { endpoints } from "../../src/storage/sql/codec/Endpoint.ts"
-import * as JobCodec from "../../src/storage/sql/codec/Job.ts"
 import { operators } from "../../src/storage/sql/codec/Operator.ts"
 import { rateCards } from "../../src/storage/sql/codec/RateCard.ts"
+import { readSession, sessions, writeSession } from "../../src/storage/sql/codec/Session.ts"
+import { readTemplate, templates } from "../../src/storage/sql/codec/Template.ts"
+import { unattributedItems } from "../../src/storage/sql/codec/Unattributed.ts"
+import { unreadHooks } from "../../src/storage/sql/codec/UnreadHook.ts"
+import { insertInto } from "../../src/storage/sql/Insert.ts"
+import { claims } from "../../src/storage/sql/jobs/Claims.ts"
+import * as JobColumns from "../../src/storage/sql/jobs/JobColumns.ts"
+import * as Jobs from "../../src/storage/sql/jobs/Jobs.ts"
 import {
   areEqual,
   readRecipients,
   recipientColumns,
   recipients,
   writeChanged
-} from "../../src/storage/sql/codec/Recipient.ts"
-import { readSession, sessions, writeSession } from "../../src/storage/sql/codec/Session.ts"
-import { readTemplate, templates } from "../../src/storage/sql/codec/Template.ts"
-import { unattributedItems } from "../../src/storage/sql/codec/Unattributed.ts"
-import { unreadHooks } from "../../src/storage/sql/codec/UnreadHook.ts"
-import { insertInto } from "../../src/storage/sql/Insert.ts"
-import * as JobTable from "../../src/storage/sql/JobTable.ts"
+} from "../../src/storage/sql/jobs/RecipientColumns.ts"
 import { perhapsRefusals } from "../../src/storage/sql/PerhapsRefusalRows.ts"
 import type { Row, SqlValue } from "../../src/storage/sql/Program.ts"
-import * as Dialect from "../../src/storage/sqlite/Dialect.ts"
+import { dialect } from "../../src/storage/sqlite/Dialect.ts"
 import * as Migrator from "../../src/storage/sqlite/Migrator.ts"
 import { migrations } from "../../src/storage/sqlite/Schema.ts"
 import * as Fixtures from "../../src/testing/Fixtures.ts"
 
-const dialect = Dialect.make(0)
 const db = new Sqlite(":memory:")
 Effect.runSync(Migrator.migrate(db, migrations, Fixtures.now))
 afterAll(() => {
@@ -278,16 +279,19 @@ describe("Columns", () => {
     })
   )
   identity(
-    "sendwright_batch",
-    JobCodec.batches,
+    "sendwright_claim",
+    claims,
     FastCheck.record({
+      fence: number,
       session: word,
       first: number,
       last: number,
+      jobs: orNull(FastCheck.array(number)),
+      isOvertaken: FastCheck.boolean(),
       worker: orNull(word),
       open: number,
       at: number,
-      version: word
+      place: orNull(number)
     })
   )
 
@@ -295,9 +299,8 @@ describe("Columns", () => {
   described("sendwright_template", templates.names)
   described("sendwright_consent", consents.names)
   described("sendwright_recipient", recipients.names)
-  described("sendwright_job", JobCodec.jobs.names)
-  // The version is written by the dialect.
-  described("sendwright_progress", [...JobCodec.progress.names, "version"])
+  described("sendwright_job", JobColumns.jobs.names)
+  described("sendwright_progress", JobColumns.progress.names)
 
   const silence = FastCheck.tuple(number, number).map(([a, b]) => ({
     since: Math.min(a, b),
@@ -450,7 +453,9 @@ describe("Columns", () => {
     const record = { ...rest, key, fence }
     const row = stored("sendwright_recipient", recipients.names, recipients.write(record))
     expect(recipients.read(row)).toEqual(record)
-    const json = answer(`SELECT ${recipientColumns(dialect)} FROM sendwright_recipient`)
+    const json = answer(
+      `SELECT ${recipientColumns(dialect, "'session'")} FROM sendwright_recipient AS recipient`
+    )
     expect(readRecipients(json)).toEqual([{ key, recipient, fence }])
   }
 
@@ -460,7 +465,7 @@ describe("Columns", () => {
         accepted,
         progress,
         position,
-        orNull(number),
+        orNull(FastCheck.integer({ min: 1 })),
         (is, became, { index, job }, fence) => {
           expectRecipient({ ...is, ...became, index }, job, fence)
         }
@@ -472,7 +477,7 @@ describe("Columns", () => {
     FastCheck.assert(
       FastCheck.property(accepted, progress, progress, orNull(number), (is, one, other, fence) => {
         const before = Job.newRecipient(is, 0, 0)
-        const a = { before, after: { ...before, ...one }, fence: 7 }
+        const a = { before, after: { ...before, ...one }, fenceBefore: null, fence: 7 }
         expect(areEqual(a, { ...a, after: { ...a.after, providerId: "another" } })).toBe(true)
         for (const [field, value] of Object.entries(other)) {
           const b = { ...a, after: { ...a.after, [field]: value } }
@@ -493,6 +498,32 @@ describe("Columns", () => {
     )
   })
 
+  it("sendwright_recipient: an untouched recipient that a claim has is read as it is sent", () => {
+    FastCheck.assert(
+      FastCheck.property(accepted, position, number, number, (is, { index, job }, now, at) => {
+        const recipient = Job.newRecipient(is, index, now)
+        const { index: _, ...rest } = recipient
+        const key = job * 4096 + index
+        stored("sendwright_recipient", recipients.names, recipients.write({ ...rest, key, fence: null }))
+        const read = (first: number) => {
+          const claim = {
+            ...{ fence: 7, session: "session", worker: "w", open: 1, at },
+            jobs: null,
+            place: null,
+            isOvertaken: false
+          }
+          stored("sendwright_claim", claims.names, claims.write({ ...claim, first, last: key }))
+          return readRecipients(
+            answer(`SELECT ${recipientColumns(dialect, "'session'")} FROM sendwright_recipient AS recipient`)
+          )
+        }
+        expect(read(key)).toEqual([{ key, recipient: Transitions.claim(recipient, at), fence: 7 }])
+        expect(read(key + 1)).toEqual([{ key, recipient, fence: null }])
+        db.exec("DELETE FROM sendwright_claim")
+      })
+    )
+  })
+
   const content: Job.Content = { kind: "direct", text: "Hello", linkPreview: false }
   const newJob = FastCheck.record({
     seq: number,
@@ -507,7 +538,7 @@ describe("Columns", () => {
     estimatedCost: orNull(word),
     now: number
   })
-  const rows = JobTable.make(dialect, Fixtures.makeIds())
+  const rows = Jobs.make(dialect, Fixtures.makeIds())
 
   type NewJob = typeof newJob extends FastCheck.Arbitrary<infer A> ? A : never
 
@@ -518,10 +549,10 @@ describe("Columns", () => {
     db.exec("INSERT INTO sendwright_snapshot (seq, digest, body) VALUES (5, 'digest', '{}')")
     stored(
       "sendwright_job",
-      ["seq", ...JobCodec.newJob.names],
+      ["seq", ...JobColumns.newJob.names],
       [
         seq,
-        ...JobCodec.newJob.write({
+        ...JobColumns.newJob.write({
           ...job,
           kind: content.kind,
           template: null,
@@ -529,30 +560,47 @@ describe("Columns", () => {
           idempotencyKey: null,
           fingerprint: null,
           dayTotal: 1,
-          backlogAt: accepted.now
+          dueAt: accepted.now
         })
       ]
     )
-    const read = JobCodec.readJob(answer(rows.select()))
+    const read = JobColumns.readJob(answer(rows.select))
     expect(read.digest).toBe("digest")
     expect(read.snapshot).toBe(5)
-    return { job, seq, found: read.of(content) }
+    return { job, seq, found: read.of(content).stored }
   }
 
   it("sendwright_job: a job that waits is read as it was accepted", () => {
     FastCheck.assert(
       FastCheck.property(newJob, (accepted) => {
-        db.exec("DELETE FROM sendwright_progress; DELETE FROM sendwright_batch")
+        db.exec("DELETE FROM sendwright_progress; DELETE FROM sendwright_claim")
         const { found, job, seq } = answered(accepted)
-        expect(found).toEqual(JobCodec.untouched(seq, job))
-        const sender = { ...Fixtures.session("account"), id: accepted.sessionId }
-        stored("sendwright_session", sessions.names, writeSession(sender))
-        const select = JobCodec.selectWaiting(dialect, "SELECT * FROM sendwright_job")
-        const group = JobCodec.readWaiting(db.prepare<[], Row>(select).get() ?? {})
-        expect(group).toMatchObject({ digest: "digest", snapshot: 5, template: null, seqs: [seq] })
-        expect(group.session).toEqual(Sessions.outbound(sender))
-        expect(group.job(0, content, 7)).toEqual(JobCodec.untouched(seq, job, 7))
-        expect(group.dueAt(0)).toBe(accepted.now)
+        expect(found).toEqual(JobColumns.untouched(seq, job, accepted.now))
+      })
+    )
+  })
+
+  it("sendwright_job: a job that a claim has whole is processing since then", () => {
+    FastCheck.assert(
+      FastCheck.property(newJob, FastCheck.nat(1e9), number, (given, seq, at) => {
+        const accepted = { ...given, seq }
+        db.exec("DELETE FROM sendwright_progress")
+        const { sessionId: session } = accepted
+        const last = accepted.seq * 4096 + accepted.recipients - 1
+        const claim = {
+          ...{ fence: 7, session, worker: "w", open: 1, at },
+          jobs: null,
+          place: null,
+          isOvertaken: false
+        }
+        stored("sendwright_claim", claims.names, claims.write({ ...claim, first: accepted.seq * 4096, last }))
+        const { found, job } = answered(accepted)
+        const claimed = Transitions.claimedWhole(job, at)
+        expect(found).toEqual({
+          ...JobColumns.untouched(seq, claimed, null),
+          claimedTo: last
+        })
+        db.exec("DELETE FROM sendwright_claim")
       })
     )
   })
@@ -575,27 +623,20 @@ describe("Columns", () => {
     updatedAt: number,
     completedAt: orNull(number)
   })
-  const hold = FastCheck.record({
-    inFlight: FastCheck.integer({ min: 1 }),
-    worker: orNull(word),
-    fence: number,
-    claimedRange: orNull(FastCheck.record({ first: number, last: number, at: number })),
-    version: word
-  })
 
   it("sendwright_progress: a job on its way is read as it was", () => {
     FastCheck.assert(
-      FastCheck.property(newJob, state, hold, orNull(number), (accepted, is, held, nextAt) => {
-        const { version, ...rest } = held
+      FastCheck.property(newJob, state, orNull(number), (accepted, is, nextAt) => {
         const job = { ...Job.newJob(accepted), ...is }
         const { seq } = accepted
-        const written = { ...JobCodec.untouched(seq, job), ...rest, hasRow: true, version }
+        const wasClaimable = Job.isClaimable(job)
+        const written = { ...JobColumns.untouched(seq, job, nextAt), hasRow: true, wasClaimable }
         stored(
           "sendwright_progress",
-          [...JobCodec.progress.names, "version"],
-          [...JobCodec.writeProgress(written, nextAt), version]
+          JobColumns.progress.names,
+          JobColumns.progress.write(JobColumns.progressOf(written, nextAt))
         )
-        expect(answered(accepted).found).toEqual({ ...written, job: { ...job, id: accepted.jobId } })
+        expect(answered(accepted).found).toEqual(written)
       })
     )
   })

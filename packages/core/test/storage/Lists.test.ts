@@ -166,7 +166,7 @@ const copy = (
       FROM (SELECT * FROM ${table} WHERE ${where} LIMIT 1) AS source CROSS JOIN ${series.replace(":n", String(count))}`)
   })
 
-const prepared = (name: string, database: Pick<Explained, "columns" | "series">) =>
+const prepared = (database: Pick<Explained, "columns" | "series">) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient
     const jobs = yield* JobStore
@@ -188,15 +188,11 @@ const prepared = (name: string, database: Pick<Explained, "columns" | "series">)
     const ofBig = `account = ${literal(big.accountId)}`
     yield* copied(
       "sendwright_job",
-      { id: "'copy-' || copy.n", backlog_at: "NULL", created_at: `${now} + copy.n` },
+      { id: "'copy-' || copy.n", due_at: "NULL", created_at: `${now} + copy.n` },
       ofBig
     )
-    const counts =
-      "queued, sending, accepted, sent, delivered, read, failed, skipped, canceled, unknown, in_flight, fence"
-    const version = name === "SQLite" ? ["version, ", "1, "] : ["", ""]
-    yield* sql.unsafe(`INSERT INTO sendwright_progress (${version[0]}seq, session, status, ${counts}, updated_at, completed_at)
-      SELECT ${version[1]}seq, session, CASE WHEN seq % 2000 = 3 THEN 'failed' ELSE 'completed' END,
-        0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, ${now}, ${now}
+    yield* sql.unsafe(`INSERT INTO sendwright_progress (seq, session, status, counts, updated_at, completed_at)
+      SELECT seq, session, CASE WHEN seq % 2000 = 3 THEN 'failed' ELSE 'completed' END, '{"sent":1}', ${now}, ${now}
       FROM sendwright_job WHERE id LIKE 'copy-%'`)
     yield* copied("sendwright_event", { id: "'copy-' || copy.n" })
     yield* copied("sendwright_delivery", { id: "'copy-' || copy.n", event: "1 + copy.n" })
@@ -267,7 +263,7 @@ const suite = <R>(name: "PostgreSQL" | "SQLite", database: Explained<R>) =>
       Effect.gen(function* () {
         const sql = yield* SqlClient
         if (name === "PostgreSQL") yield* sql.unsafe("ANALYZE")
-        const given = yield* prepared(name, database)
+        const given = yield* prepared(database)
         const { accountId } = given.big
         const { publicKey } = given.small
         const [audit, jobs] = [yield* AuditStore, yield* JobStore]

@@ -38,7 +38,7 @@ interface Table {
 type Comments = ReadonlyMap<string, string>
 
 const commented =
-  /((?:^-- .*\n)*)^(?:CREATE (?:UNIQUE )?INDEX|CREATE (?:UNLOGGED )?TABLE|ALTER TABLE) (\w+)(?: ADD COLUMN (\w+))?/gm
+  /((?:^-- .*\n)*)^(?:CREATE (?:UNIQUE )?INDEX|CREATE (?:UNLOGGED )?TABLE|CREATE VIEW|ALTER TABLE) (\w+)(?: ADD COLUMN (\w+))?/gm
 const table = /^CREATE (?:UNLOGGED )?TABLE (\w+) \(\n((?:^ {2}.*\n)*)/gm
 const columnCommented = /((?:^ +-- .*\n)+) +(\w+)/gm
 
@@ -76,13 +76,20 @@ const printTable = (table: Table, comments: Comments): string => {
   ].join("")
 }
 
-const print = (title: string, tables: ReadonlyArray<Table>, comments: Comments): string =>
+/** Each view's definition is its statement. */
+const print = (
+  title: string,
+  tables: ReadonlyArray<Table>,
+  views: ReadonlyArray<Part>,
+  comments: Comments
+): string =>
   [
-    `-- The tables of a new ${title} database of this build, each with its indexes. The migrations make them; this file shows
+    `-- The tables and views of a new ${title} database of this build, each with its indexes. The migrations make them; this file shows
 -- what they made. packages/core/test/storage/SchemaDocs.test.ts prints it, and docs/stores.md says how to write it anew.
 -- The comments come from the migrations, whose text never changes once it is released.
 `,
-    ...tables.map((table) => printTable(table, comments))
+    ...tables.map((table) => printTable(table, comments)),
+    ...views.map(({ definition, name }) => `${comments.get(name) ?? ""}${definition};\n`)
   ].join("\n")
 
 interface Written extends Part {
@@ -100,8 +107,9 @@ const partsOf = (text: string): ReadonlyArray<string> => {
 const isConstraint = (part: string): boolean =>
   /^(?:PRIMARY KEY|UNIQUE|CHECK|FOREIGN KEY|CONSTRAINT)\b/.test(part)
 
-const sqliteTables = (db: SqliteDriver.Database): ReadonlyArray<Table> => {
-  const written = (type: string): ReadonlyArray<Written> =>
+const sqliteWritten =
+  (db: SqliteDriver.Database) =>
+  (type: string): ReadonlyArray<Written> =>
     db
       .prepare<[string], Written>(
         `SELECT name, tbl_name AS "table", sql AS definition FROM sqlite_schema
@@ -109,6 +117,9 @@ const sqliteTables = (db: SqliteDriver.Database): ReadonlyArray<Table> => {
       )
       .all(type)
       .map((each) => ({ ...each, definition: each.definition.replace(/^ +-- .*\n/gm, "") }))
+
+const sqliteTables = (db: SqliteDriver.Database): ReadonlyArray<Table> => {
+  const written = sqliteWritten(db)
   const indexes = written("index")
   return written("table").map(({ definition, name }) => {
     const parts = partsOf(definition)
@@ -124,11 +135,11 @@ const sqliteTables = (db: SqliteDriver.Database): ReadonlyArray<Table> => {
   })
 }
 
-/** What a database may have besides tables and their indexes. These are not printed, so there must be none. */
-const sqliteOthers = "SELECT name FROM sqlite_schema WHERE type NOT IN ('table', 'index')"
+/** What a database may have besides tables, their indexes and views. These are not printed, so there must be none. */
+const sqliteOthers = "SELECT name FROM sqlite_schema WHERE type NOT IN ('table', 'index', 'view')"
 const postgresOthers = `
   SELECT relname AS name FROM pg_class
-  WHERE relnamespace = 'public'::regnamespace AND relkind NOT IN ('r', 'i', 'S')
+  WHERE relnamespace = 'public'::regnamespace AND relkind NOT IN ('r', 'i', 'S', 'v')
   UNION ALL SELECT tgname FROM pg_trigger WHERE NOT tgisinternal
   UNION ALL SELECT proname FROM pg_proc WHERE pronamespace = 'public'::regnamespace`
 
@@ -167,6 +178,10 @@ const indexesQuery = `
   WHERE indexed.relnamespace = 'public'::regnamespace
     AND NOT EXISTS (SELECT FROM pg_constraint WHERE conindid = indexrelid)
   ORDER BY index.relname`
+
+const viewsQuery = `
+  SELECT relname AS name, 'CREATE VIEW ' || relname || ' AS' || E'\\n' || rtrim(pg_get_viewdef(oid, true), ';') AS definition
+  FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'v' ORDER BY relname`
 
 const postgresTables = async (client: Pg.Client): Promise<ReadonlyArray<Table>> => {
   const written = async (query: string) => (await client.query<Written>(query)).rows
@@ -224,7 +239,7 @@ interface Printed {
 
 const sqlite = Effect.gen(function* () {
   const printed = (db: SqliteDriver.Database): string =>
-    print("SQLite", sqliteTables(db), commentsOf(sqliteMigrations))
+    print("SQLite", sqliteTables(db), sqliteWritten(db)("view"), commentsOf(sqliteMigrations))
   const filename = join(yield* folder, "sendwright.db")
   // As a host opens it: besides the migrations' tables it has that of its owner.
   yield* Effect.scoped(Layer.build(Sqlite.layer({ filename })))
@@ -238,9 +253,10 @@ const sqlite = Effect.gen(function* () {
 
 const postgres = Effect.gen(function* () {
   const printed = (client: Pg.Client) =>
-    Effect.promise(async () =>
-      print("PostgreSQL", await postgresTables(client), commentsOf(postgresMigrations))
-    )
+    Effect.promise(async () => {
+      const { rows: views } = await client.query<Part>(viewsQuery)
+      return print("PostgreSQL", await postgresTables(client), views, commentsOf(postgresMigrations))
+    })
   const client = yield* openPostgres(yield* migratedDatabase)
   const ofMigrations = yield* printed(client)
   const others = yield* Effect.promise(() => client.query(postgresOthers))

@@ -28,7 +28,7 @@ const isListed = (
 
 /** Every worker that has a name or holds something. */
 const workersOf = (db: Database): ReadonlyArray<KnownWorker> => {
-  const claiming = [...openJobs(db), ...db.deliveries.values()].flatMap(({ worker }) => worker ?? [])
+  const claiming = [...db.claims.values(), ...db.deliveries.values()].flatMap(({ worker }) => worker ?? [])
   const workers = new Set([...db.beats.keys(), ...claiming])
   return [...workers].map((worker) => ({ worker, beats: db.beats.get(worker)?.beats ?? 0, isDead: false }))
 }

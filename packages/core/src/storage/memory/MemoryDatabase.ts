@@ -15,6 +15,7 @@ import type { PerhapsRefusal } from "../../domain/consent/PerhapsRefusal.ts"
 import * as Ids from "../../domain/Ids.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import type { Job } from "../../domain/job/Job.ts"
+import { hasEnded } from "../../domain/job/Job.ts"
 import * as Transitions from "../../domain/job/Transitions.ts"
 import type { Operator } from "../../domain/Operator.ts"
 import type { Page, Paged } from "../../domain/Page.ts"
@@ -40,7 +41,7 @@ export interface Positioned {
 
 export interface JobRow extends Positioned, JobState {
   readonly recipients: ReadonlyArray<FencedRecipient>
-  /** Null while somebody works on it, and when nothing waits. */
+  /** Null when nothing waits. */
   readonly nextDue: Instant | null
   /** Its place in `idempotency`; null when the request had no key. */
   readonly key: string | null
@@ -88,9 +89,11 @@ export interface Tables {
   readonly unreadHooks: Map<string, ReadonlyArray<Positioned & { readonly value: UnreadHook }>>
   readonly rateCards: Array<Positioned & { readonly value: RateCard }>
   readonly jobs: Map<string, JobRow>
-  /** By session, the jobs that wait for a worker or are held by one: the ended ones cost no claim anything. */
+  /** By session, the jobs that have not ended: the others cost no claim anything. */
   readonly open: Map<string, Set<string>>
   readonly idempotency: Map<string, IdempotencyRecord>
+  /** The worker that has each claim, by its fence, and how many outcomes it awaits. */
+  readonly claims: Map<number, { readonly worker: string; readonly awaited: number }>
   /** The last word of each worker that it lives. */
   readonly beats: Map<string, { readonly beats: number; readonly dispatchesAt: Instant | null }>
   /** What `Pacing` keeps of each session and endpoint. */
@@ -140,6 +143,7 @@ export const layer: Layer.Layer<MemoryDatabase> = Layer.effect(
       jobs: new Map(),
       open: new Map(),
       idempotency: new Map(),
+      claims: new Map(),
       beats: new Map(),
       paces: new Map(),
       pairs: new Map(),
@@ -171,26 +175,20 @@ export const insert = <A>(
   table.set(id, { position: db.nextPosition(), value })
 }
 
-/** When the job as it is now has work next. */
-export const nextDue = (
-  row: Pick<JobRow, "worker" | "recipients">,
-  job: Job,
-  now: Instant
-): Instant | null =>
-  row.worker === null
-    ? Transitions.nextDue(
-        job,
-        row.recipients.map(({ recipient }) => recipient),
-        now
-      )
-    : null
+/** When a job with these recipients has work next. */
+export const nextDue = ({ recipients }: Pick<JobRow, "recipients">, job: Job, now: Instant): Instant | null =>
+  Transitions.nextDue(
+    job,
+    recipients.map(({ recipient }) => recipient),
+    now
+  )
 
 /** Writes a job's row. */
 export const putJob = (db: Database, row: JobRow): void => {
   const { id, sessionId } = row.job
   db.jobs.set(id, row)
   const open = db.open.get(sessionId) ?? new Set()
-  if (row.nextDue !== null || row.worker !== null) db.open.set(sessionId, open.add(id))
+  if (!hasEnded(row.job.status)) db.open.set(sessionId, open.add(id))
   else if (open.delete(id) && open.size === 0) db.open.delete(sessionId)
 }
 

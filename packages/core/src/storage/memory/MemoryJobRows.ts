@@ -14,7 +14,7 @@ import * as Pacing from "../../domain/session/Pacing.ts"
 import * as Session from "../../domain/session/Session.ts"
 import type { Template } from "../../domain/template/Template.ts"
 import { changedStatus } from "../../domain/template/TemplateCheck.ts"
-import type { FencedRecipient, JobChange, RecipientChange } from "../JobSteps.ts"
+import type { FencedRecipient, JobChange } from "../JobSteps.ts"
 import * as JobSteps from "../JobSteps.ts"
 import type { AcceptanceFacts, Backend, JobRows, RecipientPlace, Tx } from "../policy/JobRows.ts"
 import * as Events from "./Events.ts"
@@ -28,7 +28,6 @@ export interface Memory extends Backend {
   readonly reply: never
   readonly job: JobRow
   readonly facts: AcceptanceFacts
-  readonly session: WaitingSession
 }
 
 /** Runs a verb. It asks for nothing, so it is over with its first step. */
@@ -42,10 +41,9 @@ export const keyOf = (publicKey: string, key: string): string => `${publicKey}|$
 export const usageOf = (accountId: string, day: string, kind: string): string => `${accountId}|${day}|${kind}`
 const pairOf = (sessionId: string, phone: string): string => `${sessionId}|${phone}`
 
-const isOf: Record<"open" | "lost" | "awaited", (tracked: FencedRecipient) => boolean> = {
+const isOf: Record<"open" | "lost", (tracked: FencedRecipient) => boolean> = {
   open: ({ recipient: { status } }) => status === "queued" || status === "sending",
-  lost: ({ recipient }) => Recipient.isRetryable(recipient.status),
-  awaited: ({ fence }) => fence !== null
+  lost: ({ recipient }) => Recipient.isRetryable(recipient.status)
 }
 
 /** The template of a job, with the status that a claim reads. */
@@ -59,18 +57,22 @@ const templateOf = (db: Database, content: Jobs.Job["content"]): Template | null
 const byDueTime = (a: JobRow, b: JobRow): number =>
   (a.nextDue ?? 0) - (b.nextDue ?? 0) || a.position - b.position
 
+/** Awaits one outcome more, or one less, under a fence. */
+const count = (db: Database, worker: string, fence: number, more: 1 | -1): void => {
+  const claim = db.claims.get(fence) ?? { worker, awaited: 0 }
+  const awaited = claim.awaited + more
+  if (awaited === 0) db.claims.delete(fence)
+  else db.claims.set(fence, { ...claim, awaited })
+}
+
 /** Writes a step of a job: its recipients, its row, its events. */
-const save = (
-  db: Database,
-  { changes, drafts, state }: JobChange<JobRow>,
-  now: Instant,
-  deferred: ReadonlyArray<RecipientChange> = []
-): void => {
+const save = (db: Database, { changes, drafts, state }: JobChange<JobRow>, now: Instant): void => {
   const recipients = [...state.recipients]
-  for (const { after, fence } of deferred) recipients[after.index] = { recipient: after, fence }
-  for (const { after, fence } of changes) recipients[after.index] = { recipient: after, fence }
-  const row = { ...state, recipients }
-  putJob(db, { ...row, nextDue: nextDue(row, state.job, now) })
+  for (const { after, fence, fenceBefore } of changes) {
+    recipients[after.index] = { recipient: after, fence }
+    if (fenceBefore !== null && fence === null) count(db, "", fenceBefore, -1)
+  }
+  putJob(db, { ...state, recipients, nextDue: nextDue({ recipients }, state.job, now) })
   Events.append(db, state.job.accountId, drafts, now)
 }
 
@@ -147,11 +149,11 @@ export const make = (db: Database): JobRows<Memory> => ({
     return templateOf(db, content)?.status ?? null
   },
 
-  lockDueJobs: function* ({ limit, now, session: { id } }) {
-    const found = db.sessions.get(id)?.value
+  lockDueJobs: function* ({ limit, now, sessionId }) {
+    const found = db.sessions.get(sessionId)?.value
     if (found === undefined) return []
     const session = Session.outbound(found)
-    const due = openJobs(db, id).filter(({ nextDue }) => nextDue !== null && nextDue <= now)
+    const due = openJobs(db, sessionId).filter(({ nextDue }) => nextDue !== null && nextDue <= now)
     return due
       .sort(byDueTime)
       .slice(0, limit)
@@ -179,9 +181,15 @@ export const make = (db: Database): JobRows<Memory> => ({
     return due
   },
 
-  saveClaims: function* (claims, others, now) {
-    for (const { deferred, step } of claims) save(db, step, now, deferred)
+  saveClaims: function* (worker, claims, others, now) {
+    const fence = db.nextPosition()
+    for (const { deferred, step } of claims) {
+      const claimed = step.changes.map((change) => ({ ...change, fenceBefore: null, fence }))
+      for (const _ of claimed) count(db, worker, fence, 1)
+      save(db, { ...step, changes: [...deferred, ...claimed] }, now)
+    }
     for (const step of others) save(db, step, now)
+    return claims.map(() => fence)
   },
 
   putOff: function* (jobs, until) {
@@ -211,9 +219,6 @@ export const make = (db: Database): JobRows<Memory> => ({
         fence: null
       })),
       nextDue: dueAt ?? now,
-      worker: null,
-      fence: 0,
-      inFlight: 0,
       key
     })
     db.usage.set(usageOf(job.accountId, Time.utcDay(now), job.content.kind), usedToday + demand.units)
@@ -254,10 +259,16 @@ export const make = (db: Database): JobRows<Memory> => ({
   },
 
   lockJobsOf: function* (workers) {
-    return openJobs(db)
-      .filter(({ worker }) => worker !== null && workers.includes(worker))
-      .sort((a, b) => (a.job.id < b.job.id ? -1 : 1))
-      .map((job) => ({ job, provider: db.sessions.get(job.job.sessionId)?.value.provider ?? null }))
+    const isTheirs = ({ fence }: FencedRecipient): boolean =>
+      fence !== null && workers.includes(db.claims.get(fence)?.worker ?? "")
+    return [...db.jobs.values()]
+      .map((job) => ({ job, awaited: job.recipients.filter(isTheirs) }))
+      .filter(({ awaited }) => awaited.length > 0)
+      .sort((a, b) => (a.job.job.id < b.job.job.id ? -1 : 1))
+      .map((each) => ({
+        ...each,
+        provider: db.sessions.get(each.job.job.sessionId)?.value.provider ?? null
+      }))
   },
 
   forgetWorker: function* (worker, beats) {

@@ -88,7 +88,7 @@ export function* accept<B extends Backend>(rows: JobRows<B>, command: AcceptSend
   const state = yield* rows.inserted(job)
   yield* countSent(rows, command)
   const all = recipients.map((each, index) => Job.newRecipient(each, index, now))
-  const step = JobSteps.claim(state, content, all, claim, now, null)
-  yield* rows.saveClaims([{ step, deferred: [] }], [], now)
-  return AcceptResult.Accepted({ job: step.state.job, claimed: step.claimed })
+  const step = JobSteps.claim(state, content, all, now, null)
+  const [fence = 0] = yield* rows.saveClaims(claim, [{ step, deferred: [] }], [], now)
+  return AcceptResult.Accepted({ job: step.state.job, claimed: { ...step.claimed, fence } })
 }

@@ -34,16 +34,15 @@ function* settle<B extends Backend>(
 ): Tx<number, B> {
   if (settlements.length === 0) return 0
   const byJob = JobSteps.groupBy(settlements, ({ jobId }) => jobId)
-  const awaited: Array<{ readonly job: B["job"]; readonly fresh: ReadonlyArray<Settlement> }> = []
-  for (const job of yield* rows.lockJobs([...byJob.keys()])) {
-    const fresh = (byJob.get(job.job.id) ?? []).filter(({ fence }) => fence === job.fence)
-    if (job.inFlight > 0 && fresh.length > 0) awaited.push({ job, fresh })
-  }
+  const settled = (yield* rows.lockJobs([...byJob.keys()])).map((job) => ({
+    job,
+    fresh: byJob.get(job.job.id) ?? []
+  }))
   const find = yield* rows.recipientsAt(
-    awaited.map(({ fresh, job }) => ({ job, places: fresh.map(({ index }) => index) }))
+    settled.map(({ fresh, job }) => ({ job, places: fresh.map(({ index }) => index) }))
   )
   const steps: Array<ReturnType<typeof JobSteps.settle<B["job"]>>> = []
-  for (const { fresh, job } of awaited) {
+  for (const { fresh, job } of settled) {
     const others = fresh.some(JobSteps.stopsJob) ? yield* rows.recipientsOf(job, "open") : []
     const step = JobSteps.settle(job, (place) => find(job, place), fresh, now, others)
     if (step.changes.length > 0) steps.push(step)
@@ -88,7 +87,7 @@ export function* settleAndClaim<B extends Backend>(
         )
   const settled = yield* settle(rows, settlements, now)
   for (const inbound of brought) yield* rows.applyInbound(inbound, now)
-  const claimed = claim === null ? nothing : yield* claims.claim(claim, now)
+  const claimed = claim === null ? nothing : yield* claims.claim(claim, now, settlements.length > 0)
   return { settled, turned, ...claimed }
 }
 
@@ -117,8 +116,7 @@ export function* rescue<B extends Backend>(
   for (const each of [worker, ...beside].sort())
     if (yield* rows.forgetWorker(each, beats?.get(each))) workers.push(each)
   const steps: Array<ReturnType<typeof JobSteps.rescue<B["job"]>>> = []
-  for (const { job, provider } of yield* rows.lockJobsOf(workers)) {
-    const awaited = (yield* rows.recipientsOf(job, "awaited")).map(({ recipient }) => recipient)
+  for (const { awaited, job, provider } of yield* rows.lockJobsOf(workers)) {
     const isRecoverable = provider !== null && recoverable.includes(provider)
     steps.push(JobSteps.rescue(job, awaited, now, { recoverable: isRecoverable, suspectWaits }))
   }
@@ -132,17 +130,8 @@ export function* giveBack<B extends Backend>(
   { now, worker }: { readonly worker: string; readonly now: Instant }
 ): Tx<number, B> {
   yield* rows.forgetWorker(worker, undefined)
-  const steps: Array<ReturnType<typeof JobSteps.giveBack<B["job"]>>> = []
-  for (const { job } of yield* rows.lockJobsOf([worker])) {
-    const awaited = yield* rows.recipientsOf(job, "awaited")
-    steps.push(
-      JobSteps.giveBack(
-        job,
-        awaited.map(({ recipient }) => recipient),
-        now
-      )
-    )
-  }
+  const held = yield* rows.lockJobsOf([worker])
+  const steps = held.map(({ awaited, job }) => JobSteps.giveBack(job, awaited, now))
   yield* rows.saveJobs(steps, now)
   return steps.reduce((sum, { count }) => sum + count, 0)
 }

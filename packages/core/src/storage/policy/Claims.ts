@@ -9,7 +9,7 @@
  */
 
 import type { Instant } from "../../domain/Instant.ts"
-import type { Budget, DueJob, Turn, TurnOutcome } from "../../domain/job/Claiming.ts"
+import type { Budget, DueJob, Turn, TurnOutcome, WaitingSession } from "../../domain/job/Claiming.ts"
 import * as Claiming from "../../domain/job/Claiming.ts"
 import type { Content, RecipientResult } from "../../domain/job/Job.ts"
 import * as Jobs from "../../domain/job/Job.ts"
@@ -25,8 +25,12 @@ import { unreadableMs } from "../JobStore.ts"
 import type { Backend, ClaimStep, DueJob as JobOf, JobRows, Tx } from "./JobRows.ts"
 
 export interface Claims<B extends Backend> {
-  /** Gives due recipients to a worker, as `JobStore.settleAndClaim` says. */
-  readonly claim: (asked: Claim, now: Instant) => Tx<Claimed, B>
+  /**
+   * Gives due recipients to a worker, as `JobStore.settleAndClaim` says.
+   *
+   * @param holds whether this commit may have locked jobs already
+   */
+  readonly claim: (asked: Claim, now: Instant, holds: boolean) => Tx<Claimed, B>
   /** Answers when the next recipient may be claimed, as `JobStore.nextDue` says. */
   readonly nextDue: (now: Instant, without?: ReadonlyArray<string>) => Tx<Instant | null, B>
 }
@@ -38,15 +42,13 @@ export interface Claimed {
 }
 
 /** A session's turn in one claim. */
-interface Place<B extends Backend> {
-  readonly session: B["session"]
+interface Place {
+  readonly session: WaitingSession
   readonly worker: string
   readonly now: Instant
   readonly care: Claiming.Care
   /** True until jobs of a session are locked: two claims that waited while they had some could wait for each other. */
   readonly first: { is: boolean }
-  /** True once this claim has looked for jobs of the session: it may have changed some since. */
-  readonly looked: { is: boolean }
   /** Those of the whole claim; this session's are added. */
   readonly unreadable: Array<UnreadableJob>
 }
@@ -72,7 +74,7 @@ interface Served {
 }
 
 /** Takes at most so many due recipients of the session whose turn it is. */
-type ClaimRecipients<B extends Backend> = (place: Place<B>, limit: number) => Tx<Served, B>
+type ClaimRecipients<B extends Backend> = (place: Place, limit: number) => Tx<Served, B>
 
 const passed: Served = { jobs: [], outcome: "passed" }
 const putOff: Served = { jobs: [], outcome: "putOff" }
@@ -98,7 +100,12 @@ const withDue = <B extends Backend>(locked: ReadyJob<B>, due: Due<B>["due"]): Du
 })
 
 /** A recipient that was put off, as it is written: it has a new time, and nobody awaits an outcome of it. */
-const unclaimed = (after: RecipientResult): RecipientChange => ({ before: after, after, fence: null })
+const unclaimed = (after: RecipientResult): RecipientChange => ({
+  before: after,
+  after,
+  fenceBefore: null,
+  fence: null
+})
 
 const recipientsOf = (
   jobs: ReadonlyArray<DispatchedJob>
@@ -126,16 +133,14 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
    * the session was read can be locked.
    */
   function* lockDue(
-    { first, looked, now, session, unreadable }: Place<B>,
+    { first, now, session, unreadable, worker }: Place,
     limit: number
   ): Tx<{ readonly jobs: ReadonlyArray<ReadyJob<B>>; readonly areAll: boolean }, B> {
     for (;;) {
       const waits = first.is
       first.is = false
-      const changed = looked.is
-      looked.is = true
-      const locked = yield* rows.lockDueJobs({ session, changed, now, limit, waits })
-      unreadable.push(...(yield* setAside(locked, now)))
+      const locked = yield* rows.lockDueJobs({ sessionId: session.id, now, limit, waits })
+      unreadable.push(...(yield* setAside(worker, locked, now)))
       const others = locked.filter(isReady)
       const areAll = locked.length < limit
       if (others.length > 0 || areAll) return { jobs: others, areAll }
@@ -144,7 +149,11 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
   }
 
   /** Puts off those of the locked jobs whose contents cannot be read, and reports them. */
-  function* setAside(locked: ReadonlyArray<JobOf<B>>, now: Instant): Tx<ReadonlyArray<UnreadableJob>, B> {
+  function* setAside(
+    worker: string,
+    locked: ReadonlyArray<JobOf<B>>,
+    now: Instant
+  ): Tx<ReadonlyArray<UnreadableJob>, B> {
     const unreadable = locked.flatMap(({ content, job }) =>
       Jobs.isReadable(content) ? [] : [{ cause: content.cause, job }]
     )
@@ -152,6 +161,7 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
     const jobs = unreadable.map(({ job }) => job)
     // One that waits untouched gets a row first.
     yield* rows.saveClaims(
+      worker,
       [],
       jobs.map((state) => ({ state, changes: [], drafts: [] })),
       now
@@ -165,7 +175,7 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
    * `areAll`: no other that was due when the session was read can be locked.
    */
   function* dueOf(
-    place: Place<B>,
+    place: Place,
     jobs: number,
     claimed: number,
     most: number
@@ -198,7 +208,7 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
 
   /** Gives the chosen recipients to the worker, but for those who had a message lately. */
   function* give(
-    { now, session, worker }: Place<B>,
+    { now, session, worker }: Place,
     { chosen, mistimed, paused, putOff }: Claiming.Choice<Due<B>>
   ): Tx<ReadonlyArray<DispatchedJob>, B> {
     const { id, pacing } = session
@@ -220,7 +230,10 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
       times = yield* rows.phoneTimes({ sessionId: id, phones, now, latest: now + interval })
     }
     const claims: Array<ClaimStep<B>> = []
-    const given: Array<DispatchedJob> = []
+    const given: Array<{
+      readonly of: Due<B>
+      readonly claimed: ReturnType<typeof JobSteps.claim>["claimed"]
+    }> = []
     const messaged = new Set<string>()
     for (const { of, recipients } of chosen) {
       let ready = recipients
@@ -236,18 +249,29 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
         others.push({ state: of.job, changes: deferred, drafts: [] })
         continue
       }
-      const step = JobSteps.claim(of.job, of.content, ready, worker, now, session)
+      const step = JobSteps.claim(of.job, of.content, ready, now, session)
       claims.push({ step, deferred })
-      given.push({ session: of.session, category: of.category, ...step.claimed })
+      given.push({ of, claimed: step.claimed })
     }
     for (const [{ job }, changes] of later) others.push({ state: job, changes, drafts: [] })
     if (interval !== null && messaged.size > 0) yield* rows.savePhones(id, [...messaged], now + interval)
-    if (claims.length > 0 || others.length > 0) yield* rows.saveClaims(claims, others, now)
-    return given
+    if (claims.length === 0 && others.length === 0) return []
+    const fences = yield* rows.saveClaims(worker, claims, others, now)
+    return given.map(({ claimed, of }, at) => ({
+      jobId: claimed.jobId,
+      accountId: claimed.accountId,
+      sessionId: claimed.sessionId,
+      content: claimed.content,
+      fence: fences[at] ?? 0,
+      probe: claimed.probe,
+      recipients: claimed.recipients,
+      session: of.session,
+      category: of.category
+    }))
   }
 
   /** At most `limit` due recipients of the session. */
-  function* claimOf(place: Place<B>, limit: number): Tx<Served, B> {
+  function* claimOf(place: Place, limit: number): Tx<Served, B> {
     const given: Array<DispatchedJob> = []
     let recipients = 0
     let { care } = place
@@ -274,7 +298,7 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
    * The due recipient of the session who probes its platform: of the job and the recipient that had no turn for longest,
    * so that one who is never answered for does not stand for all.
    */
-  function* probeOf(place: Place<B>, limit: number): Tx<Served, B> {
+  function* probeOf(place: Place, limit: number): Tx<Served, B> {
     if (limit < 1) return passed
     const { now } = place
     for (;;) {
@@ -300,7 +324,7 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
 
   /** At most `room` due recipients of the session, within its pace, which is locked. */
   function* claimPaced(
-    place: Place<B>,
+    place: Place,
     room: number,
     perSecond: number,
     claimRecipients: ClaimRecipients<B>
@@ -318,7 +342,7 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
    * One recipient of a session whose platform does not answer, when a probe is due: nobody else gets one until it has
    * ended, or a minute has passed.
    */
-  function* claimProbe(place: Place<B>): Tx<Served, B> {
+  function* claimProbe(place: Place): Tx<Served, B> {
     const { now, session } = place
     // Read again: the one that came with the session was read without the lock.
     const outage = yield* rows.tryLockOutage(session.id)
@@ -330,7 +354,7 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
   }
 
   /** At most `room` due recipients of the session, within its pace when it has one. */
-  function* claimWithin(place: Place<B>, room: number, claimRecipients: ClaimRecipients<B>): Tx<Served, B> {
+  function* claimWithin(place: Place, room: number, claimRecipients: ClaimRecipients<B>): Tx<Served, B> {
     const { id, pacing } = place.session
     const { messages_per_second: perSecond, pair_interval_ms: interval } = pacing
     // Another commit that has the pacing locked serves the session at this moment.
@@ -341,18 +365,18 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
   }
 
   /** The session's part of what is left of the claim. */
-  function* serve(place: Place<B>, most: number, isFirst: boolean): Tx<Served, B> {
+  function* serve(place: Place, most: number, isFirst: boolean): Tx<Served, B> {
     // Those before it may have what it is short of, and the next claim begins with it. Where none was served there is none.
     if (most <= 0) return isFirst ? passed : putOff
     return place.session.outage === null ? yield* claimWithin(place, most, claimOf) : yield* claimProbe(place)
   }
 
   return {
-    claim: function* (asked, now) {
+    claim: function* (asked, now, holds) {
       const claimed: Array<DispatchedJob> = []
       const until = turn
       let at: Turn = Claiming.beginTurn(turn)
-      const first = { is: true }
+      const first = { is: !holds }
       const unreadable: Array<UnreadableJob> = []
       let budget: Budget = { left: asked.limit, care: asked.care ?? Claiming.careless }
       let before: number | null = null
@@ -364,9 +388,8 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
         const page = yield* rows.waitingSessions({ after: at.last, until, limit })
         for (const session of page) {
           if (isFull()) break
-          const looked = { is: false }
           const { care, left } = budget
-          const place = { session, worker: asked.worker, now, care, first, looked, unreadable }
+          const place = { session, worker: asked.worker, now, care, first, unreadable }
           const readyAt = Claiming.readyAt(session, now)
           const isReady = readyAt !== null && readyAt <= now
           const most = isReady ? Math.min(left, asked.room?.(session, before) ?? left) : 0

@@ -7,6 +7,7 @@
 import type { Instant } from "../../domain/Instant.ts"
 import type { WaitingSession } from "../../domain/job/Claiming.ts"
 import type { Content, Job, RecipientResult } from "../../domain/job/Job.ts"
+import type { Change } from "../../domain/job/Transitions.ts"
 import type { Outage } from "../../domain/session/Circuit.ts"
 import type { Pacing } from "../../domain/session/Pacing.ts"
 import type { Outbound, Provider } from "../../domain/session/Session.ts"
@@ -29,8 +30,6 @@ export interface Backend extends Driver {
   readonly job: JobState
   /** The facts of an acceptance, with what the insert needs of the same read. The rules hand them back to it. */
   readonly facts: AcceptanceFacts
-  /** A session with a job that waits, with what the search for its jobs needs of the same read. */
-  readonly session: WaitingSession
 }
 
 /**
@@ -84,9 +83,9 @@ export interface DueJob<B extends Backend> {
   readonly session: Outbound
 }
 
-/** Recipients of a job that were claimed, and those of the same job that were put off meanwhile. */
+/** Recipients of a job that are claimed, and those of the same job that are put off meanwhile. */
 export interface ClaimStep<B extends Backend> {
-  readonly step: JobChange<B["job"]>
+  readonly step: JobChange<B["job"], Change>
   readonly deferred: ReadonlyArray<RecipientChange>
 }
 
@@ -112,7 +111,7 @@ export interface JobRows<B extends Backend> {
     readonly after: string
     readonly until: string
     readonly limit: number
-  }) => Tx<ReadonlyArray<B["session"]>, B>
+  }) => Tx<ReadonlyArray<WaitingSession>, B>
 
   /** True while the store is held after a restore. */
   readonly isQuarantined: () => Tx<boolean, B>
@@ -162,15 +161,12 @@ export interface JobRows<B extends Backend> {
   readonly savePhones: (sessionId: string, phones: ReadonlyArray<string>, nextAt: Instant) => Tx<void, B>
 
   /**
-   * Locks and answers the session's first due jobs, by their next due time and then by age. Passes over those that
-   * another commit has locked, instead of waiting for it; but where `waits` is true it may wait a moment, half a second
-   * at most, for one that takes jobs of the same session: this commit has taken none of another's. Jobs that became due
-   * since the session was read may be left to the next claim, but not where this commit has `changed` them.
+   * Locks the session's jobs and answers the first that are due, by their next due time and then by age. Answers none when
+   * another commit has them locked; but where `waits` is true it may wait for that a moment, half a second at most: this
+   * commit has locked no jobs yet.
    */
   readonly lockDueJobs: (query: {
-    readonly session: B["session"]
-    /** True where this commit may have changed jobs of the session since it read the session. */
-    readonly changed: boolean
+    readonly sessionId: string
     readonly now: Instant
     readonly limit: number
     readonly waits: boolean
@@ -193,15 +189,15 @@ export interface JobRows<B extends Backend> {
   }) => Tx<ReadonlyMap<string, ReadonlyArray<RecipientResult>>, B>
 
   /**
-   * Writes claims and other steps of locked jobs: recipients, the jobs' rows with their next due time
-   * (`Transitions.nextDue`) and the events. Claims come apart from other steps, so that a store may write them at less
-   * cost.
+   * Writes claims of a worker and other steps of locked jobs of one session: recipients, the jobs with their next due time
+   * (`Transitions.nextDue`) and the events. Answers the fence of each claim, which no other claim of its recipients has.
    */
   readonly saveClaims: (
+    worker: string,
     claims: ReadonlyArray<ClaimStep<B>>,
     others: ReadonlyArray<JobChange<B["job"]>>,
     now: Instant
-  ) => Tx<void, B>
+  ) => Tx<ReadonlyArray<number>, B>
 
   /** Writes the next due time of locked jobs of which nothing is claimed, and nothing else. */
   readonly putOff: (jobs: ReadonlyArray<B["job"]>, until: Instant) => Tx<void, B>
@@ -238,14 +234,8 @@ export interface JobRows<B extends Backend> {
     wanted: ReadonlyArray<{ readonly job: B["job"]; readonly places: ReadonlyArray<number> }>
   ) => Tx<(job: B["job"], place: number) => FencedRecipient | undefined, B>
 
-  /**
-   * Recipients of a locked job, by index. `open`: queued or sending. `lost`: failed or unknown. `awaited`: an outcome of
-   * theirs is awaited.
-   */
-  readonly recipientsOf: (
-    job: B["job"],
-    which: "open" | "lost" | "awaited"
-  ) => Tx<ReadonlyArray<FencedRecipient>, B>
+  /** Recipients of a locked job, by index. `open`: queued or sending. `lost`: failed or unknown. */
+  readonly recipientsOf: (job: B["job"], which: "open" | "lost") => Tx<ReadonlyArray<FencedRecipient>, B>
 
   /** Writes steps of locked jobs as {@link saveClaims} does. */
   readonly saveJobs: (steps: ReadonlyArray<JobChange<B["job"]>>, now: Instant) => Tx<void, B>
@@ -254,12 +244,17 @@ export interface JobRows<B extends Backend> {
   readonly saveAnswer: (job: B["job"], answer: string) => Tx<void, B>
 
   /**
-   * Locks and answers the jobs of which the workers have claimed recipients, by their ids, in that order, with their
-   * sessions' providers. Waits for other commits.
+   * Locks and answers the jobs of which the workers have claimed recipients, by their ids, in that order, with these
+   * recipients and their sessions' providers. Waits for other commits.
    */
-  readonly lockJobsOf: (
-    workers: ReadonlyArray<string>
-  ) => Tx<ReadonlyArray<{ readonly job: B["job"]; readonly provider: Provider | null }>, B>
+  readonly lockJobsOf: (workers: ReadonlyArray<string>) => Tx<
+    ReadonlyArray<{
+      readonly job: B["job"]
+      readonly provider: Provider | null
+      readonly awaited: ReadonlyArray<FencedRecipient>
+    }>,
+    B
+  >
   /**
    * Forgets that the worker said that it lives, and lets nobody say so for it until the commit. Answers false, and does
    * nothing, when its last count is another one than `beats`, where that is told; 0 is the count of one that said nothing.

@@ -146,7 +146,6 @@ const tryLock = "SELECT pg_try_advisory_xact_lock(hashtextextended(?, 0))::int A
 const tryAndNote = `SELECT set_config('${lockGiven}', pg_try_advisory_xact_lock(hashtextextended(?, 0))::text, true)`
 
 const dialect: Dialect = {
-  version: (table) => `${table}.xmin::text`,
   forUpdate: (table) => ` FOR UPDATE OF ${table}`,
   skipLocked: (table) => ` FOR UPDATE OF ${table} SKIP LOCKED`,
   serialize: AdvisoryLock.serialize,

@@ -29,11 +29,6 @@ export type InsertJob = (
 
 /** The few places where SQLite and PostgreSQL are not written alike. */
 export interface Dialect {
-  /**
-   * What every write of a table's row changes, as text: a row that has it still is as it was left. Empty where nobody
-   * can tell.
-   */
-  readonly version: (table: string) => string
   /** Ends a `SELECT` whose rows of a table are written next: others wait for them. */
   readonly forUpdate: (table: string) => string
   /** The same, and rows that others hold are passed over. */

@@ -11,20 +11,21 @@ import { accept } from "../policy/Acceptance.ts"
 import * as Changes from "../policy/Changes.ts"
 import * as Claims from "../policy/Claims.ts"
 import type { StorageError } from "../StorageError.ts"
-import * as AcceptanceRows from "./AcceptanceRows.ts"
-import * as Backlog from "./Backlog.ts"
-import { recipients } from "./codec/Recipient.ts"
 import { Database } from "./Database.ts"
 import * as InboundRows from "./InboundRows.ts"
-import * as JobLists from "./JobLists.ts"
-import * as JobTable from "./JobTable.ts"
+import * as Acceptance from "./jobs/Acceptance.ts"
+import * as RowsOfClaims from "./jobs/Claims.ts"
+import * as Contents from "./jobs/Contents.ts"
+import * as Jobs from "./jobs/Jobs.ts"
+import * as Lists from "./jobs/Lists.ts"
+import * as Order from "./jobs/Order.ts"
+import { recipients, untouched } from "./jobs/RecipientColumns.ts"
+import * as Rows from "./jobs/Rows.ts"
 import type { Program } from "./Program.ts"
 import { all, changes, get } from "./Program.ts"
-import * as RangeClaim from "./RangeClaim.ts"
 import { keysOf, lastPlace, recipientKey } from "./RecipientKeys.ts"
 import { limited, seq, text } from "./RowReader.ts"
 import * as SessionRows from "./SessionStore.ts"
-import * as SqlJobRows from "./SqlJobRows.ts"
 import * as Walk from "./Walk.ts"
 import * as WorkerRows from "./WorkerRows.ts"
 
@@ -42,8 +43,14 @@ const billed = recipients.only("phone", "price", "pricing")
 const delivered = `SELECT ${billed.list} FROM sendwright_recipient
   WHERE seq BETWEEN ? AND ? AND (delivered_at IS NOT NULL OR read_at IS NOT NULL) ORDER BY seq`
 
+// Jobs that a clock ahead of ours has put off.
+const sessionsPutOff = `SELECT DISTINCT session FROM sendwright_progress
+  WHERE next_at IS NOT NULL AND next_at > ? AND updated_at > ? ORDER BY session`
 const makeDue =
-  "UPDATE sendwright_progress SET next_at = ? WHERE next_at IS NOT NULL AND next_at > ? AND updated_at > ?"
+  "UPDATE sendwright_progress SET next_at = ? WHERE session = ? AND next_at IS NOT NULL AND next_at > ? AND updated_at > ?"
+
+/** The jobs of one order that one commit makes due. */
+const aheadAtOnce = 1000
 
 export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect(
   JobStore,
@@ -51,46 +58,45 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
     const db = yield* Database
     const { dialect } = db
     const ids = Ids.make(yield* Ids.RandomBytes)
-    const rows = JobTable.make(dialect, ids)
+    const rows = Jobs.make(dialect, ids)
     // A worker that is found where no other process can be is dead: none of this process could take anything yet.
     const found = db.hasOneOwner ? yield* db.read("JobStore.workers", () => WorkerRows.workers()) : []
     const former = new Set(found.map(({ worker }) => worker))
-    const jobRows = SqlJobRows.make(rows, InboundRows.make(dialect, ids))
+    const jobRows = Rows.make(rows, InboundRows.make(dialect, ids))
     const sessionRows = SessionRows.rowsOf(rows, dialect)
     const claims = Claims.make(jobRows)
 
     const pageOfRecipients = rows.recipientsOf(
-      `seq BETWEEN ? AND ? AND coalesce(?, 'any') IN ('any', CASE WHEN ${RangeClaim.isInRange} THEN 'sending' ELSE status END)
-        ORDER BY seq ${limited}`
+      `seq BETWEEN ? AND ? AND coalesce(?, 'any') IN ('any', CASE WHEN ${untouched} AND EXISTS (
+          SELECT 1 FROM sendwright_claim AS claim WHERE ${RowsOfClaims.has("?", "sendwright_recipient.seq")}
+        ) THEN 'sending' ELSE status END) ORDER BY seq ${limited}`
     )
     const { elements } = dialect
     const recipientsSentTo = `SELECT recipient.provider_id, recipient.phone
       FROM ${elements.from} CROSS JOIN sendwright_recipient AS recipient CROSS JOIN sendwright_job AS job
       WHERE recipient.provider_id = ${elements.value} AND job.seq = recipient.seq >> 12 AND job.session = ?
       ORDER BY recipient.seq`
-    const listed = JobLists.make(rows)
+    const listed = Lists.make(rows)
 
-    /** What is left over of backlogs; by commits of a few sessions each. */
+    /** What is left over of orders; by commits of a few sessions each. */
     const tidyAll = (now: Instant, after = ""): Effect.Effect<void, StorageError> =>
       Effect.flatMap(
-        db.work("JobStore.tidy", () => Backlog.tidy(dialect, AcceptanceRows.serialized, now, after)),
+        db.work("JobStore.tidy", () =>
+          Order.tidy(dialect, Acceptance.serialized, rows.drawFence(now), now, after)
+        ),
         (last) => (last === null ? Effect.void : tidyAll(now, last))
       )
 
     // The facts of an acceptance belong to the account: the key, the day's usage, the last acceptance.
     const acceptWith = (rows: typeof jobRows, command: AcceptSend) =>
-      db.write("JobStore.accept", () => accept(rows, command), AcceptanceRows.serialized(command.accountId))
-    const keyAwaited = { ...jobRows, acceptanceFacts: AcceptanceRows.facts(dialect, true) }
+      db.write("JobStore.accept", () => accept(rows, command), Acceptance.serialized(command.accountId))
+    const keyAwaited = { ...jobRows, acceptanceFacts: Acceptance.facts(dialect, true) }
 
     const acceptSerialized = (command: AcceptSend) =>
       Effect.flatMap(acceptWith(jobRows, command), (result) =>
         result._tag === "KeyLocked"
           ? db
-              .write(
-                "JobStore.accept",
-                () => AcceptanceRows.awaitKey(command),
-                AcceptanceRows.repetitionsOf(command)
-              )
+              .write("JobStore.accept", () => Acceptance.awaitKey(command), Acceptance.repetitionsOf(command))
               .pipe(Effect.zipRight(acceptWith(keyAwaited, command)))
           : Effect.succeed(result)
       )
@@ -99,14 +105,14 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
       Effect.gen(function* () {
         const { content } = command
         // Whoever sends the same content would wait until the transaction ends that has written it first.
-        if (!(yield* db.read("JobStore.accept", () => AcceptanceRows.isFrozen(content))))
-          yield* db.writeApart("JobStore.accept", () => JobTable.freeze(content))
+        if (!(yield* db.read("JobStore.accept", () => Acceptance.isFrozen(content))))
+          yield* db.writeApart("JobStore.accept", () => Contents.freeze(content))
         return yield* db.write("JobStore.accept", () => accept(jobRows, command))
       })
 
     return {
       findByIdempotencyKey: ({ key, publicKey }) =>
-        db.read("JobStore.findByIdempotencyKey", () => AcceptanceRows.findRecord(publicKey, key)),
+        db.read("JobStore.findByIdempotencyKey", () => Acceptance.findRecord(publicKey, key)),
 
       accept: (command) =>
         command.isEmbedded === true ? acceptEmbedded(command) : acceptSerialized(command),
@@ -136,9 +142,21 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
       makeDue: ({ now }) =>
         db.work("JobStore.makeDue", function* () {
           const latest = Time.latestWritten(now)
-          // In the order in which all lock: backlogs, then rows.
-          const count = yield* rows.makeWaitingDue(now, latest)
-          return count + (yield* changes(makeDue, now, now, latest))
+          let count = 0
+          for (const session of yield* Order.ahead(now)) {
+            if (count >= aheadAtOnce) return count
+            const of = [session, session, now, latest, session, now, aheadAtOnce]
+            const found = (yield* all(Order.lastAhead, ...of)).map((row) => text(row, "id"))
+            const ahead = (yield* rows.lock(found)).filter(({ hasRow }) => !hasRow)
+            yield* rows.setDue(ahead, now)
+            count += ahead.length
+          }
+          for (const row of yield* all(sessionsPutOff, now, latest)) {
+            const session = text(row, "session")
+            yield* dialect.serialize(Order.locked(session))
+            count += yield* changes(makeDue, now, session, now, latest)
+          }
+          return count
         }),
 
       rescue: (command) => db.work("JobStore.rescue", () => Changes.rescue(jobRows, command)),
@@ -177,13 +195,14 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
           if (stored === undefined) return { items: [], next: null }
           const found = yield* rows.recipients(
             pageOfRecipients,
+            stored.job.sessionId,
             recipientKey(stored.seq, page.after === null ? 0 : page.after + 1),
             recipientKey(stored.seq, lastPlace),
             status ?? null,
-            ...RangeClaim.ends(stored),
+            stored.job.sessionId,
             page.limit + 1
           )
-          const recipients = found.map((each) => RangeClaim.effectiveRecipient(stored, each).recipient)
+          const recipients = found.map(({ recipient }) => recipient)
           return Page.cut(recipients, page.limit, ({ index }) => index)
         }),
 
@@ -200,7 +219,7 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
       retry: (command) => db.write("JobStore.retry", () => Changes.retry(jobRows, command)),
 
       usage: ({ accountId, day }) =>
-        db.read("JobStore.usage", () => AcceptanceRows.usage(accountId, Time.parse(`${day}T00:00:00Z`) ?? 0)),
+        db.read("JobStore.usage", () => Acceptance.usage(accountId, Time.parse(`${day}T00:00:00Z`) ?? 0)),
 
       // As a part of work, not as a read: its statements are planned as a claim's are.
       nextDue: (now, without) => db.work("JobStore.nextDue", () => claims.nextDue(now, without))

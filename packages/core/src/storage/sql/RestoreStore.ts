@@ -6,16 +6,15 @@ import * as Ids from "../../domain/Ids.ts"
 import type { RestoreRows } from "../policy/RestoreRows.ts"
 import * as Restores from "../policy/Restores.ts"
 import { RestoreStore } from "../RestoreStore.ts"
-import * as Backlog from "./Backlog.ts"
 import type { Dialect } from "./Database.ts"
 import { Database } from "./Database.ts"
-import * as JobTable from "./JobTable.ts"
+import type { Sql } from "./jobs/Backend.ts"
+import * as Jobs from "./jobs/Jobs.ts"
+import * as Order from "./jobs/Order.ts"
 import { all, get } from "./Program.ts"
 import * as QuarantineRows from "./QuarantineRows.ts"
-import * as RangeClaim from "./RangeClaim.ts"
 import { keysOf } from "./RecipientKeys.ts"
 import { integerOrNull, limited, seq, text } from "./RowReader.ts"
-import type { Sql } from "./SqlJobRows.ts"
 
 /** The jobs that one statement looks at: most of a store's have ended. */
 const lookedAtOnce = 2000
@@ -23,20 +22,15 @@ const lookedAtOnce = 2000
 const lastLookedAt = `SELECT seq FROM sendwright_job WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT 1 OFFSET ${lookedAtOnce - 1}`
 
 const unended = `SELECT job.id, job.seq FROM sendwright_job AS job
-  WHERE job.seq > ? AND job.seq <= ? AND ${Backlog.status} NOT IN ('completed', 'canceled', 'failed')
+  WHERE job.seq > ? AND job.seq <= ? AND ${Order.status} NOT IN ('completed', 'canceled', 'failed')
   ORDER BY job.seq ${limited}`
 
-const rowsOf = (jobs: JobTable.StoredJobs, dialect: Dialect): RestoreRows<Sql> => {
+const rowsOf = (jobs: Jobs.StoredJobs, dialect: Dialect): RestoreRows<Sql> => {
   const open = jobs.recipientsOf("seq BETWEEN ? AND ? AND status IN ('queued', 'sending') ORDER BY seq")
   return {
-    lockJobs: jobs.lockAll,
-    openRecipients: function* (job) {
-      const found = yield* jobs.recipients(open, ...keysOf(job.seq))
-      return found.map((each) => RangeClaim.effectiveRecipient(job, each))
-    },
-    saveJobs: function* (steps, now) {
-      yield* jobs.save(steps, now)
-    },
+    lockJobs: jobs.lock,
+    openRecipients: (job) => jobs.recipients(open, job.job.sessionId, ...keysOf(job.seq)),
+    saveJobs: (steps, now) => jobs.save(steps, now),
     quarantine: QuarantineRows.read,
     lockQuarantine: function* () {
       yield* dialect.serialize(QuarantineRows.lock)
@@ -59,7 +53,7 @@ export const layer: Layer.Layer<RestoreStore, never, Database> = Layer.effect(
   Effect.gen(function* () {
     const db = yield* Database
     const { dialect } = db
-    const rows = rowsOf(JobTable.make(dialect, Ids.make(yield* Ids.RandomBytes)), dialect)
+    const rows = rowsOf(Jobs.make(dialect, Ids.make(yield* Ids.RandomBytes)), dialect)
     return {
       quarantine: db.read("RestoreStore.quarantine", QuarantineRows.read),
       place: ({ now }) =>

@@ -8,18 +8,18 @@ import type { Session } from "../../domain/session/Session.ts"
 import type { SessionRows } from "../policy/SessionRows.ts"
 import * as Policy from "../policy/Sessions.ts"
 import { SessionStore } from "../SessionStore.ts"
-import * as Backlog from "./Backlog.ts"
 import { readSession, sessions, toSessionRow, writeSession } from "./codec/Session.ts"
 import type { Dialect } from "./Database.ts"
 import { Database } from "./Database.ts"
 import * as Events from "./Events.ts"
 import { insertInto, insertRows } from "./Insert.ts"
-import type { StoredJobs } from "./JobTable.ts"
-import * as JobTable from "./JobTable.ts"
+import type { Sql } from "./jobs/Backend.ts"
+import type { StoredJobs } from "./jobs/Jobs.ts"
+import * as Jobs from "./jobs/Jobs.ts"
+import * as Order from "./jobs/Order.ts"
 import type { Program } from "./Program.ts"
 import { all, get, run } from "./Program.ts"
 import { integer, limited, newestFirst, seq, text } from "./RowReader.ts"
-import type { Sql } from "./SqlJobRows.ts"
 import * as Walk from "./Walk.ts"
 
 const insert = insertInto("sendwright_session", sessions.names)
@@ -37,17 +37,19 @@ const standing = sessions.only(
 
 const update = `UPDATE sendwright_session SET ${standing.assignments} WHERE id = ?`
 
-// A processing job has recipients that are due, now or later, or claimed.
-const processingJobs = `SELECT id FROM (
-    SELECT job.id FROM sendwright_progress AS progress CROSS JOIN sendwright_job AS job
-    WHERE job.seq = progress.seq AND progress.session = ? AND progress.next_at IS NOT NULL AND progress.status = 'processing'
-    UNION ALL
-    SELECT job.id FROM sendwright_progress AS progress CROSS JOIN sendwright_job AS job
-    WHERE job.seq = progress.seq AND progress.worker IS NOT NULL AND progress.session = ? AND progress.status = 'processing'
-    UNION ALL
-    SELECT job.id FROM sendwright_batch AS batch CROSS JOIN sendwright_job AS job
-    WHERE batch.session = ? AND batch.worker IS NOT NULL AND ${Backlog.isInBatch}
-  ) AS job ORDER BY id`
+const statusIs = (
+  statuses: string
+): string => `SELECT job.id FROM sendwright_progress AS progress CROSS JOIN sendwright_job AS job
+  WHERE job.seq = progress.seq AND progress.session = ? AND progress.status IN ('queued', 'processing', 'paused')
+    AND progress.status IN (${statuses}) ORDER BY job.id`
+
+const pausedJobs = statusIs("'paused'")
+const processingJobs = statusIs("'processing'")
+
+// A claim tells of them, as long as they have no row.
+const claimedJobs = `SELECT job.id FROM sendwright_claim AS claim CROSS JOIN sendwright_job AS job
+  WHERE claim.session = ? AND claim.worker IS NOT NULL AND ${Order.isInRange}
+    AND NOT EXISTS (SELECT 1 FROM sendwright_progress AS progress WHERE progress.seq = job.seq)`
 
 const settings = sessions.only(
   "name",
@@ -64,9 +66,6 @@ const change = `UPDATE sendwright_session SET ${settings.assignments} WHERE id =
 // By `Session.blockIsOver`.
 const unblockable = `SELECT ${sessions.list} FROM sendwright_session
   WHERE blocked_until IS NOT NULL AND (blocked_until <= ? OR updated_at > ?) ORDER BY id`
-
-const pausedJobs = `SELECT job.id FROM sendwright_progress AS progress CROSS JOIN sendwright_job AS job
-  WHERE job.seq = progress.seq AND progress.session = ? AND progress.status = 'paused' ORDER BY job.id`
 
 const byId = `SELECT ${sessions.list} FROM sendwright_session WHERE id = ?`
 
@@ -96,19 +95,17 @@ export const rowsOf = (jobs: StoredJobs, dialect: Dialect): SessionRows<Sql> => 
   const locking = toChange(dialect)
   const toUnblock = unblockable + dialect.forUpdate("sendwright_session")
   return {
-    lockJobs: jobs.lockAll,
-    saveJobs: function* (steps, now) {
-      yield* jobs.save(steps, now)
-    },
+    lockJobs: jobs.lock,
+    saveJobs: (steps, now) => jobs.save(steps, now),
     lockSession: (id) => findSession(id, locking),
     lockUnblockable: function* (now) {
       return (yield* all(toUnblock, now, Time.latestWritten(now))).map(readSession)
     },
     saveSession: (session) => run(update, ...standing.write(toSessionRow(session)), session.id),
     jobsToFollow: function* (id, running) {
-      const stopped = yield* all(pausedJobs, id)
-      const going = running ? yield* all(processingJobs, id, id, id) : []
-      return [...stopped, ...going].map((row) => text(row, "id"))
+      const found = [...(yield* all(pausedJobs, id))]
+      if (running) found.push(...(yield* all(processingJobs, id)), ...(yield* all(claimedJobs, id)))
+      return found.map((row) => text(row, "id"))
     },
     appendEvents: (accountId, drafts, now) => Events.append(jobs.ids, accountId, drafts, now)
   }
@@ -121,7 +118,7 @@ export const layer: Layer.Layer<SessionStore, never, Database> = Layer.effect(
   Effect.gen(function* () {
     const db = yield* Database
     const ids = Ids.make(yield* Ids.RandomBytes)
-    const rows = rowsOf(JobTable.make(db.dialect, ids), db.dialect)
+    const rows = rowsOf(Jobs.make(db.dialect, ids), db.dialect)
     const locking = toChange(db.dialect)
     const { elements } = db.dialect
     const addressed = `SELECT ${sessions.list} FROM sendwright_session

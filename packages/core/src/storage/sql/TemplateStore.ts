@@ -15,8 +15,8 @@ import { readable, readTemplate, templates } from "./codec/Template.ts"
 import { Database } from "./Database.ts"
 import * as Events from "./Events.ts"
 import { insertInto } from "./Insert.ts"
-import type { StoredJobs } from "./JobTable.ts"
-import * as JobTable from "./JobTable.ts"
+import type { StoredJobs } from "./jobs/Jobs.ts"
+import * as Jobs from "./jobs/Jobs.ts"
 import type { Program, Row } from "./Program.ts"
 import { all, get, run } from "./Program.ts"
 import { integer, limited, text } from "./RowReader.ts"
@@ -50,7 +50,8 @@ const writeCheck = ({ answeredAt, at, count }: TemplateCheck.TemplateCheck) =>
   checks.write({ checkAt: at, checks: count, checkedAt: answeredAt })
 
 const pausedJobs = `SELECT job.id FROM sendwright_progress AS progress CROSS JOIN sendwright_job AS job
-  WHERE job.seq = progress.seq AND progress.session = ? AND progress.status = 'paused' AND job.template = ?`
+  WHERE job.seq = progress.seq AND progress.session = ? AND progress.status IN ('queued', 'processing', 'paused')
+    AND progress.status = 'paused' AND job.template = ?`
 
 const inserted = templates.only(
   "sessionId",
@@ -111,7 +112,7 @@ function* resume(
   const paused: Array<string> = []
   for (const { templateId } of approved)
     for (const row of yield* all(pausedJobs, sessionId, templateId)) paused.push(text(row, "id"))
-  const locked = yield* rows.lockAll(paused)
+  const locked = yield* rows.lock(paused)
   const steps = locked.flatMap((each) =>
     JobSteps.withJob(each, Transitions.resumeForTemplate(each.job, session, now))
   )
@@ -123,7 +124,7 @@ export const layer: Layer.Layer<TemplateStore, never, Database> = Layer.effect(
   Effect.gen(function* () {
     const db = yield* Database
     const ids = Ids.make(yield* Ids.RandomBytes)
-    const rows = JobTable.make(db.dialect, ids)
+    const rows = Jobs.make(db.dialect, ids)
     const lockSession = toChange(db.dialect)
 
     /** As they were read last, by number: one object for all sends lets what is worked out of it be kept. */
@@ -215,7 +216,7 @@ export const layer: Layer.Layer<TemplateStore, never, Database> = Layer.effect(
           if (row === undefined || session === null) return []
           const template = readTemplate(row)
           const paused = yield* all(pausedJobs, sessionId, templateId)
-          const locked = yield* rows.lockAll(paused.map((each) => text(each, "id")))
+          const locked = yield* rows.lock(paused.map((each) => text(each, "id")))
           const waiting = locked.filter(({ job }) => job.pauseReason === "template_changed")
           const misfits = waiting.filter(({ job }) => !JobSteps.fitsTemplate(job, template))
           if (misfits.length > 0) return misfits.map(({ job }) => job.id)

@@ -1,6 +1,6 @@
 /**
  * Rows of a table as an index has them, newest first. A page costs its rows, however many others there are: PostgreSQL takes
- * the order of a range from the index alone (`AcceptanceRows`), and a pair of columns is where a page begins. Other tables
+ * the order of a range from the index alone (`jobs/Acceptance`), and a pair of columns is where a page begins. Other tables
  * are read once it is known which rows are on the page: what joins first may read and sort all of them.
  */
 import * as Effect from "effect/Effect"

@@ -19,7 +19,7 @@ const silentIn = (table: string): string => `SELECT DISTINCT worker, 0 AS beats 
 export function* workers(): Program<ReadonlyArray<{ readonly worker: string; readonly beats: number }>> {
   const found = yield* all(
     `SELECT id AS worker, beats FROM sendwright_worker
-     UNION ${silentIn("sendwright_progress")} UNION ${silentIn("sendwright_batch")} UNION ${silentIn("sendwright_delivery")}`
+     UNION ${silentIn("sendwright_claim")} UNION ${silentIn("sendwright_delivery")}`
   )
   return found.map((row) => ({ worker: text(row, "worker"), beats: integer(row, "beats") }))
 }

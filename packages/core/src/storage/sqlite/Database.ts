@@ -26,7 +26,7 @@ import type { Migration, MigrationError } from "../sql/Migrations.ts"
 import type { Answer, Program, Row, SqlParameter, Statement } from "../sql/Program.ts"
 import { perform } from "../sql/Program.ts"
 import * as Client from "./Client.ts"
-import * as Dialect from "./Dialect.ts"
+import { dialect } from "./Dialect.ts"
 import * as GroupCommit from "./GroupCommit.ts"
 import { migrate } from "./Migrator.ts"
 import * as Open from "./Open.ts"
@@ -190,7 +190,7 @@ const make = Effect.fnUntraced(function* (
 
   return Context.make(Database, {
     // Far from what earlier processes wrote: what is rolled back must not be taken for one of theirs.
-    dialect: Dialect.make(yield* Clock.currentTimeMillis),
+    dialect,
     hasOneOwner: true,
     write: writeIn(commits.requests),
     writeApart: writeIn(commits.requests),

@@ -13,8 +13,7 @@ const areEqual = (a: ReadonlyArray<SqlValue>, b: ReadonlyArray<SqlValue>): boole
   return true
 }
 
-const dialect: Omit<Dialect, "insert" | "update"> = {
-  version: (table) => `${table}.version`,
+export const dialect: Dialect = {
   forUpdate: () => "",
   skipLocked: () => "",
   // One writes at a time.
@@ -52,40 +51,26 @@ const dialect: Omit<Dialect, "insert" | "update"> = {
       yield* insertRecipients(recipients(seq))
     }
   },
-  // A CROSS JOIN's order is kept.
-  lookUp: (table, as, condition) => `CROSS JOIN ${table} AS ${as} ON ${condition}`
-}
-
-/** Numbers the writes of rows: each row has the number of the write that wrote it last. */
-type NextVersion = () => string
-
-const inserting =
-  (nextVersion: NextVersion): Dialect["insert"] =>
-  (table, columns) => {
-    const names = [...columns.map(({ name }) => name), "version"].join(", ")
-    const values = [...columns.slice(0, -1).map(() => "?"), "atom", "?"].join(", ")
+  insert: (table, columns) => {
+    const names = columns.map(({ name }) => name).join(", ")
+    const values = [...columns.slice(0, -1).map(() => "?"), "atom"].join(", ")
     const insert = `INSERT INTO ${table} (${names}) SELECT ${values} FROM json_each(?)`
     return function* (rows) {
-      const version = nextVersion()
       for (const group of groupEqual(rows, areEqual)) {
         const keys = JSON.stringify(group.map((row) => row.at(-1)))
-        yield* run(insert, ...group[0].slice(0, -1), version, keys)
+        yield* run(insert, ...group[0].slice(0, -1), keys)
       }
     }
-  }
-
-const updating =
-  (nextVersion: NextVersion): Dialect["update"] =>
-  (table, columns) => {
-    const set = [...columns.slice(0, -1).map(({ name }) => name), "version"].map((name) => `${name} = ?`)
+  },
+  update: (table, columns) => {
+    const set = columns.slice(0, -1).map(({ name }) => `${name} = ?`)
     const update = `UPDATE ${table} SET ${set.join(", ")} WHERE seq`
     // In one pass over the table. What a list of keys selects is collected first, and then found once more.
     const updateRange = `${update} BETWEEN ? AND ?`
     const updateScattered = `${update} IN (SELECT atom FROM json_each(?))`
     return function* (rows) {
-      const written = nextVersion()
       for (const group of groupEqual(rows, areEqual)) {
-        const values = [...group[0].slice(0, -1), written]
+        const values = group[0].slice(0, -1)
         const keys = group.map((row) => Number(row.at(-1)))
         const ranges = rangesOf(keys.map((key) => ({ key, next: key + 1 })))
         if (ranges === undefined) {
@@ -97,14 +82,7 @@ const updating =
         }
       }
     }
-  }
-
-/** @param first a version that no row has yet */
-export const make = (first: number): Dialect => {
-  let last = first
-  const nextVersion: NextVersion = () => {
-    last += 1
-    return String(last)
-  }
-  return { ...dialect, insert: inserting(nextVersion), update: updating(nextVersion) }
+  },
+  // A CROSS JOIN's order is kept.
+  lookUp: (table, as, condition) => `CROSS JOIN ${table} AS ${as} ON ${condition}`
 }

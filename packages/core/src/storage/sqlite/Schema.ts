@@ -1,7 +1,6 @@
 /**
  * The tables. What is large and hot is clustered by small integer keys and carries no index but its own: a job's
- * recipients lie side by side, so that a batch of them is one range. A job's own row is written once, and its state is in
- * `sendwright_progress` (docs/adr/0028).
+ * recipients lie side by side, so that a batch of them is one range. Where a job is: `sql/jobs/Jobs.ts`.
  */
 import type { Migration } from "../sql/Migrations.ts"
 import { tables } from "../sql/Schema.ts"
@@ -16,11 +15,14 @@ const words = {
     clustered === true ? " STRICT, WITHOUT ROWID" : " STRICT"
 }
 
+/** A time in words. */
+const time = (column: string): string => `strftime('%Y-%m-%d %H:%M:%f', ${column} / 1000.0, 'unixepoch')`
+
 const first: Migration = {
   id: 1,
   name: "first release",
   statements: `${tables(words)}
--- What stays of a job. backlog_at: when it is due first, in the order of seq within its session; null where it has no
+-- What stays of a job. due_at: when it is due first, in the order of seq within its session; null where it has no
 -- place in that order.
 CREATE TABLE sendwright_job (
   seq INTEGER PRIMARY KEY,
@@ -43,11 +45,11 @@ CREATE TABLE sendwright_job (
   -- The units that the account has sent of the job's kind of content on the UTC day of its acceptance, its own among them.
   -- The newest job tells, and when its API key's last send was accepted: no row is written by every accept.
   day_total INTEGER,
-  backlog_at INTEGER
+  due_at INTEGER
 ) STRICT;
 CREATE INDEX sendwright_job_account ON sendwright_job (account, kind, seq);
 CREATE INDEX sendwright_job_account_reference ON sendwright_job (account, reference, seq) WHERE reference IS NOT NULL;
-CREATE INDEX sendwright_job_backlog ON sendwright_job (session, (seq + 0)) WHERE backlog_at IS NOT NULL;
+CREATE INDEX sendwright_job_order ON sendwright_job (session, (seq + 0)) WHERE due_at IS NOT NULL;
 -- What an account sent inside embedders' transactions on a day: summed, since these commit in any order.
 CREATE INDEX sendwright_job_embedded ON sendwright_job (account, created_at, recipients) WHERE kind = 'embedded';
 CREATE UNIQUE INDEX sendwright_job_idempotency ON sendwright_job (public_key, idempotency_key)
@@ -55,59 +57,49 @@ CREATE UNIQUE INDEX sendwright_job_idempotency ON sendwright_job (public_key, id
 CREATE INDEX sendwright_job_key ON sendwright_job (public_key, kind, seq);
 CREATE INDEX sendwright_job_key_reference ON sendwright_job (public_key, reference, seq) WHERE reference IS NOT NULL;
 
--- What became of a job lies in a row of its own, once something did.
+-- What changes of a job, once more became of it than that a claim has it. counts: its recipients by status, in JSON, those
+-- that are not 0. next_at: when it has work next; null while nothing of it waits, and when it may not be dispatched.
 CREATE TABLE sendwright_progress (
   seq INTEGER PRIMARY KEY,
   session TEXT NOT NULL,
   status TEXT NOT NULL,
   pause_reason TEXT,
-  queued INTEGER NOT NULL,
-  sending INTEGER NOT NULL,
-  accepted INTEGER NOT NULL,
-  sent INTEGER NOT NULL,
-  delivered INTEGER NOT NULL,
-  read INTEGER NOT NULL,
-  failed INTEGER NOT NULL,
-  skipped INTEGER NOT NULL,
-  canceled INTEGER NOT NULL,
-  unknown INTEGER NOT NULL,
-  in_flight INTEGER NOT NULL,
-  next_at INTEGER,
-  worker TEXT,
-  fence INTEGER NOT NULL,
+  counts TEXT NOT NULL,
   updated_at INTEGER NOT NULL,
   completed_at INTEGER,
-  taken_first INTEGER,
-  taken_last INTEGER,
-  taken_at INTEGER,
-  version TEXT NOT NULL
+  next_at INTEGER
 ) STRICT;
-CREATE INDEX sendwright_progress_due ON sendwright_progress (session, next_at, seq, status) WHERE next_at IS NOT NULL;
-CREATE INDEX sendwright_progress_paused ON sendwright_progress (session, seq) WHERE status = 'paused';
-CREATE INDEX sendwright_progress_worker ON sendwright_progress (worker) WHERE worker IS NOT NULL;
+CREATE INDEX sendwright_progress_due ON sendwright_progress (session, next_at, seq) WHERE next_at IS NOT NULL;
+CREATE INDEX sendwright_progress_going ON sendwright_progress (session, status, seq)
+  WHERE status IN ('queued', 'processing', 'paused');
 
--- The jobs from first to last that a worker took together. open: how many of them have no row yet; the worker is null
--- when none is. version: of its last write. The newest of a session is the cursor of its backlog.
-CREATE TABLE sendwright_batch (
+-- A claim has the untouched recipients of its session from first to last, keys of theirs both, and those whose rows have its
+-- fence. jobs: those of which it has some, in JSON, but for whole ones in their session's order. open: how many outcomes it
+-- awaits; the worker is null when it awaits none. place: the last job up to which it took the session's order.
+-- overtaken: 1 once a recipient of it was written without its outcome, or by another process than who claimed it.
+CREATE TABLE sendwright_claim (
+  fence INTEGER PRIMARY KEY,
   session TEXT NOT NULL,
   first INTEGER NOT NULL,
   last INTEGER NOT NULL,
+  jobs TEXT,
   worker TEXT,
   open INTEGER NOT NULL,
   at INTEGER NOT NULL,
-  version TEXT NOT NULL,
-  PRIMARY KEY (session, first)
-) STRICT, WITHOUT ROWID;
-CREATE INDEX sendwright_batch_worker ON sendwright_batch (worker) WHERE worker IS NOT NULL;
+  place INTEGER,
+  overtaken INTEGER NOT NULL
+) STRICT;
+CREATE INDEX sendwright_claim_open ON sendwright_claim (session, last) WHERE worker IS NOT NULL;
+CREATE INDEX sendwright_claim_place ON sendwright_claim (session, place);
+CREATE INDEX sendwright_claim_worker ON sendwright_claim (worker) WHERE worker IS NOT NULL;
 
--- The sessions that may have a backlog.
-CREATE TABLE sendwright_busy (
-  session TEXT PRIMARY KEY
-) STRICT, WITHOUT ROWID;
+-- The sessions that may have jobs in their order.
+CREATE TABLE sendwright_busy (session TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
 
 -- seq: its job's seq × 4096 + its place, so that the table is clustered by job without a composite key.
 -- next_at is null while in flight and after dispatch.
--- fence: of the claim whose outcome is awaited; null when none is. A report may overtake the outcome.
+-- fence: of the claim whose outcome is awaited. A report may overtake the outcome. Null when none is; 0 when it never was,
+-- of a recipient that no claim has by its range since its job has no place in its session's order.
 CREATE TABLE sendwright_recipient (
   seq INTEGER PRIMARY KEY,
   phone TEXT NOT NULL,
@@ -148,6 +140,34 @@ CREATE TABLE sendwright_state (
   store TEXT NOT NULL,
   commits INTEGER NOT NULL
 ) STRICT;
+
+-- For people: each job as it is, of which the tables tell in parts. Times are in UTC.
+CREATE VIEW sendwright_jobs AS
+SELECT job.id, job.account, job.session, CASE job.kind WHEN 'embedded' THEN 'template' ELSE job.kind END AS kind, job.reference,
+  coalesce(progress.status, CASE WHEN claim.fence IS NULL THEN 'queued' ELSE 'processing' END) AS status,
+  progress.pause_reason, job.recipients,
+  coalesce(progress.counts, json_object(CASE WHEN claim.fence IS NULL THEN 'queued' ELSE 'sending' END, job.recipients)) AS counts,
+  ${time("job.created_at")} AS created, ${time("coalesce(progress.updated_at, claim.at, job.created_at)")} AS updated,
+  ${time("progress.completed_at")} AS completed,
+  ${time("CASE WHEN progress.seq IS NOT NULL THEN progress.next_at WHEN claim.fence IS NULL THEN job.due_at END")} AS due
+FROM sendwright_job AS job LEFT JOIN sendwright_progress AS progress ON progress.seq = job.seq
+  LEFT JOIN sendwright_claim AS claim ON progress.seq IS NULL AND claim.session = job.session AND claim.worker IS NOT NULL
+    AND job.seq * 4096 BETWEEN claim.first AND claim.last;
+
+-- For people: each recipient as it is. is_in_flight: 1 while the outcome of an attempt is awaited.
+CREATE VIEW sendwright_recipients AS
+SELECT recipient.seq, job.id AS job, recipient.seq & 4095 AS place, recipient.phone, recipient.external_id,
+  CASE WHEN claim.fence IS NULL THEN recipient.status ELSE 'sending' END AS status,
+  CASE WHEN coalesce(recipient.fence, claim.fence, 0) = 0 THEN 0 ELSE 1 END AS is_in_flight,
+  CASE WHEN claim.fence IS NULL THEN recipient.attempts ELSE 1 END AS attempts, recipient.failure, recipient.provider_id,
+  ${time("CASE WHEN claim.fence IS NULL THEN recipient.next_at END")} AS due,
+  ${time("coalesce(claim.at, recipient.updated_at)")} AS updated, ${time("recipient.sent_at")} AS sent,
+  ${time("recipient.delivered_at")} AS delivered, ${time("recipient.read_at")} AS read
+FROM sendwright_job AS job
+  JOIN sendwright_recipient AS recipient ON recipient.seq BETWEEN job.seq * 4096 AND job.seq * 4096 + 4095
+  LEFT JOIN sendwright_claim AS claim ON recipient.sequence = 0 AND recipient.status = 'queued'
+    AND recipient.next_at = recipient.updated_at AND recipient.fence IS NULL AND claim.session = job.session AND claim.worker IS NOT NULL
+    AND recipient.seq BETWEEN claim.first AND claim.last;
 `
 }
 

@@ -63,16 +63,19 @@ export const suite = (layer: Stored) => {
       }).pipe(Effect.provide(layer))
     )
 
-    it.effect("keeps to its limit, and leaves a job to the one who has some of it in hand", () =>
+    it.effect("keeps to its limit, and gives the rest of a job while some of it is in hand", () =>
       Effect.gen(function* () {
         yield* accept({ phones: 10 })
         const job = yield* only(yield* claim(4))
-        expect(job.recipients).toHaveLength(4)
-        expect(yield* claim(4)).toEqual([])
+        expect(job.recipients.map(({ index }) => index)).toEqual([0, 1, 2, 3])
+        const next = yield* only(yield* claim(4, now, "worker-2"))
+        expect(next.recipients.map(({ index }) => index)).toEqual([4, 5, 6, 7])
+        expect(next.fence).not.toBe(job.fence)
+        expect(yield* settle(outcomes({ ...job, fence: next.fence }, taken))).toBe(0)
+        yield* settle(outcomes(next, taken))
         yield* settle(outcomes(job, taken))
-        const next = yield* only(yield* claim(250))
-        expect(next.recipients.map(({ index }) => index)).toEqual([4, 5, 6, 7, 8, 9])
-        expect(next.fence).toBeGreaterThan(job.fence)
+        const last = yield* only(yield* claim(250))
+        expect(last.recipients.map(({ index }) => index)).toEqual([8, 9])
       }).pipe(Effect.provide(layer))
     )
 

@@ -183,8 +183,11 @@ export const suite = (layer: Stored): void => {
         expect(yield* openAll("send")).toMatchObject({ counts: expected })
         expect((yield* find(jobId)).counts).toMatchObject({ queued: 2, sending: 2, accepted: 1 })
         const claimed = yield* claim(250, now + 12)
-        // Of a job of which recipients are in flight nothing is claimed before their process is known to be dead.
-        expect(claimed.map((each) => each.jobId)).toEqual([untouched])
+        // What was in flight is not claimed before its process is known to be dead.
+        expect(claimed.map((each) => [each.jobId, each.recipients.map(({ index }) => index)])).toEqual([
+          [jobId, [2, 3, 4]],
+          [untouched, [0, 1]]
+        ])
       }).pipe(Effect.provide(layer))
     )
 

@@ -1,4 +1,4 @@
-/** Rows that are updated or deleted die, and while any transaction holds a snapshot nothing removes them (docs/adr/0028). */
+/** Rows that are updated or deleted die, and while any transaction holds a snapshot nothing removes them (docs/adr/0037). */
 import { expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -31,7 +31,7 @@ const run = Effect.gen(function* () {
   }
 })
 
-it.scopedLive("a job of one recipient leaves a dead row of its recipient alone, and a batch a few", () =>
+it.scopedLive("a job of one recipient leaves a dead row of its recipient alone, and a claim a few", () =>
   Effect.gen(function* () {
     const url = yield* migratedDatabase
     // The end of its connections brings their counts into the statistics.
@@ -55,9 +55,9 @@ it.scopedLive("a job of one recipient leaves a dead row of its recipient alone, 
       )
     )
     const dead = Object.fromEntries(rows.map(({ dead, name }) => [name, dead]))
-    const { sendwright_batch: ofBatches = 0, ...others } = dead
+    const { sendwright_claim: ofClaims = 0, ...others } = dead
     expect(others).toEqual({ sendwright_recipient: jobsOfRun })
-    expect(ofBatches).toBeGreaterThan(0)
-    expect(ofBatches).toBeLessThanOrEqual(3 * batches)
+    expect(ofClaims).toBeGreaterThan(0)
+    expect(ofClaims).toBeLessThanOrEqual(3 * batches)
   })
 )

@@ -10,7 +10,6 @@ import * as Redacted from "effect/Redacted"
 import * as Schedule from "effect/Schedule"
 import Pg from "pg"
 import { migratedDatabase } from "../../../../../test/support/Postgres.ts"
-import * as Ids from "../../../src/domain/Ids.ts"
 import type { Pacing as PacingOf } from "../../../src/domain/session/Pacing.ts"
 import * as Pacing from "../../../src/domain/session/Pacing.ts"
 import { ConsentStore } from "../../../src/storage/ConsentStore.ts"
@@ -87,8 +86,8 @@ const acceptances = (claimed: ReadonlyArray<ClaimedJob>) =>
 /** Locks the pacing of a session or an endpoint, as another node does that serves it at this moment. */
 const lockPacing = "SELECT pg_advisory_xact_lock(hashtextextended('sendwright pace ' || $1, 0))"
 
-/** Locks what waits untouched of a session, as an embedder's transaction that cancels some of it does. */
-const lockBacklog = "SELECT pg_advisory_xact_lock(hashtextextended('sendwright backlog ' || $1, 0))"
+/** Locks a session's jobs, as an embedder's transaction that cancels one of them does. */
+const lockJobs = "SELECT pg_advisory_xact_lock(hashtextextended('sendwright jobs ' || $1, 0))"
 
 /** Answers a row for each lock of this kind that somebody waits for in this database. */
 const lockWaits = `SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
@@ -118,7 +117,7 @@ describe("two nodes that claim simultaneously", () => {
     )
   }
 
-  it.scopedLive("pass over a session whose backlog stays locked, and keep their commit", () =>
+  it.scopedLive("pass over a session whose jobs stay locked, and keep their commit", () =>
     Effect.gen(function* () {
       const { first, jobs, query } = yield* nodes
       const each = yield* unpacedPair(first)
@@ -128,7 +127,7 @@ describe("two nodes that claim simultaneously", () => {
       const earlier = yield* jobs.settleAndClaim(claimBy("worker"))
       for (const session of each) yield* jobs.accept(Fixtures.send(session))
       yield* query("BEGIN")
-      yield* query(lockBacklog, held.sessionId)
+      yield* query(lockJobs, held.sessionId)
       const settlements = acceptances(earlier.claimed)
       const { claimed, settled } = yield* jobs.settleAndClaim({ ...claimBy("worker"), settlements })
       expect(settled).toBe(countOf(earlier.claimed))
@@ -139,13 +138,13 @@ describe("two nodes that claim simultaneously", () => {
     })
   )
 
-  it.scopedLive("send by what a session was given while they waited for its backlog", () =>
+  it.scopedLive("send by what a session was given while they waited for its jobs", () =>
     Effect.gen(function* () {
       const { first, jobs, query } = yield* nodes
       const who = yield* Effect.provide(owner, first)
       yield* jobs.accept(Fixtures.send(who))
       yield* query("BEGIN")
-      yield* query(lockBacklog, who.sessionId)
+      yield* query(lockJobs, who.sessionId)
       const claiming = yield* Effect.fork(jobs.settleAndClaim(claimBy("worker")))
       const isWaiting = Effect.map(query(lockWaits), (rows) => rows.length > 0)
       yield* Effect.repeat(isWaiting, { until: (waits) => waits })
@@ -157,67 +156,19 @@ describe("two nodes that claim simultaneously", () => {
     })
   )
 
-  it.scopedLive("pass over a session whose backlog is locked behind one that they were given", () =>
+  it.scopedLive("pass over a session whose jobs are locked behind one that they were given", () =>
     Effect.gen(function* () {
       const { first, jobs, query } = yield* nodes
       const each = yield* unpacedPair(first)
       const [free, held] = each
       for (const session of each) yield* jobs.accept(Fixtures.send(session))
       yield* query("BEGIN")
-      yield* query(lockBacklog, held.sessionId)
+      yield* query(lockJobs, held.sessionId)
       const { claimed } = yield* jobs.settleAndClaim(claimBy("worker"))
       expect(claimed.map(({ sessionId }) => sessionId)).toEqual([free.sessionId])
       yield* query("COMMIT")
       const after = yield* jobs.settleAndClaim(claimBy("worker"))
       expect(after.claimed.map(({ sessionId }) => sessionId)).toEqual([held.sessionId])
-    })
-  )
-
-  it.scopedLive("wait for no batch that has ended, though another commit has it locked", () =>
-    Effect.gen(function* () {
-      const { first, jobs, query } = yield* nodes
-      const who = yield* Effect.provide(owner, first)
-      yield* jobs.accept(Fixtures.send(who))
-      const { claimed } = yield* jobs.settleAndClaim(claimBy("worker"))
-      yield* jobs.settleAndClaim({ ...claimBy("worker"), settlements: acceptances(claimed), claim: null })
-      yield* jobs.accept(Fixtures.send(who))
-      yield* query("BEGIN")
-      yield* query("SELECT first FROM sendwright_batch FOR UPDATE")
-      expect((yield* jobs.settleAndClaim(claimBy("worker"))).claimed).toHaveLength(1)
-      yield* query("COMMIT")
-    })
-  )
-
-  it.scopedLive("lock batches before rows, so that nobody waits in a circle", () =>
-    Effect.gen(function* () {
-      const { first, jobs, query } = yield* nodes
-      const who = yield* Effect.provide(owner, first)
-      const sends = [Fixtures.send(who), Fixtures.send(who)]
-      for (const send of sends) yield* jobs.accept(send)
-      const { claimed } = yield* jobs.settleAndClaim(claimBy("worker"))
-      const settlements = acceptances(claimed.slice(0, 1))
-      yield* jobs.settleAndClaim({ ...claimBy("worker"), settlements, claim: null })
-      // The first has a row now, and of the second the batch tells.
-      yield* query("BEGIN")
-      yield* query("SELECT first FROM sendwright_batch FOR UPDATE")
-      const reports = sends.map(
-        ({ jobId }): Report => ({
-          messageId: Ids.messageId(jobId, 0),
-          providerId: null,
-          status: "delivered",
-          at: now,
-          failure: null
-        })
-      )
-      const received = yield* Effect.fork(jobs.receive({ now, reports }))
-      const waiting = Effect.map(
-        query("SELECT count(*)::int AS waiting FROM pg_locks WHERE NOT granted"),
-        ([row]) => row?.["waiting"] !== 0
-      )
-      yield* Effect.repeat(waiting, { until: (is) => is, schedule: Schedule.spaced("20 millis") })
-      expect(yield* query("SELECT seq FROM sendwright_progress FOR UPDATE NOWAIT")).toHaveLength(1)
-      yield* query("COMMIT")
-      expect((yield* Fiber.join(received)).applied).toBe(2)
     })
   )
 
@@ -294,7 +245,8 @@ describe("two nodes that claim simultaneously", () => {
       const cancel = (place: number) => jobs.cancel({ jobId: sends[place]?.jobId ?? "", now })
       const cursor = Effect.map(
         query(
-          "SELECT (SELECT count(*) FROM sendwright_job WHERE seq <= batch.last)::int AS behind FROM sendwright_batch AS batch WHERE session = $1",
+          `SELECT (SELECT count(*) FROM sendwright_job WHERE seq <= claim.place)::int AS behind
+             FROM sendwright_claim AS claim WHERE session = $1 AND place IS NOT NULL ORDER BY place`,
           who.sessionId
         ),
         (rows) => rows.map((row) => row["behind"])
@@ -327,7 +279,7 @@ describe("two nodes that claim simultaneously", () => {
     })
   )
 
-  it.scopedLive("settle what the other has not touched of a batch that it has", () =>
+  it.scopedLive("settle what the other has not touched of a claim that it has", () =>
     Effect.gen(function* () {
       const { both, first, jobs } = yield* nodes
       const [, second = jobs] = both
@@ -499,10 +451,12 @@ describe("a node that takes up early reports", () => {
         const who = yield* Effect.provide(owner, first)
         const pacing = Pacing.unpaced
         const sessions = [yield* pacedSession(first, who, pacing), yield* pacedSession(first, who, pacing)]
-        const sends = sessions.map((each) => Fixtures.send(each)).sort((a, b) => (a.jobId < b.jobId ? -1 : 1))
+        const sends = sessions
+          .map((each) => Fixtures.send(each))
+          .sort((a, b) => (a.sessionId < b.sessionId ? -1 : 1))
         for (const send of sends) yield* jobs.accept(send)
         const { claimed } = yield* jobs.settleAndClaim(claimBy("worker"))
-        // The report on the job that is locked last is the older one.
+        // The report on the job whose session is locked last is the older one.
         for (const { jobId, sessionId } of sends.toReversed()) {
           const report: Report = {
             messageId: null,
@@ -519,11 +473,10 @@ describe("a node that takes up early reports", () => {
         })
         yield* jobs.settleAndClaim({ now: now + 2, settlements, claim: null })
 
-        const [low = "", high = ""] = sends.map(({ jobId }) => jobId)
-        const lock = `SELECT job.id FROM sendwright_progress AS progress JOIN sendwright_job AS job ON job.seq = progress.seq
-        WHERE job.id = $1 FOR UPDATE OF progress SKIP LOCKED`
+        const [low = "", high = ""] = sends.map(({ sessionId }) => sessionId).sort()
+        const lock = `${lockJobs.replace("SELECT pg_advisory", "SELECT pg_try_advisory")} AS locked`
         yield* query("BEGIN")
-        expect(yield* query(lock, low)).toHaveLength(1)
+        expect(yield* query(lock, low)).toEqual([{ locked: true }])
         const taking = yield* Effect.fork(jobs.applyEarlyReports({ now: now + 3 }))
         const waiting = query(
           "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
@@ -532,7 +485,7 @@ describe("a node that takes up early reports", () => {
           until: (found) => found.length > 0,
           schedule: Schedule.spaced("5 millis")
         })
-        expect(yield* query(lock, high)).toHaveLength(1)
+        expect(yield* query(lock, high)).toEqual([{ locked: true }])
         yield* query("COMMIT")
         expect((yield* Fiber.join(taking)).applied).toBe(2)
       })

@@ -1,18 +1,18 @@
 /** Lists of jobs: an index tells which they are, and then they are read by their ids. */
-import type { Job } from "../../domain/job/Job.ts"
-import type { Paged } from "../../domain/Page.ts"
-import * as Page from "../../domain/Page.ts"
-import type { ListJobs } from "../JobStore.ts"
-import * as Backlog from "./Backlog.ts"
-import { type StoredJob, storedKindsOf } from "./codec/Job.ts"
-import type * as JobTable from "./JobTable.ts"
-import type { Program, Row } from "./Program.ts"
-import { all } from "./Program.ts"
-import { end, newestFirst, seq, text } from "./RowReader.ts"
-import * as Walk from "./Walk.ts"
+import type { Job } from "../../../domain/job/Job.ts"
+import type { Paged } from "../../../domain/Page.ts"
+import * as Page from "../../../domain/Page.ts"
+import type { ListJobs } from "../../JobStore.ts"
+import type { Program, Row } from "../Program.ts"
+import { all } from "../Program.ts"
+import { end, newestFirst, seq, text } from "../RowReader.ts"
+import * as Walk from "../Walk.ts"
+import { type StoredJob, storedKindsOf } from "./JobColumns.ts"
+import type { StoredJobs } from "./Jobs.ts"
+import * as Order from "./Order.ts"
 
 const filter = `kind IN (?, ?) AND created_at >= ? AND created_at < ?
-    AND (CAST(? AS text) IS NULL OR ${Backlog.status} = ?)`
+    AND (CAST(? AS text) IS NULL OR ${Order.status} = ?)`
 
 const walk = (owner: "public_key" | "account", by: "kind" | "reference") =>
   Walk.make("sendwright_job AS job", "seq, id", [owner, by], filter)
@@ -29,8 +29,8 @@ const filterOf = ({ createdAfter, createdBefore, kind, reference, status }: List
 }
 
 /** Answers a page of what the filters leave of the next rows, which may be nothing although others follow. */
-export const make = ({ dialect, select, toJob }: JobTable.StoredJobs) => {
-  const byIds = `${select()} WHERE ${dialect.elements.among("job.id")}`
+export const make = ({ dialect, select, toJob }: StoredJobs) => {
+  const byIds = `${select} WHERE ${dialect.elements.among("job.id")}`
 
   return function* (query: ListJobs): Program<Paged<Job>> {
     const { by, kind, page, reference } = query

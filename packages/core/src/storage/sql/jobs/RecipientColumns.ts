@@ -7,6 +7,7 @@ import type { Instant } from "../../../domain/Instant.ts"
 import type { RecipientResult } from "../../../domain/job/Job.ts"
 import * as Job from "../../../domain/job/Job.ts"
 import * as Recipient from "../../../domain/job/Recipient.ts"
+import * as Transitions from "../../../domain/job/Transitions.ts"
 import type { FencedRecipient, RecipientChange } from "../../JobSteps.ts"
 import {
   elementOf,
@@ -25,6 +26,7 @@ import type { Dialect } from "../Database.ts"
 import type { SqlValue } from "../Program.ts"
 import { placesPerJob } from "../RecipientKeys.ts"
 import * as RowReader from "../RowReader.ts"
+import * as Claims from "./Claims.ts"
 
 export interface RecipientRow extends Omit<RecipientResult, "index"> {
   readonly key: number
@@ -59,6 +61,7 @@ export const recipients = table<RecipientRow>({
 
 /** The columns of a new recipient's row; those come first that are the same for all recipients of most sends. */
 export const accepted = recipients.only(
+  "fence",
   "nextAt",
   "updatedAt",
   "market",
@@ -72,10 +75,12 @@ export const accepted = recipients.only(
 export const writeAccepted = (
   recipient: Pick<RecipientResult, "externalId" | "market" | "phone" | "price" | "values">,
   key: number,
+  isApart: boolean,
   now: Instant
 ): ReadonlyArray<SqlValue> => {
   const { at } = accepted
   const values = accepted.blank()
+  values[at.fence] = isApart ? apart : null
   values[at.nextAt] = now
   values[at.updatedAt] = now
   values[at.market] = recipient.market
@@ -162,8 +167,11 @@ export interface StoredRecipient extends FencedRecipient {
   readonly key: number
 }
 
-/** A recipient's row that tells no more than what it was accepted with. */
-export const untouched = "sequence = 0 AND status = 'queued'"
+/** A recipient's row as it was accepted, of a job in its session's order: it waits, or a claim has it by its range. */
+export const untouched = "sequence = 0 AND status = 'queued' AND next_at = updated_at AND fence IS NULL"
+
+/** The fence of a recipient whose job has no place in its session's order: no range has it. */
+const apart = 0
 
 const progress = layout<RecipientRow>()(
   "status",
@@ -182,9 +190,18 @@ const progress = layout<RecipientRow>()(
   "requeuedAt"
 )
 
+interface ClaimOf {
+  readonly fence: number
+  readonly at: Instant
+}
+
+const claimOf = layout<ClaimOf>()("fence", "at")
+
 interface AnsweredRow extends RecipientRow {
   /** Null of an untouched one. */
   readonly progress: ReturnType<typeof progress.parse> | null
+  /** The claim that has an untouched one; null where none has. */
+  readonly claim: ReturnType<typeof claimOf.parse> | null
 }
 
 const answered = layout<AnsweredRow>()(
@@ -196,16 +213,32 @@ const answered = layout<AnsweredRow>()(
   "price",
   "nextAt",
   "updatedAt",
-  "progress"
+  "progress",
+  "claim"
 )
 
-/** What {@link readRecipients} reads: of an untouched one less. */
-export const recipientColumns = (dialect: Pick<Dialect, "json" | "jsonColumns" | "jsonValue">): string => {
+/**
+ * What {@link readRecipients} reads: of an untouched one less.
+ *
+ * @param session whose recipients they are, as SQL; absent where no claim has any of them
+ */
+export const recipientColumns = (
+  dialect: Pick<Dialect, "json" | "jsonColumns" | "jsonValue">,
+  session?: string
+): string => {
   const expressions = recipients.expressions(({ isJson, name }) => (isJson ? dialect.json(name) : name))
+  const claim =
+    session === undefined
+      ? "CAST(NULL AS text)"
+      : `CASE WHEN ${untouched} THEN (
+          SELECT ${dialect.jsonValue(claimOf.select({ fence: "claim.fence", at: "claim.at" }))}
+          FROM sendwright_claim AS claim WHERE ${Claims.has(session, "recipient.seq")}
+        ) END`
   return dialect.jsonColumns(
     answered.expressions({
       ...expressions,
-      progress: `CASE WHEN ${untouched} THEN NULL ELSE ${dialect.jsonValue(progress.select(expressions))} END`
+      progress: `CASE WHEN ${untouched} THEN NULL ELSE ${dialect.jsonValue(progress.select(expressions))} END`,
+      claim
     })
   )
 }
@@ -215,37 +248,51 @@ const untouchedProgress = progress.ofRecord(recipients.columns, fresh)
 const statusOf = RowReader.wordOf(Recipient.statuses)
 const { at } = answered
 const { at: now } = progress
+const { at: heldAt } = claimOf
 
+const recipientOf = (
+  columns: ReturnType<typeof answered.parseColumns>,
+  key: number,
+  row: number
+): StoredRecipient => {
+  const state = elementOf(columns[at.progress], row) ?? untouchedProgress
+  return {
+    key,
+    recipient: {
+      index: key % placesPerJob,
+      phone: elementOf(columns[at.phone], row),
+      externalId: elementOf(columns[at.externalId], row),
+      values: elementOf(columns[at.values], row),
+      status: statusOf("status", state[now.status]),
+      failure: state[now.failure],
+      attempts: state[now.attempts],
+      retryingSince: state[now.retryingSince],
+      requeuedAt: state[now.requeuedAt],
+      crashCount: state[now.crashCount],
+      maybeSent: state[now.maybeSent] === 1,
+      providerId: state[now.providerId],
+      market: elementOf(columns[at.market], row),
+      price: elementOf(columns[at.price], row),
+      pricing: state[now.pricing],
+      sequence: state[now.sequence],
+      nextAt: elementOf(columns[at.nextAt], row),
+      updatedAt: elementOf(columns[at.updatedAt], row),
+      sentAt: state[now.sentAt],
+      deliveredAt: state[now.deliveredAt],
+      readAt: state[now.readAt]
+    },
+    fence: state[now.fence] === apart ? null : state[now.fence]
+  }
+}
+
+/** Each as it is: an untouched one that a claim has is being sent. */
 export const readRecipients = (text: string): ReadonlyArray<StoredRecipient> => {
   const columns = answered.parseColumns(text)
   return columns[at.key].map((key, row): StoredRecipient => {
-    const state = elementOf(columns[at.progress], row) ?? untouchedProgress
-    return {
-      key,
-      recipient: {
-        index: key % placesPerJob,
-        phone: elementOf(columns[at.phone], row),
-        externalId: elementOf(columns[at.externalId], row),
-        values: elementOf(columns[at.values], row),
-        status: statusOf("status", state[now.status]),
-        failure: state[now.failure],
-        attempts: state[now.attempts],
-        retryingSince: state[now.retryingSince],
-        requeuedAt: state[now.requeuedAt],
-        crashCount: state[now.crashCount],
-        maybeSent: state[now.maybeSent] === 1,
-        providerId: state[now.providerId],
-        market: elementOf(columns[at.market], row),
-        price: elementOf(columns[at.price], row),
-        pricing: state[now.pricing],
-        sequence: state[now.sequence],
-        nextAt: elementOf(columns[at.nextAt], row),
-        updatedAt: elementOf(columns[at.updatedAt], row),
-        sentAt: state[now.sentAt],
-        deliveredAt: state[now.deliveredAt],
-        readAt: state[now.readAt]
-      },
-      fence: state[now.fence]
-    }
+    const claim = elementOf(columns[at.claim], row)
+    const stored = recipientOf(columns, key, row)
+    return claim === null
+      ? stored
+      : { key, recipient: Transitions.claim(stored.recipient, claim[heldAt.at]), fence: claim[heldAt.fence] }
   })
 }

@@ -1,24 +1,23 @@
 /** The statements of an acceptance: one that reads all its facts, and those that record it. */
 
-import type { Instant } from "../../domain/Instant.ts"
-import * as Time from "../../domain/Instant.ts"
-import type { Content, Job } from "../../domain/job/Job.ts"
-import type { JobChange } from "../JobSteps.ts"
-import type { AcceptSend, IdempotencyRecord } from "../JobStore.ts"
-import type { AcceptanceQuery } from "../policy/JobRows.ts"
-import * as Backlog from "./Backlog.ts"
-import type { StoredJob } from "./codec/Job.ts"
-import { contentKindOf, embedded, jobs, newJob, untouched } from "./codec/Job.ts"
-import { accepted, begun, writeAccepted } from "./codec/Recipient.ts"
-import type { Dialect } from "./Database.ts"
-import { insertInto, onKeyConflict } from "./Insert.ts"
-import * as JobTable from "./JobTable.ts"
-import type { Program, Row } from "./Program.ts"
-import { get, run } from "./Program.ts"
-import * as QuarantineRows from "./QuarantineRows.ts"
-import { lastPlace, recipientKey } from "./RecipientKeys.ts"
-import { integer, integerOrNull, json, text, textOrNull } from "./RowReader.ts"
-import type { Sql } from "./SqlJobRows.ts"
+import type { Instant } from "../../../domain/Instant.ts"
+import * as Time from "../../../domain/Instant.ts"
+import type { Content, Job } from "../../../domain/job/Job.ts"
+import type { AcceptSend, IdempotencyRecord } from "../../JobStore.ts"
+import type { AcceptanceQuery } from "../../policy/JobRows.ts"
+import type { Dialect } from "../Database.ts"
+import { insertInto, onKeyConflict } from "../Insert.ts"
+import type { Program, Row } from "../Program.ts"
+import { get, run } from "../Program.ts"
+import * as QuarantineRows from "../QuarantineRows.ts"
+import { lastPlace, recipientKey } from "../RecipientKeys.ts"
+import { integer, integerOrNull, json, text, textOrNull } from "../RowReader.ts"
+import type { Sql } from "./Backend.ts"
+import * as Contents from "./Contents.ts"
+import { apart, contentKindOf, embedded, jobs, newJob, type StoredJob } from "./JobColumns.ts"
+import type { StoredJobs } from "./Jobs.ts"
+import * as Order from "./Order.ts"
+import { accepted, begun, writeAccepted } from "./RecipientColumns.ts"
 
 /** The name that serializes an account's accepts: the key, the day's usage and the last acceptance are its. */
 export const serialized = (accountId: string): string => `accept ${accountId}`
@@ -105,12 +104,12 @@ const newest = (owner: "account" | "public_key", kind: Content["kind"], columns:
 const readFacts = ({ jsonArray, tryKey }: Dialect, kind: Content["kind"]): string => `SELECT
     ${tryKey} AS free,
     (SELECT id ${withKey}) AS earlier,
-    (${JobTable.findSnapshot}) AS snapshot,
+    (${Contents.findSnapshot}) AS snapshot,
     (${newest("account", kind, jsonArray("created_at, day_total"))}) AS used,
     (${newest("public_key", "template", jsonArray("seq, created_at"))}) AS template,
     (${newest("public_key", "direct", jsonArray("seq, created_at"))}) AS direct,
-    (${Backlog.lastDue}) AS due_at,
-    (${Backlog.isBusy}) AS busy,
+    (${Order.lastDue}) AS due_at,
+    (${Order.isBusy}) AS busy,
     (${QuarantineRows.isQuarantined}) AS held${kind === "template" ? `, (${embeddedUnits}) AS embedded` : ""}`
 
 type Pair = readonly [first: number, second: number]
@@ -149,7 +148,7 @@ export const facts = (dialect: Dialect, isKeyAwaited = false) => {
     const ofKey = [publicKey, key]
     // Many transactions may have keys that are locked together.
     const tried = [publicKey, isEmbedded ? null : key]
-    const of = [JobTable.digestOf(content), accountId, publicKey, publicKey, sessionId, sessionId]
+    const of = [Contents.digestOf(content), accountId, publicKey, publicKey, sessionId, sessionId]
     const day = content.kind === "template" ? ofDay(accountId, now) : []
     const row = (yield* get(statements[content.kind], ...tried, ...ofKey, ...of, ...day)) ?? {}
     const repeats = key !== null && textOrNull(row, "earlier") !== null
@@ -169,7 +168,7 @@ export const facts = (dialect: Dialect, isKeyAwaited = false) => {
 }
 
 /** Records a send. */
-export const inserting = (rows: JobTable.StoredJobs) => {
+export const inserting = (rows: StoredJobs) => {
   const insertJob = rows.dialect.insertJob(newJob.names, accepted.ordered, begun)
   const insertEmbedded = rows.dialect.insertJob(newJob.names, accepted.ordered, begun, true)
   return function* (
@@ -181,7 +180,7 @@ export const inserting = (rows: JobTable.StoredJobs) => {
     const { claim, content, demand, idempotency, now, recipients } = command
     const isEmbedded = command.isEmbedded === true
     if (recipients.length > lastPlace) throw new RangeError(`A job has ${lastPlace} recipients at most`)
-    const frozen = snapshot ?? (yield* JobTable.freeze(content))
+    const frozen = snapshot ?? (yield* Contents.freeze(content))
     const insert = isEmbedded ? insertEmbedded : insertJob
     yield* insert(
       newJob.write({
@@ -200,28 +199,27 @@ export const inserting = (rows: JobTable.StoredJobs) => {
         recipients: job.recipients,
         createdAt: now,
         dayTotal: isEmbedded ? null : dayTotal + demand.units,
-        backlogAt: dueAt
+        dueAt
       }),
-      (seq) => recipients.map((each, index) => writeAccepted(each, recipientKey(seq, index), now))
+      (seq) =>
+        recipients.map((each, index) => writeAccepted(each, recipientKey(seq, index), dueAt === null, now))
     )
-    if (dueAt !== null && !isBusy) yield* run(Backlog.noteBusy, job.sessionId)
-    // It has no place in the backlog, so a row of its own says when it is due.
+    if (dueAt !== null && !isBusy) yield* run(Order.noteBusy, job.sessionId)
+    // It has no place in the order, so a row of its own says when it is due.
     if (dueAt === null && claim === null) {
       const inserted = yield* findInserted(job)
       if (inserted === undefined) return false
-      yield* rows.save([unchanged(inserted)], now)
+      yield* rows.setDue([inserted], now)
     }
     return true
   }
 }
 
-const unchanged = (state: StoredJob): JobChange<StoredJob> => ({ state, changes: [], drafts: [] })
-
 const seqOfJob = "SELECT seq FROM sendwright_job WHERE id = ?"
 
 function* findInserted(job: Job): Program<StoredJob | undefined> {
   const row = yield* get(seqOfJob, job.id)
-  return row === undefined ? undefined : untouched(integer(row, "seq"), job)
+  return row === undefined ? undefined : apart(integer(row, "seq"), job)
 }
 
 /** The job that this commit has inserted. */
@@ -275,5 +273,5 @@ export const repetitionsOf = ({ idempotency, publicKey }: AcceptSend): string =>
 
 /** True when the content is written already. */
 export function* isFrozen(content: Content): Program<boolean> {
-  return (yield* get(JobTable.findSnapshot, JobTable.digestOf(content))) !== undefined
+  return (yield* get(Contents.findSnapshot, Contents.digestOf(content))) !== undefined
 }

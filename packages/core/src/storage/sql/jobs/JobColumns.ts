@@ -1,0 +1,354 @@
+/**
+ * The columns of `sendwright_job` and `sendwright_progress`, and how a job is read from both. A job comes as one JSON text:
+ * the driver's own rows of so many columns take several times as long.
+ */
+import type { Instant } from "../../../domain/Instant.ts"
+import * as Job from "../../../domain/job/Job.ts"
+import type { Counts } from "../../../domain/job/Recipient.ts"
+import * as Recipient from "../../../domain/job/Recipient.ts"
+import * as Transitions from "../../../domain/job/Transitions.ts"
+import type { JobState } from "../../JobSteps.ts"
+import type { Column } from "../Columns.ts"
+import { integer, integerOrNull, json, layout, nullable, table, text, textOrNull, word } from "../Columns.ts"
+import type { Dialect } from "../Database.ts"
+import * as RowReader from "../RowReader.ts"
+import type { OpenClaim } from "./Held.ts"
+
+/**
+ * The kind of a template send that was accepted inside an embedder's transaction. Its number is not in the order of commits
+ * and its units were not counted at its acceptance, so it is not among the jobs of which the newest carries the day's total.
+ */
+export const embedded = "embedded"
+
+type Kind = Job.Content["kind"] | typeof embedded
+
+export const contentKindOf = (kind: Kind): Job.Content["kind"] => (kind === embedded ? "template" : kind)
+
+/** The kinds by which jobs with such a content are listed. */
+export const storedKindsOf = (kind: Job.Content["kind"]): ReadonlyArray<Kind> =>
+  kind === "template" ? [kind, embedded] : [kind]
+
+/** What of a job stays as it was accepted, but its content, which lies apart. */
+type Accepted = Pick<
+  Job.Job,
+  | "accountId"
+  | "createdAt"
+  | "currency"
+  | "estimatedCost"
+  | "id"
+  | "publicKey"
+  | "recipients"
+  | "reference"
+  | "sessionId"
+>
+
+interface JobRow extends Accepted {
+  readonly seq: number
+  readonly kind: Kind
+  readonly template: number | null
+  /** The number of its content. */
+  readonly snapshot: number
+  readonly idempotencyKey: string | null
+  readonly fingerprint: string | null
+  /** What was answered to a direct message; null while it is under way, and of template sends. */
+  readonly answer: string | null
+  /** The units that its account sent that day, with its own; null of an embedded send. */
+  readonly dayTotal: number | null
+  /** When it is due first, if it has a place in its session's order. */
+  readonly dueAt: Instant | null
+}
+
+export const jobs = table<JobRow>({
+  seq: integer("seq"),
+  id: text("id"),
+  accountId: text("account"),
+  sessionId: text("session"),
+  publicKey: text("public_key"),
+  kind: word("kind", [...Job.kinds, embedded]),
+  template: integerOrNull("template"),
+  snapshot: integer("snapshot"),
+  reference: textOrNull("reference"),
+  currency: text("currency"),
+  estimatedCost: textOrNull("estimated_cost"),
+  idempotencyKey: textOrNull("idempotency_key"),
+  fingerprint: textOrNull("fingerprint"),
+  answer: textOrNull("answer"),
+  recipients: integer("recipients"),
+  createdAt: integer("created_at"),
+  dayTotal: integerOrNull("day_total"),
+  dueAt: integerOrNull("due_at")
+})
+
+/** The columns of a new job; it has its number from the database. */
+export const newJob = jobs.without("seq", "answer")
+
+const ofCounts = json<Partial<Counts>>("counts")
+
+const countsOf = (stored: Partial<Counts>): Counts => ({ ...Recipient.noCounts, ...stored })
+
+/** The statuses that some of a job's recipients have: jobs that are alike then are written together. */
+const counts: Column<Counts> = {
+  ...ofCounts,
+  read: (row) => countsOf(ofCounts.read(row)),
+  write: (all) => {
+    let text = ""
+    for (const status of Recipient.statuses)
+      if (all[status] > 0) text += `${text === "" ? "" : ","}"${status}":${all[status]}`
+    return `{${text}}`
+  }
+}
+
+interface ProgressRow
+  extends Pick<Job.Job, "completedAt" | "counts" | "pauseReason" | "sessionId" | "status" | "updatedAt"> {
+  readonly seq: number
+  readonly nextAt: Instant | null
+}
+
+/** Those come first that are the same for all jobs of most commits. */
+export const progress = table<ProgressRow>({
+  sessionId: text("session"),
+  status: word("status", Job.statuses),
+  pauseReason: nullable(word("pause_reason", Job.pauseReasons)),
+  counts,
+  updatedAt: integer("updated_at"),
+  completedAt: integerOrNull("completed_at"),
+  nextAt: integerOrNull("next_at"),
+  seq: integer("seq")
+})
+
+/** A job, its number, and where its state is written. */
+export interface StoredJob extends JobState {
+  readonly seq: number
+  /** True when it has a row in `sendwright_progress`. */
+  readonly hasRow: boolean
+  /** When it has work next; null while nothing of it waits. */
+  readonly nextAt: Instant | null
+  /** Whether a claim might include it when it was read, and when it was written last before. */
+  readonly wasClaimable: boolean
+  readonly writtenAt: Instant
+  /** True when it has no place in its session's order. */
+  readonly isApart: boolean
+  /** The key of the last recipient of it that open claims have by their ranges; null when they have none. */
+  readonly claimedTo: number | null
+  /** The open claims of its session by their fences, where they were read with it. */
+  readonly claims: ReadonlyMap<number, OpenClaim>
+  /** Of a job that waits in its session's order: the one before it there, null of the first. Undefined of others. */
+  readonly behind: number | null | undefined
+}
+
+const noClaims: ReadonlyMap<number, OpenClaim> = new Map()
+
+/** @param nextAt when its recipients are due next */
+export const progressOf = ({ job, seq }: StoredJob, nextAt: Instant | null): ProgressRow => ({
+  seq,
+  sessionId: job.sessionId,
+  status: job.status,
+  pauseReason: job.pauseReason,
+  counts: job.counts,
+  updatedAt: job.updatedAt,
+  completedAt: job.completedAt,
+  nextAt
+})
+
+/** A job of which there is nothing but itself, and of which nothing is claimed. */
+export const untouched = (
+  seq: number,
+  job: Job.Job,
+  nextAt: Instant | null,
+  behind?: number | null
+): StoredJob => whole(seq, job, nextAt, null, noClaims, behind)
+
+/** A job without a row, which waits as a whole, or which a claim has as a whole. */
+const whole = (
+  seq: number,
+  job: Job.Job,
+  nextAt: Instant | null,
+  claimedTo: number | null,
+  claims: StoredJob["claims"],
+  behind: number | null | undefined
+): StoredJob => ({
+  seq,
+  job,
+  hasRow: false,
+  nextAt,
+  wasClaimable: true,
+  writtenAt: job.updatedAt,
+  isApart: false,
+  claimedTo,
+  claims,
+  behind
+})
+
+/** A new job without a place in its session's order, before it has its row. */
+export const apart = (seq: number, job: Job.Job): StoredJob => ({
+  ...untouched(seq, job, job.createdAt),
+  isApart: true
+})
+
+export const changedOf = layout<ProgressRow>()(
+  "status",
+  "pauseReason",
+  "counts",
+  "updatedAt",
+  "completedAt",
+  "nextAt"
+)
+
+interface ClaimedRow {
+  readonly last: number
+  readonly at: Instant
+}
+
+const claimed = layout<ClaimedRow>()("last", "at")
+
+interface AnsweredRow extends JobRow {
+  readonly changed: ReturnType<typeof changedOf.parse> | null
+  /** What open claims have of it by their ranges. */
+  readonly claimed: ReturnType<typeof claimed.parse> | null
+  readonly digest: string
+}
+
+const answered = layout<AnsweredRow>()(
+  "seq",
+  "id",
+  "accountId",
+  "sessionId",
+  "publicKey",
+  "reference",
+  "currency",
+  "estimatedCost",
+  "recipients",
+  "createdAt",
+  "dueAt",
+  "snapshot",
+  "digest",
+  "changed",
+  "claimed"
+)
+
+/** What changes of a job, of its row `progress`; {@link ofChanged} reads it. @param as makes a JSON array of expressions */
+export const changedColumns = (
+  { json }: Pick<Dialect, "json">,
+  as: (expressions: string) => string
+): string =>
+  as(
+    changedOf.select(
+      progress.expressions(({ isJson, name }) => (isJson ? json(`progress.${name}`) : `progress.${name}`))
+    )
+  )
+
+/** Selects of the open claims that have some of a `job` by their ranges. */
+export const claimedColumns = (columns: string): string => `(
+    SELECT ${columns} FROM sendwright_claim AS claim
+    WHERE claim.session = job.session AND claim.worker IS NOT NULL
+      AND claim.first <= job.seq * 4096 + 4095 AND claim.last >= job.seq * 4096
+    HAVING count(*) > 0
+  )`
+
+/** What {@link readJob} reads of a `job`, of its `progress` if it has one, and of its content's `digest`. */
+export const jobColumns = (dialect: Dialect): string =>
+  answered.select({
+    ...jobs.expressions(({ name }) => `job.${name}`),
+    digest: "digest",
+    changed: `CASE WHEN progress.seq IS NULL THEN NULL ELSE ${changedColumns(dialect, dialect.jsonValue)} END`,
+    claimed: claimedColumns(dialect.jsonValue("max(claim.last), max(claim.at)"))
+  })
+
+const statusOf = RowReader.wordOf(Job.statuses)
+const pauseReasonOf = RowReader.wordOf(Job.pauseReasons)
+const { at } = answered
+const { at: now } = changedOf
+const { at: claimAt } = claimed
+
+/** A job as it was accepted, which never changes. */
+export interface AcceptedJob {
+  readonly seq: number
+  readonly job: Job.Job
+  /** When it is due first in its session's order; null when it has no place there. */
+  readonly dueAt: Instant | null
+}
+
+/** A job that has a row, as it was accepted and as that tells. */
+export const ofChanged = (
+  seq: number,
+  accepted: Job.Job,
+  changed: ReturnType<typeof changedOf.parse>,
+  isApart: boolean,
+  claimedTo: number | null,
+  claims: StoredJob["claims"] = noClaims
+): StoredJob => {
+  const pauseReason = changed[now.pauseReason]
+  const job: Job.Job = {
+    ...accepted,
+    status: statusOf("status", changed[now.status]),
+    pauseReason: pauseReason === null ? null : pauseReasonOf("pause_reason", pauseReason),
+    counts: countsOf(changed[now.counts]),
+    updatedAt: changed[now.updatedAt],
+    completedAt: changed[now.completedAt]
+  }
+  return {
+    seq,
+    job,
+    hasRow: true,
+    nextAt: changed[now.nextAt],
+    wasClaimable: Job.isClaimable(job),
+    writtenAt: job.updatedAt,
+    isApart,
+    claimedTo,
+    claims,
+    behind: undefined
+  }
+}
+
+/**
+ * A job as it is.
+ *
+ * @param changed of its row; null when it has none
+ * @param claim the last key that open claims have of it by their ranges; null when they have none
+ * @param claims the open claims of its session
+ */
+export const storedJob = (
+  { dueAt, job, seq }: AcceptedJob,
+  changed: ReturnType<typeof changedOf.parse> | null,
+  claim: { readonly last: number; readonly at: Instant } | null,
+  claims: StoredJob["claims"] = noClaims
+): StoredJob => {
+  if (changed !== null)
+    return ofChanged(seq, job, changed, dueAt === null, claim === null ? null : claim.last, claims)
+  return claim === null
+    ? whole(seq, job, dueAt, null, claims, undefined)
+    : whole(seq, Transitions.claimedWhole(job, claim.at), null, claim.last, claims, undefined)
+}
+
+export const readJob = (
+  text: string
+): {
+  readonly seq: number
+  /** Of its content, which lies apart. */
+  readonly digest: string
+  readonly snapshot: number
+  readonly of: (content: Job.Job["content"]) => { readonly accepted: AcceptedJob; readonly stored: StoredJob }
+} => {
+  const array = answered.parse(text)
+  const seq = array[at.seq]
+  const changed = array[at.changed]
+  const held = array[at.claimed]
+  const of = (content: Job.Job["content"]) => {
+    const job = Job.newJob({
+      jobId: array[at.id],
+      accountId: array[at.accountId],
+      sessionId: array[at.sessionId],
+      publicKey: array[at.publicKey],
+      content,
+      reference: array[at.reference],
+      recipients: array[at.recipients],
+      currency: array[at.currency],
+      estimatedCost: array[at.estimatedCost],
+      now: array[at.createdAt]
+    })
+    const accepted: AcceptedJob = { seq, job, dueAt: array[at.dueAt] }
+    const claim = held === null ? null : { last: held[claimAt.last], at: held[claimAt.at] }
+    return { accepted, stored: storedJob(accepted, changed, claim) }
+  }
+  return { seq, snapshot: array[at.snapshot], digest: array[at.digest], of }
+}

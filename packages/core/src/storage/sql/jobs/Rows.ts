@@ -1,0 +1,419 @@
+/** The jobs' operations as statements. Each costs what it answers or writes, however much waits behind it. */
+
+import type { Instant } from "../../../domain/Instant.ts"
+import * as Time from "../../../domain/Instant.ts"
+import type { WaitingSession } from "../../../domain/job/Claiming.ts"
+import * as Claiming from "../../../domain/job/Claiming.ts"
+import type { RecipientResult } from "../../../domain/job/Job.ts"
+import * as Pacing from "../../../domain/session/Pacing.ts"
+import * as Sessions from "../../../domain/session/Session.ts"
+import type { Inbound } from "../../InboundStore.ts"
+import type { FencedRecipient } from "../../JobSteps.ts"
+import * as JobSteps from "../../JobSteps.ts"
+import type { JobRows, RecipientPlace } from "../../policy/JobRows.ts"
+import { identity, outages, readOutages, writeOutages } from "../codec/Session.ts"
+import { statusNow } from "../codec/Template.ts"
+import { insertRows } from "../Insert.ts"
+import * as PaceRows from "../PaceRows.ts"
+import * as People from "../People.ts"
+import type { Program } from "../Program.ts"
+import { all, changes, get, run } from "../Program.ts"
+import * as QuarantineRows from "../QuarantineRows.ts"
+import { inRanges, rangesOf } from "../Ranges.ts"
+import { jobOf, keysOf, lastPlace, recipientKey } from "../RecipientKeys.ts"
+import { integer, integerOrNull, json, limited, oneOf, realOrNull, seq, text } from "../RowReader.ts"
+import * as WorkerRows from "../WorkerRows.ts"
+import * as Acceptance from "./Acceptance.ts"
+import type { Sql } from "./Backend.ts"
+import * as Claims from "./Claims.ts"
+import * as Due from "./Due.ts"
+import type { StoredJob } from "./JobColumns.ts"
+import type { StoredJobs } from "./Jobs.ts"
+import * as Order from "./Order.ts"
+import type { StoredRecipient } from "./RecipientColumns.ts"
+import { readRecipients, recipientColumns, untouched } from "./RecipientColumns.ts"
+
+const stateOf = oneOf(Sessions.states)
+
+/** Selects the first session with a job that waits, due or not, between two ids, each as SQL. */
+const firstIn = (after: string, last: string): string => `SELECT min(session) FROM (
+      SELECT min(session) AS session FROM sendwright_progress
+      WHERE next_at IS NOT NULL AND session > ${after} AND session <= ${last}
+      UNION ALL
+      SELECT (
+        SELECT busy.session FROM sendwright_busy AS busy
+        WHERE busy.session > ${after} AND busy.session <= ${last} AND (${Order.dueOf("busy.session")}) IS NOT NULL
+        ORDER BY busy.session LIMIT 1
+      )
+    ) AS next`
+
+/**
+ * Selects waiting sessions from behind an id to another, by jumps from one to the next, so that a long backlog of one
+ * costs nothing; none of a store that is held. Its parameters are both ids and the number of sessions. The first is of a session's column to PostgreSQL,
+ * which asks for one collation.
+ */
+const waitingSessions = `WITH RECURSIVE waiting (session, last, place) AS (
+      SELECT coalesce((SELECT session FROM sendwright_busy LIMIT 0), ?), ?, 0 WHERE NOT EXISTS (${QuarantineRows.isQuarantined})
+      UNION ALL
+      SELECT (${firstIn("waiting.session", "waiting.last")}), waiting.last, place + 1
+      FROM waiting WHERE waiting.session IS NOT NULL AND place < ?
+    )
+    SELECT ${identity.of("session")}, session.pacing, session.state, session.blocked_until,
+      ${outages.of("session")}, pace.arrival, (
+        SELECT min(next_at) FROM sendwright_progress WHERE session = waiting.session AND next_at IS NOT NULL
+      ) AS row_due, (${Order.dueOf("waiting.session")}) AS order_due
+    FROM waiting CROSS JOIN sendwright_session AS session LEFT JOIN sendwright_pace AS pace ON pace.paced = session.id
+    WHERE waiting.place > 0 AND session.id = waiting.session ORDER BY waiting.place`
+
+/** Sorts behind every session's id. */
+const lastSession = "\u{10ffff}"
+
+/** The parts of the circle of ids, each from behind one to another. */
+const partsOf = (after: string, until: string): ReadonlyArray<readonly [after: string, last: string]> => {
+  if (after < until) return [[after, until]]
+  const behind = [after, lastSession] as const
+  return until === Claiming.noSession ? [behind] : [behind, [Claiming.noSession, until]]
+}
+
+// Deletes the times that hold nobody up, by `Pacing.pairedUntil`.
+const forgetPairs = "DELETE FROM sendwright_pair WHERE session = ? AND (next_at <= ? OR next_at > ?)"
+
+const savePairs = insertRows("sendwright_pair", ["session", "phone", "next_at"], {
+  onConflict: "(session, phone) DO UPDATE SET next_at = excluded.next_at"
+})
+
+const saveOutage = `UPDATE sendwright_session SET ${outages.assignments} WHERE id = ?`
+
+const pacingOf = "SELECT pacing FROM sendwright_session WHERE id = ?"
+
+const insertReports = insertRows("sendwright_parked", ["session", "provider_id", "report", "at"])
+
+/** The most reports that one commit takes up. */
+const reportsAtOnce = 500
+
+// Only those whose message is known by now.
+const knownReports = `SELECT parked.seq, parked.session, parked.report FROM sendwright_parked AS parked
+  WHERE EXISTS (
+    SELECT 1 FROM sendwright_recipient AS recipient, sendwright_job AS job
+    WHERE recipient.provider_id = parked.provider_id AND job.seq = recipient.seq >> 12 AND job.session = parked.session
+  )
+  ORDER BY parked.seq ${limited}`
+
+const crowdedSessions =
+  "SELECT session FROM sendwright_parked GROUP BY session HAVING count(*) > ? ORDER BY session"
+
+const forgetOldest = `DELETE FROM sendwright_parked WHERE session = ?
+  AND seq <= (SELECT seq FROM sendwright_parked WHERE session = ? ORDER BY seq DESC LIMIT 1 OFFSET ?)`
+
+const providerOf = "SELECT provider FROM sendwright_session WHERE id = ?"
+
+/** Sorts behind every time. Of the two times of a session that waits, one is there. */
+const never = Number.POSITIVE_INFINITY
+
+/** @param applyInbound applies inbound items, as `InboundStore.receive` does */
+export const make = (
+  rows: StoredJobs,
+  applyInbound: (inbound: Inbound, now: Instant) => Program<unknown>
+): JobRows<Sql> => {
+  const { dialect } = rows
+  const { elements, entries } = dialect
+  const lockDue = Due.locking(rows)
+  // By `Transitions.isDue`.
+  const isDue = "(recipient.next_at <= ? OR recipient.next_at IS NOT NULL AND recipient.updated_at > ?)"
+  const recipients = recipientColumns(dialect)
+  const everyDueIn = inRanges(
+    "recipient.seq",
+    (condition) =>
+      `SELECT ${recipients} AS recipients FROM sendwright_recipient AS recipient WHERE ${isDue} AND ${condition}`
+  )
+  // A subquery for each job, which the primary key answers. Of a join over a range PostgreSQL expects a part of the whole
+  // table, so it reads all recipients that there are. Of those that nobody touched claims may have the first.
+  const dueOfEach = `SELECT (
+      SELECT ${recipients} FROM (
+        SELECT * FROM sendwright_recipient AS recipient
+        WHERE ${isDue} AND recipient.seq BETWEEN ${entries.key} * 4096 AND ${entries.key} * 4096 + ${lastPlace}
+          AND (recipient.seq > CAST(${entries.value} AS bigint) OR NOT (${untouched}))
+        ORDER BY recipient.seq ${limited}
+      ) AS recipient
+    ) AS recipients FROM ${entries.from}`
+  const pairsOf = `SELECT phone, next_at FROM sendwright_pair
+    WHERE session = ? AND next_at > ? AND phone IN (SELECT ${elements.value} FROM ${elements.from})`
+
+  const keyedRecipients = rows.recipientsOf(
+    `seq IN (SELECT ${elements.integer} FROM ${elements.from}) ORDER BY seq`
+  )
+  const rangedRecipients = inRanges("seq", rows.recipientsOf)
+  const recipientsOf = {
+    open: rows.recipientsOf("seq BETWEEN ? AND ? AND status IN ('queued', 'sending') ORDER BY seq"),
+    lost: rows.recipientsOf("seq BETWEEN ? AND ? AND status IN ('failed', 'unknown') ORDER BY seq"),
+    perhapsAwaited: rows.recipientsOf(
+      `seq BETWEEN ? AND ? AND (fence IS NOT NULL OR ${untouched}) ORDER BY seq`
+    )
+  }
+  const claimsOfWorkers = `SELECT claim.fence, claim.session, claim.jobs FROM sendwright_claim AS claim
+    WHERE claim.worker IS NOT NULL AND claim.worker IN (SELECT ${elements.value} FROM ${elements.from})`
+  const jobsInRanges = `SELECT job.id FROM sendwright_claim AS claim CROSS JOIN sendwright_job AS job
+    WHERE claim.fence IN (SELECT ${elements.integer} FROM ${elements.from}) AND ${Order.isInRange}`
+  const jobsBySeq = `SELECT id FROM sendwright_job WHERE seq IN (SELECT ${elements.integer} FROM ${elements.from})`
+  const byProviderId = `SELECT recipient.provider_id, job.id, recipient.seq & 4095 AS place
+    FROM ${elements.from} CROSS JOIN sendwright_recipient AS recipient CROSS JOIN sendwright_job AS job
+    WHERE recipient.provider_id = ${elements.value} AND job.seq = recipient.seq >> 12 AND job.session = ?
+    ORDER BY recipient.seq`
+  const lockOutage = `SELECT ${outages.list} FROM sendwright_session WHERE id = ?${dialect.skipLocked("sendwright_session")}`
+  const lockTemplate = `SELECT ${statusNow} AS status FROM sendwright_template AS template WHERE id = ?${dialect.skipLocked("template")}`
+  const putOffJobs = `UPDATE sendwright_progress SET next_at = ? WHERE seq IN (SELECT ${elements.integer} FROM ${elements.from})`
+  const people = People.make(dialect)
+
+  /** The first `limit` that are due, of all in the order of the jobs; no order is certain where there are fewer. */
+  function* dueOf(
+    jobs: ReadonlyArray<StoredJob>,
+    limit: number,
+    now: Instant
+  ): Program<ReadonlyArray<StoredRecipient>> {
+    const open = jobs.reduce((sum, { job: { counts } }) => sum + counts.queued + counts.sending, 0)
+    const latest = Time.latestWritten(now)
+    // Those of jobs that nobody touched lie side by side: they are found together.
+    const ranges =
+      open > limit || jobs.some(({ hasRow }) => hasRow)
+        ? undefined
+        : rangesOf(jobs.map(({ seq }) => ({ key: recipientKey(seq, 0), next: recipientKey(seq + 1, 0) })))
+    if (ranges !== undefined) {
+      const ends = ranges.map((key, at) => (at % 2 === 0 ? key : key + lastPlace))
+      const row = yield* get(everyDueIn(ranges), now, latest, ...ends)
+      return readRecipients(text(row ?? {}, "recipients"))
+    }
+    const byJob = new Map<number, ReadonlyArray<StoredRecipient>>()
+    const behind = jobs.map(({ claimedTo, seq }) => [seq, String(claimedTo ?? recipientKey(seq, 0) - 1)])
+    for (const row of yield* all(dueOfEach, now, latest, limit, JSON.stringify(Object.fromEntries(behind)))) {
+      const some = readRecipients(text(row, "recipients"))
+      const [first] = some
+      if (first !== undefined) byJob.set(jobOf(first.key), some)
+    }
+    return jobs.flatMap(({ seq }) => byJob.get(seq) ?? []).slice(0, limit)
+  }
+
+  /** The recipients of whom the workers' claims await outcomes, by job. The jobs' sessions are locked. */
+  function* awaitedBy(workers: ReadonlyArray<string>) {
+    const claims = yield* all(claimsOfWorkers, JSON.stringify(workers))
+    const fences = new Set(claims.map((row) => integer(row, "fence")))
+    const ids = new Set<string>()
+    const listed = claims.flatMap((row) => Claims.claims.columns.jobs.read(row) ?? [])
+    for (const row of yield* all(jobsBySeq, JSON.stringify(listed))) ids.add(text(row, "id"))
+    for (const row of yield* all(jobsInRanges, JSON.stringify([...fences]))) ids.add(text(row, "id"))
+    const found: Array<{ readonly job: StoredJob; readonly awaited: ReadonlyArray<StoredRecipient> }> = []
+    for (const job of yield* rows.read([...ids])) {
+      const some = yield* rows.recipients(recipientsOf.perhapsAwaited, job.job.sessionId, ...keysOf(job.seq))
+      const awaited = some.filter(({ fence }) => fence !== null && fences.has(fence))
+      if (awaited.length > 0) found.push({ job, awaited })
+    }
+    return found
+  }
+
+  return {
+    waitingSessions: function* ({ after, limit, until }) {
+      const found: Array<WaitingSession> = []
+      for (const part of partsOf(after, until)) {
+        if (found.length >= limit) break
+        for (const row of yield* all(waitingSessions, ...part, limit - found.length)) {
+          const rowDueAt = integerOrNull(row, "row_due")
+          const orderDueAt = integerOrNull(row, "order_due")
+          found.push({
+            pacing: json<Pacing.Pacing>(row, "pacing"),
+            state: stateOf(row, "state"),
+            blockedUntil: integerOrNull(row, "blocked_until"),
+            dueAt: Math.min(rowDueAt ?? never, orderDueAt ?? never),
+            arrival: realOrNull(row, "arrival"),
+            ...identity.read(row),
+            ...readOutages(row)
+          })
+        }
+      }
+      return found
+    },
+
+    isQuarantined: function* () {
+      return (yield* get(QuarantineRows.isQuarantined)) !== undefined
+    },
+
+    pacing: function* (sessionId) {
+      const row = yield* get(pacingOf, sessionId)
+      return row === undefined ? Pacing.unpaced : json(row, "pacing")
+    },
+
+    lockPacing: (sessionId) => dialect.serialize(PaceRows.serialized(sessionId)),
+
+    tryLockPacing: (sessionId) => dialect.trySerialize(PaceRows.serialized(sessionId)),
+
+    tryLockOutage: function* (sessionId) {
+      const row = yield* get(lockOutage, sessionId)
+      return row === undefined ? null : readOutages(row).outage
+    },
+
+    saveOutage: (sessionId, outage) =>
+      run(saveOutage, ...writeOutages({ outage, lastOutage: null }), sessionId),
+
+    arrival: PaceRows.arrivalOf,
+
+    saveArrival: PaceRows.save,
+
+    numbersOf: people.numbersOf,
+
+    phoneTimes: function* ({ latest, now, phones, sessionId }) {
+      yield* run(forgetPairs, sessionId, now, latest)
+      const found = yield* all(pairsOf, sessionId, now, JSON.stringify(phones))
+      return new Map(found.map((row) => [text(row, "phone"), integer(row, "next_at")]))
+    },
+
+    savePhones: function* (sessionId, phones, nextAt) {
+      yield* savePairs(phones.map((phone) => [sessionId, phone, nextAt]))
+    },
+
+    lockDueJobs: lockDue,
+
+    tryLockTemplate: function* ({ job: { content } }) {
+      const row = content.kind === "template" ? yield* get(lockTemplate, content.templateId) : undefined
+      return row === undefined ? null : text(row, "status")
+    },
+
+    dueRecipients: function* ({ jobs, limit, now }) {
+      const found = yield* dueOf(jobs, limit, now)
+      const byJob = JobSteps.groupBy(found, ({ key }) => jobOf(key))
+      const due = new Map<string, ReadonlyArray<RecipientResult>>()
+      for (const { job, seq } of jobs) {
+        const some = byJob.get(seq) ?? []
+        due.set(
+          job.id,
+          some.map(({ recipient }) => recipient).sort((a, b) => a.index - b.index)
+        )
+      }
+      return due
+    },
+
+    saveClaims: function* (worker, steps, others, now) {
+      const [first] = [...steps.map(({ step }) => step.state), ...others.map(({ state }) => state)]
+      if (first === undefined) return []
+      const planned = Claims.plan(steps, others, yield* Claims.between(steps), rows.drawFence(now))
+      const { place } = planned
+      if (planned.rows.length > 0)
+        yield* Claims.insert(first.job.sessionId, worker, planned.rows, place ?? 0, now)
+      yield* rows.save(planned.written, now, { asks: true, unwritten: planned.whole })
+      for (const [at, { step }] of steps.entries()) {
+        const fence = planned.fences[at] ?? 0
+        rows.held.put(
+          fence,
+          step.changes.map(({ after }) => [
+            recipientKey(step.state.seq, after.index),
+            { recipient: after, fence }
+          ])
+        )
+      }
+      return planned.fences
+    },
+
+    putOff: function* (jobs, until) {
+      yield* run(putOffJobs, until, JSON.stringify(jobs.map(({ seq }) => seq)))
+    },
+
+    acceptanceFacts: Acceptance.facts(dialect),
+
+    insertJob: Acceptance.inserting(rows),
+
+    inserted: Acceptance.insertedJob,
+
+    lockJobs: rows.lock,
+
+    recipientsAt: function* (wanted) {
+      const read = new Map<number, FencedRecipient>()
+      for (const [sessionId, ofSession] of JobSteps.groupBy(wanted, ({ job }) => job.job.sessionId)) {
+        const keys = ofSession.flatMap(({ job, places }) =>
+          places
+            .filter((place) => {
+              if (place < 0 || place >= job.job.recipients) return false
+              const key = recipientKey(job.seq, place)
+              const known = rows.held.find(key, job.claims)
+              if (known !== undefined) read.set(key, known)
+              return known === undefined
+            })
+            .map((place) => ({
+              key: recipientKey(job.seq, place),
+              next:
+                place + 1 < job.job.recipients
+                  ? recipientKey(job.seq, place + 1)
+                  : recipientKey(job.seq + 1, 0)
+            }))
+        )
+        const ranges = rangesOf(keys)
+        const found =
+          ranges === undefined
+            ? yield* rows.recipients(keyedRecipients, sessionId, JSON.stringify(keys.map(({ key }) => key)))
+            : ranges.length === 0
+              ? []
+              : yield* rows.recipients(rangedRecipients(ranges), sessionId, ...ranges)
+        for (const each of found) read.set(each.key, each)
+      }
+      return (job, place) => read.get(recipientKey(job.seq, place))
+    },
+
+    recipientsOf: (job, which) => rows.recipients(recipientsOf[which], job.job.sessionId, ...keysOf(job.seq)),
+
+    saveJobs: (steps, now) => rows.save(steps, now),
+
+    saveAnswer: (job, answer) => run("UPDATE sendwright_job SET answer = ? WHERE seq = ?", answer, job.seq),
+
+    lockJobsOf: function* (workers) {
+      const claimed = yield* all(claimsOfWorkers, JSON.stringify(workers))
+      const sessions = [...new Set(claimed.map((row) => text(row, "session")))].sort()
+      for (const session of sessions) yield* dialect.serialize(Order.locked(session))
+      const providers = new Map<string, string>()
+      for (const id of sessions) {
+        const session = yield* get(providerOf, id)
+        if (session !== undefined) providers.set(id, text(session, "provider"))
+      }
+      // Others may have settled some while a lock was waited for.
+      return (yield* awaitedBy(workers)).map((each) => ({
+        ...each,
+        provider: providers.get(each.job.job.sessionId) ?? null
+      }))
+    },
+
+    forgetWorker: WorkerRows.forget,
+
+    findByProviderIds: function* (sessionId, providerIds) {
+      const places = new Map<string, RecipientPlace>()
+      for (const row of yield* all(byProviderId, JSON.stringify(providerIds), sessionId)) {
+        const providerId = text(row, "provider_id")
+        if (!places.has(providerId))
+          places.set(providerId, { jobId: text(row, "id"), index: integer(row, "place") })
+      }
+      return places
+    },
+
+    saveEarlyReports: function* (sessionId, reports, now) {
+      yield* insertReports(
+        reports.map(({ providerId, report }) => [sessionId, providerId, JSON.stringify(report), now])
+      )
+    },
+
+    removeMatchedReports: function* () {
+      const found = yield* all(knownReports + dialect.forUpdate("parked"), reportsAtOnce)
+      for (const row of found) yield* run("DELETE FROM sendwright_parked WHERE seq = ?", seq(row))
+      return found.map((row) => ({ sessionId: text(row, "session"), report: json(row, "report") }))
+    },
+
+    forgetEarlyReports: function* (until, most) {
+      yield* run("DELETE FROM sendwright_parked WHERE at <= ?", until)
+      const forgotten = new Map<string, number>()
+      for (const row of yield* all(crowdedSessions, most)) {
+        const session = text(row, "session")
+        forgotten.set(session, yield* changes(forgetOldest, session, session, most))
+      }
+      return forgotten
+    },
+
+    lockPeople: (accountId) => dialect.serialize(People.serialized(accountId)),
+
+    applyInbound: function* (inbound, now) {
+      yield* applyInbound(inbound, now)
+    }
+  }
+}
