@@ -176,8 +176,7 @@ CREATE TABLE sendwright_inbound (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX sendwright_inbound_at ON sendwright_inbound (at);
 
--- What stays of a job. due_at: when it is due first, in the order of seq within its session; null where it has no
--- place in that order.
+-- What stays of a job as it was accepted.
 CREATE TABLE sendwright_job (
   seq INTEGER PRIMARY KEY,
   id TEXT NOT NULL UNIQUE,
@@ -187,8 +186,6 @@ CREATE TABLE sendwright_job (
   kind TEXT NOT NULL,
   template INTEGER,
   snapshot INTEGER NOT NULL,
-  -- The client's own name for it. Indexed only where there is one, so that a send without costs nothing.
-  reference TEXT,
   currency TEXT NOT NULL,
   estimated_cost TEXT,
   idempotency_key TEXT,
@@ -196,17 +193,20 @@ CREATE TABLE sendwright_job (
   answer TEXT,
   recipients INTEGER NOT NULL,
   created_at INTEGER NOT NULL,
+  -- The client's own name for it. Indexed only where there is one, so that a send without costs nothing.
+  reference TEXT,
   -- The units that the account has sent of the job's kind of content on the UTC day of its acceptance, its own among them.
   -- The newest job tells, and when its API key's last send was accepted: no row is written by every accept.
   day_total INTEGER,
+  -- A job has a row in sendwright_progress once something became of it.
+  -- due_at: when it is due first, in the order of seq within its session; null where it has no place in that order.
   due_at INTEGER
 ) STRICT;
 CREATE INDEX sendwright_job_account ON sendwright_job (account, kind, seq);
 CREATE INDEX sendwright_job_account_reference ON sendwright_job (account, reference, seq) WHERE reference IS NOT NULL;
 -- What an account sent inside embedders' transactions on a day: summed, since these commit in any order.
 CREATE INDEX sendwright_job_embedded ON sendwright_job (account, created_at, recipients) WHERE kind = 'embedded';
-CREATE UNIQUE INDEX sendwright_job_idempotency ON sendwright_job (public_key, idempotency_key)
-  WHERE idempotency_key IS NOT NULL;
+CREATE UNIQUE INDEX sendwright_job_idempotency ON sendwright_job (public_key, idempotency_key) WHERE idempotency_key IS NOT NULL;
 CREATE INDEX sendwright_job_key ON sendwright_job (public_key, kind, seq);
 CREATE INDEX sendwright_job_key_reference ON sendwright_job (public_key, reference, seq) WHERE reference IS NOT NULL;
 CREATE INDEX sendwright_job_order ON sendwright_job (session, (seq + 0)) WHERE due_at IS NOT NULL;
@@ -339,10 +339,10 @@ CREATE TABLE sendwright_rate_card (
 ) STRICT;
 CREATE INDEX sendwright_rate_card_currency ON sendwright_rate_card (currency, effective_from, seq);
 
--- seq: its job's seq × 4096 + its place, so that the table is clustered by job without a composite key.
--- next_at is null while in flight and after dispatch.
+-- seq: its job's seq × 4096 + its place. next_at is null while in flight and after dispatch.
 -- fence: of the claim whose outcome is awaited. A report may overtake the outcome. Null when none is; 0 when it never was,
 -- of a recipient that no claim has by its range since its job has no place in its session's order.
+-- lost: workers that died over it in a row. uncertain: an attempt had no outcome, and another is to be made.
 CREATE TABLE sendwright_recipient (
   seq INTEGER PRIMARY KEY,
   phone TEXT NOT NULL,
@@ -352,6 +352,8 @@ CREATE TABLE sendwright_recipient (
   price TEXT,
   status TEXT NOT NULL,
   attempts INTEGER NOT NULL,
+  lost INTEGER NOT NULL DEFAULT 0,
+  uncertain INTEGER NOT NULL DEFAULT 0,
   sequence INTEGER NOT NULL,
   next_at INTEGER,
   fence INTEGER,
@@ -361,9 +363,6 @@ CREATE TABLE sendwright_recipient (
   sent_at INTEGER,
   delivered_at INTEGER,
   read_at INTEGER,
-  -- lost: workers that died over it in a row. uncertain: an attempt had no outcome, and another is to be made.
-  lost INTEGER NOT NULL DEFAULT 0,
-  uncertain INTEGER NOT NULL DEFAULT 0,
   pricing TEXT,
   -- The time of the first attempt, once that is to be repeated.
   retrying_since INTEGER,

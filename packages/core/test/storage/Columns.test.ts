@@ -3,8 +3,10 @@ import { afterAll, describe, expect, it } from "@effect/vitest"
 import Sqlite from "better-sqlite3"
 import * as Effect from "effect/Effect"
 import * as FastCheck from "effect/FastCheck"
+import * as Records from "effect/Record"
 import * as Consent from "../../src/domain/consent/Consent.ts"
 import * as Keywords from "../../src/domain/consent/Keywords.ts"
+import * as ClientTexts from "../../src/domain/job/ClientTexts.ts"
 import * as Job from "../../src/domain/job/Job.ts"
 import * as Recipient from "../../src/domain/job/Recipient.ts"
 import * as Transitions from "../../src/domain/job/Transitions.ts"
@@ -532,7 +534,7 @@ describe("Columns", () => {
     sessionId: word,
     publicKey: word,
     content: FastCheck.constant(content),
-    reference: orNull(word),
+    ...Records.map(ClientTexts.told, () => orNull(word)),
     recipients: FastCheck.integer({ min: 1, max: 4094 }),
     currency: word,
     estimatedCost: orNull(word),
@@ -608,18 +610,7 @@ describe("Columns", () => {
   const state = FastCheck.record({
     status: of(Job.statuses),
     pauseReason: orNull(of(Job.pauseReasons)),
-    counts: FastCheck.record({
-      queued: number,
-      sending: number,
-      accepted: number,
-      sent: number,
-      delivered: number,
-      read: number,
-      failed: number,
-      skipped: number,
-      canceled: number,
-      unknown: number
-    }),
+    counts: FastCheck.record(Records.map(Recipient.noCounts, () => number)),
     updatedAt: number,
     completedAt: orNull(number)
   })

@@ -97,6 +97,12 @@ export const flag = column("bigint", RowReader.flag, (field) => (field ? 1 : 0))
 export const word = <A extends string>(name: string, words: ReadonlyArray<A>): Column<A> =>
   column<A>("text", RowReader.oneOf(words), asIs)(name)
 
+const literal = (value: Written): string =>
+  value === null ? "NULL" : typeof value === "number" ? String(value) : `'${value.replaceAll("'", "''")}'`
+
+/** Words of ours, for the `IN` of a condition. */
+export const listed = (words: ReadonlyArray<string>): string => `(${words.map(literal).join(", ")})`
+
 /** JSON of our own writing, as text. */
 export const json = <A>(name: string): Column<A> => ({
   ...column<A>("text", RowReader.json, JSON.stringify)(name),
@@ -109,9 +115,6 @@ export const nullable = <A>(column: Column<A>): Column<A | null> => ({
   read: (row) => (row[column.name] === null ? null : column.read(row)),
   write: (field) => (field === null ? null : column.write(field))
 })
-
-const literal = (value: Written): string =>
-  value === null ? "NULL" : typeof value === "number" ? String(value) : `'${value.replaceAll("'", "''")}'`
 
 /** The type says of literals what `fromEntries` makes of them. */
 const placesOf = <const Fields extends ReadonlyArray<PropertyKey>>(fields: Fields): Places<Fields> =>

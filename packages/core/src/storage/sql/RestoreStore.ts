@@ -3,9 +3,12 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Ids from "../../domain/Ids.ts"
+import * as Job from "../../domain/job/Job.ts"
+import * as Recipient from "../../domain/job/Recipient.ts"
 import type { RestoreRows } from "../policy/RestoreRows.ts"
 import * as Restores from "../policy/Restores.ts"
 import { RestoreStore } from "../RestoreStore.ts"
+import { listed } from "./Columns.ts"
 import type { Dialect } from "./Database.ts"
 import { Database } from "./Database.ts"
 import type { Sql } from "./jobs/Backend.ts"
@@ -22,11 +25,11 @@ const lookedAtOnce = 2000
 const lastLookedAt = `SELECT seq FROM sendwright_job WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT 1 OFFSET ${lookedAtOnce - 1}`
 
 const unended = `SELECT job.id, job.seq FROM sendwright_job AS job
-  WHERE job.seq > ? AND job.seq <= ? AND ${Order.status} NOT IN ('completed', 'canceled', 'failed')
+  WHERE job.seq > ? AND job.seq <= ? AND ${Order.status} NOT IN ${listed(Job.statuses.filter(Job.hasEnded))}
   ORDER BY job.seq ${limited}`
 
 const rowsOf = (jobs: Jobs.StoredJobs, dialect: Dialect): RestoreRows<Sql> => {
-  const open = jobs.recipientsOf("seq BETWEEN ? AND ? AND status IN ('queued', 'sending') ORDER BY seq")
+  const open = jobs.recipientsOf(`seq BETWEEN ? AND ? AND status IN ${listed(Recipient.open)} ORDER BY seq`)
   return {
     lockJobs: jobs.lock,
     openRecipients: (job) => jobs.recipients(open, job.job.sessionId, ...keysOf(job.seq)),

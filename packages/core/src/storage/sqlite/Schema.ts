@@ -1,7 +1,4 @@
-/**
- * The tables. What is large and hot is clustered by small integer keys and carries no index but its own: a job's
- * recipients lie side by side, so that a batch of them is one range. Where a job is: `sql/jobs/Jobs.ts`.
- */
+/** The tables in SQLite's words, and those that it has alone. */
 import type { Migration } from "../sql/Migrations.ts"
 import { tables } from "../sql/Schema.ts"
 
@@ -12,123 +9,15 @@ const words = {
   real: "REAL",
   exact: "TEXT",
   rows: ({ clustered }: { readonly clustered?: true } = {}): string =>
-    clustered === true ? " STRICT, WITHOUT ROWID" : " STRICT"
+    clustered === true ? " STRICT, WITHOUT ROWID" : " STRICT",
+  time: (expression: string): string => `strftime('%Y-%m-%d %H:%M:%f', ${expression} / 1000.0, 'unixepoch')`,
+  jsonOf: (name: string, value: string): string => `json_object(${name}, ${value})`
 }
-
-/** A time in words. */
-const time = (column: string): string => `strftime('%Y-%m-%d %H:%M:%f', ${column} / 1000.0, 'unixepoch')`
 
 const first: Migration = {
   id: 1,
   name: "first release",
   statements: `${tables(words)}
--- What stays of a job. due_at: when it is due first, in the order of seq within its session; null where it has no
--- place in that order.
-CREATE TABLE sendwright_job (
-  seq INTEGER PRIMARY KEY,
-  id TEXT NOT NULL UNIQUE,
-  account TEXT NOT NULL,
-  session TEXT NOT NULL,
-  public_key TEXT NOT NULL,
-  kind TEXT NOT NULL,
-  template INTEGER,
-  snapshot INTEGER NOT NULL,
-  -- The client's own name for it. Indexed only where there is one, so that a send without costs nothing.
-  reference TEXT,
-  currency TEXT NOT NULL,
-  estimated_cost TEXT,
-  idempotency_key TEXT,
-  fingerprint TEXT,
-  answer TEXT,
-  recipients INTEGER NOT NULL,
-  created_at INTEGER NOT NULL,
-  -- The units that the account has sent of the job's kind of content on the UTC day of its acceptance, its own among them.
-  -- The newest job tells, and when its API key's last send was accepted: no row is written by every accept.
-  day_total INTEGER,
-  due_at INTEGER
-) STRICT;
-CREATE INDEX sendwright_job_account ON sendwright_job (account, kind, seq);
-CREATE INDEX sendwright_job_account_reference ON sendwright_job (account, reference, seq) WHERE reference IS NOT NULL;
-CREATE INDEX sendwright_job_order ON sendwright_job (session, (seq + 0)) WHERE due_at IS NOT NULL;
--- What an account sent inside embedders' transactions on a day: summed, since these commit in any order.
-CREATE INDEX sendwright_job_embedded ON sendwright_job (account, created_at, recipients) WHERE kind = 'embedded';
-CREATE UNIQUE INDEX sendwright_job_idempotency ON sendwright_job (public_key, idempotency_key)
-  WHERE idempotency_key IS NOT NULL;
-CREATE INDEX sendwright_job_key ON sendwright_job (public_key, kind, seq);
-CREATE INDEX sendwright_job_key_reference ON sendwright_job (public_key, reference, seq) WHERE reference IS NOT NULL;
-
--- What changes of a job, once more became of it than that a claim has it. counts: its recipients by status, in JSON, those
--- that are not 0. next_at: when it has work next; null while nothing of it waits, and when it may not be dispatched.
-CREATE TABLE sendwright_progress (
-  seq INTEGER PRIMARY KEY,
-  session TEXT NOT NULL,
-  status TEXT NOT NULL,
-  pause_reason TEXT,
-  counts TEXT NOT NULL,
-  updated_at INTEGER NOT NULL,
-  completed_at INTEGER,
-  next_at INTEGER
-) STRICT;
-CREATE INDEX sendwright_progress_due ON sendwright_progress (session, next_at, seq) WHERE next_at IS NOT NULL;
-CREATE INDEX sendwright_progress_going ON sendwright_progress (session, status, seq)
-  WHERE status IN ('queued', 'processing', 'paused');
-
--- A claim has the untouched recipients of its session from first to last, keys of theirs both, and those whose rows have its
--- fence. jobs: those of which it has some, in JSON, but for whole ones in their session's order. open: how many outcomes it
--- awaits; the worker is null when it awaits none. place: the last job up to which it took the session's order.
--- overtaken: 1 once a recipient of it was written without its outcome, or by another process than who claimed it.
-CREATE TABLE sendwright_claim (
-  fence INTEGER PRIMARY KEY,
-  session TEXT NOT NULL,
-  first INTEGER NOT NULL,
-  last INTEGER NOT NULL,
-  jobs TEXT,
-  worker TEXT,
-  open INTEGER NOT NULL,
-  at INTEGER NOT NULL,
-  place INTEGER,
-  overtaken INTEGER NOT NULL
-) STRICT;
-CREATE INDEX sendwright_claim_open ON sendwright_claim (session, last) WHERE worker IS NOT NULL;
-CREATE INDEX sendwright_claim_place ON sendwright_claim (session, place);
-CREATE INDEX sendwright_claim_worker ON sendwright_claim (worker) WHERE worker IS NOT NULL;
-
--- The sessions that may have jobs in their order.
-CREATE TABLE sendwright_busy (session TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
-
--- seq: its job's seq × 4096 + its place, so that the table is clustered by job without a composite key.
--- next_at is null while in flight and after dispatch.
--- fence: of the claim whose outcome is awaited. A report may overtake the outcome. Null when none is; 0 when it never was,
--- of a recipient that no claim has by its range since its job has no place in its session's order.
-CREATE TABLE sendwright_recipient (
-  seq INTEGER PRIMARY KEY,
-  phone TEXT NOT NULL,
-  external_id TEXT,
-  variables TEXT NOT NULL,
-  market TEXT,
-  price TEXT,
-  status TEXT NOT NULL,
-  attempts INTEGER NOT NULL,
-  sequence INTEGER NOT NULL,
-  next_at INTEGER,
-  fence INTEGER,
-  updated_at INTEGER NOT NULL,
-  failure TEXT,
-  provider_id TEXT,
-  sent_at INTEGER,
-  delivered_at INTEGER,
-  read_at INTEGER,
-  -- lost: workers that died over it in a row. uncertain: an attempt had no outcome, and another is to be made.
-  lost INTEGER NOT NULL DEFAULT 0,
-  uncertain INTEGER NOT NULL DEFAULT 0,
-  pricing TEXT,
-  -- The time of the first attempt, once that is to be repeated.
-  retrying_since INTEGER,
-  -- When an operator had it sent again; null when nobody did.
-  requeued_at INTEGER
-) STRICT;
-CREATE INDEX sendwright_recipient_provider ON sendwright_recipient (provider_id) WHERE provider_id IS NOT NULL;
-
 -- Empty but for the moment of a probe.
 CREATE TABLE sendwright_probe (
   content BLOB NOT NULL
@@ -140,34 +29,6 @@ CREATE TABLE sendwright_state (
   store TEXT NOT NULL,
   commits INTEGER NOT NULL
 ) STRICT;
-
--- For people: each job as it is, of which the tables tell in parts. Times are in UTC.
-CREATE VIEW sendwright_jobs AS
-SELECT job.id, job.account, job.session, CASE job.kind WHEN 'embedded' THEN 'template' ELSE job.kind END AS kind, job.reference,
-  coalesce(progress.status, CASE WHEN claim.fence IS NULL THEN 'queued' ELSE 'processing' END) AS status,
-  progress.pause_reason, job.recipients,
-  coalesce(progress.counts, json_object(CASE WHEN claim.fence IS NULL THEN 'queued' ELSE 'sending' END, job.recipients)) AS counts,
-  ${time("job.created_at")} AS created, ${time("coalesce(progress.updated_at, claim.at, job.created_at)")} AS updated,
-  ${time("progress.completed_at")} AS completed,
-  ${time("CASE WHEN progress.seq IS NOT NULL THEN progress.next_at WHEN claim.fence IS NULL THEN job.due_at END")} AS due
-FROM sendwright_job AS job LEFT JOIN sendwright_progress AS progress ON progress.seq = job.seq
-  LEFT JOIN sendwright_claim AS claim ON progress.seq IS NULL AND claim.session = job.session AND claim.worker IS NOT NULL
-    AND job.seq * 4096 BETWEEN claim.first AND claim.last;
-
--- For people: each recipient as it is. is_in_flight: 1 while the outcome of an attempt is awaited.
-CREATE VIEW sendwright_recipients AS
-SELECT recipient.seq, job.id AS job, recipient.seq & 4095 AS place, recipient.phone, recipient.external_id,
-  CASE WHEN claim.fence IS NULL THEN recipient.status ELSE 'sending' END AS status,
-  CASE WHEN coalesce(recipient.fence, claim.fence, 0) = 0 THEN 0 ELSE 1 END AS is_in_flight,
-  CASE WHEN claim.fence IS NULL THEN recipient.attempts ELSE 1 END AS attempts, recipient.failure, recipient.provider_id,
-  ${time("CASE WHEN claim.fence IS NULL THEN recipient.next_at END")} AS due,
-  ${time("coalesce(claim.at, recipient.updated_at)")} AS updated, ${time("recipient.sent_at")} AS sent,
-  ${time("recipient.delivered_at")} AS delivered, ${time("recipient.read_at")} AS read
-FROM sendwright_job AS job
-  JOIN sendwright_recipient AS recipient ON recipient.seq BETWEEN job.seq * 4096 AND job.seq * 4096 + 4095
-  LEFT JOIN sendwright_claim AS claim ON recipient.sequence = 0 AND recipient.status = 'queued'
-    AND recipient.next_at = recipient.updated_at AND recipient.fence IS NULL AND claim.session = job.session AND claim.worker IS NOT NULL
-    AND recipient.seq BETWEEN claim.first AND claim.last;
 `
 }
 

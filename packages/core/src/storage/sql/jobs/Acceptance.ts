@@ -2,6 +2,7 @@
 
 import type { Instant } from "../../../domain/Instant.ts"
 import * as Time from "../../../domain/Instant.ts"
+import * as ClientTexts from "../../../domain/job/ClientTexts.ts"
 import type { Content, Job } from "../../../domain/job/Job.ts"
 import type { AcceptSend, IdempotencyRecord } from "../../JobStore.ts"
 import type { AcceptanceQuery } from "../../policy/JobRows.ts"
@@ -191,7 +192,7 @@ export const inserting = (rows: StoredJobs) => {
         kind: isEmbedded ? embedded : content.kind,
         template: content.kind === "template" ? content.templateId : null,
         snapshot: frozen,
-        reference: job.reference,
+        ...ClientTexts.of(job),
         currency: job.currency,
         estimatedCost: job.estimatedCost,
         idempotencyKey: idempotency === null ? null : idempotency.key,

@@ -1,5 +1,6 @@
 /** The jobs of a session that are due: the first in its order, and those with a row that says when. */
 import type { Instant } from "../../../domain/Instant.ts"
+import type { ClientTexts } from "../../../domain/job/ClientTexts.ts"
 import * as Job from "../../../domain/job/Job.ts"
 import type { DueJob } from "../../policy/JobRows.ts"
 import { elementOf, layout } from "../Columns.ts"
@@ -16,13 +17,12 @@ import * as Order from "./Order.ts"
 /** What most jobs of a session have in common. */
 const group = jobs.only("accountId", "sessionId", "publicKey", "snapshot", "currency")
 
-interface DueRow {
+interface DueRow extends ClientTexts {
   readonly seq: number
   readonly id: string
   readonly estimatedCost: string | null
   readonly recipients: number
   readonly createdAt: Instant
-  readonly reference: string | null
   readonly dueAt: Instant
   /** Null of one in the order. */
   readonly changed: ReturnType<typeof changedOf.parse> | null

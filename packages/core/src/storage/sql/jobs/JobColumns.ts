@@ -3,6 +3,7 @@
  * the driver's own rows of so many columns take several times as long.
  */
 import type { Instant } from "../../../domain/Instant.ts"
+import type { ClientTexts } from "../../../domain/job/ClientTexts.ts"
 import * as Job from "../../../domain/job/Job.ts"
 import type { Counts } from "../../../domain/job/Recipient.ts"
 import * as Recipient from "../../../domain/job/Recipient.ts"
@@ -31,18 +32,10 @@ export const storedKindsOf = (kind: Job.Content["kind"]): ReadonlyArray<Kind> =>
 /** What of a job stays as it was accepted, but its content, which lies apart. */
 type Accepted = Pick<
   Job.Job,
-  | "accountId"
-  | "createdAt"
-  | "currency"
-  | "estimatedCost"
-  | "id"
-  | "publicKey"
-  | "recipients"
-  | "reference"
-  | "sessionId"
+  "accountId" | "createdAt" | "currency" | "estimatedCost" | "id" | "publicKey" | "recipients" | "sessionId"
 >
 
-interface JobRow extends Accepted {
+interface JobRow extends Accepted, ClientTexts {
   readonly seq: number
   readonly kind: Kind
   readonly template: number | null

@@ -5,12 +5,15 @@ import * as Time from "../../../domain/Instant.ts"
 import type { WaitingSession } from "../../../domain/job/Claiming.ts"
 import * as Claiming from "../../../domain/job/Claiming.ts"
 import type { RecipientResult } from "../../../domain/job/Job.ts"
+import * as Recipient from "../../../domain/job/Recipient.ts"
+import * as RetrySelection from "../../../domain/job/RetrySelection.ts"
 import * as Pacing from "../../../domain/session/Pacing.ts"
 import * as Sessions from "../../../domain/session/Session.ts"
 import type { Inbound } from "../../InboundStore.ts"
 import type { FencedRecipient } from "../../JobSteps.ts"
 import * as JobSteps from "../../JobSteps.ts"
 import type { JobRows, RecipientPlace } from "../../policy/JobRows.ts"
+import { listed } from "../Columns.ts"
 import { identity, outages, readOutages, writeOutages } from "../codec/Session.ts"
 import { statusNow } from "../codec/Template.ts"
 import { insertRows } from "../Insert.ts"
@@ -144,8 +147,10 @@ export const make = (
   )
   const rangedRecipients = inRanges("seq", rows.recipientsOf)
   const recipientsOf = {
-    open: rows.recipientsOf("seq BETWEEN ? AND ? AND status IN ('queued', 'sending') ORDER BY seq"),
-    lost: rows.recipientsOf("seq BETWEEN ? AND ? AND status IN ('failed', 'unknown') ORDER BY seq"),
+    open: rows.recipientsOf(`seq BETWEEN ? AND ? AND status IN ${listed(Recipient.open)} ORDER BY seq`),
+    lost: rows.recipientsOf(
+      `seq BETWEEN ? AND ? AND status IN ${listed(RetrySelection.statuses)} ORDER BY seq`
+    ),
     perhapsAwaited: rows.recipientsOf(
       `seq BETWEEN ? AND ? AND (fence IS NOT NULL OR ${untouched}) ORDER BY seq`
     )
