@@ -42,7 +42,10 @@ import * as Worker from "../../src/worker/Worker.ts"
 /** What the sources import of `node:crypto` by name, until the scope ends. */
 const spied = Effect.acquireRelease(
   Effect.sync(() => {
-    const spies = { hmac: vi.spyOn(crypto, "createHmac"), timingSafeEqual: vi.spyOn(crypto, "timingSafeEqual") }
+    const spies = {
+      hmac: vi.spyOn(crypto, "createHmac"),
+      timingSafeEqual: vi.spyOn(crypto, "timingSafeEqual")
+    }
     syncBuiltinESMExports()
     return spies
   }),
