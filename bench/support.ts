@@ -55,7 +55,7 @@ export const engine = (latencyMs: number, networks: ReadonlyArray<AddressPolicy.
   engineOver(Effect.succeed(sender(latencyMs)), networks)
 
 export interface Tenant {
-  /** Of each job. */
+  /** The recipients of each job. */
   readonly recipients?: number
   readonly provider?: string
   readonly config?: Readonly<Record<string, unknown>>

@@ -8,7 +8,7 @@ import { hangsMs, latencyMs, wellMs } from "./Phases.ts"
 const accepted = '{"id":"g-1"}'
 const began = performance.now()
 
-/** How long a gateway keeps a request: what comes while it hangs is answered when it does no more. */
+/** The time that a gateway keeps a request: one that comes while it hangs is answered when it does no more. */
 const keeps = (name: string): number => {
   if (name === "well") return latencyMs
   const at = (performance.now() - began + Number(name)) % (wellMs + hangsMs)

@@ -62,6 +62,12 @@ const create = (options: string): Effect.Effect<string, never, Scope.Scope> =>
     return url.href
   }).pipe(Effect.withClock(Clock.make()))
 
+/** A connection until the end of the scope, which has no part in those of a store. */
+export const connection = (url: string): Effect.Effect<Pg.Client, never, Scope.Scope> =>
+  Effect.acquireRelease(Effect.orDie(connect(url)), (client) =>
+    Effect.promise(() => client.end().catch(() => {}))
+  )
+
 /** The URL of a database that is empty, and gone after the scope. */
 export const freshDatabase: Effect.Effect<string, never, Scope.Scope> = create("")
 

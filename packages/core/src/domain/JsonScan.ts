@@ -78,7 +78,7 @@ const quoteBefore = (text: string, from: number, until: number): number => {
   return at
 }
 
-/** What a walk over a text meets, in its order. */
+/** A walk over a text calls these, in its order. */
 export interface Reader {
   /** Ends the walk. A field, since it is asked for at each character. */
   isOver: boolean

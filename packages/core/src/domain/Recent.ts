@@ -3,7 +3,7 @@ import type { Instant } from "./Instant.ts"
 
 export interface Recent {
   readonly has: (name: string) => boolean
-  /** Whether it was noted within so many milliseconds before now. */
+  /** True where it was noted within so many milliseconds before now. */
   readonly isWithin: (name: string, ms: number, now: Instant) => boolean
   readonly note: (name: string, now: Instant) => void
 }

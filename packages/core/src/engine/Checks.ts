@@ -196,7 +196,7 @@ const shape = <A, Key>(
 const invalid = (faults: ReadonlyArray<Fault.Fault>) =>
   Effect.fail(new InvalidRequest({ faults: faults.slice(0, Fault.maximum) }))
 
-/** What is wrong in header or body is refused by `misshapen`. */
+/** Faults in header or body are refused by `misshapen`. */
 export const sendShape = ({
   idempotencyKey: header,
   request

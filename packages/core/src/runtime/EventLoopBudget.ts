@@ -12,7 +12,7 @@ export const turnMs = 4
 /** After this time without a turn that used its budget no long work is in progress, in milliseconds. */
 const idleMs = 50
 
-/** Of callers outside a fiber. */
+/** The clock of callers outside a fiber. */
 const live = Clock.make()
 
 /**

@@ -84,7 +84,7 @@ export interface ClaimedJob {
   readonly accountId: string
   readonly sessionId: string
   readonly content: Content
-  /** Of the claim: no other of its recipients has it. A settlement under another one changes nothing. */
+  /** The claim's number: no other claim of its recipients has it. A settlement under another one changes nothing. */
   readonly fence: number
   /** True when its session's platform does not answer: its one recipient asks it again (`domain/session/Circuit`). */
   readonly probe: boolean

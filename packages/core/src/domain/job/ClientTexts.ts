@@ -22,7 +22,7 @@ export type ClientTexts = { readonly [Name in keyof typeof requested]: string | 
 export const told: { readonly [Name in keyof ClientTexts]: Schema.NullOr<typeof Schema.String> } =
   Records.map(requested, () => Schema.NullOr(Schema.String))
 
-/** Those of a request, or of whatever has them. */
+/** The texts of a request, or of whatever has them. */
 export const of = (
   given: {
     readonly [Name in keyof ClientTexts]?: string | null | undefined

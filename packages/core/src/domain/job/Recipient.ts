@@ -11,7 +11,7 @@ import * as Records from "effect/Record"
 /** A kind of event that tells a recipient's change: of a template send, and of a direct message. */
 export type Family = "recipient" | "message"
 
-/** What a status means; all that asks for a status follows from these. */
+/** The meaning of a status; all that asks for a status follows from these. */
 interface Meaning {
   /** A step moves a recipient to a higher rank only, apart from a retry and a release before any attempt. */
   readonly rank: number
@@ -110,7 +110,7 @@ export type Counts = Readonly<Record<Status, number>>
 
 export const noCounts: Counts = Records.map(meanings, () => 0)
 
-/** How many recipients of a job stand so. */
+/** The number of a job's recipients that stand so. */
 export const countOf = (counts: Counts, standing: Standing): number =>
   statuses.reduce((sum, status) => (stands(status, standing) ? sum + counts[status] : sum), 0)
 

@@ -141,7 +141,7 @@ export const thawed = (circuit: Circuit): Circuit =>
     ? circuit
     : { ...circuit, frozen: circuit.underWay, silentSince: null, idleSince: null }
 
-/** What a process tells the store of a session's platform, in the commit that stores the outcomes which show it. */
+/** A process tells the store this of a session's platform, in the commit that stores the outcomes which show it. */
 export interface News {
   readonly sessionId: string
   /** `ProbeUnused`: the platform was not asked. */

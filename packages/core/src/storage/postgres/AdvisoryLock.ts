@@ -2,7 +2,7 @@
 import type { Program } from "../sql/Program.ts"
 import { run } from "../sql/Program.ts"
 
-/** What the server hashes: other programs may lock in the database, too. */
+/** The text that the server hashes: other programs may lock in the database, too. */
 export const keyOf = (name: string): string => `sendwright ${name}`
 
 export function* serialize(name: string): Program<void> {

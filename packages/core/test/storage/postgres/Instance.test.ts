@@ -9,7 +9,7 @@ import * as Logger from "effect/Logger"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import Pg from "pg"
-import { migratedDatabase } from "../../../../../test/support/Postgres.ts"
+import { connection, migratedDatabase } from "../../../../../test/support/Postgres.ts"
 import { AccountStore } from "../../../src/storage/AccountStore.ts"
 import { JobStore } from "../../../src/storage/JobStore.ts"
 import * as Postgres from "../../../src/storage/postgres/Postgres.ts"
@@ -152,14 +152,7 @@ describe("a PostgreSQL store's instance", () => {
   it.scopedLive("is held anew while an operator opens what was held before, and not opened with it", () =>
     Effect.gen(function* () {
       const url = yield* migratedDatabase
-      const other = yield* Effect.acquireRelease(
-        Effect.promise(async () => {
-          const client = new Pg.Client(url)
-          await client.connect()
-          return client
-        }),
-        (client) => Effect.promise(() => client.end())
-      )
+      const other = yield* connection(url)
       const says = (text: string) => Effect.promise(() => other.query(text))
       const waiting = Effect.map(
         says(

@@ -8,8 +8,7 @@ import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Schedule from "effect/Schedule"
-import Pg from "pg"
-import { migratedDatabase } from "../../../../../test/support/Postgres.ts"
+import { connection, migratedDatabase } from "../../../../../test/support/Postgres.ts"
 import type { Pacing as PacingOf } from "../../../src/domain/session/Pacing.ts"
 import * as Pacing from "../../../src/domain/session/Pacing.ts"
 import { ConsentStore } from "../../../src/storage/ConsentStore.ts"
@@ -32,14 +31,7 @@ const nodes = Effect.gen(function* () {
   const node = Layer.build(Postgres.layer({ url: Redacted.make(url) }))
   const first = yield* node
   const both = [first, yield* node].map((each) => Context.get(each, JobStore))
-  const other = yield* Effect.acquireRelease(
-    Effect.promise(async () => {
-      const client = new Pg.Client(url)
-      await client.connect()
-      return client
-    }),
-    (client) => Effect.promise(() => client.end())
-  )
+  const other = yield* connection(url)
   const query = (text: string, ...parameters: ReadonlyArray<string>) =>
     Effect.promise(() => client(text, parameters))
   const client = async (text: string, parameters: ReadonlyArray<string>) =>

@@ -14,7 +14,7 @@ import * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import Pg from "pg"
-import { freshDatabase, migratedDatabase } from "../../../../../test/support/Postgres.ts"
+import { connection, freshDatabase, migratedDatabase } from "../../../../../test/support/Postgres.ts"
 import { AccountStore } from "../../../src/storage/AccountStore.ts"
 import { ApiKeyStore } from "../../../src/storage/ApiKeyStore.ts"
 import { AuditStore } from "../../../src/storage/AuditStore.ts"
@@ -45,18 +45,6 @@ import { owner } from "../../../src/testing/StorageSuite/Setup.ts"
 const stores = (url: string) => Postgres.layer({ url: Redacted.make(url) })
 
 StorageSuite.suite("postgres", Layer.unwrapScoped(Effect.map(migratedDatabase, stores)))
-
-/** A connection that has no part in ours. */
-const outside = (url: string) =>
-  Effect.acquireRelease(
-    Effect.promise(async () => {
-      const client = new Pg.Client(url)
-      client.on("error", () => {})
-      await client.connect()
-      return client
-    }),
-    (client) => Effect.promise(() => client.end().catch(() => {}))
-  )
 
 const query = (client: Pg.Client, text: string) =>
   Effect.promise(() => client.query<Readonly<Record<string, unknown>>>(text)).pipe(
@@ -101,7 +89,7 @@ const database = Effect.gen(function* () {
     url,
     db: Context.get(context, Stores.Database),
     sql: Context.get(context, Client.SqlClient),
-    other: yield* outside(url)
+    other: yield* connection(url)
   }
 })
 
@@ -170,7 +158,7 @@ describe("nodes that start together on an empty database", () => {
               concurrency: "unbounded"
             })
             expect(nodes.map(Exit.isSuccess)).toEqual([true, true, true, true])
-            const [row] = yield* query(yield* outside(url), "SELECT count(*) FROM sendwright_migration")
+            const [row] = yield* query(yield* connection(url), "SELECT count(*) FROM sendwright_migration")
             expect(Number(row?.["count"])).toBe(migrations.length)
           })
         ),
@@ -194,7 +182,7 @@ describe("a migration", () => {
       yield* Effect.scoped(opened(url, [table, second]))
       expect(yield* refused(url, [table, { ...second, statements: "SELECT 1" }])).toContain("altered")
       expect(yield* refused(url, [table])).toContain("newer build")
-      const other = yield* outside(url)
+      const other = yield* connection(url)
       yield* query(other, "DELETE FROM sendwright_migration WHERE id = 1")
       expect(yield* refused(url, [table, second, third])).toContain("gap")
       expect(yield* refused(url, [table, third])).toContain("its id should be 2")
@@ -213,7 +201,7 @@ describe("a migration", () => {
   it.scopedLive("waits for the end of builds that do not work beside it, and for no others", () =>
     Effect.gen(function* () {
       const url = yield* freshDatabase
-      const other = yield* outside(url)
+      const other = yield* connection(url)
       const running = yield* Scope.make()
       const context = yield* Scope.extend(opened(url), running)
       const read = Context.get(context, Stores.Database).read("ids", ids)
@@ -232,7 +220,7 @@ describe("a migration", () => {
     Effect.gen(function* () {
       const url = yield* freshDatabase
       yield* Effect.scoped(opened(url))
-      const reader = yield* outside(url)
+      const reader = yield* connection(url)
       yield* query(reader, "BEGIN")
       yield* query(reader, "SELECT * FROM sendwright_migration")
       yield* Effect.scoped(opened(url))
@@ -246,8 +234,8 @@ describe("a migration", () => {
         const url = yield* freshDatabase
         const context = yield* opened(url)
         const running = Context.get(context, Stores.Database)
-        const reader = yield* outside(url)
-        const other = yield* outside(url)
+        const reader = yield* connection(url)
+        const other = yield* connection(url)
         yield* query(reader, "BEGIN")
         yield* query(reader, "SELECT * FROM item")
         const wider: Migration = {
@@ -272,7 +260,7 @@ describe("a migration", () => {
       const url = yield* freshDatabase
       const broken: Migration = { id: 2, name: "broken", statements: "CREATE TABLE half (id INTEGER); SELEC" }
       expect(yield* refused(url, [table, broken])).toContain("its statements failed")
-      const other = yield* outside(url)
+      const other = yield* connection(url)
       const tables = "SELECT tablename FROM pg_tables WHERE schemaname = 'public'"
       expect(yield* query(other, tables)).toEqual([])
       const ending: Migration = {
@@ -287,7 +275,7 @@ describe("a migration", () => {
   it.scopedLive("whose process was killed is done by the next boot", () =>
     Effect.gen(function* () {
       const url = yield* freshDatabase
-      const other = yield* outside(url)
+      const other = yield* connection(url)
       const slow: Migration = {
         id: 2,
         name: "slow",
@@ -759,7 +747,7 @@ describe("a later build that adds columns", () => {
     Effect.gen(function* () {
       const url = yield* freshDatabase
       const context = yield* Layer.build(stores(url))
-      const other = yield* outside(url)
+      const other = yield* connection(url)
       const { now } = Fixtures
       const page = { limit: 10, after: null }
       yield* Effect.gen(function* () {

@@ -63,8 +63,8 @@ interface Written extends Place {
   readonly change: RecipientChange
 }
 
-/** Behind a job's last recipient comes the first of the next job. */
-const placeOf = ({ job, seq }: StoredJob, index: number): Place => {
+/** Where a recipient lies. Behind a job's last one comes the first of the next job. */
+export const placeOf = ({ job, seq }: StoredJob, index: number): Place => {
   const key = recipientKey(seq, index)
   return { key, next: index + 1 < job.recipients ? key + 1 : recipientKey(seq + 1, 0) }
 }

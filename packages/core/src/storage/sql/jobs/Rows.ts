@@ -31,7 +31,7 @@ import type { Sql } from "./Backend.ts"
 import * as Claims from "./Claims.ts"
 import * as Due from "./Due.ts"
 import type { StoredJob } from "./JobColumns.ts"
-import type { StoredJobs } from "./Jobs.ts"
+import { placeOf, type StoredJobs } from "./Jobs.ts"
 import * as Order from "./Order.ts"
 import type { StoredRecipient } from "./RecipientColumns.ts"
 import { readRecipients, recipientColumns, untouched } from "./RecipientColumns.ts"
@@ -332,20 +332,13 @@ export const make = (
       for (const [sessionId, ofSession] of JobSteps.groupBy(wanted, ({ job }) => job.job.sessionId)) {
         const keys = ofSession.flatMap(({ job, places }) =>
           places
-            .filter((place) => {
-              if (place < 0 || place >= job.job.recipients) return false
-              const key = recipientKey(job.seq, place)
+            .filter((place) => place >= 0 && place < job.job.recipients)
+            .map((place) => placeOf(job, place))
+            .filter(({ key }) => {
               const known = rows.held.find(key, job.claims)
               if (known !== undefined) read.set(key, known)
               return known === undefined
             })
-            .map((place) => ({
-              key: recipientKey(job.seq, place),
-              next:
-                place + 1 < job.job.recipients
-                  ? recipientKey(job.seq, place + 1)
-                  : recipientKey(job.seq + 1, 0)
-            }))
         )
         const ranges = rangesOf(keys)
         const found =
