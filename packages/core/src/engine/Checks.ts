@@ -22,6 +22,7 @@ import * as Effect from "effect/Effect"
 import type { Permission } from "../domain/account/ApiKey.ts"
 import * as ApiKey from "../domain/account/ApiKey.ts"
 import * as Idempotency from "../domain/account/Idempotency.ts"
+import * as RateLimit from "../domain/account/RateLimit.ts"
 import * as Money from "../domain/billing/Money.ts"
 import type { Purpose, Refusal } from "../domain/consent/Consent.ts"
 import {
@@ -32,6 +33,7 @@ import {
   InvalidCredentials,
   InvalidRequest,
   MinimumWaitActive,
+  NotFound,
   Overloaded,
   RateLimited,
   SessionDisconnected,
@@ -53,6 +55,8 @@ import * as RequestDecoder from "../schema/RequestDecoder.ts"
 import type { DirectMessageRequest, TemplateMessageRequest } from "../schema/Requests.ts"
 import * as Requests from "../schema/Requests.ts"
 import { SecretBox } from "../secret/SecretBox.ts"
+import { AccountStore } from "../storage/AccountStore.ts"
+import type { Identity } from "../storage/ApiKeyStore.ts"
 import { ApiKeyStore } from "../storage/ApiKeyStore.ts"
 import { ConsentSource } from "../storage/ConsentSource.ts"
 import { InboundStore } from "../storage/InboundStore.ts"
@@ -60,6 +64,8 @@ import type { AcceptResult, AcceptSend, IdempotencyRecord } from "../storage/Job
 import { JobStore } from "../storage/JobStore.ts"
 import { RateCardStore } from "../storage/RateCardStore.ts"
 import { RateLimitStore } from "../storage/RateLimitStore.ts"
+import { SessionStore } from "../storage/SessionStore.ts"
+import type { StorageError } from "../storage/StorageError.ts"
 import { TemplateStore } from "../storage/TemplateStore.ts"
 import { Transactions } from "../storage/Transactions.ts"
 import * as Admission from "./Admission.ts"
@@ -372,6 +378,7 @@ const noFaults: Effect.Effect<ReadonlyArray<Fault.Fault>> = Effect.succeed([])
 
 /** The checks that look things up, over the stores of this engine. */
 export const make = Effect.gen(function* () {
+  const accounts = yield* AccountStore
   const box = yield* SecretBox
   const cards = yield* RateCardStore
   const consents = yield* ConsentSource
@@ -380,6 +387,7 @@ export const make = Effect.gen(function* () {
   const keys = yield* ApiKeyStore
   const people = yield* InboundStore
   const limits = yield* RateLimitStore
+  const sessions = yield* SessionStore
   const templates = yield* TemplateStore
   const { isEmbedded } = yield* Transactions
 
@@ -435,15 +443,34 @@ export const make = Effect.gen(function* () {
     return caller
   })
 
+  const identityOf = (sessionId: string): Effect.Effect<Identity | null, StorageError> =>
+    Effect.flatMap(sessions.find(sessionId), (session) =>
+      session === null
+        ? Effect.succeed(null)
+        : Effect.map(accounts.find(session.accountId), (account) =>
+            account === null ? null : { account, key: ApiKey.ofSession(session), session }
+          )
+    )
+
+  /** A caller without an API key: nothing is proven, and no requests are counted. */
+  const callerOf = Effect.fnUntraced(function* (sessionId: string) {
+    const identity = yield* identityOf(sessionId)
+    if (identity === null) return yield* new NotFound({ what: "session" })
+    const rate = RateLimit.untouched(identity.account.plan.requests_per_minute)
+    const caller: Caller = { ...identity, rate, knownAt: yield* Clock.currentTimeMillis }
+    return caller
+  })
+
   // 1, 3, 4, 5 -------------------------------------------------------------------------------------------------
 
   /** The latest state of callers that embedders hold on to, so that many operations of one share a look-up. */
   const renewed = new WeakMap<Caller, Caller>()
 
   const renew = Effect.fnUntraced(function* (cached: Caller, now: Instant) {
-    const identity = yield* keys.identify(cached.key.publicKey)
+    const isOfSession = ApiKey.isOfSession(cached.key)
+    const identity = yield* isOfSession ? identityOf(cached.session.id) : keys.identify(cached.key.publicKey)
     if (identity === null || identity.key.status !== "active") return yield* new InvalidCredentials()
-    yield* touch(identity.key, now)
+    if (!isOfSession) yield* touch(identity.key, now)
     const { account, key, session } = identity
     const caller: Caller = { account, key, session, rate: cached.rate, knownAt: now }
     // A rollback of the transaction may undo what was read inside it.
@@ -631,7 +658,7 @@ export const make = Effect.gen(function* () {
       }
     )
 
-  return { identify, authorize, findByIdempotencyKey, misshapen, resolve, consent, accept }
+  return { identify, callerOf, authorize, findByIdempotencyKey, misshapen, resolve, consent, accept }
 })
 
 export type Checks = Effect.Effect.Success<typeof make>

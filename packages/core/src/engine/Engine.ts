@@ -87,6 +87,10 @@ export class Engine extends Context.Tag("@sendwright/core/engine/Engine")<
     readonly identify: (
       credentials: Credentials
     ) => Effect.Effect<Caller, ForeignTransaction | InvalidCredentials | RateLimited | StorageError>
+    /** A caller for a session without an API key, for the process that owns the engine; its Idempotency-Keys are the session's. */
+    readonly callerOf: (
+      sessionId: string
+    ) => Effect.Effect<Caller, ForeignTransaction | NotFound | StorageError>
     /**
      * Checks 3 to 5: subscription and feature, permission (null = none is needed), session connected. Returns the
      * caller as it is now. Every operation below that has a caller begins with them; this one is for a host that
@@ -227,6 +231,7 @@ const make = Effect.gen(function* () {
   const outsideForeign = yield* OutsideForeign.make
   const operations = {
     identify: checks.identify,
+    callerOf: checks.callerOf,
     authorize: checks.authorize,
     templates: allowed("templates:read", templates.list),
     template: allowed("templates:read", templates.find),

@@ -24,9 +24,9 @@ export interface Credentials {
 }
 
 /**
- * The caller: the key, its session and its account as of `knownAt`, and the rest of the key's requests per minute. An
- * embedder may hold on to it: an operation looks an older one up again by its public key, so that a revocation, a
- * change of plan or a disconnection holds. The secret is not needed again.
+ * The caller: the key, its session and its account as of `knownAt`, and the rest of the key's requests per minute. It comes of
+ * an API key's secret (`identify`), or in the engine's own process of a session's id (`callerOf`). An embedder may hold on to
+ * it: an operation looks an older one up again, so that a revocation, a change of plan or a disconnection holds.
  */
 export interface Caller extends Identity {
   readonly rate: Decision

@@ -71,6 +71,7 @@ describe("every operation that takes a caller", () => {
       const { caller, engine, templateId } = yield* prepared
       const others = [
         "identify",
+        "callerOf",
         "authorize",
         "receive",
         "hook",
@@ -225,6 +226,55 @@ describe("a caller", () => {
       yield* admin.keys.revoke(caller.key.publicKey)
       const ahead = { ...caller, knownAt: caller.knownAt + 3_600_000 }
       expect(yield* Effect.flip(engine.authorize(ahead, null))).toMatchObject({ _tag: "InvalidCredentials" })
+    }).pipe(Effect.provide(TestEngine.layer))
+  )
+})
+
+describe("a caller of a session", () => {
+  it.effect("needs no API key, and may do all that its account's plan allows", () =>
+    Effect.gen(function* () {
+      const { accountId, admin, caller, engine, templateId } = yield* prepared
+      const mine = yield* engine.callerOf(caller.session.id)
+      const outcome = Effect.map(outcomes(engine, mine, templateId), (all) => new Map(all))
+      yield* admin.keys.revoke(caller.key.publicKey)
+      expect(yield* outcome).toEqual(
+        new Map([
+          ...operations(engine, mine, templateId).map(([name]) => [name, "done"] as const),
+          ["message", "NotFound"],
+          ["job", "NotFound"],
+          ["cancel", "NotFound"]
+        ])
+      )
+      yield* admin.sessions.disconnect(caller.session.id)
+      yield* anHour
+      expect(new Set((yield* outcome).values())).toEqual(new Set(["SessionDisconnected"]))
+      yield* admin.accounts.change(accountId, { plan: { subscription: "inactive" } })
+      yield* anHour
+      expect(new Set((yield* outcome).values())).toEqual(new Set(["SubscriptionInactive"]))
+    }).pipe(Effect.provide(TestEngine.layer))
+  )
+
+  it.effect("has Idempotency-Keys and jobs of the session, apart from those of its API keys", () =>
+    Effect.gen(function* () {
+      const { caller, engine, templateId } = yield* prepared
+      const recipients = [{ phone, variables: { "body.1": "Ana", "body.2": "tomorrow" } }]
+      const command = { idempotencyKey: "order-1", request: { template_id: templateId, recipients } }
+      const ofKey = yield* engine.send(caller, command)
+      const first = yield* engine.send(yield* engine.callerOf(caller.session.id), command)
+      const again = yield* engine.send(yield* engine.callerOf(caller.session.id), command)
+      expect([first.replayed, again.replayed, again.jobId]).toEqual([false, true, first.jobId])
+      expect(first.jobId).not.toBe(ofKey.jobId)
+      const jobs = yield* engine.jobs(yield* engine.callerOf(caller.session.id), { page })
+      expect(jobs.items.map(({ id }) => id)).toEqual([first.jobId])
+    }).pipe(Effect.provide(TestEngine.layer))
+  )
+
+  it.effect("is not found where there is no such session, and cannot be presented from outside", () =>
+    Effect.gen(function* () {
+      const { caller, engine } = yield* prepared
+      expect(yield* Effect.flip(engine.callerOf("none"))).toMatchObject({ _tag: "NotFound", what: "session" })
+      const presented = { publicKey: caller.session.id, secretKey: "" }
+      expect(yield* Effect.flip(engine.identify(presented))).toMatchObject({ _tag: "InvalidCredentials" })
     }).pipe(Effect.provide(TestEngine.layer))
   )
 })

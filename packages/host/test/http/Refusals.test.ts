@@ -21,6 +21,7 @@ const refusing = (request: unknown, name: string) =>
 const stub = (given: Partial<EngineService>): EngineService =>
   Engine.Engine.of({
     identify: () => Effect.succeed(caller),
+    callerOf: () => Effect.dieMessage("callerOf"),
     authorize: (known) => Effect.succeed(known),
     templates: () => Effect.dieMessage("templates"),
     template: () => Effect.dieMessage("template"),

@@ -27,6 +27,7 @@ const engine = (given: Partial<EngineService> = {}): EngineService =>
   Engine.Engine.of({
     identify: ({ secretKey }) =>
       secretKey === "right" ? Effect.succeed(caller) : Effect.fail(new Errors.InvalidCredentials()),
+    callerOf: dies("callerOf"),
     authorize: (known) => Effect.succeed(known),
     templates: () => Effect.succeed({ items: [], next: null }),
     template: () => Effect.fail(new Errors.NotFound({ what: "template" })),

@@ -6,6 +6,7 @@ import { crc32 } from "node:zlib"
 import type { Instant } from "../Instant.ts"
 import * as Time from "../Instant.ts"
 import * as Keyring from "../Keyring.ts"
+import type { Session } from "../session/Session.ts"
 import type { Feature } from "./Plan.ts"
 
 export type Permission =
@@ -60,6 +61,24 @@ export interface ApiKey {
   readonly createdAt: Instant
   readonly lastUsedAt: Instant | null
 }
+
+/**
+ * The key of a caller without one: the session stands for itself, and so its Idempotency-Keys and jobs are apart from those of
+ * its API keys. No secret proves it, so nobody outside the process can present it.
+ */
+export const ofSession = ({ createdAt, id }: Pick<Session, "createdAt" | "id">): ApiKey => ({
+  publicKey: id,
+  sessionId: id,
+  name: null,
+  permissions,
+  status: "active",
+  secrets: [],
+  createdAt,
+  lastUsedAt: null
+})
+
+export const isOfSession = ({ publicKey, sessionId }: Pick<ApiKey, "publicKey" | "sessionId">): boolean =>
+  publicKey === sessionId
 
 /** The hashes that prove this key now: none unless it is active, and none of a secret whose overlap ended. */
 export const validHashes = (key: Pick<ApiKey, "secrets" | "status">, now: Instant): ReadonlyArray<string> =>

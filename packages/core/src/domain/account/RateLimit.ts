@@ -56,3 +56,12 @@ export const decide = (
   const stored = allowed ? next : from
   return { arrival: stored, decision: decisionOf(allowed, stored, rule, now) }
 }
+
+/** For who is not limited: the whole allowance is there. */
+export const untouched = (limit: number): Decision => ({
+  allowed: true,
+  limit,
+  remaining: limit,
+  retryAfterMs: 0,
+  resetAfterMs: 0
+})
