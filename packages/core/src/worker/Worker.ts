@@ -7,6 +7,7 @@ import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Runtime from "effect/Runtime"
 import type * as Scope from "effect/Scope"
 import type { ForeignTransaction, InsideTransaction } from "../domain/Errors.ts"
 import type { Instant } from "../domain/Instant.ts"
@@ -18,6 +19,7 @@ import { MasterKeys } from "../secret/MasterKeys.ts"
 import type { SecretBox } from "../secret/SecretBox.ts"
 import type { Senders } from "../sender/Sender.ts"
 import type { ConsentSource } from "../storage/ConsentSource.ts"
+import { EmbeddedCommits, type Listen } from "../storage/EmbeddedCommits.ts"
 import type { StorageError } from "../storage/StorageError.ts"
 import type { Stores } from "../storage/Stores.ts"
 import type { HeaderNames } from "../webhook/Signature.ts"
@@ -189,6 +191,10 @@ const rest = (signal: Signal, nextDue: Effect.Effect<Instant | null, StorageErro
     yield* restFor(signal, next === null ? null : next - now)
   })
 
+/** What a transaction of the embedder's has accepted is due from its commit on. */
+const listening = (listen: Listen, { notify }: Signal): Effect.Effect<never> =>
+  Effect.flatMap(Effect.runtime(), (runtime) => listen(() => Runtime.runSync(runtime, notify)))
+
 const make = (options: Options) =>
   Effect.gen(function* () {
     const signals = yield* Signals
@@ -208,6 +214,7 @@ const make = (options: Options) =>
     const sends = yield* SendLoop.make({ lanes, slots: options.concurrency, youthMs: options.youthMs })
     const { deliveryJitter: jitter, headerNames } = options
     const worker = yield* WebhookWorker.make({ headerNames, jitter })
+    const commits = yield* EmbeddedCommits
     const openWebhooks = yield* WebhookLoop.make({ slots: options.deliveries, worker })
 
     /** One lane: what it could not store is stored with its next step. */
@@ -253,6 +260,7 @@ const make = (options: Options) =>
 
     const start = Effect.gen(function* () {
       yield* heartbeat.dispatch
+      if (commits !== null) yield* Effect.forkScoped(listening(commits, signals.sends))
       // Before the first claim; a store that cannot tell it yet is asked again with each repair.
       yield* Effect.catchAllCause(sends.look, (cause) =>
         Effect.logWarning("It is not known how many sessions are connected", cause)

@@ -13,7 +13,7 @@ import * as Exit from "effect/Exit"
 import * as Predicate from "effect/Predicate"
 import * as Scope from "effect/Scope"
 import * as Tracer from "effect/Tracer"
-import Pg from "pg"
+import type Pg from "pg"
 import { ForeignTransaction } from "../../domain/Errors.ts"
 import * as AroundTransaction from "../sql/AroundTransaction.ts"
 import * as ForeignConnection from "../sql/ForeignConnection.ts"
@@ -46,8 +46,9 @@ interface Bounds {
 /** Of a connection in this state nobody can say whether a transaction is open: it is used no more. */
 const discard = (connection: Connection): Effect.Effect<void> =>
   Effect.sync(() => {
-    if (Predicate.hasProperty(connection, "pg") && connection.pg instanceof Pg.Client)
-      connection.pg.end(() => {})
+    const client = Predicate.hasProperty(connection, "pg") ? connection.pg : undefined
+    // A pool of the embedder's may be of another copy of the driver.
+    if (Predicate.hasProperty(client, "end") && Predicate.isFunction(client.end)) client.end(() => {})
   })
 
 const transactionOf = (connection: Connection): Bounds => {

@@ -9,18 +9,18 @@
  */
 import * as Reactivity from "@effect/experimental/Reactivity"
 import * as Client from "@effect/sql/SqlClient"
-import { SqlError } from "@effect/sql/SqlError"
 import * as PgClient from "@effect/sql-pg/PgClient"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Redacted from "effect/Redacted"
 import * as Runtime from "effect/Runtime"
 import type * as Scope from "effect/Scope"
 import Pg from "pg"
 import { ForeignTransaction } from "../../domain/Errors.ts"
 import type { Instant } from "../../domain/Instant.ts"
-import type { OnFailover } from "../../domain/Restore.ts"
+import * as Memo from "../../domain/Memo.ts"
+import type { Listen } from "../EmbeddedCommits.ts"
+import { EmbeddedCommits } from "../EmbeddedCommits.ts"
 import { StorageError } from "../StorageError.ts"
 import { StoreTime } from "../StoreTime.ts"
 import * as Atomically from "../sql/Atomically.ts"
@@ -34,45 +34,34 @@ import { all, get, run } from "../sql/Program.ts"
 import { real } from "../sql/RowReader.ts"
 import * as AdvisoryLock from "./AdvisoryLock.ts"
 import * as TransactionClient from "./Client.ts"
+import * as CommitListener from "./CommitListener.ts"
+import { configOf, type Options } from "./Config.ts"
 import * as GroupCommit from "./GroupCommit.ts"
 import * as Instance from "./Instance.ts"
-import { applicationName, migrate } from "./Migrator.ts"
+import { applicationName, confirm, migrate } from "./Migrator.ts"
 import type { Prepare } from "./PipelinedConnection.ts"
 import {
   failure,
+  failureWithin,
   isLockTimeout,
   joined,
+  lockTimeout,
   makePrepare,
   onConnection,
   perform,
   pipelineOf,
   Refused,
+  statementTimeout,
   transact
 } from "./PipelinedConnection.ts"
-
-export interface Options {
-  /** `postgres://user:password@host:port/database`, with libpq's parameters such as `sslmode`. */
-  readonly url: Redacted.Redacted
-  /** Connections of the stores at the most. The `SqlClient` opens up to as many of its own, when it is used. */
-  readonly maxConnections?: number | undefined
-  /**
-   * What a new timeline of the server alone is taken for: a failover, which is logged (`tell`, the default), or a restore to
-   * a point in time, for which the store is held (`hold`).
-   */
-  readonly onFailover?: OnFailover | undefined
-}
 
 const defaultConnections = 10
 
 /** How many of the connections are for what the process does of itself; of two or fewer none can be spared. */
 const connectionsForWork = (most: number): number => Math.floor(most * 0.4)
 
-const connectTimeout = 5_000
-const lockTimeout = 5_000
-
-/** No statement of ours takes long: what takes longer has lost its server or waits for a lock that stays. */
 const ourTimeouts: Pg.PoolConfig = {
-  statement_timeout: 10_000,
+  statement_timeout: statementTimeout,
   lock_timeout: lockTimeout,
   idle_in_transaction_session_timeout: 10_000,
   // A server that does not even answer that it gave up is not there: a connection may be open at one end only.
@@ -175,6 +164,7 @@ const dialect: Dialect = {
   noteKey: function* (publicKey, key) {
     yield* run(`SELECT pg_advisory_xact_lock_shared(${keyLock})`, publicKey, key)
   },
+  announce: () => run(CommitListener.announcement),
   jsonArray: (expressions) => `json_build_array(${expressions})::text`,
   jsonArrays: (expressions) => `coalesce(json_agg(json_build_array(${expressions}))::text, '[]')`,
   jsonColumns: (expressions) =>
@@ -279,21 +269,15 @@ export class Pool extends Context.Tag("@sendwright/core/storage/postgres/Pool")<
 >() {}
 
 /** Looks at a new connection before it is used; one that it rejects is not. */
-type Verify = (client: Pg.PoolClient) => Promise<void>
+type Verify = (client: Pg.Client) => Promise<void>
 
 const openPool = (
-  options: Options,
-  max: number,
   config: Pg.PoolConfig,
   verify: Verify | undefined
 ): Effect.Effect<Pg.Pool, never, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.sync(() => {
       const pool = new Pg.Pool({
-        connectionString: Redacted.value(options.url),
-        max,
-        keepAlive: true,
-        connectionTimeoutMillis: connectTimeout,
         ...config,
         ...(verify && {
           verify: (client: Pg.PoolClient, done: (error?: Error) => void) => {
@@ -318,9 +302,23 @@ function* databaseTime(): Program<Instant> {
   return real(row ?? {}, "time")
 }
 
-const make = (prepare: Prepare, pool: Pg.Pool, poolForWork: Pg.Pool, poolOfClient: Pg.Pool) =>
+/** The connections of a database, by what they are for. */
+interface Connections {
+  readonly prepare: Prepare
+  /** For what somebody waits for. */
+  readonly pool: Pg.Pool
+  /** For what the process does of itself. */
+  readonly forWork: Pg.Pool
+  /** The embedder's statements. */
+  readonly ofClient: Pg.Pool
+  /** None of them is in a transaction of the embedder's. */
+  readonly apart: Pg.Pool
+  readonly listen: Listen
+}
+
+const make = ({ apart, forWork, listen, ofClient, pool, prepare }: Connections) =>
   Effect.gen(function* () {
-    const { client, isEmbedded, isOurs } = yield* TransactionClient.make(poolOfClient)
+    const { client, isEmbedded, isOurs } = yield* TransactionClient.make(ofClient)
 
     const inTransaction = <A>(
       operation: string,
@@ -333,7 +331,7 @@ const make = (prepare: Prepare, pool: Pg.Pool, poolForWork: Pg.Pool, poolOfClien
         return Effect.flatMap(isEmbedded, (inside) =>
           inside
             ? Effect.catchAll(client.withTransaction(joined(prepare, verb)), (error) =>
-                failure(operation, error instanceof SqlError ? new Refused(error.cause) : error)
+                failureWithin(operation, error)
               )
             : otherwise
         )
@@ -342,7 +340,7 @@ const make = (prepare: Prepare, pool: Pg.Pool, poolForWork: Pg.Pool, poolOfClien
     const alone = <A>(operation: string, verb: () => Program<A>) =>
       onConnection(pool, operation, (connection) => perform(verb(), pipelineOf(connection, prepare)))
 
-    const askTime = onConnection(poolForWork, "StoreTime", (connection) =>
+    const askTime = onConnection(forWork, "StoreTime", (connection) =>
       perform(databaseTime(), pipelineOf(connection, prepare))
     )
 
@@ -359,7 +357,7 @@ const make = (prepare: Prepare, pool: Pg.Pool, poolForWork: Pg.Pool, poolOfClien
     const writeInGroup = GroupCommit.make(pool, prepare, dialect.serialize)
     const writeApart = <A>(operation: string, verb: () => Program<A>, serialized?: string) =>
       serialized === undefined
-        ? onConnection(pool, operation, (connection) => transact(connection, prepare, verb))
+        ? onConnection(apart, operation, (connection) => transact(connection, prepare, verb))
         : writeInGroup(serialized, operation, verb)
 
     return Context.make(Database, {
@@ -376,7 +374,7 @@ const make = (prepare: Prepare, pool: Pg.Pool, poolForWork: Pg.Pool, poolOfClien
               writeApart(operation, verb, serialized)
             ),
       writeApart,
-      work: writeOver(poolForWork),
+      work: writeOver(forWork),
       hasOneOwner: false,
       commitsInGroups: false,
       isEmbedded,
@@ -392,53 +390,83 @@ const make = (prepare: Prepare, pool: Pg.Pool, poolForWork: Pg.Pool, poolOfClien
     }).pipe(
       Context.add(Pool, { alone }),
       Context.add(StoreTime, askTime),
+      Context.add(EmbeddedCommits, listen),
       Context.add(Client.SqlClient, client),
       Context.add(PgClient.PgClient, client)
     )
   })
 
+/** @param options.migrations those of this build */
+type Opening = Options & {
+  readonly migrations: ReadonlyArray<Migration>
+  readonly watchesInstance?: boolean
+}
+
+/** The names of a pool's statements are those of its connections, however many engines work over it. */
+const prepareOver = Memo.ofObject((_pool: Pg.Pool) => makePrepare())
+
+/** Asks each new connection of the engine's own which instance of the database it has reached. */
+const watching = (options: Opening, prepare: Prepare): Effect.Effect<Verify | undefined> =>
+  Effect.map(Effect.runtime(), (runtime) => {
+    if (options.watchesInstance !== true) return undefined
+    const log = Runtime.runFork(runtime)
+    const look = Instance.make({
+      onFailover: options.onFailover ?? "tell",
+      onMoved: (timeline) => {
+        log(
+          Effect.logWarning(
+            `The database's server is on timeline ${timeline}, a new one. That is a failover, or a restore to a point in time: of the second, hold the store (sendwright restore --hold) before it sends; ON_FAILOVER=hold does so by itself.`
+          )
+        )
+      }
+    })
+    return (client) => look(client, prepare)
+  })
+
+const connect = (options: Opening): Effect.Effect<Connections, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const config = configOf(options, applicationName(options.migrations))
+    const ours = { ...config, ...ourTimeouts, pipeline: true }
+    const prepare = "pool" in options ? prepareOver(options.pool) : makePrepare()
+    const verify = yield* watching(options, prepare)
+    const listen = CommitListener.make(config, verify)
+    if ("pool" in options) {
+      const { pool } = options
+      const apart = yield* openPool({ ...ours, max: 1 }, verify)
+      return { prepare, pool, forWork: pool, ofClient: pool, apart, listen }
+    }
+    const most = options.maxConnections ?? defaultConnections
+    const forWork = connectionsForWork(most)
+    const pool = yield* openPool({ ...ours, max: most - forWork }, verify)
+    return {
+      prepare,
+      pool,
+      forWork: forWork === 0 ? pool : yield* openPool({ ...ours, max: forWork }, verify),
+      // The embedder's statements take as long as they take, and cursors need a connection without a pipeline.
+      ofClient: yield* openPool({ ...config, max: most }, verify),
+      apart: pool,
+      listen
+    }
+  })
+
 /**
- * Migrates the database, and keeps connections to it for as long as the scope lasts.
+ * Keeps connections to the database for as long as the scope lasts, and migrates it first where it is the engine's own.
  *
  * @param options.watchesInstance whether each new connection is asked which instance it has reached (`Instance.ts`), which the
  * migrations have a table for then
  */
 export const layer = (
-  options: Options & {
-    readonly migrations: ReadonlyArray<Migration>
-    readonly watchesInstance?: boolean
-  }
+  options: Opening
 ): Layer.Layer<
-  Database | Pool | StoreTime | Client.SqlClient | PgClient.PgClient,
+  Database | Pool | StoreTime | EmbeddedCommits | Client.SqlClient | PgClient.PgClient,
   StorageError | MigrationError
 > =>
   Layer.scopedContext(
     Effect.gen(function* () {
-      yield* migrate(options, options.migrations)
-      const most = options.maxConnections ?? defaultConnections
-      const forWork = connectionsForWork(most)
-      const named = { application_name: applicationName(options.migrations) }
-      const ours = { ...named, ...ourTimeouts, pipeline: true }
-      const prepare = makePrepare()
-      const log = Runtime.runFork(yield* Effect.runtime())
-      const look = Instance.make({
-        onFailover: options.onFailover ?? "tell",
-        onMoved: (timeline) => {
-          log(
-            Effect.logWarning(
-              `The database's server is on timeline ${timeline}, a new one. That is a failover, or a restore to a point in time: of the second, hold the store (sendwright restore --hold) before it sends; ON_FAILOVER=hold does so by itself.`
-            )
-          )
-        }
-      })
-      const verify: Verify | undefined =
-        options.watchesInstance === true ? (client) => look(client, prepare) : undefined
-      const pool = yield* openPool(options, most - forWork, ours, verify)
-      const poolForWork = forWork === 0 ? pool : yield* openPool(options, forWork, ours, verify)
-      // The embedder's statements take as long as they take, and cursors need a connection without a pipeline.
-      const poolOfClient = yield* openPool(options, most, named, verify)
+      const prepares = options.migrate ?? !("pool" in options)
+      yield* prepares ? migrate(options, options.migrations) : confirm(options, options.migrations)
       return yield* Effect.mapError(
-        make(prepare, pool, poolForWork, poolOfClient),
+        Effect.flatMap(connect(options), make),
         (cause) => new StorageError({ operation: "open", cause })
       )
     })

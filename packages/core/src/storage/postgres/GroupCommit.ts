@@ -8,7 +8,7 @@ import type Pg from "pg"
 import type { StorageError } from "../StorageError.ts"
 import type { Program } from "../sql/Program.ts"
 import type { Prepare } from "./PipelinedConnection.ts"
-import { failure, isUsable, Refused, transact } from "./PipelinedConnection.ts"
+import { failure, giveBack, isUsable, Refused, transact, unheard } from "./PipelinedConnection.ts"
 
 /** Enough to share the cost of a commit, few enough that other processes need not wait long for what is locked. */
 const most = 16
@@ -66,6 +66,7 @@ export const make = (
       let client: Pg.PoolClient
       try {
         client = await pool.connect()
+        client.on("error", unheard)
       } catch (cause) {
         for (const { fail } of writes) fail(new Refused(cause))
         break
@@ -74,7 +75,7 @@ export const make = (
       const group = [...writes].slice(0, most)
       for (const write of group) writes.delete(write)
       const failed = await commit(client, prepare, group, () => serialize(name))
-      client.release(failed !== undefined && !isUsable(failed))
+      giveBack(client, failed !== undefined && !isUsable(failed))
     }
     waiting.delete(name)
   }

@@ -49,11 +49,11 @@ const unread = { system: null, database: null, relation: null, wal: null }
 /** Reads where a connection has got to, as far as its role may. What is kept from it is asked for once. */
 const reader = () => {
   let readable = parts
-  const ask = async (client: Pg.PoolClient, some: ReadonlyArray<Part>): Promise<Row> => {
+  const ask = async (client: Pg.Client, some: ReadonlyArray<Part>): Promise<Row> => {
     const { rows } = await client.query<Row>(select(some))
     return { ...unread, ...rows[0] }
   }
-  return async (client: Pg.PoolClient): Promise<Whereabouts> => {
+  return async (client: Pg.Client): Promise<Whereabouts> => {
     try {
       return toWhereabouts(await ask(client, readable))
     } catch (cause) {
@@ -118,7 +118,7 @@ export interface Options {
 /** To be run over each new connection. */
 export const make = ({ onFailover, onMoved }: Options) => {
   const read = reader()
-  return async (client: Pg.PoolClient, prepare: Prepare): Promise<void> => {
+  return async (client: Pg.Client, prepare: Prepare): Promise<void> => {
     const now = await read(client)
     const [row] = (await client.query<Row>(remembered)).rows
     if (row !== undefined && isSame(toRemembered(row), now)) return

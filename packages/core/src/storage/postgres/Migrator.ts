@@ -2,17 +2,21 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
-import * as Redacted from "effect/Redacted"
 import * as Schedule from "effect/Schedule"
 import Pg from "pg"
 import { StorageError } from "../StorageError.ts"
 import type { Driver, Migration } from "../sql/Migrations.ts"
-import { MigrationError, migrate as migrateAll, verify } from "../sql/Migrations.ts"
+import {
+  confirm as confirmAll,
+  MigrationError,
+  migrate as migrateAll,
+  sqlOf,
+  verify
+} from "../sql/Migrations.ts"
 import type { Program } from "../sql/Program.ts"
 import { changes, get, script } from "../sql/Program.ts"
+import { configOf, type Place } from "./Config.ts"
 import { isLockTimeout, makePrepare, perform, pipelineOf, Refused } from "./PipelinedConnection.ts"
-
-const connectTimeout = 5_000
 
 const table = `CREATE TABLE IF NOT EXISTS sendwright_migration (
     id INTEGER PRIMARY KEY, name TEXT NOT NULL, checksum TEXT NOT NULL, compatible_from INTEGER NOT NULL,
@@ -117,26 +121,17 @@ const checkSettings = async (client: Pg.Client): Promise<void> => {
   }
 }
 
-const connectionTo = ({ url }: { readonly url: Redacted.Redacted }): Pg.Client => {
+const connectionTo = (place: Place): Pg.Client => {
   try {
-    return new Pg.Client({
-      connectionString: Redacted.value(url),
-      application_name: "sendwright migration",
-      connectionTimeoutMillis: connectTimeout,
-      pipeline: true
-    })
+    return new Pg.Client({ ...configOf(place, "sendwright migration"), pipeline: true })
   } catch {
     throw unreadable()
   }
 }
 
 /** On a connection of its own without time-outs: who boots while another migrates waits for it. */
-const prepareDatabase = async (
-  options: { readonly url: Redacted.Redacted },
-  migrations: ReadonlyArray<Migration>,
-  now: number
-): Promise<void> => {
-  const client = connectionTo(options)
+const onConnection = async (place: Place, step: (client: Pg.Client) => Promise<void>): Promise<void> => {
+  const client = connectionTo(place)
   client.on("error", () => {})
   try {
     await client.connect()
@@ -145,33 +140,58 @@ const prepareDatabase = async (
   }
   try {
     await checkSettings(client)
-    await client.query("BEGIN")
-    await client.query("SET LOCAL lock_timeout = 0; SET LOCAL statement_timeout = 0")
-    await client.query("SELECT pg_advisory_xact_lock(hashtextextended('sendwright migration', 0))")
-    const line = pipelineOf(client, makePrepare())
-    await perform(migrateAll(migrations, now, driver), line)
-    await client.query("COMMIT")
-    await perform(verify(migrations), line)
+    await step(client)
   } finally {
     // Ends what is open, too.
     await client.end().catch(() => {})
   }
 }
 
+const prepareDatabase = async (
+  client: Pg.Client,
+  migrations: ReadonlyArray<Migration>,
+  now: number
+): Promise<void> => {
+  await client.query("BEGIN")
+  await client.query("SET LOCAL lock_timeout = 0; SET LOCAL statement_timeout = 0")
+  await client.query("SELECT pg_advisory_xact_lock(hashtextextended('sendwright migration', 0))")
+  const line = pipelineOf(client, makePrepare())
+  await perform(migrateAll(migrations, now, driver), line)
+  await client.query("COMMIT")
+  await perform(verify(migrations), line)
+}
+
+const attempt = (step: () => Promise<void>): Effect.Effect<void, MigrationError | StorageError> =>
+  Effect.tryPromise({
+    try: step,
+    catch: (cause) => {
+      if (cause instanceof MigrationError) return cause
+      if (cause instanceof Unopened)
+        return new StorageError({ operation: "open", cause: cause.cause, reason: cause.message })
+      return new StorageError({ operation: "open", cause: cause instanceof Refused ? cause.cause : cause })
+    }
+  })
+
+const hasHistory = "SELECT 1 AS found WHERE to_regclass('sendwright_migration') IS NOT NULL"
+
+/** Fails where the database has not this build's schema. Changes nothing. */
+export const confirm = (place: Place, migrations: ReadonlyArray<Migration>) =>
+  attempt(() =>
+    onConnection(place, (client) =>
+      perform(confirmAll(migrations, hasHistory), pipelineOf(client, makePrepare()))
+    )
+  )
+
+/** What {@link migrate} runs, for whose role may not. */
+export const migrationSql = (migrations: ReadonlyArray<Migration>, after = 0): string =>
+  sqlOf(migrations, { table, now: "floor(extract(epoch FROM clock_timestamp()) * 1000)", after })
+
 const isLockedOut = (error: MigrationError | StorageError): error is MigrationError =>
   error instanceof MigrationError && isLockTimeout(error.cause)
 
-export const migrate = (options: { readonly url: Redacted.Redacted }, migrations: ReadonlyArray<Migration>) =>
+export const migrate = (place: Place, migrations: ReadonlyArray<Migration>) =>
   Effect.flatMap(Clock.currentTimeMillis, (now) =>
-    Effect.tryPromise({
-      try: () => prepareDatabase(options, migrations, now),
-      catch: (cause) => {
-        if (cause instanceof MigrationError) return cause
-        if (cause instanceof Unopened)
-          return new StorageError({ operation: "open", cause: cause.cause, reason: cause.message })
-        return new StorageError({ operation: "open", cause: cause instanceof Refused ? cause.cause : cause })
-      }
-    })
+    attempt(() => onConnection(place, (client) => prepareDatabase(client, migrations, now)))
   ).pipe(
     Effect.tapError((error) =>
       isLockedOut(error)

@@ -1,11 +1,16 @@
 /** How a verb runs over a connection: named prepared statements, in a transaction, again after a collision. */
 import { TransactionConnection } from "@effect/sql/SqlClient"
 import type { Connection } from "@effect/sql/SqlConnection"
+import { SqlError } from "@effect/sql/SqlError"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import Pg from "pg"
 import { StorageError } from "../StorageError.ts"
 import type { Answer, Program, Row, SqlParameter, Statement } from "../sql/Program.ts"
+
+/** The longest that a statement takes, and that it waits for a lock, in milliseconds. */
+export const statementTimeout = 10_000
+export const lockTimeout = 5_000
 
 /** `int8` and sums, which the driver leaves as text; none of ours is beyond 2^53. */
 const toNumber = Number
@@ -59,11 +64,19 @@ export class Refused {
 /** No class of states begins with an E, as the system's codes do. */
 const isState = /^[0-9A-DF-Z][0-9A-Z]{4}$/
 
-/** The SQLSTATE, of whichever client's error. */
-const codeOf = (cause: unknown): string =>
-  Predicate.hasProperty(cause, "code") && typeof cause.code === "string" && isState.test(cause.code)
-    ? cause.code
-    : ""
+/** How deep a client may wrap the server's error. */
+const mostCauses = 4
+
+/** The SQLSTATE, of whichever client's error: some wrap the server's. */
+const codeOf = (error: unknown): string => {
+  let cause = error
+  for (let depth = 0; depth < mostCauses; depth++) {
+    if (Predicate.hasProperty(cause, "code") && typeof cause.code === "string" && isState.test(cause.code))
+      return cause.code
+    cause = Predicate.hasProperty(cause, "cause") ? cause.cause : undefined
+  }
+  return ""
+}
 
 /**
  * Serialization failure, deadlock, and a row that another committed after we had looked for it: nothing happened, and it
@@ -90,6 +103,26 @@ const refusesContent = (cause: unknown): boolean | undefined => {
   return ofContent.test(code) ? true : passing.test(code) ? false : undefined
 }
 
+/** Why a transaction that was handed over cannot be used, by its SQLSTATE. */
+const unusable: Readonly<Record<string, string>> = {
+  "25P01":
+    "no transaction is open on the client that was handed over. Hand over the client that it was begun on, and not a pool, between its BEGIN and its COMMIT.",
+  "25P02": "an earlier statement of the transaction failed, and nothing but a rollback is left of it.",
+  "42P01":
+    "the transaction is of a database, or of a search_path, without the engine's tables. Hand over one of the engine's own database."
+}
+
+/** As {@link failure}, of what was handed over. */
+export const failureWithin = (operation: string, error: unknown): Effect.Effect<never, StorageError> => {
+  const cause = error instanceof SqlError ? error.cause : error instanceof Refused ? error.cause : undefined
+  const reason = unusable[codeOf(cause)]
+  return cause === undefined
+    ? failure(operation, error)
+    : Effect.mapError(failure(operation, new Refused(cause)), (failed) =>
+        reason === undefined ? failed : new StorageError({ ...failed, reason })
+      )
+}
+
 /** How often a verb that collides is run. */
 const tries = 10
 
@@ -106,6 +139,8 @@ export interface Pipeline {
   readonly send: (query: Query) => void
   readonly query: (query: Query) => Promise<Pg.QueryResult<Row>>
   readonly prepare: Prepare
+  /** Ends once all that was sent is on its way. */
+  readonly settled: () => Promise<void>
 }
 
 type Query = string | Pg.QueryConfig
@@ -116,22 +151,61 @@ const queryOf = ({ parameters, text, wants }: Statement, prepare: Prepare): Quer
   return { name, text: numbered, values: parameters.map(storable), types }
 }
 
-/** Over a connection with `pipeline` on. */
+type Answered = (error: Error | null, result: Pg.QueryResult<Row> | undefined) => void
+
+/** How a connection is told a query. */
+interface Line {
+  readonly say: (query: Query, answered: Answered) => void
+  /** Ends once all that was said is on its way. */
+  readonly settled: () => Promise<void>
+}
+
+/** Over a connection with `pipeline` on: one write for all that is said in one step. */
+const pipelined = (client: Pg.Client): Line => {
+  const { stream } = client.connection
+  return {
+    say: (query, answered) => {
+      stream.cork()
+      process.nextTick(() => stream.uncork())
+      client.query<Row>(query, answered)
+    },
+    settled: async () => {}
+  }
+}
+
+/** Over one of the embedder's pool: the driver is told one query at a time. */
+const inTurn = (client: Pg.Client): Line => {
+  let last: Promise<void> = Promise.resolve()
+  return {
+    say: (query, answered) => {
+      const turn = last
+      last = new Promise((resolve) => {
+        void turn.then(() =>
+          client.query<Row>(query, (error, result) => {
+            answered(error, result)
+            resolve()
+          })
+        )
+      })
+    },
+    settled: () => last
+  }
+}
+
+const isPipelined = (client: Pg.Client): boolean =>
+  Predicate.hasProperty(client, "pipeline") && client.pipeline === true
+
 export const pipelineOf = (client: Pg.Client, prepare: Prepare): Pipeline => {
   let failed: Refused | undefined
-  const { stream } = client.connection
-  const send = (query: Query, answered: (result: Pg.QueryResult<Row> | undefined) => void): void => {
-    // One write for all that is said in one step.
-    stream.cork()
-    process.nextTick(() => stream.uncork())
-    client.query<Row>(query, (error, result) => {
-      // The driver says null, whatever its types say.
+  const line = isPipelined(client) ? pipelined(client) : inTurn(client)
+  const send = (query: Query, answered: (result: Pg.QueryResult<Row> | undefined) => void): void =>
+    line.say(query, (error, result) => {
       if (error) failed ??= new Refused(error)
       answered(error ? undefined : result)
     })
-  }
   return {
     prepare,
+    settled: line.settled,
     send: (query) => send(query, () => {}),
     query: (query) =>
       new Promise((resolve, reject) => {
@@ -166,8 +240,9 @@ export const perform = async <A>(program: Program<A>, pipeline: Pipeline): Promi
   return step.value
 }
 
-const rollBack = async (client: Pg.PoolClient): Promise<boolean> => {
+const rollBack = async (client: Pg.Client, { settled }: Pipeline): Promise<boolean> => {
   try {
+    await settled()
     await client.query("ROLLBACK")
     return true
   } catch {
@@ -180,7 +255,11 @@ const rollBack = async (client: Pg.PoolClient): Promise<boolean> => {
 // Every statement of ours has its index and asks for few rows by it. A table that was empty at its last ANALYZE looks
 // small to the planner, which would read the whole of it: row by row, or once to hash or merge it. So a plan that knows
 // the parameters is no better than one for all, and that one is made once.
+// No statement of ours takes long: what takes longer has lost its server or waits for a lock that stays. A pool of the
+// embedder's says so nowhere else.
 const begin = `BEGIN ISOLATION LEVEL READ COMMITTED; ${[
+  `statement_timeout = ${statementTimeout}`,
+  `lock_timeout = ${lockTimeout}`,
   "enable_seqscan = off",
   "enable_hashjoin = off",
   "enable_mergejoin = off",
@@ -191,13 +270,13 @@ const begin = `BEGIN ISOLATION LEVEL READ COMMITTED; ${[
 
 /** A transaction around the verb. Throws what made it fail, with nothing left open. */
 export const transact = async <A>(
-  client: Pg.PoolClient,
+  client: Pg.Client,
   prepare: Prepare,
   verb: () => Program<A>
 ): Promise<A> => {
   for (let attempt = 1; ; attempt++) {
+    const pipeline = pipelineOf(client, prepare)
     try {
-      const pipeline = pipelineOf(client, prepare)
       pipeline.send(begin)
       const value = await perform(verb(), pipeline)
       // A transaction that a statement broke is rolled back by COMMIT, without an error.
@@ -206,11 +285,19 @@ export const transact = async <A>(
       }
       return value
     } catch (cause) {
-      const clean = await rollBack(client)
+      const clean = await rollBack(client, pipeline)
       const again = clean && cause instanceof Refused && isCollision(cause.cause) && attempt < tries
       if (!again) throw cause
     }
   }
+}
+
+/** Whoever uses a connection hears of its end; an `error` without a listener would end the process. */
+export const unheard = (): void => {}
+
+export const giveBack = (client: Pg.PoolClient, isBroken = false): void => {
+  client.off("error", unheard)
+  client.release(isBroken)
 }
 
 const connect = (pool: Pg.Pool): Effect.Effect<Pg.PoolClient, Refused> =>
@@ -218,8 +305,9 @@ const connect = (pool: Pg.Pool): Effect.Effect<Pg.PoolClient, Refused> =>
     let waiting = true
     pool.connect((error, client) => {
       if (client === undefined) return resume(Effect.fail(new Refused(error)))
+      client.on("error", unheard)
       if (waiting) return resume(Effect.succeed(client))
-      client.release()
+      giveBack(client)
     })
     return Effect.sync(() => {
       waiting = false
@@ -242,11 +330,11 @@ export const onConnection = <A>(
         Effect.async<A, StorageError>((resume) => {
           step(client).then(
             (value) => {
-              client.release()
+              giveBack(client)
               resume(Effect.succeed(value))
             },
             (cause: unknown) => {
-              client.release(!isUsable(cause))
+              giveBack(client, !isUsable(cause))
               resume(failure(operation, cause))
             }
           )

@@ -1,7 +1,9 @@
 /** All stores in a PostgreSQL database that any number of processes share, and the standard SQL client over it. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { PgClient } from "@effect/sql-pg/PgClient"
+import type * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import type { EmbeddedCommits } from "../EmbeddedCommits.ts"
 import type { StorageError } from "../StorageError.ts"
 import type { Stores } from "../Stores.ts"
 import type { StoreTime } from "../StoreTime.ts"
@@ -20,23 +22,38 @@ import * as SessionStore from "../sql/SessionStore.ts"
 import * as TemplateStore from "../sql/TemplateStore.ts"
 import * as Transactions from "../sql/Transactions.ts"
 import * as WebhookStore from "../sql/WebhookStore.ts"
+import type { Options, Place } from "./Config.ts"
 import * as Database from "./Database.ts"
 import * as HealthStore from "./HealthStore.ts"
+import * as Migrator from "./Migrator.ts"
 import * as RateLimitStore from "./RateLimitStore.ts"
 import { migrations } from "./Schema.ts"
 
+export type { Options, OptionsByPool, OptionsByUrl, Place } from "./Config.ts"
 export { type Queryable, within } from "./Within.ts"
 
-export type Options = Database.Options
+/**
+ * Brings a database to this build's schema, on a connection of its own. `Postgres.layer({ url })` does so by itself. Processes
+ * may start together: one migrates, the others wait.
+ */
+export const migrate = (place: Place): Effect.Effect<void, MigrationError | StorageError> =>
+  Migrator.migrate(place, migrations)
 
 /**
- * Connects, brings the database to this build's schema and answers the stores over it. Processes may start
- * together: one migrates, the others wait. A store's verb that is called inside `sql.withTransaction` belongs to
- * that transaction.
+ * The SQL that {@link migrate} runs, for a role that may create tables where the engine's may not.
+ *
+ * @param after the last migration that the database has (`SELECT max(id) FROM sendwright_migration`)
+ */
+export const migrationSql = (after = 0): string => Migrator.migrationSql(migrations, after)
+
+/**
+ * The stores over a database that the engine connects to (`{ url }`), or over a pool of yours (`{ pool }`), which is neither
+ * closed nor, unless told (`migrate: true`), migrated. A store's verb that is called inside `sql.withTransaction` belongs to
+ * that transaction, and so does one inside {@link within}.
  */
 export const layer = (
   options: Options
-): Layer.Layer<Stores | StoreTime | SqlClient | PgClient, StorageError | MigrationError> =>
+): Layer.Layer<Stores | StoreTime | EmbeddedCommits | SqlClient | PgClient, StorageError | MigrationError> =>
   Layer.mergeAll(
     AccountStore.layer,
     ApiKeyStore.layer,

@@ -3,6 +3,7 @@ import { TransactionConnection } from "@effect/sql/SqlClient"
 import type { Connection } from "@effect/sql/SqlConnection"
 import { SqlError } from "@effect/sql/SqlError"
 import * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
 import * as Stream from "effect/Stream"
 import { ForeignTransaction } from "../../domain/Errors.ts"
 import * as Memo from "../../domain/Memo.ts"
@@ -11,15 +12,16 @@ import * as Lock from "../sql/Lock.ts"
 import { type Reserve, Session } from "./Session.ts"
 
 /**
- * A client with an open transaction, such as `pg`'s. Parameters are `$1`, `$2` and so on, in order and once each; their
- * values are texts, numbers, bytes and null. An error has the SQLSTATE as its `code`. `int8` may come as text.
+ * A client with an open transaction, such as `pg`'s, or what makes another client look like it. Parameters are `$1`, `$2` and so
+ * on, in order and once each; their values are texts, numbers, bytes and null. The answer is the rows, or has them as `rows`;
+ * nothing is asked of counts and of columns' types, and `int8` may come as text or as a bigint. An error has the SQLSTATE as its
+ * `code`, or as that of its `cause`.
  */
 export interface Queryable {
-  readonly query: (
-    text: string,
-    values: Array<unknown>
-  ) => PromiseLike<{ readonly rows: ReadonlyArray<object> }>
+  readonly query: (text: string, values: Array<unknown>) => PromiseLike<Rows | { readonly rows: Rows }>
 }
+
+type Rows = ReadonlyArray<object>
 
 type Transform = (<A extends object>(rows: ReadonlyArray<A>) => ReadonlyArray<A>) | undefined
 
@@ -31,8 +33,9 @@ const runOf = (transaction: Queryable | Connection): Run =>
     ? (text, values) =>
         Effect.tryPromise({
           try: async () => {
-            const { rows } = await transaction.query(text, [...values])
-            if (!Array.isArray(rows)) throw new TypeError("`query` of the client answered no `rows`")
+            const answer: unknown = await transaction.query(text, [...values])
+            const rows = Predicate.hasProperty(answer, "rows") ? answer.rows : answer
+            if (!Array.isArray(rows)) throw new TypeError("`query` of the client answered no rows")
             return rows
           },
           catch: (cause) => new SqlError({ cause, message: "Failed to execute statement" })

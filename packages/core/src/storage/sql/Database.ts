@@ -60,6 +60,8 @@ export interface Dialect {
   readonly tryKey: string
   /** Says in an embedder's transaction that it writes an Idempotency-Key, as long as it is open. */
   readonly noteKey: (publicKey: string, key: string) => Program<void>
+  /** Tells who listens for `EmbeddedCommits`, once the transaction is committed; nobody where a claim waits for its end. */
+  readonly announce: () => Program<void>
   /** The expressions as one JSON array, as text. */
   readonly jsonArray: (expressions: string) => string
   /** The same of every row, in an array of arrays. */

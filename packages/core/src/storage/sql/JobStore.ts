@@ -107,7 +107,11 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
         // Whoever sends the same content would wait until the transaction ends that has written it first.
         if (!(yield* db.read("JobStore.accept", () => Acceptance.isFrozen(content))))
           yield* db.writeApart("JobStore.accept", () => Contents.freeze(content))
-        return yield* db.write("JobStore.accept", () => accept(jobRows, command))
+        return yield* db.write("JobStore.accept", function* () {
+          const result = yield* accept(jobRows, command)
+          if (result._tag === "Accepted") yield* dialect.announce()
+          return result
+        })
       })
 
     return {

@@ -8,7 +8,7 @@ import { createHash } from "node:crypto"
 import * as Data from "effect/Data"
 import type { Instant } from "../../domain/Instant.ts"
 import type { Program, Row } from "./Program.ts"
-import { all, run } from "./Program.ts"
+import { all, get, run } from "./Program.ts"
 
 export interface Migration {
   /** 1, 2, 3 … without a gap. */
@@ -146,4 +146,42 @@ export function* verify(migrations: ReadonlyArray<Migration>): Program<void> {
   const after = yield* applied(migrations)
   const missing = migrations[after.length]
   if (missing !== undefined) throw refuse(missing, "it is not there after the migration.")
+}
+
+/**
+ * To be run where nobody migrates: whether all of them are there. Throws {@link MigrationError}.
+ *
+ * @param hasHistory answers a row where the table of applied migrations is there
+ */
+export function* confirm(migrations: ReadonlyArray<Migration>, hasHistory: string): Program<void> {
+  const isBegun = (yield* get(hasHistory)) !== undefined
+  const missing = migrations[isBegun ? (yield* applied(migrations)).length : 0]
+  if (missing === undefined) return
+  throw refuse(
+    missing,
+    "the database lacks it, and is not the engine's to change. Call `migrate`, or run the SQL that `migrationSql` answers, then start this one again."
+  )
+}
+
+const quoted = (text: string): string => `'${text.replaceAll("'", "''")}'`
+
+/**
+ * What {@link migrate} runs, as one text in a transaction of its own.
+ *
+ * @param words.now an expression of the time in milliseconds since 1970
+ * @param words.after the last one that the database has
+ */
+export const sqlOf = (
+  migrations: ReadonlyArray<Migration>,
+  { after, now, table }: { readonly table: string; readonly now: string; readonly after: number }
+): string => {
+  const steps = migrations.slice(after).flatMap((migration) => {
+    const { id, name, statements } = migration
+    const values = [id, quoted(name), quoted(checksum(migration)), compatibleFrom(migration), now].join(", ")
+    return [
+      statements.trim(),
+      `INSERT INTO sendwright_migration (id, name, checksum, compatible_from, applied_at)\n  VALUES (${values});`
+    ]
+  })
+  return ["BEGIN;", `${table};`, ...steps, "COMMIT;", ""].join("\n\n")
 }

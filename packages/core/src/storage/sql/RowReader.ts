@@ -5,7 +5,7 @@
 import type { Page } from "../../domain/Page.ts"
 import type { Row, SqlValue } from "./Program.ts"
 
-const unexpected = (name: string, value: SqlValue | undefined): never => {
+const unexpected = (name: string, value: SqlValue | bigint | undefined): never => {
   throw new TypeError(`Column "${name}" holds ${value === null ? "null" : typeof value}`)
 }
 
@@ -19,9 +19,10 @@ export const textOrNull = (row: Row, name: string): string | null => {
   return value === null || typeof value === "string" ? value : unexpected(name, value)
 }
 
-/** An embedder's client may leave 64 bits as text; none of ours is beyond 2^53. */
-const numberOf = (name: string, value: SqlValue | undefined): number => {
+/** An embedder's client may leave 64 bits as text, or make a bigint of them; none of ours is beyond 2^53. */
+const numberOf = (name: string, value: SqlValue | bigint | undefined): number => {
   if (typeof value === "number") return value
+  if (typeof value === "bigint") return Number(value)
   return typeof value === "string" && /^-?[0-9]+$/.test(value) ? Number(value) : unexpected(name, value)
 }
 

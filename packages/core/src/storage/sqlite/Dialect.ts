@@ -25,6 +25,7 @@ export const dialect: Dialect = {
   isSerialized: "true",
   tryKey: "(? IS NULL OR ? IS NULL OR 1)",
   noteKey: function* () {},
+  announce: function* () {},
   jsonArray: (expressions) => `json_array(${expressions})`,
   jsonArrays: (expressions) => `json_group_array(json_array(${expressions}))`,
   jsonColumns: (expressions) =>
