@@ -1,0 +1,551 @@
+/** The operator's side: one object per call, and a list of any length for each list. */
+import type { DirectResult, Job, JobDetail, JobQuery, Purpose, Retried, Retry } from "./Messages.ts"
+import type { Issue } from "./SendwrightError.ts"
+import type { PlatformTemplate, Template } from "./Templates.ts"
+
+// Accounts
+
+/** What an account may do, and how much of it. */
+export interface Plan {
+  /** Per API key; 120 unless said otherwise. */
+  readonly requestsPerMinute: number
+  /** Between accepted sends of one key or session; 1000 unless said otherwise, 0 = none. */
+  readonly minimumWaitMs: number
+  /** Per UTC day; null = unlimited. */
+  readonly dailyDirectMessages: number | null
+  /** Per UTC day; null = unlimited. */
+  readonly dailyTemplateRecipients: number | null
+  readonly features: ReadonlyArray<"templates" | "direct">
+  readonly subscription: "active" | "inactive"
+}
+
+/** A tenant: it owns sessions, consents and webhooks. */
+export interface Account {
+  readonly id: string
+  readonly name: string
+  /** ISO 4217. */
+  readonly currency: string
+  readonly plan: Plan
+  readonly createdAt: Date
+  readonly updatedAt: Date
+}
+
+/** The used part of today's limits. */
+export interface Usage {
+  /** The UTC day: `2026-01-31`. */
+  readonly day: string
+  readonly templateRecipients: { readonly used: number; readonly limit: number | null }
+  readonly directMessages: { readonly used: number; readonly limit: number | null }
+  readonly resetsAt: Date
+}
+
+export type PlanInput = { readonly [Field in keyof Plan]?: Plan[Field] | undefined }
+
+export interface AccountInput {
+  readonly name: string
+  /** USD unless said otherwise. */
+  readonly currency?: string | undefined
+  /** Fields that are absent have their defaults. */
+  readonly plan?: PlanInput | undefined
+}
+
+export interface AccountChange {
+  readonly id: string
+  readonly name?: string | undefined
+  readonly currency?: string | undefined
+  readonly plan?: PlanInput | undefined
+}
+
+export interface Accounts {
+  readonly create: (input: AccountInput) => Promise<Account>
+  readonly find: (input: { readonly id: string }) => Promise<Account>
+  readonly list: () => AsyncIterable<Account>
+  /** Fields that are absent stay. */
+  readonly change: (input: AccountChange) => Promise<Account>
+  readonly usage: (input: { readonly id: string }) => Promise<Usage>
+}
+
+// Sessions
+
+/** How fast a session sends. What is over it waits. */
+export interface Pacing {
+  /** null = unlimited. */
+  readonly messagesPerSecond: number | null
+  /** Between two messages to one person; null = none. */
+  readonly pairIntervalMs: number | null
+}
+
+/** The words by which people withdraw and give consent; null = those that come with Sendwright. */
+export interface Keywords {
+  readonly optOut: ReadonlyArray<string> | null
+  readonly optIn: ReadonlyArray<string> | null
+}
+
+/** A market to which the platform delivers nothing of a category. */
+export interface ClosedMarket {
+  /** Digits that its numbers begin with. */
+  readonly prefixes: ReadonlyArray<string>
+  readonly category: "marketing" | "utility" | "authentication"
+}
+
+/** One connection of an account to a messaging platform. */
+export interface SessionRecord {
+  readonly id: string
+  readonly accountId: string
+  readonly name: string
+  /** `sandbox`, `http`, `whatsapp_cloud`, or the name of a sender of yours. */
+  readonly provider: string
+  readonly state: "connected" | "connecting" | "disconnected"
+  /** Why it is not connected; null while it is. */
+  readonly reason: string | null
+  readonly pacing: Pacing
+  /** Seconds for which a passing failure is tried again; null = by what is sent. */
+  readonly retryFor: number | null
+  readonly keywords: Keywords
+  /** Since when its platform does not answer; null while it does. */
+  readonly unavailableSince: Date | null
+  readonly blockedUntil: Date | null
+  readonly connectedSince: Date | null
+  readonly createdAt: Date
+  readonly updatedAt: Date
+}
+
+/** What a session may be given, when it is made and later. */
+export interface SessionSettings {
+  /** By the provider: `{ phoneNumberId, … }` of WhatsApp, `{ url, token }` of a gateway. Kept encrypted. */
+  readonly config?: Readonly<Record<string, unknown>> | undefined
+  readonly pacing?: { readonly [Field in keyof Pacing]?: Pacing[Field] | undefined } | undefined
+  readonly retryFor?: number | null | undefined
+  readonly keywords?: { readonly [List in keyof Keywords]?: Keywords[List] | undefined } | undefined
+}
+
+export interface SessionInput extends SessionSettings {
+  readonly accountId: string
+  readonly name: string
+  readonly provider: string
+}
+
+export interface SessionChange extends SessionSettings {
+  readonly id: string
+  readonly name?: string | undefined
+}
+
+/** A part of a platform's post that nobody understood. */
+export interface UnreadHook {
+  readonly id: string
+  readonly field: string
+  readonly reason: string
+  /** Its JSON; only its beginning where `isCut`. */
+  readonly content: string
+  readonly isCut: boolean
+  readonly receivedAt: Date
+}
+
+export interface Sessions {
+  /** A session of the sandbox begins connected, any other is connected by `connect`. */
+  readonly create: (input: SessionInput) => Promise<SessionRecord>
+  /** Fields that are absent stay. */
+  readonly change: (input: SessionChange) => Promise<SessionRecord>
+  readonly find: (input: { readonly id: string }) => Promise<SessionRecord>
+  readonly list: (input: { readonly accountId: string }) => AsyncIterable<SessionRecord>
+  /** Asks the platform first; one that does not know us leaves the session disconnected, with the reason. */
+  readonly connect: (input: { readonly id: string }) => Promise<SessionRecord>
+  readonly disconnect: (input: { readonly id: string }) => Promise<SessionRecord>
+  readonly unreadHooks: (input: { readonly id: string }) => AsyncIterable<UnreadHook>
+}
+
+// API keys, for those who send over the REST API
+
+export type Permission =
+  | "connection:read"
+  | "templates:read"
+  | "messages:estimate"
+  | "messages:send"
+  | "jobs:read"
+  | "direct:send"
+  | "direct:read"
+
+export interface ApiKey {
+  readonly publicKey: string
+  readonly sessionId: string
+  readonly name: string | null
+  readonly permissions: ReadonlyArray<Permission>
+  readonly status: "active" | "inactive" | "revoked"
+  readonly createdAt: Date
+  readonly lastUsedAt: Date | null
+}
+
+/** A key with its secret, which is shown now and never again. */
+export interface IssuedKey extends ApiKey {
+  readonly secretKey: string
+}
+
+export interface KeyInput {
+  readonly sessionId: string
+  readonly name?: string | undefined
+  /** All unless said otherwise. */
+  readonly permissions?: ReadonlyArray<Permission> | undefined
+}
+
+export interface KeyChange {
+  readonly publicKey: string
+  readonly name?: string | undefined
+  readonly permissions?: ReadonlyArray<Permission> | undefined
+  readonly status?: "active" | "inactive" | undefined
+}
+
+export interface Keys {
+  readonly issue: (input: KeyInput) => Promise<IssuedKey>
+  readonly list: (input: { readonly sessionId: string }) => AsyncIterable<ApiKey>
+  /** The old secret lives on for the overlap: a day unless said otherwise. */
+  readonly rotate: (input: {
+    readonly publicKey: string
+    readonly overlapSeconds?: number | undefined
+  }) => Promise<IssuedKey>
+  readonly revoke: (input: { readonly publicKey: string }) => Promise<ApiKey>
+  readonly change: (input: KeyChange) => Promise<ApiKey>
+}
+
+// Templates
+
+/** What became of the templates of an import. */
+export interface ImportedTemplates {
+  readonly templates: ReadonlyArray<Template>
+  /** Those that were not taken, and why. */
+  readonly refused: ReadonlyArray<{
+    readonly name: string | null
+    readonly language: string | null
+    readonly issues: ReadonlyArray<Issue>
+  }>
+}
+
+export interface Templates {
+  /** Inserts or replaces by name and language; throws when none could be taken. */
+  readonly import: (input: {
+    readonly sessionId: string
+    readonly templates: ReadonlyArray<PlatformTemplate>
+  }) => Promise<ImportedTemplates>
+  /** Mirrors all templates that the platform has. */
+  readonly sync: (input: { readonly sessionId: string }) => Promise<ImportedTemplates>
+}
+
+// Consents
+
+/** One word of consent or refusal. */
+export interface ConsentRecord {
+  readonly id: string
+  readonly phone: string | null
+  /** The platform's id of the person; null where none was told. */
+  readonly userId: string | null
+  readonly purpose: Purpose | "all"
+  readonly status: "granted" | "revoked"
+  readonly source: string
+  readonly proof: string | null
+  readonly occurredAt: Date
+  readonly recordedAt: Date
+}
+
+export interface ConsentInput {
+  readonly phone: string
+  /** Where it comes from, in your words: `checkout`, `import`. */
+  readonly source: string
+  /** `granted` unless said otherwise. */
+  readonly status?: "granted" | "revoked" | undefined
+  /** `all` unless said otherwise. */
+  readonly purpose?: Purpose | "all" | undefined
+  readonly proof?: string | undefined
+  /** Now unless said otherwise. */
+  readonly occurredAt?: Date | undefined
+}
+
+/** What became of one item: its record, or why it was not taken. */
+export type ConsentOutcome =
+  | { readonly recorded: true; readonly record: ConsentRecord }
+  | { readonly recorded: false; readonly phone: string; readonly issues: ReadonlyArray<Issue> }
+
+export interface ConsentState {
+  readonly phone: string | null
+  readonly userId: string | null
+  /** By purpose: whether a message may go. */
+  readonly current: Readonly<Record<Purpose, "granted" | "revoked" | "missing">>
+  /** Newest first. */
+  readonly history: ReadonlyArray<ConsentRecord>
+}
+
+/** What came in and named nobody; it may be an opt-out. */
+export interface Unattributed {
+  readonly id: string
+  readonly sessionId: string
+  readonly kind: "message" | "opt_out" | "opt_in"
+  readonly messageId: string | null
+  readonly text: string
+  readonly occurredAt: Date
+}
+
+/** A text that may be an opt-out, and counts as none until you record it as one. */
+export interface PerhapsRefusal {
+  readonly id: string
+  readonly sessionId: string
+  readonly phone: string | null
+  readonly userId: string | null
+  readonly messageId: string | null
+  readonly text: string
+  readonly occurredAt: Date
+}
+
+export interface Consents {
+  /** Takes what can be taken, and tells of each item what became of it. */
+  readonly record: (input: {
+    readonly accountId: string
+    readonly consents: ReadonlyArray<ConsentInput>
+  }) => Promise<ReadonlyArray<ConsentOutcome>>
+  /** By one of the two. */
+  readonly find: (input: {
+    readonly accountId: string
+    readonly phone?: string | undefined
+    readonly userId?: string | undefined
+  }) => Promise<ConsentState>
+  readonly unattributed: (input: { readonly accountId: string }) => AsyncIterable<Unattributed>
+  readonly perhapsRefusals: (input: { readonly accountId: string }) => AsyncIterable<PerhapsRefusal>
+  readonly recordRefusal: (input: { readonly id: string }) => Promise<PerhapsRefusal>
+}
+
+// Webhooks, for receivers outside of this process
+
+export interface Webhook {
+  readonly id: string
+  readonly accountId: string
+  readonly url: string
+  readonly events: ReadonlyArray<string>
+  readonly description: string | null
+  readonly enabled: boolean
+  readonly disabledReason: string | null
+  readonly failingSince: Date | null
+  readonly deliveriesPerSecond: number | null
+  readonly batchRecipients: boolean
+  readonly createdAt: Date
+  readonly updatedAt: Date
+}
+
+/** A webhook with its secret, which is shown now and never again. */
+export interface RegisteredWebhook extends Webhook {
+  readonly secret: string
+}
+
+export interface WebhookSettings {
+  /** Types or patterns: `job.completed`, `recipient.*`, `*`. */
+  readonly events?: ReadonlyArray<string> | undefined
+  readonly description?: string | undefined
+  readonly deliveriesPerSecond?: number | null | undefined
+  /** True when up to a hundred recipients' changes share one event. */
+  readonly batchRecipients?: boolean | undefined
+}
+
+export interface WebhookInput extends WebhookSettings {
+  readonly accountId: string
+  readonly url: string
+}
+
+export interface WebhookChange extends WebhookSettings {
+  readonly id: string
+  readonly url?: string | undefined
+  readonly enabled?: boolean | undefined
+}
+
+/** One event to one webhook. */
+export interface Delivery {
+  readonly id: string
+  readonly webhookId: string
+  readonly eventId: string
+  readonly eventType: string
+  readonly status: "pending" | "delivered" | "exhausted"
+  readonly attempts: ReadonlyArray<{
+    readonly number: number
+    readonly at: Date
+    readonly status: number | null
+    readonly durationMs: number
+    /** Why there was no success; null for a success. */
+    readonly reason: string | null
+    readonly excerpt: string
+  }>
+  readonly nextAt: Date | null
+  readonly createdAt: Date
+}
+
+export interface Webhooks {
+  readonly create: (input: WebhookInput) => Promise<RegisteredWebhook>
+  readonly list: (input: { readonly accountId: string }) => AsyncIterable<Webhook>
+  readonly change: (input: WebhookChange) => Promise<Webhook>
+  readonly remove: (input: { readonly id: string }) => Promise<void>
+  readonly rotate: (input: {
+    readonly id: string
+    readonly overlapSeconds?: number | undefined
+  }) => Promise<RegisteredWebhook>
+  /** Answers the delivery's id. */
+  readonly test: (input: { readonly id: string }) => Promise<string>
+  readonly deliveries: (input: { readonly id: string }) => AsyncIterable<Delivery>
+  readonly replay: (input: { readonly deliveryId: string }) => Promise<Delivery>
+  /** Those that failed, or that this webhook never had; answers how many, a thousand at most. */
+  readonly replaySince: (input: {
+    readonly id: string
+    readonly since: Date
+    readonly which: "failed" | "missing"
+  }) => Promise<number>
+}
+
+// Rate cards
+
+export interface Price {
+  /** A calling-code prefix, `*` for the rest of the world, or any name where `prefixes` lists them. */
+  readonly market: string
+  readonly prefixes?: ReadonlyArray<string> | null | undefined
+  readonly category: "marketing" | "utility" | "authentication" | "authentication_international" | "service"
+  /** Decimal. */
+  readonly price: string
+}
+
+export interface RateCard {
+  readonly id: string
+  readonly currency: string
+  readonly effectiveFrom: Date
+  readonly createdAt: Date
+  readonly prices: ReadonlyArray<Price>
+}
+
+export interface RateCards {
+  readonly add: (input: {
+    readonly currency: string
+    readonly effectiveFrom: Date
+    readonly prices: ReadonlyArray<Price>
+  }) => Promise<RateCard>
+  /** From the CSV that a platform publishes. */
+  readonly importCsv: (input: {
+    readonly currency: string
+    readonly effectiveFrom: Date
+    readonly csv: string
+  }) => Promise<{
+    readonly card: RateCard
+    readonly skipped: ReadonlyArray<{
+      readonly line: number
+      readonly market: string
+      readonly reason: string
+    }>
+  }>
+  readonly list: () => AsyncIterable<RateCard>
+}
+
+// Jobs of any account
+
+export interface Jobs {
+  readonly list: (input: { readonly accountId: string } & JobQuery) => AsyncIterable<Job>
+  readonly find: (input: { readonly id: string }) => Promise<JobDetail>
+  readonly cancel: (input: { readonly id: string }) => Promise<Job>
+  readonly retry: (input: { readonly id: string } & Retry) => Promise<Retried>
+  readonly messages: (input: { readonly accountId: string }) => AsyncIterable<DirectResult>
+}
+
+// The store, its secrets, and who operates it
+
+export interface Restored {
+  readonly isHeld: boolean
+  readonly dryRun: boolean
+  /** The hold that is there, or was; null where there was none. */
+  readonly hold: { readonly reason: string; readonly since: Date } | null
+  readonly counts: Readonly<Record<"jobs" | "unknown" | "canceled" | "sent", number>>
+}
+
+export interface Restore {
+  /** Ends the hold of a store that was restored from a backup: what was open becomes `unknown` or `canceled`, or is sent. */
+  readonly open: (input: {
+    readonly open: "unknown" | "cancel" | "send"
+    readonly dryRun?: boolean | undefined
+  }) => Promise<Restored>
+  /** Holds a store by hand. */
+  readonly hold: () => Promise<Restored>
+}
+
+export interface Resealed {
+  /** The id of the current secret key. */
+  readonly key: string
+  readonly resealed: Readonly<Record<"session" | "webhook", number>>
+  readonly unreadable: Readonly<Record<"session" | "webhook", number>>
+  /** How many API keys and operators still need an older secret key. */
+  readonly apiKeys: number
+  readonly operators: number
+  /** Secret keys that processes still have to be given, and those that nothing needs any more. */
+  readonly olderKeys: ReadonlyArray<string>
+  readonly retired: ReadonlyArray<string>
+}
+
+export interface Secrets {
+  /** Encrypts everything anew under the current secret key. */
+  readonly reseal: () => Promise<Resealed>
+}
+
+export interface Operator {
+  readonly name: string
+  /** `read` reads everything of the admin API, `metrics` its metrics alone. */
+  readonly role: "metrics" | "read" | "admin"
+  readonly status: "active" | "revoked"
+  readonly createdAt: Date
+  readonly lastUsedAt: Date | null
+}
+
+/** An operator with the token of the admin API, which is shown now and never again. */
+export interface AppointedOperator extends Operator {
+  readonly token: string
+}
+
+export interface Operators {
+  readonly create: (input: Pick<Operator, "name" | "role">) => Promise<AppointedOperator>
+  readonly list: () => AsyncIterable<Operator>
+  readonly rotate: (input: {
+    readonly name: string
+    readonly overlapSeconds?: number | undefined
+  }) => Promise<AppointedOperator>
+  readonly revoke: (input: { readonly name: string }) => Promise<Operator>
+}
+
+/** What an operator did. */
+export interface AuditEntry {
+  readonly id: string
+  readonly at: Date
+  readonly operator: string
+  readonly address: string | null
+  readonly requestId: string | null
+  /** Such as `accounts.create`. */
+  readonly operation: string
+  readonly target: string | null
+  /** The fields that are shown of it, by the names of the REST API. */
+  readonly before: Readonly<Record<string, unknown>> | null
+  readonly after: Readonly<Record<string, unknown>> | null
+}
+
+export interface AuditQuery {
+  readonly operator?: string | undefined
+  readonly operation?: string | undefined
+  readonly target?: string | undefined
+  readonly from?: Date | undefined
+  readonly to?: Date | undefined
+}
+
+export interface Audit {
+  /** Newest first. */
+  readonly list: (query?: AuditQuery) => AsyncIterable<AuditEntry>
+}
+
+/** Everything that an operator may do. */
+export interface Admin {
+  readonly accounts: Accounts
+  readonly sessions: Sessions
+  readonly keys: Keys
+  readonly templates: Templates
+  readonly consents: Consents
+  readonly webhooks: Webhooks
+  readonly rateCards: RateCards
+  readonly jobs: Jobs
+  readonly restore: Restore
+  readonly secrets: Secrets
+  readonly operators: Operators
+  readonly audit: Audit
+}

@@ -1,0 +1,196 @@
+/** Events: what changed, told to handlers in the process and to webhooks outside of it. */
+import type { Counts, Failure, JobStatus, Purpose, RecipientStatus } from "./Messages.ts"
+
+export interface JobEvent {
+  readonly jobId: string
+  readonly sessionId: string
+  readonly status: JobStatus
+  readonly templateId: number
+  readonly reference: string | null
+  readonly recipients: number
+  readonly counts: Counts
+  readonly pauseReason: string | null
+  readonly createdAt: Date
+  readonly completedAt: Date | null
+}
+
+interface ProgressEvent {
+  readonly messageId: string
+  readonly sessionId: string
+  readonly reference: string | null
+  readonly externalId: string | null
+  readonly status: RecipientStatus
+  readonly error: Failure | null
+  readonly attempts: number
+  /** Grows with each event of this message, so that what comes late is known. */
+  readonly sequence: number
+  readonly sentAt: Date | null
+  readonly deliveredAt: Date | null
+  readonly readAt: Date | null
+}
+
+/** A recipient of a job. */
+export interface RecipientEvent extends ProgressEvent {
+  readonly jobId: string
+  readonly phone: string
+}
+
+/** A direct message. */
+export interface DirectMessageEvent extends ProgressEvent {
+  readonly to: string
+}
+
+/** What a person wrote, or the button that they pressed. */
+export interface ReceivedEvent {
+  readonly messageId: string
+  readonly sessionId: string
+  readonly from: string | null
+  readonly userId: string | null
+  readonly text: string
+  readonly receivedAt: Date
+  /** The platform's name of its kind: `text`, `image`, `reaction`. */
+  readonly type: string | null
+  readonly label: string | null
+  readonly payload: string | null
+  /** The platform's object for it, as it came. */
+  readonly content: unknown
+  /** The platform's id of the message that it answers. */
+  readonly contextId: string | null
+  readonly groupId: string | null
+}
+
+export interface UnattributedEvent {
+  readonly unattributedId: string
+  readonly sessionId: string
+  readonly kind: "message" | "opt_out" | "opt_in"
+  readonly messageId: string | null
+  readonly text: string
+  readonly occurredAt: Date
+}
+
+export interface PerhapsRefusalEvent {
+  readonly refusalId: string
+  readonly sessionId: string
+  readonly messageId: string | null
+  readonly from: string | null
+  readonly userId: string | null
+  readonly text: string
+  readonly occurredAt: Date
+}
+
+export interface SessionEvent {
+  readonly sessionId: string
+  readonly name: string
+  readonly provider: string
+  readonly state: "connected" | "connecting" | "disconnected"
+  readonly reason: string | null
+  readonly unavailableSince: Date | null
+}
+
+export interface SessionNewsEvent {
+  readonly sessionId: string
+  readonly kind: string
+  /** The platform's object, as it came. */
+  readonly news: unknown
+}
+
+export interface TemplateEvent {
+  readonly templateId: number
+  readonly sessionId: string
+  readonly name: string
+  readonly language: string
+  readonly category: "marketing" | "utility" | "authentication"
+  readonly status: string
+  readonly quality: string | null
+  readonly correctCategory: string | null
+}
+
+export interface ConsentEvent {
+  readonly consentId: string
+  readonly phone: string | null
+  readonly userId: string | null
+  readonly purpose: Purpose | "all"
+  readonly source: string
+  readonly occurredAt: Date
+  readonly reportedAt: Date | null
+}
+
+export interface WebhookTestEvent {
+  readonly accountId: string
+  readonly webhookId: string
+  readonly message: string
+}
+
+export interface WebhookDisabledEvent {
+  readonly webhookId: string
+  readonly url: string
+  readonly reason: string
+}
+
+/** The data of each type of event. */
+export interface EventData {
+  readonly "job.processing": JobEvent
+  readonly "job.paused": JobEvent
+  readonly "job.completed": JobEvent
+  readonly "job.failed": JobEvent
+  readonly "job.canceled": JobEvent
+  readonly "recipient.accepted": RecipientEvent
+  readonly "recipient.sent": RecipientEvent
+  readonly "recipient.delivered": RecipientEvent
+  readonly "recipient.read": RecipientEvent
+  readonly "recipient.failed": RecipientEvent
+  readonly "recipient.skipped": RecipientEvent
+  readonly "recipient.unknown": RecipientEvent
+  readonly "message.accepted": DirectMessageEvent
+  readonly "message.sent": DirectMessageEvent
+  readonly "message.delivered": DirectMessageEvent
+  readonly "message.read": DirectMessageEvent
+  readonly "message.failed": DirectMessageEvent
+  readonly "message.received": ReceivedEvent
+  readonly "inbound.unattributed": UnattributedEvent
+  readonly "inbound.perhaps_refusal": PerhapsRefusalEvent
+  readonly "session.connected": SessionEvent
+  readonly "session.disconnected": SessionEvent
+  readonly "session.unavailable": SessionEvent
+  readonly "session.available": SessionEvent
+  readonly "session.updated": SessionNewsEvent
+  readonly "template.updated": TemplateEvent
+  readonly "consent.granted": ConsentEvent
+  readonly "consent.revoked": ConsentEvent
+  readonly "webhook.test": WebhookTestEvent
+  readonly "webhook.disabled": WebhookDisabledEvent
+}
+
+export type EventType = keyof EventData
+
+/** The part of a type before its dot. */
+type Family<Type extends string> = Type extends `${infer Name}.${string}` ? Name : never
+
+/** A type, every type of a family (`job.*`), or everything (`*`). */
+export type EventPattern = EventType | `${Family<EventType>}.*` | "*"
+
+/** One event, by its type. */
+export type SendwrightEvent<Type extends EventType = EventType> = {
+  readonly [Each in Type]: {
+    /** The same whenever it is told again. */
+    readonly id: string
+    readonly type: Each
+    readonly createdAt: Date
+    readonly data: EventData[Each]
+  }
+}[Type]
+
+/** The types that a pattern stands for. */
+export type Matching<Pattern extends EventPattern> = Pattern extends "*"
+  ? EventType
+  : Pattern extends `${infer Name}.*`
+    ? Extract<EventType, `${Name}.${string}`>
+    : Extract<EventType, Pattern>
+
+/** Done when it returns, or its promise is fulfilled; called again later when it throws. */
+export type Handler<Pattern extends EventPattern = EventPattern> = (
+  event: SendwrightEvent<Matching<Pattern>>
+) => void | PromiseLike<void>
+
+/** Handlers by what they want to hear. */
+export type Handlers = { readonly [Pattern in EventPattern]?: Handler<Pattern> | undefined }

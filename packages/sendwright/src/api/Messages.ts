@@ -1,0 +1,185 @@
+/** Sends, jobs and messages, as they are given and answered. */
+
+export type Purpose = "marketing" | "utility" | "authentication" | "direct"
+
+export type JobStatus = "queued" | "processing" | "paused" | "canceling" | "canceled" | "completed" | "failed"
+
+export type RecipientStatus =
+  | "queued"
+  | "sending"
+  | "accepted"
+  | "sent"
+  | "delivered"
+  | "read"
+  | "failed"
+  | "unknown"
+  | "skipped"
+  | "canceled"
+
+/** Somebody who gets a template. */
+export interface To {
+  /** Digits with the country calling code: `34600001234`. */
+  readonly phone: string
+  /** Values by name, such as `body.1`; they go before those of all. */
+  readonly variables?: Readonly<Record<string, string>> | undefined
+  /** Your reference for this person. */
+  readonly externalId?: string | undefined
+}
+
+/** A template and who gets it. */
+export interface Message {
+  /** Its name, or its id. */
+  readonly template: string | number
+  /** Needed only where the template is there in several languages. */
+  readonly language?: string | undefined
+  /** 1 to 250. */
+  readonly to: ReadonlyArray<To>
+  /** Values of all, by name. */
+  readonly variables?: Readonly<Record<string, string>> | undefined
+  /** ISO 4217; the account's when absent. */
+  readonly currency?: string | undefined
+  /** Your name for the send, which its events tell. */
+  readonly reference?: string | undefined
+}
+
+export interface Send extends Message {
+  /** The same key never sends twice: use the id of what the message is about. */
+  readonly idempotencyKey: string
+}
+
+export interface Sent {
+  readonly jobId: string
+  readonly recipients: number
+  /** True when an earlier send under the same key is answered again. */
+  readonly replayed: boolean
+}
+
+export interface DirectMessage {
+  readonly to: string
+  readonly text: string
+  readonly linkPreview?: boolean | undefined
+  readonly reference?: string | undefined
+  readonly idempotencyKey?: string | undefined
+}
+
+export interface DirectSent {
+  readonly messageId: string
+  readonly to: string
+  readonly status: "accepted" | "sent"
+  readonly createdAt: Date
+  readonly replayed: boolean
+}
+
+/** Why a message failed. */
+export interface Failure {
+  readonly code: string
+  /** The platform's own code; null where it gave none. */
+  readonly providerCode: string | null
+  readonly message: string
+  /** True when trying again unchanged fails again. */
+  readonly permanent: boolean
+}
+
+/** How far a message came. */
+export interface Progress {
+  readonly messageId: string
+  readonly phone: string
+  readonly status: RecipientStatus
+  readonly failure: Failure | null
+  readonly attempts: number
+  readonly updatedAt: Date
+  readonly sentAt: Date | null
+  readonly deliveredAt: Date | null
+  readonly readAt: Date | null
+}
+
+/** What became of one recipient of a job. */
+export interface Result extends Progress {
+  readonly externalId: string | null
+}
+
+/** A direct message as it is now. */
+export interface DirectResult extends Progress {
+  readonly reference: string | null
+  /** Decimal; null where it has no price. */
+  readonly actualCost: string | null
+}
+
+export type Counts = Readonly<Record<RecipientStatus, number>>
+
+/** One accepted send. */
+export interface Job {
+  readonly id: string
+  readonly accountId: string
+  readonly sessionId: string
+  readonly templateId: number
+  readonly status: JobStatus
+  /** Why it is paused; null unless it is. */
+  readonly pauseReason: string | null
+  readonly reference: string | null
+  readonly recipients: number
+  /** One number for each status; they sum to `recipients`. */
+  readonly counts: Counts
+  readonly currency: string
+  /** Decimal; null where nothing could be priced. */
+  readonly estimatedCost: string | null
+  readonly createdAt: Date
+  readonly updatedAt: Date
+  readonly completedAt: Date | null
+}
+
+/** A job with what became of each recipient. */
+export interface JobDetail extends Job {
+  readonly template: { readonly id: number; readonly name: string; readonly language: string }
+  readonly results: ReadonlyArray<Result>
+  /** Decimal; null where nothing could be priced. */
+  readonly actualCost: string | null
+  /** What keeps it waiting; null when nothing does. */
+  readonly waitingFor: { readonly limiter: string; readonly until: Date | null } | null
+  readonly expectedCompletionAt: Date | null
+}
+
+export interface JobQuery {
+  readonly status?: JobStatus | undefined
+  readonly reference?: string | undefined
+  readonly createdAfter?: Date | undefined
+  readonly createdBefore?: Date | undefined
+}
+
+/** Which recipients are queued again: the failed whose failure is not permanent, unless something is said. */
+export interface Retry {
+  /** `unknown` may send twice. */
+  readonly statuses?: ReadonlyArray<"failed" | "unknown"> | undefined
+  /** Codes of failures; a permanent one is retried only by its code or its phone. */
+  readonly codes?: ReadonlyArray<string> | undefined
+  readonly phones?: ReadonlyArray<string> | undefined
+  /** Counts only; nothing is queued. */
+  readonly dryRun?: boolean | undefined
+}
+
+export interface Retried {
+  readonly job: Job
+  readonly counts: Readonly<Record<"failed" | "unknown", number>>
+  readonly dryRun: boolean
+}
+
+/** What a send would cost. It binds nobody. */
+export interface Estimate {
+  readonly currency: string
+  /** Decimal; null where nothing has a price. */
+  readonly total: string | null
+  /** True when everything that can be delivered has a price. */
+  readonly complete: boolean
+  readonly recipients: number
+  readonly billableRecipients: number
+  readonly withoutConsent: number
+  readonly breakdown: ReadonlyArray<{
+    readonly market: string
+    readonly category: string
+    readonly recipients: number
+    readonly unitPrice: string
+    readonly subtotal: string
+  }>
+  readonly unpriced: ReadonlyArray<{ readonly phone: string; readonly reason: string }>
+  readonly undeliverable: ReadonlyArray<{ readonly phone: string; readonly reason: string }>
+}

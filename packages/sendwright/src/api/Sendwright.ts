@@ -1,0 +1,108 @@
+/** What `createSendwright` takes and gives. */
+import type { Admin } from "./Admin.ts"
+import type { EventPattern, Handler, Handlers, SendwrightEvent } from "./Events.ts"
+import type {
+  DirectMessage,
+  DirectResult,
+  DirectSent,
+  Estimate,
+  Job,
+  JobDetail,
+  JobQuery,
+  Message,
+  Retried,
+  Retry,
+  Send,
+  Sent
+} from "./Messages.ts"
+import type { Hook, Report, Sender } from "./Sender.ts"
+import type { Template, TemplateQuery } from "./Templates.ts"
+
+/** Where everything is kept: `memory()`, `sqlite(…)` of `sendwright/sqlite`, `postgres(…)` of `sendwright/postgres`. */
+export interface Store {
+  readonly name: "memory" | "sqlite" | "postgres"
+}
+
+export interface Options {
+  readonly store: Store
+  readonly senders: ReadonlyArray<Sender>
+  /** 32 bytes in base64 (`openssl rand -base64 32`), the same at every start: what one sealed no other key reads. */
+  readonly secretKey: string
+  /** Handlers of events: `on: { "message.received": ({ data }) => … }`. */
+  readonly on?: Handlers | undefined
+  /** What is written to the console: `warning` unless said otherwise. */
+  readonly logLevel?: "debug" | "info" | "warning" | "error" | "none" | undefined
+}
+
+export interface InTransaction {
+  /** The app's open transaction, by an adapter: `fromDrizzle(tx)`. The message goes out after its commit, or never. */
+  readonly tx?: Transaction | undefined
+}
+
+/** A transaction of the app, as an adapter of `sendwright/postgres` or `sendwright/sqlite` gives it. */
+export interface Transaction {
+  readonly database: "sqlite" | "postgres"
+}
+
+/** What one session can do. */
+export interface Session {
+  readonly id: string
+  /** Accepts a send, which is durable when this returns. */
+  readonly send: (message: Send, options?: InTransaction) => Promise<Sent>
+  /** The same within a synchronous transaction of SQLite: `db.transaction(() => { … })`. */
+  readonly sendSync: (message: Send, options: { readonly tx: Transaction }) => Sent
+  /** Sends one text now. */
+  readonly sendDirect: (message: DirectMessage) => Promise<DirectSent>
+  /** What a send would cost; it creates nothing. */
+  readonly estimate: (message: Message) => Promise<Estimate>
+  readonly job: (id: string) => Promise<JobDetail>
+  /** Newest first. */
+  readonly jobs: (query?: JobQuery) => AsyncIterable<Job>
+  /** Messages in flight are not canceled; the job is `canceling` until they have ended. */
+  readonly cancel: (jobId: string) => Promise<Job>
+  /** Queues recipients of a job again that failed. */
+  readonly retry: (jobId: string, which?: Retry) => Promise<Retried>
+  /** A direct message. */
+  readonly message: (id: string) => Promise<DirectResult>
+  /** Those that may be sent. */
+  readonly templates: (query?: TemplateQuery) => AsyncIterable<Template>
+}
+
+export interface Health {
+  /** True when this process can accept, and dispatch where it was started. */
+  readonly ready: boolean
+  readonly checks: ReadonlyArray<{
+    readonly name: string
+    /** What is wrong, in plain words; null when nothing is. */
+    readonly fault: string | null
+    readonly note?: string | undefined
+  }>
+}
+
+export interface Sendwright {
+  readonly admin: Admin
+  readonly session: (id: string) => Session
+  /**
+   * Calls the handler with each event that matches, at least once. From the first `on` of a pattern its events are kept in
+   * the store, also while no process listens. Answers what takes the handler away; the events are kept on.
+   */
+  readonly on: <Pattern extends EventPattern>(pattern: Pattern, handler: Handler<Pattern>) => () => void
+  /**
+   * All events one by one, for one reader or several that share them. An event is done when the next one is asked for; the
+   * last one before the loop is left comes again.
+   */
+  readonly events: (options?: { readonly signal?: AbortSignal | undefined }) => AsyncIterable<SendwrightEvent>
+  /** Sends what is due in the background, until `stop`. */
+  readonly start: () => Promise<void>
+  /** Does everything that is due now, and returns when nothing is: for tests, scripts and cron. */
+  readonly drain: () => Promise<void>
+  /** Ends the background work within the grace period, and closes what was opened here. */
+  readonly stop: (options?: { readonly graceMs?: number | undefined }) => Promise<void>
+  readonly health: () => Promise<Health>
+  /** Makes or updates the tables in a database that you opened yourself; one that Sendwright opened is always up to date. */
+  readonly migrate: () => Promise<void>
+  /** Applies what a platform reports of messages, for a sender of your own. Answers the reports of unknown ones. */
+  readonly receive: (reports: ReadonlyArray<Report>) => Promise<ReadonlyArray<Report>>
+  /** Applies a platform's post to the hook of a session; answers the text of a handshake, else null. */
+  readonly hook: (hook: Hook) => Promise<string | null>
+}

@@ -1,0 +1,53 @@
+/** The one error of this package. */
+
+/** One fault of a refused call. */
+export interface Issue {
+  /** Where it is, as an RFC 6901 pointer into what was given: `/to/0/phone`. */
+  readonly path: string
+  /** Such as `required`, `variable_missing`, `recipient_invalid`. */
+  readonly code: string
+  readonly message: string
+}
+
+/** What a {@link SendwrightError} tells beside its code and message. */
+export interface Details {
+  readonly issues?: ReadonlyArray<Issue>
+  readonly retryAfterMs?: number | null
+  readonly details?: Readonly<Record<string, unknown>>
+  readonly cause?: unknown
+}
+
+/**
+ * Everything that Sendwright refuses or fails with.
+ *
+ * @example
+ * try {
+ *   await session.send({ template: "order_shipped", to: [{ phone }], idempotencyKey: order.id })
+ * } catch (error) {
+ *   if (error instanceof SendwrightError && error.code === "consent_required") return askForConsent(phone)
+ *   throw error
+ * }
+ */
+export class SendwrightError extends Error {
+  override readonly name = "SendwrightError"
+  /**
+   * The codes of the REST API: `invalid_request`, `consent_required`, `quota_exceeded`, `minimum_wait_active`,
+   * `idempotency_conflict`, `not_found`, `unavailable`, …; and of this package `invalid_options`, `transaction_unsupported`
+   * and `inside_transaction`.
+   */
+  readonly code: string
+  /** Every fault of what was given, at most 250; none where nothing given is at fault. */
+  readonly issues: ReadonlyArray<Issue>
+  /** How long to wait before the same call is worth repeating; null where that helps nothing. */
+  readonly retryAfterMs: number | null
+  /** What else is known, by the code: `limit` and `used` of `quota_exceeded`, `jobId` of `idempotency_conflict`. */
+  readonly details: Readonly<Record<string, unknown>>
+
+  constructor(code: string, message: string, { cause, details = {}, issues = [], retryAfterMs = null }: Details = {}) {
+    super(message, cause === undefined ? undefined : { cause })
+    this.code = code
+    this.issues = issues
+    this.retryAfterMs = retryAfterMs
+    this.details = details
+  }
+}

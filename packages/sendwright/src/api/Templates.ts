@@ -1,0 +1,54 @@
+/** Templates, as they are answered. */
+
+/** What a template asks for. */
+export interface Variable {
+  /** As a send names it: `body.1`, `header.media`, `button.0.1`. */
+  readonly key: string
+  /** A named placeholder's other name: `body.first_name`. */
+  readonly name?: string | undefined
+  readonly type: "text" | "media_url" | "url_suffix"
+  readonly required: boolean
+}
+
+export interface Button {
+  readonly type: string
+  readonly text: string
+  readonly url?: string | undefined
+}
+
+export type Component =
+  | { readonly type: "header"; readonly format: string; readonly text?: string | undefined }
+  | { readonly type: "body" | "footer"; readonly text: string }
+  | { readonly type: "buttons"; readonly buttons: ReadonlyArray<Button> }
+
+export interface Template {
+  readonly id: number
+  readonly sessionId: string
+  readonly name: string
+  readonly language: string
+  readonly category: "marketing" | "utility" | "authentication"
+  /** `approved`, `pending`, `paused`, …: the platform's, in lower case. */
+  readonly status: string
+  readonly components: ReadonlyArray<Component>
+  readonly variables: ReadonlyArray<Variable>
+  /** False of one that needs what a send cannot express. */
+  readonly sendable: boolean
+  readonly unsendableReason: string | null
+  readonly quality: string | null
+  readonly updatedAt: Date
+}
+
+/** A template in the platform's own form, as its API lists it. */
+export interface PlatformTemplate {
+  readonly name: string
+  readonly language: string
+  readonly category: string
+  readonly status: string
+  readonly components: ReadonlyArray<object>
+}
+
+export interface TemplateQuery {
+  readonly category?: "marketing" | "utility" | "authentication" | undefined
+  readonly language?: string | undefined
+  readonly name?: string | undefined
+}
