@@ -14,6 +14,10 @@ const files = (folder: string): ReadonlyArray<string> =>
 
 const source = (file: string): string => readFileSync(join(root, file), "utf8")
 
+/** What the compiler tells of a built file to those who import it. */
+const declarations = (file: string): string =>
+  source(file.replace("/src/", "/dist/").replace(/\.(?:ts|js)$/, ".d.ts")).replaceAll(/\/\*[\s\S]*?\*\//g, "")
+
 /** Modules of the same package that a file imports, be it for their types alone. */
 const imports = (file: string): ReadonlyArray<string> =>
   [...source(file).matchAll(/^(?:import|export)\s[^"'=]*?from\s+["'](\.[^"']+)["']/gms)].map((match) =>
@@ -22,6 +26,7 @@ const imports = (file: string): ReadonlyArray<string> =>
 
 const core = files("packages/core/src")
 const host = files("packages/host/src")
+const promises = files("packages/sendwright/src")
 const folderOf = (file: string): string =>
   file
     .replace("packages/core/src/", "")
@@ -113,15 +118,32 @@ describe("core", () => {
   })
 })
 
+describe("sendwright", () => {
+  it("shows types of its own alone: what is inside is named by no entry's declarations", () => {
+    const entries = promises.filter((file) => /\/src\/\w+\.ts$/.test(file))
+    const seen = new Set<string>()
+    const visit = (file: string): void => {
+      if (seen.has(file)) return
+      seen.add(file)
+      for (const [, next = ""] of declarations(file).matchAll(/from "(\.[^"]+)"/g))
+        visit(relative(root, resolve(root, dirname(file), next)))
+    }
+    for (const file of entries) visit(file)
+    const wrong = [...seen].filter((file) => /effect|@sendwright\/core|\/inside\//.test(declarations(file)))
+    expect(entries.length).toBeGreaterThan(0)
+    expect(wrong).toEqual([])
+  })
+})
+
 describe("all source", () => {
   const clock = /\bDate\.now\(|\bnew Date\(\)|\bMath\.random\(|\bsetTimeout\(|\brandomUUID\(/
   it("takes time and chance from Effect", () => {
-    expect([...core, ...host].filter((file) => clock.test(source(file)))).toEqual([])
+    expect([...core, ...host, ...promises].filter((file) => clock.test(source(file)))).toEqual([])
   })
 
   it("counts lengths of text in code points", () => {
     const units = /\bSchema\.(minLength|maxLength|length)\(/
-    expect([...core, ...host].filter((file) => units.test(source(file)))).toEqual([])
+    expect([...core, ...host, ...promises].filter((file) => units.test(source(file)))).toEqual([])
   })
 
   it("keeps no state beside its modules, so that two engines in one process share none", () => {
@@ -130,14 +152,14 @@ describe("all source", () => {
       /^(?:export )?(?:let |const \w+(?:: (?:Map|Set|WeakMap)<.*>)? = (?:new (?:Map|Set|WeakMap)|Memo\.make))/m
     // The event loop is the process's: docs/adr/0032.
     const loop = "packages/core/src/runtime/EventLoopBudget.ts"
-    const product = [...core, ...host].filter((file) => file !== loop)
+    const product = [...core, ...host, ...promises].filter((file) => file !== loop)
     expect(product.filter((file) => state.test(source(file)))).toEqual([])
   })
 
   it("has no any, no suppressed check, no swallowed cause", () => {
     const banned =
       /\bas any\b|: any\b|@ts-ignore|@ts-expect-error|biome-ignore|Effect\.ignore\b|as unknown as/
-    expect([...core, ...host].filter((file) => banned.test(source(file)))).toEqual([])
+    expect([...core, ...host, ...promises].filter((file) => banned.test(source(file)))).toEqual([])
   })
 })
 
@@ -145,7 +167,7 @@ describe("what a reader meets", () => {
   const mostComplexity = 15
   const longLines = 100
   const mostLong = 12
-  const read = [...core, ...host].filter((file) => !file.includes("/src/testing/"))
+  const read = [...core, ...host, ...promises].filter((file) => !file.includes("/src/testing/"))
   const functions = read.flatMap((file) => functionsOf(file, source(file)))
 
   it("has no function of more paths than a reader can hold", () => {

@@ -60,7 +60,7 @@ const loops = (role: HostConfig["role"]) =>
     const scope = yield* Effect.acquireRelease(Scope.make(), (scope) => Scope.close(scope, Exit.void))
     // A host is never started inside an embedder's transaction.
     yield* Scope.extend(Effect.orDie(start), scope)
-    return Effect.zipRight(stop, Scope.close(scope, Exit.void))
+    return Effect.zipRight(stop(), Scope.close(scope, Exit.void))
   })
 
 /**

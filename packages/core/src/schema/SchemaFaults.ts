@@ -32,8 +32,7 @@ const nouns: Partial<Record<AST.AST["_tag"], string>> = {
   NumberKeyword: "a number",
   BooleanKeyword: "true or false",
   TupleType: "an array",
-  TypeLiteral: "an object",
-  Declaration: "an object with string values"
+  TypeLiteral: "an object"
 }
 
 const ruleOf = (ast: AST.Annotated): Readonly<Record<string, unknown>> => ({
@@ -56,6 +55,8 @@ const noun = (ast: AST.AST): string => {
     }
     case "Literal":
       return JSON.stringify(ast.literal)
+    case "Declaration":
+      return Option.getOrElse(AST.getTitleAnnotation(ast), () => "an object with string values")
     default:
       return nouns[ast._tag] ?? "another value"
   }

@@ -44,6 +44,8 @@ export interface DeliveryClaim {
   readonly full: ReadonlyArray<string>
   /** How many of any other endpoint, at least 1. */
   readonly room: (endpointId: string) => number
+  /** False of an address whose endpoints are passed over, too. Every address when absent. */
+  readonly reaches?: ((url: string) => boolean) | undefined
 }
 
 /** Replayed at once; whoever wants more asks again. */
@@ -159,6 +161,7 @@ export class WebhookStore extends Context.Tag("@sendwright/core/storage/WebhookS
     readonly nextDue: (query: {
       readonly now: Instant
       readonly full: ReadonlyArray<string>
+      readonly reaches?: ((url: string) => boolean) | undefined
     }) => Effect.Effect<Instant | null, StorageError>
   }
 >() {}

@@ -32,5 +32,12 @@ export const excerptBytes = 16 * 1024
 
 export class WebhookTransport extends Context.Tag("@sendwright/core/webhook/WebhookTransport")<
   WebhookTransport,
-  { readonly post: (request: WebhookRequest) => Effect.Effect<WebhookAnswer> }
+  {
+    readonly post: (request: WebhookRequest) => Effect.Effect<WebhookAnswer>
+    /**
+     * False of an address that this process cannot deliver to now: what is due for it waits for another process, or until it
+     * can. Every address is reached when this is absent.
+     */
+    readonly reaches?: (url: string) => boolean
+  }
 >() {}

@@ -156,11 +156,11 @@ const deliveriesInFlight = ({ endpointLimits, heartbeat, signals, worker }: Opti
 type Deliveries = Effect.Effect.Success<ReturnType<typeof deliveriesInFlight>>
 
 /** The time until something is due or a receiver is free. A delivery that is held back does not keep the loop awake. */
-const look = ({ endpointLimits, store }: Options): Effect.Effect<WebhookEvent, StorageError> =>
+const look = ({ endpointLimits, store, worker }: Options): Effect.Effect<WebhookEvent, StorageError> =>
   Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis
     const moment = yield* Moment.now
-    const due = yield* store.nextDue({ now, full: endpointLimits.full(moment) })
+    const due = yield* store.nextDue({ now, full: endpointLimits.full(moment), reaches: worker.reaches })
     const freed = endpointLimits.nextAt(moment)
     const waits = [
       ...(due === null ? [] : [Math.max(0, due - now)]),
@@ -172,13 +172,13 @@ const look = ({ endpointLimits, store }: Options): Effect.Effect<WebhookEvent, S
 type Requested<Tag> = Extract<WebhookRequest, { readonly _tag: Tag }>
 
 const settleAndClaim = (
-  { endpointLimits, store }: Options,
+  { endpointLimits, store, worker: { reaches } }: Options,
   { limit, settlements, worker }: Requested<"SettleAndClaim">
 ): Effect.Effect<WebhookEvent> => {
   const commit = Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis
     const full = endpointLimits.full(yield* Moment.now)
-    const claim = limit === null ? null : { worker, limit, full, room: endpointLimits.room }
+    const claim = limit === null ? null : { worker, limit, full, room: endpointLimits.room, reaches }
     const { claimed, disabled } = yield* store.settleAndClaim({ now, settlements, claim })
     for (const { disabledReason, id } of disabled)
       yield* Effect.logWarning(`Webhook ${id} was disabled: ${disabledReason}`)
@@ -327,7 +327,7 @@ class OpenLoop implements WebhookLoop {
         return Effect.failCause(request.cause)
       case "StopDeliveries": {
         const idle = Effect.raceFirst(deliveries.awaitIdle, Effect.sleep(stopPatienceMs))
-        const ended = endpointLimits.inFlight() === 0 ? grace.begin : grace.within(idle)
+        const ended = endpointLimits.inFlight() === 0 ? grace.begin() : grace.within(idle)
         return Effect.map(ended, deliveries.collect)
       }
       case "Leave":

@@ -24,6 +24,8 @@ const cachedSecrets = 1000
 export interface WebhookWorker {
   /** One request. It has an outcome whatever breaks: without one the delivery would stay in our hands. */
   readonly attempt: (delivery: ClaimedDelivery) => Effect.Effect<Attempted>
+  /** As the transport says: deliveries to any other address are left to who can make them. */
+  readonly reaches: ((url: string) => boolean) | undefined
 }
 
 export interface Attempted {
@@ -129,6 +131,7 @@ export const make = (options: {
       )
 
     return {
+      reaches: transport.reaches,
       attempt: (delivery) =>
         Effect.clockWith((clock) => {
           const at = clock.unsafeCurrentTimeMillis()

@@ -91,8 +91,11 @@ export class Worker extends Context.Tag("@sendwright/core/worker/Worker")<
      * every verb of theirs would fall into.
      */
     readonly start: Effect.Effect<void, ForeignTransaction | InsideTransaction, Scope.Scope>
-    /** From here on the loops take nothing new, and the grace runs: for a process that has more to close. */
-    readonly stop: Effect.Effect<void>
+    /**
+     * From here on the loops take nothing new, and the grace runs: for a process that has more to close. It is the one that
+     * was said when the worker was made, or a shorter one.
+     */
+    readonly stop: (graceMs?: number) => Effect.Effect<void>
     readonly drain: Effect.Effect<void, ForeignTransaction | InsideTransaction | StorageError>
   }
 >() {}

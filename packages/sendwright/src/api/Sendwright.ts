@@ -99,8 +99,6 @@ export interface Sendwright {
   /** Ends the background work within the grace period, and closes what was opened here. */
   readonly stop: (options?: { readonly graceMs?: number | undefined }) => Promise<void>
   readonly health: () => Promise<Health>
-  /** Makes or updates the tables in a database that you opened yourself; one that Sendwright opened is always up to date. */
-  readonly migrate: () => Promise<void>
   /** Applies what a platform reports of messages, for a sender of your own. Answers the reports of unknown ones. */
   readonly receive: (reports: ReadonlyArray<Report>) => Promise<ReadonlyArray<Report>>
   /** Applies a platform's post to the hook of a session; answers the text of a handshake, else null. */

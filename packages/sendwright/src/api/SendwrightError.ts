@@ -43,7 +43,11 @@ export class SendwrightError extends Error {
   /** What else is known, by the code: `limit` and `used` of `quota_exceeded`, `jobId` of `idempotency_conflict`. */
   readonly details: Readonly<Record<string, unknown>>
 
-  constructor(code: string, message: string, { cause, details = {}, issues = [], retryAfterMs = null }: Details = {}) {
+  constructor(
+    code: string,
+    message: string,
+    { cause, details = {}, issues = [], retryAfterMs = null }: Details = {}
+  ) {
     super(message, cause === undefined ? undefined : { cause })
     this.code = code
     this.issues = issues

@@ -117,6 +117,7 @@ export const resumed = <D extends DeliveryState & { readonly createdAt: Instant 
 /** An enabled endpoint with a delivery that no worker has claimed, due or not. */
 export interface WaitingEndpoint {
   readonly id: string
+  readonly url: string
   readonly deliveriesPerSecond: number | null
   /** The time when its first delivery is due. */
   readonly dueAt: Instant

@@ -76,8 +76,8 @@ const endpointRows = (
       return [...dueTimes()].flatMap(([id, dueAt]) => {
         const value = db.endpoints.get(id)?.value
         if (value === undefined || !value.enabled) return []
-        const { deliveriesPerSecond } = value
-        return [{ id, deliveriesPerSecond, dueAt, arrival: db.paces.get(id) ?? null }]
+        const { deliveriesPerSecond, url } = value
+        return [{ id, url, deliveriesPerSecond, dueAt, arrival: db.paces.get(id) ?? null }]
       })
     },
 

@@ -37,8 +37,11 @@ export interface Deliveries<B extends WebhookBackend> {
   readonly nextDue: (query: {
     readonly now: Instant
     readonly full: ReadonlyArray<string>
+    readonly reaches?: ((url: string) => boolean) | undefined
   }) => Tx<Instant | null, B>
 }
+
+const everywhere = (): boolean => true
 
 /** The endpoint after these attempts, in the order in which they were handed in. */
 const afterAll = (
@@ -112,7 +115,7 @@ export const make = <B extends WebhookBackend>(rows: WebhookRows<B>): Deliveries
 
   /** Endpoints with something to deliver now, from the one whose turn it is: no more than the claim can give one each. */
   function* readyEndpoints(
-    { full, limit }: DeliveryClaim,
+    { full, limit, reaches = everywhere }: DeliveryClaim,
     now: Instant
   ): Tx<ReadonlyArray<B["endpoint"]>, B> {
     const passedOver = new Set(full)
@@ -131,10 +134,10 @@ export const make = <B extends WebhookBackend>(rows: WebhookRows<B>): Deliveries
           limit: size
         })
         for (const { arrival, endpoint, position } of page) {
-          const { deliveriesPerSecond, id } = endpoint.value
+          const { deliveriesPerSecond, id, url } = endpoint.value
           last = turn = position
           // Judged without a lock: the pace only grows, so this never passes over one that is ready.
-          if (!passedOver.has(id) && Delivering.mayHave(deliveriesPerSecond, arrival, now))
+          if (!passedOver.has(id) && reaches(url) && Delivering.mayHave(deliveriesPerSecond, arrival, now))
             ready.push(endpoint)
           if (ready.length === limit) return ready
         }
@@ -189,11 +192,12 @@ export const make = <B extends WebhookBackend>(rows: WebhookRows<B>): Deliveries
       return { settled, disabled, claimed }
     },
 
-    nextDue: function* ({ full, now }) {
+    nextDue: function* ({ full, now, reaches = everywhere }) {
       const passedOver = new Set(full)
       let next: Instant | null = null
       for (const endpoint of yield* rows.waitingEndpoints()) {
-        const at = passedOver.has(endpoint.id) ? null : Delivering.readyAt(endpoint, now)
+        const isLeft = passedOver.has(endpoint.id) || !reaches(endpoint.url)
+        const at = isLeft ? null : Delivering.readyAt(endpoint, now)
         if (at !== null && (next === null || at < next)) next = at
       }
       return next

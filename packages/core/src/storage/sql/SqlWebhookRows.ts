@@ -90,7 +90,7 @@ const statementsOf = (dialect: Dialect) => {
   // Goes no further than it answers, in the order of the jumps: endpoints are looked up one by one and the first due time is
   // a value. PostgreSQL turns a join, and an EXISTS too, around when that is cheaper, and its order is another one then.
   const dueEndpoints = `${waiting} SELECT endpoint.seq, ${endpoints.of("endpoint")}, ${enabled} AND waiting.endpoint <= ? AND ${firstDue} <= ? ${limited}`
-  const waitingEndpoints = `${waiting} SELECT endpoint.id, endpoint.deliveries_per_second, ${firstDue} AS due, ${enabled}`
+  const waitingEndpoints = `${waiting} SELECT endpoint.id, endpoint.url, endpoint.deliveries_per_second, ${firstDue} AS due, ${enabled}`
   const byIds = `SELECT seq, ${endpoints.list} FROM sendwright_endpoint WHERE id IN (${named}) ORDER BY id`
   const toChange = byId + dialect.forUpdate("sendwright_endpoint")
   const oldestDue = `SELECT ${claimedColumns.of("delivery")}, event.id AS event_id, event.body
@@ -150,6 +150,7 @@ export const make = (dialect: Dialect, ids: Ids.Ids): WebhookRows<SqlWebhooks> =
       const rows = yield* all(statements.waitingEndpoints, 0)
       return rows.map((row) => ({
         id: text(row, "id"),
+        url: text(row, "url"),
         deliveriesPerSecond: realOrNull(row, "deliveries_per_second"),
         dueAt: integer(row, "due"),
         arrival: realOrNull(row, "arrival")

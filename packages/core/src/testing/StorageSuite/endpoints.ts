@@ -94,6 +94,19 @@ export const suite = (layer: Stored): void => {
       }).pipe(Effect.provide(layer))
     )
 
+    it.effect("that a claim does not reach are left to one that does", () =>
+      Effect.gen(function* () {
+        const { claim, endpoint, store } = yield* make
+        const away = yield* endpoint(1, { url: "https://away.example/" })
+        const here = yield* endpoint(1)
+        const reaches = (url: string) => url !== away.url
+        expect(endpointsOf(yield* claim({ reaches }))).toEqual([here.id])
+        expect(yield* store.nextDue({ now, full: [], reaches })).toBeNull()
+        expect(yield* store.nextDue({ now, full: [] })).toBe(now)
+        expect(endpointsOf(yield* claim())).toEqual([away.id])
+      }).pipe(Effect.provide(layer))
+    )
+
     it.effect("of one that is ready behind hundreds that are not, are found in the next claims", () =>
       Effect.gen(function* () {
         const { claim, endpoint, store } = yield* make

@@ -1,0 +1,46 @@
+/** Sendwright in your app: `createSendwright`, a store, senders, and one error. */
+import type { BuiltInSender, PlatformOptions, SandboxOptions } from "./api/Sender.ts"
+import type { Options, Sendwright, Store } from "./api/Sendwright.ts"
+import * as Assembly from "./inside/Assembly.ts"
+import * as Senders from "./inside/Senders.ts"
+import * as Stores from "./inside/Stores.ts"
+
+export type * from "./api/Admin.ts"
+export type * from "./api/Events.ts"
+export type * from "./api/Messages.ts"
+export type * from "./api/Sender.ts"
+export type * from "./api/Sendwright.ts"
+export { type Issue, SendwrightError } from "./api/SendwrightError.ts"
+export type {
+  Button,
+  Component,
+  PlatformTemplate,
+  Template,
+  TemplateQuery,
+  Variable
+} from "./api/Templates.ts"
+
+/**
+ * Sendwright over a store. Nothing is sent in the background until `start`.
+ *
+ * @example
+ * const sw = await createSendwright({ store: memory(), senders: [sandbox()], secretKey: process.env.SECRET_KEY })
+ * sw.on("message.received", ({ data }) => console.log(data.from, data.text))
+ * await sw.start()
+ *
+ * @throws SendwrightError `invalid_options` for what cannot be, `unavailable` where the store does not answer
+ */
+export const createSendwright = async (options: Options): Promise<Sendwright> =>
+  (await Assembly.assemble(options)).sw
+
+/** Everything in the memory of this process, for tests and for a first look. */
+export const memory: () => Store = Stores.memory
+
+/** A platform in this process: the last four digits of a number choose what becomes of its message, `0001` a refusal. */
+export const sandbox: (options?: SandboxOptions) => BuiltInSender = Senders.sandbox
+
+/** WhatsApp's Cloud API. A session's `config` says which number. */
+export const whatsapp: (options?: PlatformOptions) => BuiltInSender = Senders.whatsapp
+
+/** A gateway of your own over HTTP: one signed POST per message to the `url` of a session's `config`. */
+export const httpGateway: (options?: PlatformOptions) => BuiltInSender = Senders.httpGateway

@@ -1,0 +1,218 @@
+/** Core's engine over a store and senders, as promises. */
+import { AddressPolicy, Engine, SecretBox, UndiciTransport, WebhookTransport, Worker } from "@sendwright/core"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
+import * as LogLevel from "effect/LogLevel"
+import * as ManagedRuntime from "effect/ManagedRuntime"
+import * as Redacted from "effect/Redacted"
+import * as Scope from "effect/Scope"
+import type { Admin } from "../api/Admin.ts"
+import type { Report } from "../api/Sender.ts"
+import type { Options, Sendwright } from "../api/Sendwright.ts"
+import { SendwrightError } from "../api/SendwrightError.ts"
+import * as Operators from "./Operators.ts"
+import * as Running from "./Running.ts"
+import * as Senders from "./Senders.ts"
+import * as Sessions from "./Sessions.ts"
+import { MadeStore } from "./Stores.ts"
+import * as Subscriptions from "./Subscriptions.ts"
+
+/** What a test puts in the place of the world. */
+export interface World {
+  readonly transport?: WebhookTransport.WebhookTransport["Type"] | undefined
+  readonly clock?: Clock.Clock | undefined
+}
+
+/** Of what the assembly is made, for the test kit. */
+export interface Assembled {
+  readonly sw: Sendwright
+  /** Runs what needs core's services. */
+  readonly runWith: Running.Running<Engine.Engine | Worker.Worker>["runWith"]
+}
+
+const levels = {
+  debug: LogLevel.Debug,
+  info: LogLevel.Info,
+  warning: LogLevel.Warning,
+  error: LogLevel.Error,
+  none: LogLevel.None
+}
+
+const longestGraceMs = 25_000
+
+const secrets = (secretKey: string) => {
+  const bytes = Buffer.from(secretKey, "base64")
+  if (bytes.length === SecretBox.masterBytes) return SecretBox.layer(Redacted.make(bytes))
+  const message =
+    "`secretKey` must be 32 bytes in base64: make one with `openssl rand -base64 32`, and keep it with the database."
+  throw new SendwrightError("invalid_options", message)
+}
+
+const ofNetwork = UndiciTransport.layer().pipe(Layer.provide(AddressPolicy.layer([])))
+
+const transportOf = ({ transport }: World) =>
+  transport === undefined ? ofNetwork : Layer.succeed(WebhookTransport.WebhookTransport, transport)
+
+const checkOptions = (options: Options): void => {
+  if (
+    typeof options !== "object" ||
+    options === null ||
+    !Array.isArray(options.senders) ||
+    options.senders.length === 0
+  )
+    throw new SendwrightError("invalid_options", "Give `store`, at least one of `senders`, and `secretKey`.")
+}
+
+const reportOf = ({ at, failure, messageId = null, providerId = null, status }: Report, now: number) => ({
+  messageId,
+  providerId,
+  status,
+  at: at?.getTime() ?? now,
+  failure:
+    failure === undefined
+      ? null
+      : {
+          code: failure.code,
+          provider_code: failure.providerCode,
+          message: failure.message,
+          permanent: failure.permanent
+        }
+})
+
+/** The methods that are no operation of a session or of an operator. */
+const processOf = (
+  engine: Engine.Engine["Type"],
+  worker: Worker.Worker["Type"],
+  { run }: Running.Running,
+  ready: () => Promise<void>,
+  dispose: () => Promise<void>
+): Pick<Sendwright, "drain" | "health" | "hook" | "receive" | "start" | "stop"> => {
+  let loops: Promise<Scope.CloseableScope> | undefined
+  let stopped: Promise<void> | undefined
+
+  const begin = async (): Promise<Scope.CloseableScope> => {
+    await ready()
+    const scope = await run(Scope.make())
+    await run(Scope.extend(worker.start, scope))
+    return scope
+  }
+  const end = async (graceMs: number | undefined): Promise<void> => {
+    const scope = await loops?.catch(() => undefined)
+    if (scope !== undefined) await run(Effect.zipRight(worker.stop(graceMs), Scope.close(scope, Exit.void)))
+    await dispose()
+  }
+
+  return {
+    start: async () => {
+      loops ??= begin()
+      try {
+        await loops
+      } catch (error) {
+        loops = undefined
+        throw error
+      }
+    },
+    drain: async () => {
+      await ready()
+      await run(engine.drain)
+    },
+    stop: ({ graceMs } = {}) => {
+      stopped ??= end(graceMs)
+      return stopped
+    },
+    health: async () => {
+      const checks = await run(engine.readiness)
+      return { ready: checks.every(({ fault }) => fault === null), checks }
+    },
+    receive: async (reports) => {
+      await ready()
+      const now = await run(Clock.currentTimeMillis)
+      const unmatched = await run(engine.receive(reports.map((report) => reportOf(report, now))))
+      const unknown = new Set(unmatched.map(nameOf))
+      return reports.filter((report) => unknown.has(nameOf(reportOf(report, now))))
+    },
+    hook: async ({ body = new Uint8Array(), headers, method, provider, query = {}, sessionId }) => {
+      await ready()
+      const byName = Object.fromEntries(
+        Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])
+      )
+      return run(engine.hook(provider, sessionId, { method, headers: byName, query, body }))
+    }
+  }
+}
+
+const layerOf = (options: Options, world: World, subscriptions: Subscriptions.Local) => {
+  const transport = Layer.effect(
+    WebhookTransport.WebhookTransport,
+    Effect.map(WebhookTransport.WebhookTransport, subscriptions.beside)
+  )
+  return Engine.layer({ graceMs: longestGraceMs }).pipe(
+    Layer.provide(MadeStore.partsOf(options.store).layer),
+    Layer.provide(Senders.layer(options.senders)),
+    Layer.provide(Layer.provide(transport, transportOf(world))),
+    Layer.provide(AddressPolicy.layer([])),
+    Layer.provide(secrets(options.secretKey)),
+    Layer.provideMerge(Logger.minimumLogLevel(levels[options.logLevel ?? "warning"])),
+    Layer.provideMerge(world.clock === undefined ? Layer.empty : Layer.setClock(world.clock))
+  )
+}
+
+/** Makes sure that the events of an account are kept as soon as there is one. */
+const heard = (admin: Admin, listenTo: (accountId: string) => Promise<void>): Admin => ({
+  ...admin,
+  accounts: {
+    ...admin.accounts,
+    create: async (input) => {
+      const account = await admin.accounts.create(input)
+      await listenTo(account.id)
+      return account
+    }
+  }
+})
+
+/** What a report is known by. */
+const nameOf = ({
+  messageId,
+  providerId,
+  status
+}: {
+  readonly messageId: string | null
+  readonly providerId: string | null
+  readonly status: string
+}): string => JSON.stringify([messageId, providerId, status])
+
+export const assemble = async (options: Options, world: World = {}): Promise<Assembled> => {
+  checkOptions(options)
+  const local = Subscriptions.make()
+  const runtime = ManagedRuntime.make(layerOf(options, world, local))
+  let isOver = false
+  const running = Running.make(() => {
+    if (isOver) throw new SendwrightError("unavailable", "This Sendwright was stopped.")
+    return runtime
+  })
+  const dispose = async (): Promise<void> => {
+    isOver = true
+    await runtime.dispose()
+  }
+  const [engine, worker] = await running.runWith(Effect.all([Engine.Engine, Worker.Worker]))
+  const subscriptions = local.over(engine.admin, running)
+  const context = {
+    engine,
+    running,
+    store: MadeStore.partsOf(options.store),
+    listenTo: subscriptions.listenTo
+  }
+  const sw: Sendwright = {
+    admin: heard(Operators.make(engine.admin, running), subscriptions.listenTo),
+    session: Sessions.make(context),
+    on: (pattern, handler) => subscriptions.on(pattern, handler),
+    events: ({ signal } = {}) => subscriptions.read(signal),
+    ...processOf(engine, worker, running, subscriptions.ready, dispose)
+  }
+  subscriptions.onAll(options.on ?? {})
+  await subscriptions.ready()
+  return { sw, runWith: running.runWith }
+}

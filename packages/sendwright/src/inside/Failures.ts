@@ -1,0 +1,102 @@
+/** Core's errors as the package's one: codes of the REST API, names as callers write them. */
+import { Fault } from "@sendwright/core"
+import type { Issue } from "../api/SendwrightError.ts"
+import { SendwrightError } from "../api/SendwrightError.ts"
+
+/** Core's tags whose code is not the tag in snake_case. */
+const codes: ReadonlyMap<string, string> = new Map([
+  ["StorageError", "unavailable"],
+  ["Overloaded", "unavailable"],
+  ["PlatformUnavailable", "unavailable"],
+  ["StoreQuarantined", "unavailable"],
+  ["HookForged", "invalid_credentials"],
+  ["ForeignTransaction", "transaction_unsupported"],
+  ["WrongMasterKey", "invalid_options"],
+  ["MigrationError", "unavailable"]
+])
+
+const codeOf = (tag: string): string =>
+  codes.get(tag) ?? tag.replace(/(?<!^)[A-Z]/g, (letter) => `_${letter}`).toLowerCase()
+
+/** How long to wait where the error says nothing of it, as the REST API says it. */
+const waits: ReadonlyMap<string, number> = new Map([
+  ["StorageError", 1000],
+  ["PlatformUnavailable", 5000],
+  ["StoreQuarantined", 60_000]
+])
+
+/** What a send calls otherwise than the REST API. */
+const renamed: ReadonlyMap<string, string> = new Map([
+  ["recipients", "to"],
+  ["template_id", "template"]
+])
+
+const camel = (name: string): string =>
+  renamed.get(name) ?? name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
+
+/** A message with the names of fields as callers of this package write them. */
+const worded = (message: string): string =>
+  message.replace(/`([a-z]+(?:_[a-z]+)*)`/g, (_, name: string) => `\`${camel(name)}\``)
+
+export const issueOf = (fault: Fault.Fault): Issue => {
+  const [first, ...rest] = fault.path.map((part) => (typeof part === "string" ? camel(part) : part))
+  const where = first === "headers" || first === "query" || first === "path" ? rest : [first ?? "", ...rest]
+  const path =
+    fault.path.length === 0 ? [] : where.map((part) => (part === "Idempotency-Key" ? "idempotencyKey" : part))
+  return { path: Fault.pointer({ path }), code: fault.code, message: worded(fault.message) }
+}
+
+/** Nothing is wrong but these. */
+export const invalid = (faults: ReadonlyArray<Fault.Fault>): SendwrightError => {
+  const issues = faults.map(issueOf)
+  const more = issues.length > 1 ? ` (and ${issues.length - 1} more)` : ""
+  return new SendwrightError("invalid_request", `${issues[0]?.message ?? "The input is not valid."}${more}`, {
+    issues
+  })
+}
+
+interface Tagged {
+  readonly _tag: string
+}
+
+const isTagged = (error: unknown): error is Tagged & Readonly<Record<string, unknown>> =>
+  typeof error === "object" && error !== null && "_tag" in error && typeof error._tag === "string"
+
+const isFaults = (value: unknown): value is ReadonlyArray<Fault.Fault> => Array.isArray(value)
+
+/** Members of every error, and those that stand elsewhere. */
+const elsewhere: ReadonlySet<string> = new Set([
+  "_tag",
+  "cause",
+  "faults",
+  "message",
+  "name",
+  "operation",
+  "retryAfterMs",
+  "stack"
+])
+
+const detailsOf = (error: object): Readonly<Record<string, unknown>> =>
+  Object.fromEntries(
+    Object.entries(error)
+      .filter(([name]) => !elsewhere.has(name))
+      .map(([name, value]) => [
+        name,
+        name === "resetsAt" && typeof value === "number" ? new Date(value) : value
+      ])
+  )
+
+const messageOf = (error: unknown): string =>
+  error instanceof Error ? error.message : "Something went wrong on our side."
+
+/** Core's error as a {@link SendwrightError}; what core does not know, a bug or an error of a handler, as it is. */
+export const ofCore = (error: unknown): unknown => {
+  if (error instanceof SendwrightError || !isTagged(error)) return error
+  const { _tag, faults, retryAfterMs } = error
+  return new SendwrightError(codeOf(_tag), worded(messageOf(error)), {
+    issues: isFaults(faults) ? faults.map(issueOf) : [],
+    retryAfterMs: typeof retryAfterMs === "number" ? retryAfterMs : (waits.get(_tag) ?? null),
+    details: detailsOf(error),
+    cause: error
+  })
+}

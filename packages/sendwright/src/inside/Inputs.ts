@@ -1,0 +1,178 @@
+/**
+ * What callers may give, checked where it comes in: who writes JavaScript has no compiler that does. A member that an input
+ * does not have is a fault, as in the REST API. What a value may be beyond its type is core's to say.
+ */
+import { RequestDecoder } from "@sendwright/core"
+import * as Schema from "effect/Schema"
+import type * as Admin from "../api/Admin.ts"
+import type * as Messages from "../api/Messages.ts"
+import type * as Templates from "../api/Templates.ts"
+import * as Failures from "./Failures.ts"
+
+const {
+  Array: list,
+  Boolean: Flag,
+  Literal: oneOf,
+  Number: Count,
+  String: Text,
+  optional,
+  Struct: object
+} = Schema
+const NullableCount = Schema.NullOr(Count)
+const isDate = (value: unknown): value is Date => value instanceof Date && !Number.isNaN(value.getTime())
+const Time = Schema.declare(isDate, { title: "a `Date`" })
+
+/** Reads an input, or throws with every fault of it. */
+const input = <A>(schema: Schema.Schema<A>): ((given: unknown) => A) => {
+  const decode = RequestDecoder.decoder(schema)
+  return (given) => {
+    const read = decode(given)
+    if (read._tag === "Left") throw Failures.invalid(read.left)
+    return read.right
+  }
+}
+
+const plan = object({
+  requestsPerMinute: optional(Count),
+  minimumWaitMs: optional(Count),
+  dailyDirectMessages: optional(NullableCount),
+  dailyTemplateRecipients: optional(NullableCount),
+  features: optional(list(oneOf("templates", "direct"))),
+  subscription: optional(oneOf("active", "inactive"))
+})
+
+export const byId = input(object({ id: Text }))
+export const byAccount = input(object({ accountId: Text }))
+export const bySession = input(object({ sessionId: Text }))
+export const byKey = input(object({ publicKey: Text }))
+export const byName = input(object({ name: Text }))
+export const byDelivery = input(object({ deliveryId: Text }))
+
+export const account = input<Admin.AccountInput>(
+  object({ name: Text, currency: optional(Text), plan: optional(plan) })
+)
+export const accountChange = input<Admin.AccountChange>(
+  object({ id: Text, name: optional(Text), currency: optional(Text), plan: optional(plan) })
+)
+
+const words = Schema.NullOr(list(Text))
+const settings = {
+  config: optional(Schema.Record({ key: Text, value: Schema.Unknown })),
+  pacing: optional(
+    object({ messagesPerSecond: optional(NullableCount), pairIntervalMs: optional(NullableCount) })
+  ),
+  retryFor: optional(NullableCount),
+  keywords: optional(object({ optOut: optional(words), optIn: optional(words) }))
+}
+export const session = input<Admin.SessionInput>(
+  object({ accountId: Text, name: Text, provider: Text, ...settings })
+)
+export const sessionChange = input<Admin.SessionChange>(
+  object({ id: Text, name: optional(Text), ...settings })
+)
+
+const permissions = optional(
+  list(
+    oneOf(
+      "connection:read",
+      "templates:read",
+      "messages:estimate",
+      "messages:send",
+      "jobs:read",
+      "direct:send",
+      "direct:read"
+    )
+  )
+)
+export const key = input<Admin.KeyInput>(object({ sessionId: Text, name: optional(Text), permissions }))
+export const keyChange = input<Admin.KeyChange>(
+  object({
+    publicKey: Text,
+    name: optional(Text),
+    permissions,
+    status: optional(oneOf("active", "inactive"))
+  })
+)
+export const keyRotation = input(object({ publicKey: Text, overlapSeconds: optional(Count) }))
+
+/** Each template is read by core, item by item. */
+export const templates = input(object({ sessionId: Text, templates: list(Schema.Unknown) }))
+export const templateQuery = input<Templates.TemplateQuery>(
+  object({
+    category: optional(oneOf("marketing", "utility", "authentication")),
+    language: optional(Text),
+    name: optional(Text)
+  })
+)
+
+const purpose = oneOf("all", "marketing", "utility", "authentication", "direct")
+const consent = object({
+  phone: Text,
+  source: Text,
+  status: optional(oneOf("granted", "revoked")),
+  purpose: optional(purpose),
+  proof: optional(Text),
+  occurredAt: optional(Time)
+})
+export const consents = input<{
+  readonly accountId: string
+  readonly consents: ReadonlyArray<Admin.ConsentInput>
+}>(object({ accountId: Text, consents: list(consent) }))
+export const person = input(object({ accountId: Text, phone: optional(Text), userId: optional(Text) }))
+
+const webhookSettings = {
+  events: optional(list(Text)),
+  description: optional(Text),
+  deliveriesPerSecond: optional(NullableCount),
+  batchRecipients: optional(Flag)
+}
+export const webhook = input<Admin.WebhookInput>(object({ accountId: Text, url: Text, ...webhookSettings }))
+export const webhookChange = input<Admin.WebhookChange>(
+  object({ id: Text, url: optional(Text), enabled: optional(Flag), ...webhookSettings })
+)
+export const webhookRotation = input(object({ id: Text, overlapSeconds: optional(Count) }))
+export const replay = input(object({ id: Text, since: Time, which: oneOf("failed", "missing") }))
+
+const price = object({
+  market: Text,
+  prefixes: optional(Schema.NullOr(list(Text))),
+  category: oneOf("marketing", "utility", "authentication", "authentication_international", "service"),
+  price: Text
+})
+export const rateCard = input<{
+  readonly currency: string
+  readonly effectiveFrom: Date
+  readonly prices: ReadonlyArray<Admin.Price>
+}>(object({ currency: Text, effectiveFrom: Time, prices: list(price) }))
+export const rateCardFile = input(object({ currency: Text, effectiveFrom: Time, csv: Text }))
+
+const jobQuery = {
+  status: optional(oneOf("queued", "processing", "paused", "canceling", "canceled", "completed", "failed")),
+  reference: optional(Text),
+  createdAfter: optional(Time),
+  createdBefore: optional(Time)
+}
+export const jobs = input<Messages.JobQuery>(object(jobQuery))
+export const jobsOfAccount = input(object({ accountId: Text, ...jobQuery }))
+
+const retries = {
+  statuses: optional(list(oneOf("failed", "unknown"))),
+  codes: optional(list(Text)),
+  phones: optional(list(Text)),
+  dryRun: optional(Flag)
+}
+export const retry = input<Messages.Retry>(object(retries))
+export const retryOfJob = input(object({ id: Text, ...retries }))
+
+export const restore = input(object({ open: oneOf("unknown", "cancel", "send"), dryRun: optional(Flag) }))
+export const operator = input(object({ name: Text, role: oneOf("metrics", "read", "admin") }))
+export const operatorRotation = input(object({ name: Text, overlapSeconds: optional(Count) }))
+export const auditQuery = input<Admin.AuditQuery>(
+  object({
+    operator: optional(Text),
+    operation: optional(Text),
+    target: optional(Text),
+    from: optional(Time),
+    to: optional(Time)
+  })
+)

@@ -1,0 +1,156 @@
+/** Senders: those that come with core, and plain objects with promises. */
+import type { Sender as CoreSenders } from "@sendwright/core"
+import { HttpGateway, Rendering, Sandbox, Sender, WhatsApp } from "@sendwright/core"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Layer from "effect/Layer"
+import type * as Scope from "effect/Scope"
+import type * as Api from "../api/Sender.ts"
+import { SendwrightError } from "../api/SendwrightError.ts"
+
+type CoreSender = CoreSenders.Sender
+type Config = Readonly<Record<string, unknown>>
+
+/** A sender that comes with core. */
+export class MadeSender implements Api.BuiltInSender {
+  readonly provider: Api.BuiltInSender["provider"]
+  readonly make: Effect.Effect<CoreSender, never, Scope.Scope>
+
+  constructor(provider: Api.BuiltInSender["provider"], make: Effect.Effect<CoreSender, never, Scope.Scope>) {
+    this.provider = provider
+    this.make = make
+  }
+}
+
+const given = <A extends object>(options: A) =>
+  Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
+
+export const sandbox = (options: Api.SandboxOptions = {}): Api.BuiltInSender =>
+  new MadeSender(
+    "sandbox",
+    Effect.sync(() => Sandbox.make(given(options)))
+  )
+
+export const whatsapp = (options: Api.PlatformOptions = {}): Api.BuiltInSender =>
+  new MadeSender("whatsapp_cloud", WhatsApp.make(given(options)))
+
+export const httpGateway = (options: Api.PlatformOptions = {}): Api.BuiltInSender =>
+  new MadeSender("http", HttpGateway.make(given(options)))
+
+const isRecord = (value: unknown): value is Config => typeof value === "object" && value !== null
+
+const configOf = (config: unknown): Config => (isRecord(config) ? config : {})
+
+const contentOf = ({ content, values }: CoreSenders.OutboundMessage): Api.Outbound["content"] => {
+  if (content.kind === "direct") return content
+  const { template } = content
+  const { body, footer, header } = Rendering.render(template, values)
+  return {
+    kind: "template",
+    name: template.name,
+    language: template.language,
+    category: template.category,
+    variables: Object.fromEntries(template.variables.map(({ key }, place) => [key, values[place] ?? ""])),
+    header: header ?? null,
+    body,
+    footer: footer ?? null
+  }
+}
+
+const outbound = (message: CoreSenders.OutboundMessage): Api.Outbound => ({
+  messageId: message.messageId,
+  sessionId: message.sessionId,
+  to: message.to,
+  attempt: message.attempt,
+  content: contentOf(message),
+  config: configOf(message.config)
+})
+
+const failure = (code: string, message: string, permanent: boolean) => ({
+  code,
+  provider_code: null,
+  message,
+  permanent
+})
+
+const unknown = (message: string): CoreSenders.SendResult =>
+  Sender.SendResult.Ambiguous({ failure: failure("outcome_unknown", message, false) })
+
+const resultOf = (result: Api.SendResult): CoreSenders.SendResult => {
+  switch (result.outcome) {
+    case "accepted":
+      return Sender.accepted(result.providerId ?? null, "accepted")
+    case "refused":
+      return Sender.SendResult.Rejected({ failure: failure(result.code, result.message, true) })
+    case "later":
+      return Sender.SendResult.Transient({
+        failure: failure(result.code ?? "provider_unavailable", result.message, false),
+        retryAfterMs: result.retryAfterMs ?? null,
+        answered: result.answered ?? true
+      })
+    case "unknown":
+      return unknown(result.message)
+  }
+}
+
+const reason = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+
+/** A promise that is rejected tells nothing of the message. */
+const asked = (ask: () => Promise<Api.SendResult>): Effect.Effect<CoreSenders.SendResult> =>
+  Effect.tryPromise(ask).pipe(
+    Effect.map(resultOf),
+    Effect.catchAll(({ error }) => Effect.succeed(unknown(reason(error))))
+  )
+
+const ofCustom = (custom: Api.CustomSender): CoreSender => {
+  const { check, deduplicates = false, lookUp, provider, templates } = custom
+  return {
+    provider,
+    deduplicates,
+    configure: (config) => Either.right(config),
+    send: (message) => asked(() => custom.send(outbound(message))),
+    ...(lookUp === undefined
+      ? {}
+      : {
+          lookUp: (message: CoreSenders.OutboundMessage) =>
+            Effect.tryPromise(() => lookUp(outbound(message))).pipe(
+              Effect.map((found) => (found === null ? null : resultOf(found))),
+              Effect.catchAll(({ error }) => Effect.succeed(unknown(reason(error))))
+            )
+        }),
+    ...(check === undefined
+      ? {}
+      : {
+          check: (config: unknown) =>
+            Effect.tryPromise(() => check(configOf(config))).pipe(
+              Effect.map((fault) => (fault === null ? null : failure("check_failed", fault, true))),
+              Effect.catchAll(({ error }) =>
+                Effect.succeed(failure("provider_unavailable", reason(error), false))
+              )
+            )
+        }),
+    ...(templates === undefined
+      ? {}
+      : {
+          templates: (config: unknown) =>
+            Effect.tryPromise({
+              try: () => templates(configOf(config)),
+              catch: (error) =>
+                new Sender.PlatformRefusal({ failure: failure("provider_unavailable", reason(error), false) })
+            })
+        })
+  }
+}
+
+const makeOf = (sender: Api.Sender): Effect.Effect<CoreSender, never, Scope.Scope> => {
+  if (sender instanceof MadeSender) return sender.make
+  if ("send" in sender) return Effect.sync(() => ofCustom(sender))
+  const message =
+    "Each of `senders` must be sandbox(), whatsapp(), httpGateway(), or an object with `provider` and `send`."
+  throw new SendwrightError("invalid_options", message)
+}
+
+export const layer = (senders: ReadonlyArray<Api.Sender>): Layer.Layer<CoreSenders.Senders> => {
+  const makes = senders.map(makeOf)
+  return Layer.unwrapScoped(Effect.map(Effect.all(makes), (made) => Sender.layer(...made)))
+}

@@ -1,0 +1,178 @@
+/** What one session can do. */
+import type { Engine } from "@sendwright/core"
+import { Requests } from "@sendwright/core"
+import * as Effect from "effect/Effect"
+import type * as Messages from "../api/Messages.ts"
+import type { Session, Transaction } from "../api/Sendwright.ts"
+import { SendwrightError } from "../api/SendwrightError.ts"
+import * as Inputs from "./Inputs.ts"
+import * as Operators from "./Operators.ts"
+import type { Running } from "./Running.ts"
+import type { Parts } from "./Stores.ts"
+import * as Views from "./Views.ts"
+
+type CoreEngine = Engine.Engine["Type"]
+
+export interface Context {
+  readonly engine: CoreEngine
+  readonly running: Running
+  readonly store: Parts
+  /** Makes sure that the events of an account are kept for the handlers of this process. */
+  readonly listenTo: (accountId: string) => Promise<void>
+}
+
+const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+/** Without members that are undefined, as JSON has it: what is absent must not be a member. */
+const defined = (value: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> =>
+  Object.fromEntries(Object.entries(value).filter(([, each]) => each !== undefined))
+
+/** Names the members as the REST API does; one that has no other name is left for core to judge. */
+const recipient = (given: unknown): unknown => {
+  if (!isRecord(given)) return given
+  const { externalId, ...rest } = given
+  return defined({ ...rest, external_id: externalId })
+}
+
+const notFound = (template: string, language: string | undefined): SendwrightError => {
+  const where = language === undefined ? "" : ` in "${language}"`
+  const message = `There is no approved template "${template}"${where}. Import or sync it, or look at \`templates()\`.`
+  return new SendwrightError("invalid_request", message, {
+    issues: [{ path: "/template", code: "template_not_found", message }]
+  })
+}
+
+const ambiguous = (template: string, languages: ReadonlyArray<string>): SendwrightError => {
+  const message = `The template "${template}" is there in ${languages.join(", ")}: say which by \`language\`.`
+  return new SendwrightError("invalid_request", message, {
+    issues: [{ path: "/language", code: "required", message }]
+  })
+}
+
+/** Languages that are named where one has to be chosen. */
+const languagesNamed = { limit: 20, after: null }
+
+export const make =
+  ({ engine, listenTo, running, store }: Context) =>
+  (sessionId: string): Session => {
+    const { pages, run, runSync } = running
+
+    const caller = engine.callerOf(sessionId)
+    let known: Promise<Engine.Caller> | undefined
+    /** Known for as long as the process lives; each operation looks at it anew by itself. */
+    const knownCaller = async (): Promise<Engine.Caller> => {
+      known ??= run(caller).catch((error: unknown) => {
+        known = undefined
+        throw error
+      })
+      const found = await known
+      await listenTo(found.session.accountId)
+      return found
+    }
+
+    /** Numbers never change, so one that was found is kept; without a language another one may come. */
+    const numbers = new Map<string, number>()
+    const numberOf = (who: Engine.Caller, template: string, language: string | undefined) =>
+      Effect.gen(function* () {
+        const at = JSON.stringify([template, language])
+        const number = language === undefined ? undefined : numbers.get(at)
+        if (number !== undefined) return number
+        const { items } = yield* engine.templates(who, { name: template, language, page: languagesNamed })
+        const [one, other] = items
+        if (one === undefined) return yield* Effect.fail(notFound(template, language))
+        if (other !== undefined)
+          return yield* Effect.fail(
+            ambiguous(
+              template,
+              items.map((each) => each.language)
+            )
+          )
+        numbers.set(at, one.templateId)
+        return one.templateId
+      })
+
+    /** The body as the REST API has it. Core checks it whole, so that every fault is told at once. */
+    const bodyOf = (who: Engine.Caller, message: Messages.Message) => {
+      const {
+        idempotencyKey: _,
+        language,
+        template,
+        to,
+        ...rest
+      }: Messages.Message & Partial<Messages.Send> = message
+      const recipients: unknown = Array.isArray(to) ? to.map(recipient) : to
+      const of = (template_id: unknown) =>
+        new Requests.Unchecked(defined({ ...rest, template_id, recipients }))
+      return typeof template === "string"
+        ? Effect.map(numberOf(who, template, language), of)
+        : Effect.succeed(of(template))
+    }
+
+    const accept = (who: Engine.Caller, message: Messages.Send) =>
+      Effect.flatMap(bodyOf(who, message), (request) =>
+        engine.send(who, { idempotencyKey: message.idempotencyKey, request })
+      )
+    /** All that is looked up is looked up in the app's transaction, which may have made it. */
+    const acceptWithin = (tx: Transaction, message: Messages.Send) =>
+      store.within(tx)(Effect.flatMap(caller, (who) => accept(who, message)))
+
+    const sendDirect = async ({ idempotencyKey, text, ...rest }: Messages.DirectMessage) => {
+      const request = new Requests.Unchecked(defined({ ...rest, message: text }))
+      const { createdAt, ...sent } = await run(
+        engine.sendDirect(await knownCaller(), { idempotencyKey, request })
+      )
+      return { ...sent, createdAt: Views.date(createdAt) }
+    }
+
+    async function* mapped<A, B>(items: AsyncIterable<A>, view: (item: A) => B): AsyncGenerator<B, void> {
+      for await (const item of items) yield view(item)
+    }
+
+    return {
+      id: sessionId,
+      send: async (message, { tx } = {}) =>
+        run(tx === undefined ? accept(await knownCaller(), message) : acceptWithin(tx, message)),
+      sendSync: (message, { tx }) => runSync(acceptWithin(tx, message)),
+      sendDirect,
+      estimate: async (message) => {
+        const who = await knownCaller()
+        return Views.estimate(
+          await run(Effect.flatMap(bodyOf(who, message), (request) => engine.estimate(who, request)))
+        )
+      },
+      job: async (id) => {
+        const found = await run(engine.job(await knownCaller(), id, { page: Operators.wholeJob }))
+        const results = found.results.items.map((each) => Views.result(id, each))
+        return Views.jobDetail(found, results)
+      },
+      jobs: async function* (query = {}) {
+        const of = Operators.queryOf(Inputs.jobs(query))
+        const who = await knownCaller()
+        yield* mapped(
+          pages((page) => engine.jobs(who, { ...of, page })),
+          Views.job
+        )
+      },
+      cancel: async (jobId) => Views.job(await run(engine.cancel(await knownCaller(), jobId))),
+      retry: async (jobId, which = {}) => {
+        const selection = Inputs.retry(which)
+        const who = await knownCaller()
+        // A job of another session is none of this one's.
+        const own = engine.job(who, jobId, { page: { limit: 1, after: null } })
+        const { counts, dryRun, job } = await run(
+          Effect.zipRight(own, engine.admin.jobs.retry(jobId, selection))
+        )
+        return { counts, dryRun, job: Views.job(job) }
+      },
+      message: async (id) => Views.message(await run(engine.message(await knownCaller(), id))),
+      templates: async function* (query = {}) {
+        const of = Inputs.templateQuery(query)
+        const who = await knownCaller()
+        yield* mapped(
+          pages((page) => engine.templates(who, { ...of, page })),
+          Views.template
+        )
+      }
+    }
+  }

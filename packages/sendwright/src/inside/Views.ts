@@ -1,0 +1,274 @@
+/** What core answers, as the package shows it: camelCase, times as `Date`s, and nothing that is core's own affair. */
+import type {
+  Account as Accounts,
+  ApiKey as ApiKeys,
+  Audit,
+  Consent,
+  Engine,
+  Estimates,
+  Job as Jobs,
+  Operator as Operators,
+  PerhapsRefusal as PerhapsRefusals,
+  RateCard as RateCards,
+  Recipient,
+  Session as Sessions,
+  Template as Templates,
+  Unattributed as Unattributeds,
+  UnreadHook as UnreadHooks,
+  Webhook as Webhooks
+} from "@sendwright/core"
+import { Ids, Session } from "@sendwright/core"
+import type * as Admin from "../api/Admin.ts"
+import type * as Messages from "../api/Messages.ts"
+import type * as Template from "../api/Templates.ts"
+
+export const date = (at: number): Date => new Date(at)
+export const dateOrNull = (at: number | null): Date | null => (at === null ? null : new Date(at))
+
+export const plan = (found: Accounts.Account["plan"]): Admin.Plan => ({
+  requestsPerMinute: found.requests_per_minute,
+  minimumWaitMs: found.minimum_wait_ms,
+  dailyDirectMessages: found.daily_direct_messages,
+  dailyTemplateRecipients: found.daily_template_recipients,
+  features: found.features,
+  subscription: found.subscription
+})
+
+export const account = ({
+  createdAt,
+  currency,
+  id,
+  name,
+  plan: found,
+  updatedAt
+}: Accounts.Account): Admin.Account => ({
+  id,
+  name,
+  currency,
+  plan: plan(found),
+  createdAt: date(createdAt),
+  updatedAt: date(updatedAt)
+})
+
+export const session = (found: Sessions.Session): Admin.SessionRecord => ({
+  id: found.id,
+  accountId: found.accountId,
+  name: found.name,
+  provider: found.provider,
+  state: found.state,
+  reason: found.reason,
+  pacing: {
+    messagesPerSecond: found.pacing.messages_per_second,
+    pairIntervalMs: found.pacing.pair_interval_ms
+  },
+  retryFor: Session.retryFor(found),
+  keywords: { optOut: found.keywords.opt_out, optIn: found.keywords.opt_in },
+  unavailableSince: dateOrNull(found.outage?.since ?? null),
+  blockedUntil: dateOrNull(found.blockedUntil),
+  connectedSince: dateOrNull(found.connectedSince),
+  createdAt: date(found.createdAt),
+  updatedAt: date(found.updatedAt)
+})
+
+export const unreadHook = ({ receivedAt, ...found }: UnreadHooks.UnreadHook): Admin.UnreadHook => ({
+  ...found,
+  receivedAt: date(receivedAt)
+})
+
+export const apiKey = (found: ApiKeys.ApiKey): Admin.ApiKey => ({
+  publicKey: found.publicKey,
+  sessionId: found.sessionId,
+  name: found.name,
+  permissions: found.permissions,
+  status: found.status,
+  createdAt: date(found.createdAt),
+  lastUsedAt: dateOrNull(found.lastUsedAt)
+})
+
+const variable = ({ key, name, required, type }: Templates.Variable): Template.Variable => ({
+  key,
+  name,
+  type,
+  required
+})
+
+const component = (found: Templates.Component): Template.Component =>
+  found.type === "buttons"
+    ? { type: found.type, buttons: found.buttons.map(({ text, type, url }) => ({ type, text, url })) }
+    : found
+
+export const template = (found: Templates.Template): Template.Template => ({
+  id: found.templateId,
+  sessionId: found.sessionId,
+  name: found.name,
+  language: found.language,
+  category: found.category,
+  status: found.status,
+  components: found.components.map(component),
+  variables: found.variables.map(variable),
+  sendable: found.sendable,
+  unsendableReason: found.unsendableReason,
+  quality: found.quality,
+  updatedAt: date(found.updatedAt)
+})
+
+export const consent = (found: Consent.ConsentRecord): Admin.ConsentRecord => ({
+  id: found.id,
+  phone: found.phone,
+  userId: found.userId,
+  purpose: found.purpose,
+  status: found.status,
+  source: found.source,
+  proof: found.proof,
+  occurredAt: date(found.occurredAt),
+  recordedAt: date(found.recordedAt)
+})
+
+export const unattributed = (found: Unattributeds.Unattributed): Admin.Unattributed => ({
+  id: found.id,
+  sessionId: found.sessionId,
+  kind: found.kind,
+  messageId: found.messageId,
+  text: found.text,
+  occurredAt: date(found.occurredAt)
+})
+
+export const perhapsRefusal = (found: PerhapsRefusals.PerhapsRefusal): Admin.PerhapsRefusal => ({
+  id: found.id,
+  sessionId: found.sessionId,
+  phone: found.phone,
+  userId: found.userId,
+  messageId: found.messageId,
+  text: found.text,
+  occurredAt: date(found.occurredAt)
+})
+
+export const webhook = (found: Webhooks.Endpoint): Admin.Webhook => ({
+  id: found.id,
+  accountId: found.accountId,
+  url: found.url,
+  events: found.events,
+  description: found.description,
+  enabled: found.enabled,
+  disabledReason: found.disabledReason,
+  failingSince: dateOrNull(found.failingSince),
+  deliveriesPerSecond: found.deliveriesPerSecond,
+  batchRecipients: found.batchRecipients,
+  createdAt: date(found.createdAt),
+  updatedAt: date(found.updatedAt)
+})
+
+export const delivery = (found: Webhooks.Delivery): Admin.Delivery => ({
+  id: found.id,
+  webhookId: found.endpointId,
+  eventId: found.eventId,
+  eventType: found.eventType,
+  status: found.status,
+  attempts: found.attempts.map(({ at, ...attempt }) => ({ ...attempt, at: date(at) })),
+  nextAt: dateOrNull(found.nextAt),
+  createdAt: date(found.createdAt)
+})
+
+export const rateCard = ({ createdAt, effectiveFrom, ...found }: RateCards.RateCard): Admin.RateCard => ({
+  ...found,
+  effectiveFrom: date(effectiveFrom),
+  createdAt: date(createdAt)
+})
+
+export const operator = (found: Operators.Operator): Admin.Operator => ({
+  name: found.name,
+  role: found.role,
+  status: found.status,
+  createdAt: date(found.createdAt),
+  lastUsedAt: dateOrNull(found.lastUsedAt)
+})
+
+export const auditEntry = ({ at, ...entry }: Audit.Entry): Admin.AuditEntry => ({ ...entry, at: date(at) })
+
+const failure = (found: Recipient.Failure | null): Messages.Failure | null =>
+  found === null
+    ? null
+    : {
+        code: found.code,
+        providerCode: found.provider_code,
+        message: found.message,
+        permanent: found.permanent
+      }
+
+const progress = (jobId: string, found: Jobs.RecipientResult): Messages.Progress => ({
+  messageId: Ids.messageId(jobId, found.index),
+  phone: found.phone,
+  status: found.status,
+  failure: failure(found.failure),
+  attempts: found.attempts,
+  updatedAt: date(found.updatedAt),
+  sentAt: dateOrNull(found.sentAt),
+  deliveredAt: dateOrNull(found.deliveredAt),
+  readAt: dateOrNull(found.readAt)
+})
+
+export const result = (jobId: string, found: Jobs.RecipientResult): Messages.Result => ({
+  ...progress(jobId, found),
+  externalId: found.externalId
+})
+
+export const message = ({
+  actualCost,
+  job: { id, reference },
+  recipient
+}: Engine.Message): Messages.DirectResult => ({
+  ...progress(id, recipient),
+  reference,
+  actualCost
+})
+
+const templateIdOf = ({ content }: Jobs.Job): number => (content.kind === "template" ? content.templateId : 0)
+
+export const job = (found: Jobs.Job): Messages.Job => ({
+  id: found.id,
+  accountId: found.accountId,
+  sessionId: found.sessionId,
+  templateId: templateIdOf(found),
+  status: found.status,
+  pauseReason: found.pauseReason,
+  reference: found.reference,
+  recipients: found.recipients,
+  counts: found.counts,
+  currency: found.currency,
+  estimatedCost: found.estimatedCost,
+  createdAt: date(found.createdAt),
+  updatedAt: date(found.updatedAt),
+  completedAt: dateOrNull(found.completedAt)
+})
+
+export const jobDetail = (
+  found: Engine.JobDetail,
+  results: ReadonlyArray<Messages.Result>
+): Messages.JobDetail => ({
+  ...job(found.job),
+  template: { id: templateIdOf(found.job), name: found.template.name, language: found.template.language },
+  results,
+  actualCost: found.actualCost,
+  waitingFor:
+    found.waitingFor === null
+      ? null
+      : { limiter: found.waitingFor.limiter, until: dateOrNull(found.waitingFor.until) },
+  expectedCompletionAt: dateOrNull(found.expectedCompletionAt)
+})
+
+export const estimate = ({
+  cost,
+  currency,
+  recipients,
+  withoutConsent
+}: Estimates.Estimate): Messages.Estimate => ({
+  currency,
+  total: cost.total,
+  complete: cost.complete,
+  recipients,
+  billableRecipients: cost.billableRecipients,
+  withoutConsent,
+  breakdown: cost.breakdown,
+  unpriced: cost.unpriced,
+  undeliverable: cost.undeliverable
+})

@@ -1,0 +1,115 @@
+/** Events in the process: at least once, kept while nobody listens. */
+import type { SendwrightEvent } from "sendwright"
+import { describe, expect, it } from "vitest"
+import { ana, furnish, list, open, start } from "./Support.ts"
+
+const message = (idempotencyKey: string) => ({ template: "hello", to: [{ phone: ana }], idempotencyKey })
+
+describe("a handler", () => {
+  it("that was given at the start hears what matches, with times as dates", async () => {
+    const heard: Array<SendwrightEvent<"recipient.delivered">> = []
+    const { session, sw } = await start({ on: { "recipient.delivered": (event) => void heard.push(event) } })
+    const { jobId } = await session.send(message("1"))
+    await sw.drain()
+    expect(heard.map(({ data, type }) => [type, data.jobId, data.phone])).toEqual([
+      ["recipient.delivered", jobId, ana]
+    ])
+    expect(heard[0]?.data.deliveredAt).toBeInstanceOf(Date)
+    expect(heard[0]?.createdAt).toBeInstanceOf(Date)
+  })
+
+  it("that comes later hears of accounts that were there before", async () => {
+    const { session, sw } = await start()
+    const types: Array<string> = []
+    sw.on("job.*", ({ type }) => void types.push(type))
+    await session.send(message("1"))
+    await sw.drain()
+    expect(types.toSorted()).toEqual(["job.completed", "job.processing"])
+  })
+
+  it("that throws is called again later, and no other handler with it", async () => {
+    const { account, session, sw } = await start()
+    let tries = 0
+    const others: Array<string> = []
+    sw.on("job.completed", () => {
+      tries += 1
+      if (tries === 1) throw new Error("Not today.")
+    })
+    sw.on("job.*", ({ type }) => void others.push(type))
+    await session.send(message("1"))
+    await sw.drain()
+    expect([tries, others.length]).toEqual([1, 2])
+    // The next attempt is due in seconds; an operator makes it due now.
+    const webhooks = await list(sw.admin.webhooks.list({ accountId: account.id }))
+    const own = webhooks.find(({ events }) => events.includes("job.completed"))
+    const [delivery] = await list(sw.admin.webhooks.deliveries({ id: own?.id ?? "" }))
+    expect(delivery?.attempts).toMatchObject([{ status: 500, excerpt: "Not today." }])
+    await sw.admin.webhooks.replay({ deliveryId: delivery?.id ?? "" })
+    await sw.drain()
+    expect([tries, others.length]).toEqual([2, 2])
+  })
+
+  it("that was taken away hears nothing, and the next one what came meanwhile", async () => {
+    const { session, sw } = await start()
+    const heard: Array<string> = []
+    const off = sw.on("job.completed", ({ data }) => void heard.push(data.jobId))
+    const first = await session.send(message("1"))
+    await sw.drain()
+    off()
+    const second = await session.send(message("2"))
+    await sw.drain()
+    expect(heard).toEqual([first.jobId])
+    sw.on("job.completed", ({ data }) => void heard.push(data.jobId))
+    await sw.drain()
+    expect(heard).toEqual([first.jobId, second.jobId])
+  })
+
+  it("hears in the background, too", async () => {
+    const { session, sw } = await start()
+    const heard = new Promise<string>((resolve) => sw.on("job.completed", ({ data }) => resolve(data.jobId)))
+    await sw.start()
+    const { jobId } = await session.send(message("1"))
+    expect(await heard).toBe(jobId)
+  })
+
+  it("may send", async () => {
+    const sw = await open()
+    const { session } = await furnish(sw)
+    sw.on("job.completed", async ({ data }) => {
+      if (data.reference !== "thanks")
+        await session.send({ ...message(`thanks-${data.jobId}`), reference: "thanks" })
+    })
+    await session.send(message("1"))
+    await sw.drain()
+    expect((await list(session.jobs({ reference: "thanks" }))).map(({ status }) => status)).toEqual([
+      "completed"
+    ])
+  })
+})
+
+describe("a reader", () => {
+  it("gets each event once it asks, and the last one again when it left", async () => {
+    const { session, sw } = await start()
+    await sw.start()
+    const read = async (most: number) => {
+      const ids: Array<string> = []
+      const leave = new AbortController()
+      for await (const { id } of sw.events({ signal: leave.signal })) {
+        ids.push(id)
+        if (ids.length === most) break
+      }
+      return ids
+    }
+    const reading = read(2)
+    await session.send(message("1"))
+    expect(new Set(await reading).size).toBe(2)
+  })
+
+  it("ends when it is told to", async () => {
+    const { sw } = await start()
+    const leave = new AbortController()
+    const all = list(sw.events({ signal: leave.signal }))
+    leave.abort()
+    expect(await all).toEqual([])
+  })
+})
