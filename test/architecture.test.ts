@@ -129,7 +129,7 @@ describe("sendwright", () => {
         visit(relative(root, resolve(root, dirname(file), next)))
     }
     for (const file of entries) visit(file)
-    const wrong = [...seen].filter((file) => /effect|@sendwright\/core|\/inside\//.test(declarations(file)))
+    const wrong = [...seen].filter((file) => /"effect|"@sendwright\/core|\/inside\//.test(declarations(file)))
     expect(entries.length).toBeGreaterThan(0)
     expect(wrong).toEqual([])
   })

@@ -15,6 +15,7 @@ const pages = [
   "examples/README.md",
   "packages/core/README.md",
   "packages/host/README.md",
+  "packages/sendwright/README.md",
   ...readdirSync(join(root, "docs"), { recursive: true, encoding: "utf8" })
     .filter((name) => name.endsWith(".md"))
     .map((name) => join("docs", name))
@@ -84,6 +85,15 @@ describe("the documents' TypeScript", () => {
     const { stderr, stdout } = await run("README.md-1.ts")
     expect(stderr).toBe("")
     expect(stdout).toContain("34600001234 delivered")
+  })
+
+  it("in packages/sendwright/README.md is a program that sends, in 15 lines", patience, async () => {
+    const file = "packages-sendwright-README.md-1.ts"
+    const { stderr, stdout } = await run(file)
+    expect(stderr).toBe("")
+    expect(stdout).toContain("34600001234 delivered")
+    const lines = readFileSync(join(project, file), "utf8").split("\n")
+    expect(lines.filter((line) => line.trim() !== "").length).toBeLessThanOrEqual(15)
   })
 
   it("in packages/core/README.md is a program that opens its file", patience, async () => {

@@ -65,8 +65,8 @@ const Bom = Schema.parseJson(
 )
 
 describe("the bill of materials", () => {
-  it.each(["core", "host"])(
-    "of @sendwright/%s names each package once, with its licence and hash",
+  it.each(["core", "host", "sendwright"])(
+    "of packages/%s names each package once, with its licence and hash",
     (name) => {
       expect(run("sbom.mjs").status).toBe(0)
       const text = readFileSync(join(root, `packages/${name}/dist/sbom.cdx.json`), "utf8")

@@ -186,7 +186,7 @@ const nameOf = ({
 
 export const assemble = async (options: Options, world: World = {}): Promise<Assembled> => {
   checkOptions(options)
-  const local = Subscriptions.make()
+  const local = Subscriptions.make(options.on ?? {})
   const runtime = ManagedRuntime.make(layerOf(options, world, local))
   let isOver = false
   const running = Running.make(() => {
@@ -212,7 +212,6 @@ export const assemble = async (options: Options, world: World = {}): Promise<Ass
     events: ({ signal } = {}) => subscriptions.read(signal),
     ...processOf(engine, worker, running, subscriptions.ready, dispose)
   }
-  subscriptions.onAll(options.on ?? {})
   await subscriptions.ready()
   return { sw, runWith: running.runWith }
 }

@@ -75,230 +75,255 @@ const stateOf = ({ current, history, phone, userId }: Core.ConsentState): Admin.
   }
 }
 
+/** A job has at most as many recipients. */
+export const wholeJob = { limit: 250, after: null }
+
 /** Core's, as the engine has it. */
 export type CoreAdmin = Engine.Engine["Type"]["admin"]
 
 type Restored = Awaited<ReturnType<Admin.Restore["hold"]>>
 
-export const make = (admin: CoreAdmin, { pages, run }: Running): Admin.Admin => {
-  async function* mapped<A, B>(items: AsyncIterable<A>, view: (item: A) => B): AsyncGenerator<B, void> {
-    for await (const item of items) yield view(item)
-  }
+async function* mapped<A, B>(items: AsyncIterable<A>, view: (item: A) => B): AsyncGenerator<B, void> {
+  for await (const item of items) yield view(item)
+}
 
-  const accounts: Admin.Accounts = {
-    create: async (given) => {
-      const { currency, name, plan } = Inputs.account(given)
-      return Views.account(await run(admin.accounts.create({ name, currency, plan: planOf(plan) })))
-    },
-    find: async (given) => Views.account(await run(admin.accounts.find(Inputs.byId(given).id))),
-    list: () => mapped(pages(admin.accounts.list), Views.account),
-    change: async (given) => {
-      const { currency, id, name, plan } = Inputs.accountChange(given)
-      return Views.account(await run(admin.accounts.change(id, { name, currency, plan: planOf(plan) })))
-    },
-    usage: async (given) => {
-      const { resetsAt, ...usage } = await run(admin.accounts.usage(Inputs.byId(given).id))
-      return { ...usage, resetsAt: Views.date(resetsAt) }
+type Group<A> = (admin: CoreAdmin, running: Running) => A
+
+const issued = ({
+  key,
+  secretKey
+}: {
+  readonly key: Parameters<typeof Views.apiKey>[0]
+  readonly secretKey: string
+}) => ({
+  ...Views.apiKey(key),
+  secretKey
+})
+
+const registered = ({
+  endpoint,
+  secret
+}: {
+  readonly endpoint: Parameters<typeof Views.webhook>[0]
+  readonly secret: string
+}) => ({ ...Views.webhook(endpoint), secret })
+
+const appointed = ({
+  operator,
+  token
+}: {
+  readonly operator: Parameters<typeof Views.operator>[0]
+  readonly token: string
+}) => ({ ...Views.operator(operator), token })
+
+const accounts: Group<Admin.Accounts> = (admin, { pages, run }) => ({
+  create: async (given) => {
+    const { currency, name, plan } = Inputs.account(given)
+    return Views.account(await run(admin.accounts.create({ name, currency, plan: planOf(plan) })))
+  },
+  find: async (given) => Views.account(await run(admin.accounts.find(Inputs.byId(given).id))),
+  list: () => mapped(pages(admin.accounts.list), Views.account),
+  change: async (given) => {
+    const { currency, id, name, plan } = Inputs.accountChange(given)
+    return Views.account(await run(admin.accounts.change(id, { name, currency, plan: planOf(plan) })))
+  },
+  usage: async (given) => {
+    const { resetsAt, ...usage } = await run(admin.accounts.usage(Inputs.byId(given).id))
+    return { ...usage, resetsAt: Views.date(resetsAt) }
+  }
+})
+
+const sessions: Group<Admin.Sessions> = (admin, { pages, run }) => ({
+  create: async (given) => {
+    const { accountId, name, provider, ...settings } = Inputs.session(given)
+    return Views.session(
+      await run(admin.sessions.create(accountId, { name, provider, ...settingsOf(settings) }))
+    )
+  },
+  change: async (given) => {
+    const { id, name, ...settings } = Inputs.sessionChange(given)
+    return Views.session(await run(admin.sessions.change(id, { name, ...settingsOf(settings) })))
+  },
+  find: async (given) => Views.session(await run(admin.sessions.find(Inputs.byId(given).id))),
+  list: (given) => {
+    const { accountId } = Inputs.byAccount(given)
+    return mapped(
+      pages((page) => admin.sessions.list(accountId, page)),
+      Views.session
+    )
+  },
+  connect: async (given) => Views.session(await run(admin.sessions.connect(Inputs.byId(given).id))),
+  disconnect: async (given) => Views.session(await run(admin.sessions.disconnect(Inputs.byId(given).id))),
+  unreadHooks: (given) => {
+    const { id } = Inputs.byId(given)
+    return mapped(
+      pages((page) => admin.sessions.unreadHooks(id, page)),
+      Views.unreadHook
+    )
+  }
+})
+
+const keys: Group<Admin.Keys> = (admin, { pages, run }) => ({
+  issue: async (given) => {
+    const { sessionId, ...rest } = Inputs.key(given)
+    return issued(await run(admin.keys.issue(sessionId, rest)))
+  },
+  list: (given) => {
+    const { sessionId } = Inputs.bySession(given)
+    return mapped(
+      pages((page) => admin.keys.list(sessionId, page)),
+      Views.apiKey
+    )
+  },
+  rotate: async (given) => {
+    const { publicKey, ...rest } = Inputs.keyRotation(given)
+    return issued(await run(admin.keys.rotate(publicKey, rest)))
+  },
+  revoke: async (given) => Views.apiKey(await run(admin.keys.revoke(Inputs.byKey(given).publicKey))),
+  change: async (given) => {
+    const { publicKey, ...rest } = Inputs.keyChange(given)
+    return Views.apiKey(await run(admin.keys.change(publicKey, rest)))
+  }
+})
+
+const templates: Group<Admin.Templates> = (admin, { run }) => ({
+  import: async (given) => {
+    const { sessionId, templates } = Inputs.templates(given)
+    return importedOf(await run(admin.templates.importAll(sessionId, templates)))
+  },
+  sync: async (given) => importedOf(await run(admin.templates.sync(Inputs.bySession(given).sessionId)))
+})
+
+const consents: Group<Admin.Consents> = (admin, { pages, run }) => ({
+  record: async (given) => {
+    const { accountId, consents } = Inputs.consents(given)
+    const items = consents.map(({ occurredAt, ...consent }) => ({
+      ...consent,
+      occurred_at: occurredAt === undefined ? undefined : Instant.format(occurredAt.getTime())
+    }))
+    return (await run(admin.consents.record(accountId, items))).map(consentOf)
+  },
+  find: async (given) => {
+    const { accountId, ...whose } = Inputs.person(given)
+    return stateOf(await run(admin.consents.find(accountId, whose)))
+  },
+  unattributed: (given) => {
+    const { accountId } = Inputs.byAccount(given)
+    return mapped(
+      pages((page) => admin.consents.unattributed(accountId, page)),
+      Views.unattributed
+    )
+  },
+  perhapsRefusals: (given) => {
+    const { accountId } = Inputs.byAccount(given)
+    return mapped(
+      pages((page) => admin.consents.perhapsRefusals(accountId, page)),
+      Views.perhapsRefusal
+    )
+  },
+  recordRefusal: async (given) =>
+    Views.perhapsRefusal(await run(admin.consents.recordRefusal(Inputs.byId(given).id)))
+})
+
+const webhooks: Group<Admin.Webhooks> = (admin, { pages, run }) => ({
+  create: async (given) => {
+    const { accountId, ...rest } = Inputs.webhook(given)
+    return registered(await run(admin.webhooks.create(accountId, rest)))
+  },
+  list: (given) => {
+    const { accountId } = Inputs.byAccount(given)
+    return mapped(
+      pages((page) => admin.webhooks.list(accountId, page)),
+      Views.webhook
+    )
+  },
+  change: async (given) => {
+    const { id, ...rest } = Inputs.webhookChange(given)
+    return Views.webhook(await run(admin.webhooks.change(id, rest)))
+  },
+  remove: (given) => run(admin.webhooks.remove(Inputs.byId(given).id)),
+  rotate: async (given) => {
+    const { id, ...rest } = Inputs.webhookRotation(given)
+    return registered(await run(admin.webhooks.rotate(id, rest)))
+  },
+  test: (given) => run(admin.webhooks.test(Inputs.byId(given).id)),
+  deliveries: (given) => {
+    const { id } = Inputs.byId(given)
+    return mapped(
+      pages((page) => admin.webhooks.deliveries(id, page)),
+      Views.delivery
+    )
+  },
+  replay: async (given) =>
+    Views.delivery(await run(admin.webhooks.replay(Inputs.byDelivery(given).deliveryId))),
+  replaySince: (given) => {
+    const { id, since, which } = Inputs.replay(given)
+    return run(admin.webhooks.replaySince(id, since.getTime(), which))
+  }
+})
+
+const rateCards: Group<Admin.RateCards> = (admin, { pages, run }) => ({
+  add: async (given) => {
+    const { currency, effectiveFrom, prices } = Inputs.rateCard(given)
+    const card = {
+      currency,
+      effectiveFrom: effectiveFrom.getTime(),
+      prices: prices.map((price) => ({ ...price, prefixes: price.prefixes ?? null }))
     }
-  }
+    return Views.rateCard(await run(admin.rateCards.add(card)))
+  },
+  importCsv: async (given) => {
+    const { csv, currency, effectiveFrom } = Inputs.rateCardFile(given)
+    const { card, skipped } = await run(
+      admin.rateCards.importList({ csv, currency, effectiveFrom: effectiveFrom.getTime() })
+    )
+    return { card: Views.rateCard(card), skipped }
+  },
+  list: () => mapped(pages(admin.rateCards.list), Views.rateCard)
+})
 
-  const sessions: Admin.Sessions = {
-    create: async (given) => {
-      const { accountId, name, provider, ...settings } = Inputs.session(given)
-      return Views.session(
-        await run(admin.sessions.create(accountId, { name, provider, ...settingsOf(settings) }))
-      )
-    },
-    change: async (given) => {
-      const { id, name, ...settings } = Inputs.sessionChange(given)
-      return Views.session(await run(admin.sessions.change(id, { name, ...settingsOf(settings) })))
-    },
-    find: async (given) => Views.session(await run(admin.sessions.find(Inputs.byId(given).id))),
-    list: (given) => {
-      const { accountId } = Inputs.byAccount(given)
-      return mapped(
-        pages((page) => admin.sessions.list(accountId, page)),
-        Views.session
-      )
-    },
-    connect: async (given) => Views.session(await run(admin.sessions.connect(Inputs.byId(given).id))),
-    disconnect: async (given) => Views.session(await run(admin.sessions.disconnect(Inputs.byId(given).id))),
-    unreadHooks: (given) => {
-      const { id } = Inputs.byId(given)
-      return mapped(
-        pages((page) => admin.sessions.unreadHooks(id, page)),
-        Views.unreadHook
-      )
-    }
+const jobs: Group<Admin.Jobs> = (admin, { pages, run }) => ({
+  list: (given) => {
+    const { accountId, ...query } = Inputs.jobsOfAccount(given)
+    return mapped(
+      pages((page) => admin.jobs.list(accountId, { ...queryOf(query), page })),
+      Views.job
+    )
+  },
+  find: async (given) => {
+    const { id } = Inputs.byId(given)
+    const found = await run(admin.jobs.find(id, { page: wholeJob }))
+    return Views.jobDetail(
+      found,
+      found.results.items.map((each) => Views.result(id, each))
+    )
+  },
+  cancel: async (given) => Views.job(await run(admin.jobs.cancel(Inputs.byId(given).id))),
+  retry: async (given) => {
+    const { id, ...which } = Inputs.retryOfJob(given)
+    const { counts, dryRun, job } = await run(admin.jobs.retry(id, which))
+    return { counts, dryRun, job: Views.job(job) }
+  },
+  messages: (given) => {
+    const { accountId } = Inputs.byAccount(given)
+    return mapped(
+      pages((page) => admin.jobs.messages(accountId, page)),
+      Views.message
+    )
   }
+})
 
-  const issued = ({
-    key,
-    secretKey
-  }: {
-    readonly key: Parameters<typeof Views.apiKey>[0]
-    readonly secretKey: string
-  }) => ({
-    ...Views.apiKey(key),
-    secretKey
-  })
-  const keys: Admin.Keys = {
-    issue: async (given) => {
-      const { sessionId, ...rest } = Inputs.key(given)
-      return issued(await run(admin.keys.issue(sessionId, rest)))
-    },
-    list: (given) => {
-      const { sessionId } = Inputs.bySession(given)
-      return mapped(
-        pages((page) => admin.keys.list(sessionId, page)),
-        Views.apiKey
-      )
-    },
-    rotate: async (given) => {
-      const { publicKey, ...rest } = Inputs.keyRotation(given)
-      return issued(await run(admin.keys.rotate(publicKey, rest)))
-    },
-    revoke: async (given) => Views.apiKey(await run(admin.keys.revoke(Inputs.byKey(given).publicKey))),
-    change: async (given) => {
-      const { publicKey, ...rest } = Inputs.keyChange(given)
-      return Views.apiKey(await run(admin.keys.change(publicKey, rest)))
-    }
-  }
+const operators: Group<Admin.Operators> = (admin, { pages, run }) => ({
+  create: async (given) => appointed(await run(admin.operators.create(Inputs.operator(given)))),
+  list: () => mapped(pages(admin.operators.list), Views.operator),
+  rotate: async (given) => {
+    const { name, ...rest } = Inputs.operatorRotation(given)
+    return appointed(await run(admin.operators.rotate(name, rest)))
+  },
+  revoke: async (given) => Views.operator(await run(admin.operators.revoke(Inputs.byName(given).name)))
+})
 
-  const templates: Admin.Templates = {
-    import: async (given) => {
-      const { sessionId, templates } = Inputs.templates(given)
-      return importedOf(await run(admin.templates.importAll(sessionId, templates)))
-    },
-    sync: async (given) => importedOf(await run(admin.templates.sync(Inputs.bySession(given).sessionId)))
-  }
-
-  const consents: Admin.Consents = {
-    record: async (given) => {
-      const { accountId, consents } = Inputs.consents(given)
-      const items = consents.map(({ occurredAt, ...consent }) => ({
-        ...consent,
-        occurred_at: occurredAt === undefined ? undefined : Instant.format(occurredAt.getTime())
-      }))
-      return (await run(admin.consents.record(accountId, items))).map(consentOf)
-    },
-    find: async (given) => {
-      const { accountId, ...whose } = Inputs.person(given)
-      return stateOf(await run(admin.consents.find(accountId, whose)))
-    },
-    unattributed: (given) => {
-      const { accountId } = Inputs.byAccount(given)
-      return mapped(
-        pages((page) => admin.consents.unattributed(accountId, page)),
-        Views.unattributed
-      )
-    },
-    perhapsRefusals: (given) => {
-      const { accountId } = Inputs.byAccount(given)
-      return mapped(
-        pages((page) => admin.consents.perhapsRefusals(accountId, page)),
-        Views.perhapsRefusal
-      )
-    },
-    recordRefusal: async (given) =>
-      Views.perhapsRefusal(await run(admin.consents.recordRefusal(Inputs.byId(given).id)))
-  }
-
-  const registered = ({
-    endpoint,
-    secret
-  }: {
-    readonly endpoint: Parameters<typeof Views.webhook>[0]
-    readonly secret: string
-  }) => ({ ...Views.webhook(endpoint), secret })
-  const webhooks: Admin.Webhooks = {
-    create: async (given) => {
-      const { accountId, ...rest } = Inputs.webhook(given)
-      return registered(await run(admin.webhooks.create(accountId, rest)))
-    },
-    list: (given) => {
-      const { accountId } = Inputs.byAccount(given)
-      return mapped(
-        pages((page) => admin.webhooks.list(accountId, page)),
-        Views.webhook
-      )
-    },
-    change: async (given) => {
-      const { id, ...rest } = Inputs.webhookChange(given)
-      return Views.webhook(await run(admin.webhooks.change(id, rest)))
-    },
-    remove: (given) => run(admin.webhooks.remove(Inputs.byId(given).id)),
-    rotate: async (given) => {
-      const { id, ...rest } = Inputs.webhookRotation(given)
-      return registered(await run(admin.webhooks.rotate(id, rest)))
-    },
-    test: (given) => run(admin.webhooks.test(Inputs.byId(given).id)),
-    deliveries: (given) => {
-      const { id } = Inputs.byId(given)
-      return mapped(
-        pages((page) => admin.webhooks.deliveries(id, page)),
-        Views.delivery
-      )
-    },
-    replay: async (given) =>
-      Views.delivery(await run(admin.webhooks.replay(Inputs.byDelivery(given).deliveryId))),
-    replaySince: (given) => {
-      const { id, since, which } = Inputs.replay(given)
-      return run(admin.webhooks.replaySince(id, since.getTime(), which))
-    }
-  }
-
-  const rateCards: Admin.RateCards = {
-    add: async (given) => {
-      const { currency, effectiveFrom, prices } = Inputs.rateCard(given)
-      const card = {
-        currency,
-        effectiveFrom: effectiveFrom.getTime(),
-        prices: prices.map((price) => ({ ...price, prefixes: price.prefixes ?? null }))
-      }
-      return Views.rateCard(await run(admin.rateCards.add(card)))
-    },
-    importCsv: async (given) => {
-      const { csv, currency, effectiveFrom } = Inputs.rateCardFile(given)
-      const { card, skipped } = await run(
-        admin.rateCards.importList({ csv, currency, effectiveFrom: effectiveFrom.getTime() })
-      )
-      return { card: Views.rateCard(card), skipped }
-    },
-    list: () => mapped(pages(admin.rateCards.list), Views.rateCard)
-  }
-
-  const jobs: Admin.Jobs = {
-    list: (given) => {
-      const { accountId, ...query } = Inputs.jobsOfAccount(given)
-      return mapped(
-        pages((page) => admin.jobs.list(accountId, { ...queryOf(query), page })),
-        Views.job
-      )
-    },
-    find: async (given) => {
-      const { id } = Inputs.byId(given)
-      const found = await run(admin.jobs.find(id, { page: wholeJob }))
-      return Views.jobDetail(
-        found,
-        found.results.items.map((each) => Views.result(id, each))
-      )
-    },
-    cancel: async (given) => Views.job(await run(admin.jobs.cancel(Inputs.byId(given).id))),
-    retry: async (given) => {
-      const { id, ...which } = Inputs.retryOfJob(given)
-      const { counts, dryRun, job } = await run(admin.jobs.retry(id, which))
-      return { counts, dryRun, job: Views.job(job) }
-    },
-    messages: (given) => {
-      const { accountId } = Inputs.byAccount(given)
-      return mapped(
-        pages((page) => admin.jobs.messages(accountId, page)),
-        Views.message
-      )
-    }
-  }
-
+const restore: Group<Admin.Restore> = (admin, { run }) => {
   const decide = async (command: Parameters<CoreAdmin["restore"]["decide"]>[0]): Promise<Restored> => {
     const { counts, dryRun, isQuarantined, quarantine } = await run(admin.restore.decide(command))
     const { jobs, unknown, canceled, sent } = counts
@@ -309,56 +334,38 @@ export const make = (admin: CoreAdmin, { pages, run }: Running): Admin.Admin => 
       counts: { jobs, unknown, canceled, sent }
     }
   }
-
-  const appointed = ({
-    operator,
-    token
-  }: {
-    readonly operator: Parameters<typeof Views.operator>[0]
-    readonly token: string
-  }) => ({ ...Views.operator(operator), token })
-  const operators: Admin.Operators = {
-    create: async (given) => appointed(await run(admin.operators.create(Inputs.operator(given)))),
-    list: () => mapped(pages(admin.operators.list), Views.operator),
-    rotate: async (given) => {
-      const { name, ...rest } = Inputs.operatorRotation(given)
-      return appointed(await run(admin.operators.rotate(name, rest)))
-    },
-    revoke: async (given) => Views.operator(await run(admin.operators.revoke(Inputs.byName(given).name)))
-  }
-
-  return {
-    accounts,
-    sessions,
-    keys,
-    templates,
-    consents,
-    webhooks,
-    rateCards,
-    jobs,
-    restore: {
-      open: (given) => decide(Inputs.restore(given)),
-      hold: () => decide({ quarantine: true })
-    },
-    secrets: {
-      reseal: async () => {
-        const { dependents: _, ...resealed } = await run(admin.secrets.reseal)
-        return resealed
-      }
-    },
-    operators,
-    audit: {
-      list: (given = {}) => {
-        const { from, to, ...rest } = Inputs.auditQuery(given)
-        const query = { ...rest, from: from?.getTime(), to: to?.getTime() }
-        return mapped(
-          pages((page) => admin.audit.list({ ...query, page })),
-          Views.auditEntry
-        )
-      }
-    }
-  }
+  return { open: (given) => decide(Inputs.restore(given)), hold: () => decide({ quarantine: true }) }
 }
 
-/** A job has at most as many recipients. */
-export const wholeJob = { limit: 250, after: null }
+const secrets: Group<Admin.Secrets> = (admin, { run }) => ({
+  reseal: async () => {
+    const { dependents: _, ...resealed } = await run(admin.secrets.reseal)
+    return resealed
+  }
+})
+
+const audit: Group<Admin.Audit> = (admin, { pages }) => ({
+  list: (given = {}) => {
+    const { from, to, ...rest } = Inputs.auditQuery(given)
+    const query = { ...rest, from: from?.getTime(), to: to?.getTime() }
+    return mapped(
+      pages((page) => admin.audit.list({ ...query, page })),
+      Views.auditEntry
+    )
+  }
+})
+
+export const make: Group<Admin.Admin> = (admin, running) => ({
+  accounts: accounts(admin, running),
+  sessions: sessions(admin, running),
+  keys: keys(admin, running),
+  templates: templates(admin, running),
+  consents: consents(admin, running),
+  webhooks: webhooks(admin, running),
+  rateCards: rateCards(admin, running),
+  jobs: jobs(admin, running),
+  restore: restore(admin, running),
+  secrets: secrets(admin, running),
+  operators: operators(admin, running),
+  audit: audit(admin, running)
+})

@@ -53,122 +53,126 @@ const ambiguous = (template: string, languages: ReadonlyArray<string>): Sendwrig
 /** Languages that are named where one has to be chosen. */
 const languagesNamed = { limit: 20, after: null }
 
-export const make =
-  ({ engine, listenTo, running, store }: Context) =>
-  (sessionId: string): Session => {
-    const { pages, run, runSync } = running
+/** The session's caller, as a promise that is kept for as long as the process lives: an operation looks at it anew by itself. */
+const callerOf = ({ engine, listenTo, running: { run } }: Context, sessionId: string) => {
+  let known: Promise<Engine.Caller> | undefined
+  return async (): Promise<Engine.Caller> => {
+    known ??= run(engine.callerOf(sessionId)).catch((error: unknown) => {
+      known = undefined
+      throw error
+    })
+    const found = await known
+    await listenTo(found.session.accountId)
+    return found
+  }
+}
 
-    const caller = engine.callerOf(sessionId)
-    let known: Promise<Engine.Caller> | undefined
-    /** Known for as long as the process lives; each operation looks at it anew by itself. */
-    const knownCaller = async (): Promise<Engine.Caller> => {
-      known ??= run(caller).catch((error: unknown) => {
-        known = undefined
-        throw error
-      })
-      const found = await known
-      await listenTo(found.session.accountId)
-      return found
-    }
+/** Finds a template's number. It never changes, so one that was found is kept; without a language another one may come. */
+const numbersOf = (engine: CoreEngine) => {
+  const numbers = new Map<string, number>()
+  return (who: Engine.Caller, template: string, language: string | undefined) =>
+    Effect.gen(function* () {
+      const at = JSON.stringify([template, language])
+      const number = language === undefined ? undefined : numbers.get(at)
+      if (number !== undefined) return number
+      const { items } = yield* engine.templates(who, { name: template, language, page: languagesNamed })
+      const [one, other] = items
+      if (one === undefined) return yield* Effect.fail(notFound(template, language))
+      if (other !== undefined) {
+        const languages = items.map((each) => each.language)
+        return yield* Effect.fail(ambiguous(template, languages))
+      }
+      numbers.set(at, one.templateId)
+      return one.templateId
+    })
+}
 
-    /** Numbers never change, so one that was found is kept; without a language another one may come. */
-    const numbers = new Map<string, number>()
-    const numberOf = (who: Engine.Caller, template: string, language: string | undefined) =>
-      Effect.gen(function* () {
-        const at = JSON.stringify([template, language])
-        const number = language === undefined ? undefined : numbers.get(at)
-        if (number !== undefined) return number
-        const { items } = yield* engine.templates(who, { name: template, language, page: languagesNamed })
-        const [one, other] = items
-        if (one === undefined) return yield* Effect.fail(notFound(template, language))
-        if (other !== undefined)
-          return yield* Effect.fail(
-            ambiguous(
-              template,
-              items.map((each) => each.language)
-            )
-          )
-        numbers.set(at, one.templateId)
-        return one.templateId
-      })
+/** The body as the REST API has it. Core checks it whole, so that every fault is told at once. */
+const bodiesOf = (engine: CoreEngine) => {
+  const numberOf = numbersOf(engine)
+  return (who: Engine.Caller, message: Messages.Message) => {
+    const given: Messages.Message & Partial<Messages.Send> = message
+    const { idempotencyKey: _, language, template, to, ...rest } = given
+    const recipients: unknown = Array.isArray(to) ? to.map(recipient) : to
+    const of = (template_id: unknown) => new Requests.Unchecked(defined({ ...rest, template_id, recipients }))
+    return typeof template === "string"
+      ? Effect.map(numberOf(who, template, language), of)
+      : Effect.succeed(of(template))
+  }
+}
 
-    /** The body as the REST API has it. Core checks it whole, so that every fault is told at once. */
-    const bodyOf = (who: Engine.Caller, message: Messages.Message) => {
-      const {
-        idempotencyKey: _,
-        language,
-        template,
-        to,
-        ...rest
-      }: Messages.Message & Partial<Messages.Send> = message
-      const recipients: unknown = Array.isArray(to) ? to.map(recipient) : to
-      const of = (template_id: unknown) =>
-        new Requests.Unchecked(defined({ ...rest, template_id, recipients }))
-      return typeof template === "string"
-        ? Effect.map(numberOf(who, template, language), of)
-        : Effect.succeed(of(template))
-    }
+type Sending = Pick<Session, "estimate" | "send" | "sendDirect" | "sendSync">
 
-    const accept = (who: Engine.Caller, message: Messages.Send) =>
-      Effect.flatMap(bodyOf(who, message), (request) =>
-        engine.send(who, { idempotencyKey: message.idempotencyKey, request })
-      )
-    /** All that is looked up is looked up in the app's transaction, which may have made it. */
-    const acceptWithin = (tx: Transaction, message: Messages.Send) =>
-      store.within(tx)(Effect.flatMap(caller, (who) => accept(who, message)))
-
-    const sendDirect = async ({ idempotencyKey, text, ...rest }: Messages.DirectMessage) => {
+const sendingOf = (
+  { engine, running: { run, runSync }, store }: Context,
+  sessionId: string,
+  caller: () => Promise<Engine.Caller>
+): Sending => {
+  const bodyOf = bodiesOf(engine)
+  const accept = (who: Engine.Caller, message: Messages.Send) =>
+    Effect.flatMap(bodyOf(who, message), (request) =>
+      engine.send(who, { idempotencyKey: message.idempotencyKey, request })
+    )
+  /** All that is looked up is looked up in the app's transaction, which may have made it. */
+  const acceptWithin = (tx: Transaction, message: Messages.Send) =>
+    store.within(tx)(Effect.flatMap(engine.callerOf(sessionId), (who) => accept(who, message)))
+  return {
+    send: async (message, { tx } = {}) =>
+      run(tx === undefined ? accept(await caller(), message) : acceptWithin(tx, message)),
+    sendSync: (message, { tx }) => runSync(acceptWithin(tx, message)),
+    sendDirect: async ({ idempotencyKey, text, ...rest }) => {
       const request = new Requests.Unchecked(defined({ ...rest, message: text }))
-      const { createdAt, ...sent } = await run(
-        engine.sendDirect(await knownCaller(), { idempotencyKey, request })
-      )
+      const { createdAt, ...sent } = await run(engine.sendDirect(await caller(), { idempotencyKey, request }))
       return { ...sent, createdAt: Views.date(createdAt) }
+    },
+    estimate: async (message) => {
+      const who = await caller()
+      const estimated = Effect.flatMap(bodyOf(who, message), (request) => engine.estimate(who, request))
+      return Views.estimate(await run(estimated))
     }
+  }
+}
 
-    async function* mapped<A, B>(items: AsyncIterable<A>, view: (item: A) => B): AsyncGenerator<B, void> {
-      for await (const item of items) yield view(item)
-    }
+async function* mapped<A, B>(items: AsyncIterable<A>, view: (item: A) => B): AsyncGenerator<B, void> {
+  for await (const item of items) yield view(item)
+}
 
+export const make =
+  (context: Context) =>
+  (sessionId: string): Session => {
+    const { engine, running } = context
+    const { pages, run } = running
+    const caller = callerOf(context, sessionId)
     return {
       id: sessionId,
-      send: async (message, { tx } = {}) =>
-        run(tx === undefined ? accept(await knownCaller(), message) : acceptWithin(tx, message)),
-      sendSync: (message, { tx }) => runSync(acceptWithin(tx, message)),
-      sendDirect,
-      estimate: async (message) => {
-        const who = await knownCaller()
-        return Views.estimate(
-          await run(Effect.flatMap(bodyOf(who, message), (request) => engine.estimate(who, request)))
-        )
-      },
+      ...sendingOf(context, sessionId, caller),
       job: async (id) => {
-        const found = await run(engine.job(await knownCaller(), id, { page: Operators.wholeJob }))
+        const found = await run(engine.job(await caller(), id, { page: Operators.wholeJob }))
         const results = found.results.items.map((each) => Views.result(id, each))
         return Views.jobDetail(found, results)
       },
       jobs: async function* (query = {}) {
         const of = Operators.queryOf(Inputs.jobs(query))
-        const who = await knownCaller()
+        const who = await caller()
         yield* mapped(
           pages((page) => engine.jobs(who, { ...of, page })),
           Views.job
         )
       },
-      cancel: async (jobId) => Views.job(await run(engine.cancel(await knownCaller(), jobId))),
+      cancel: async (jobId) => Views.job(await run(engine.cancel(await caller(), jobId))),
       retry: async (jobId, which = {}) => {
         const selection = Inputs.retry(which)
-        const who = await knownCaller()
         // A job of another session is none of this one's.
-        const own = engine.job(who, jobId, { page: { limit: 1, after: null } })
+        const own = engine.job(await caller(), jobId, { page: { limit: 1, after: null } })
         const { counts, dryRun, job } = await run(
           Effect.zipRight(own, engine.admin.jobs.retry(jobId, selection))
         )
         return { counts, dryRun, job: Views.job(job) }
       },
-      message: async (id) => Views.message(await run(engine.message(await knownCaller(), id))),
+      message: async (id) => Views.message(await run(engine.message(await caller(), id))),
       templates: async function* (query = {}) {
         const of = Inputs.templateQuery(query)
-        const who = await knownCaller()
+        const who = await caller()
         yield* mapped(
           pages((page) => engine.templates(who, { ...of, page })),
           Views.template
