@@ -1,3 +1,7 @@
-/** Stores in an embedded SQLite file: `Sqlite.layer({ filename })` provides all of them. */
+/**
+ * Stores in an embedded SQLite file: `Sqlite.layer({ filename })` provides all of them, `SqliteHandle.layer({ database })` over a
+ * handle of yours (also of `@sendwright/core/sql`, which needs no driver).
+ */
 export { MigrationError } from "./storage/sql/Migrations.ts"
+export * as SqliteHandle from "./storage/sqlite/OverHandle.ts"
 export * as Sqlite from "./storage/sqlite/Sqlite.ts"

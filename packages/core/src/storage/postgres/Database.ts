@@ -378,7 +378,7 @@ const make = ({ apart, forWork, listen, ofClient, pool, prepare }: Connections) 
       hasOneOwner: false,
       commitsInGroups: false,
       isEmbedded,
-      isOurs,
+      isForeign: ForeignConnection.isAroundThis(isOurs),
       atomically: Atomically.over(client),
       read: (operation, verb) => inTransaction(operation, verb, alone(operation, verb)),
       readPage: (operation, verb) =>

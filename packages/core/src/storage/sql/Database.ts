@@ -1,5 +1,4 @@
 /** What the SQL stores need of a database: somewhere to run their verbs, and the words that dialects have of their own. */
-import type { Connection } from "@effect/sql/SqlConnection"
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type { StorageError } from "../StorageError.ts"
@@ -145,10 +144,10 @@ export class Database extends Context.Tag("@sendwright/core/storage/sql/Database
     /** True while the running fiber is in an open transaction of the embedder; see `storage/Transactions`. */
     readonly isEmbedded: Effect.Effect<boolean>
     /**
-     * Whether a connection that an `@effect/sql` client put into the fiber's context is one of transactions that verbs join.
-     * Absent where the database has no such client: then each is another's.
+     * True while the running fiber is in a transaction that verbs do not join. Absent where the database has no client of
+     * `@effect/sql` and none of its transactions are handed over: then each that such a client put into the fiber's context is.
      */
-    readonly isOurs?: (connection: Connection) => boolean
+    readonly isForeign?: Effect.Effect<boolean>
     /** Makes one transaction of several verbs; see `storage/Transactions`. */
     readonly atomically: <A, E, R>(operation: Effect.Effect<A, E, R>) => Effect.Effect<A, E | StorageError, R>
     /** Runs the verb against committed state (or the caller's own transaction); it may not write. */

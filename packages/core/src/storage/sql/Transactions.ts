@@ -7,9 +7,9 @@ import * as ForeignConnection from "./ForeignConnection.ts"
 
 export const layer: Layer.Layer<Transactions, never, Database> = Layer.effect(
   Transactions,
-  Effect.map(Database, ({ atomically, isEmbedded, isOurs }) => ({
+  Effect.map(Database, ({ atomically, isEmbedded, isForeign }) => ({
     atomically,
     isEmbedded,
-    isForeign: ForeignConnection.isAroundThis(isOurs)
+    isForeign: isForeign ?? ForeignConnection.isAroundThis()
   }))
 )

@@ -27,6 +27,7 @@ import type { Answer, Program, Row, SqlParameter, Statement } from "../sql/Progr
 import { perform } from "../sql/Program.ts"
 import * as Client from "./Client.ts"
 import { dialect } from "./Dialect.ts"
+import { refusesContent } from "./Driver.ts"
 import * as GroupCommit from "./GroupCommit.ts"
 import { migrate } from "./Migrator.ts"
 import * as Open from "./Open.ts"
@@ -42,19 +43,13 @@ export interface Options {
 
 type Execute = (statement: Statement) => Answer
 
-/** As `StorageError.contentRefused`. */
-const refusesContent = ({ code }: { readonly code: string }): boolean | undefined => {
-  if (/^SQLITE_(CONSTRAINT|MISMATCH|TOOBIG)/.test(code)) return true
-  return /^SQLITE_(BUSY|CANTOPEN|FULL|IOERR|LOCKED|NOMEM|PROTOCOL|READONLY)/.test(code) ? false : undefined
-}
-
 const failure = (operation: string, cause: unknown): Effect.Effect<never, StorageError> =>
   cause instanceof Sqlite.SqliteError
     ? Effect.fail(
         new StorageError({
           operation: Ownership.isLost(cause) ? Ownership.lostOperation : operation,
           cause,
-          contentRefused: refusesContent(cause)
+          contentRefused: refusesContent(cause.code)
         })
       )
     : Effect.die(cause)
@@ -197,7 +192,7 @@ const make = Effect.fnUntraced(function* (
     work: writeIn(commits.work),
     commitsInGroups: true,
     isEmbedded: sessions.isEmbedded,
-    isOurs: sessions.isOurs,
+    isForeign: ForeignConnection.isAroundThis(sessions.isOurs),
     atomically: Atomically.over(sessions.client),
     read,
     readPage: read

@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import type { Instant } from "../../domain/Instant.ts"
 import { StorageError } from "../StorageError.ts"
 import type { Driver, Migration } from "../sql/Migrations.ts"
-import { MigrationError, migrate as migrateAll, verify } from "../sql/Migrations.ts"
+import { MigrationError, migrate as migrateAll, sqlOf, verify } from "../sql/Migrations.ts"
 import type { Answer, Statement } from "../sql/Program.ts"
 import { perform, script } from "../sql/Program.ts"
 
@@ -59,3 +59,10 @@ export const migrate = (
     catch: (cause) =>
       cause instanceof MigrationError ? cause : new StorageError({ operation: "migrate", cause })
   })
+
+/** Answers a row where the table of applied migrations is there. */
+export const hasHistory = "SELECT 1 AS found FROM sqlite_schema WHERE name = 'sendwright_migration'"
+
+/** What {@link migrate} runs, as one text. */
+export const migrationSql = (migrations: ReadonlyArray<Migration>, after = 0): string =>
+  sqlOf(migrations, { table, now: "CAST(unixepoch('subsec') * 1000 AS INTEGER)", after })

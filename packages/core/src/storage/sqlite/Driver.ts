@@ -1,0 +1,104 @@
+/** One face for the SQLite handles that an app may have: better-sqlite3's, and that of Node itself. Imports neither. */
+import type { Answer, Row, Statement } from "../sql/Program.ts"
+
+/** Of a statement, what is used. Methods, so that each library's own types fit. */
+interface Prepared {
+  readonly reader?: boolean
+  all(...parameters: ReadonlyArray<unknown>): ReadonlyArray<unknown>
+  run(...parameters: ReadonlyArray<unknown>): { readonly changes: number | bigint }
+  safeIntegers?(on: boolean): unknown
+  setReadBigInts?(on: boolean): unknown
+}
+
+/** A `Database` of better-sqlite3, or a `DatabaseSync` of `node:sqlite` (Node 22.16 and later). */
+export interface Handle {
+  readonly inTransaction?: boolean
+  readonly isTransaction?: boolean
+  readonly open?: unknown
+  readonly isOpen?: boolean
+  exec(text: string): unknown
+  prepare(text: string): Prepared
+}
+
+export interface Driver {
+  readonly execute: (statement: Statement) => Answer
+  /** Runs words of a transaction. */
+  readonly say: (text: string) => void
+  readonly isInTransaction: () => boolean
+  readonly isClosed: () => boolean
+}
+
+const isRows = (rows: ReadonlyArray<unknown>): rows is ReadonlyArray<Row> =>
+  rows.every((row) => typeof row === "object" && row !== null)
+
+/** SQLite's own names of the primary codes, as far as they are told apart. */
+const names: Readonly<Record<number, string>> = {
+  5: "BUSY",
+  6: "LOCKED",
+  7: "NOMEM",
+  8: "READONLY",
+  10: "IOERR",
+  13: "FULL",
+  14: "CANTOPEN",
+  15: "PROTOCOL",
+  18: "TOOBIG",
+  19: "CONSTRAINT",
+  20: "MISMATCH"
+}
+
+/** The code of an error of the database; undefined for any other error. */
+export const codeOf = (cause: unknown): string | undefined => {
+  const { code, errcode } = Object(cause)
+  if (typeof code !== "string") return undefined
+  if (code === "ERR_SQLITE_ERROR") return `SQLITE_${names[Number(errcode) & 0xff] ?? "ERROR"}`
+  return code.startsWith("SQLITE_") ? code : undefined
+}
+
+/** As `StorageError.contentRefused`. */
+export const refusesContent = (code: string): boolean | undefined => {
+  if (/^SQLITE_(CONSTRAINT|MISMATCH|TOOBIG)/.test(code)) return true
+  return /^SQLITE_(BUSY|CANTOPEN|FULL|IOERR|LOCKED|NOMEM|PROTOCOL|READONLY)/.test(code) ? false : undefined
+}
+
+/** Throws where the handle is none of those that are known. */
+export const make = (handle: Handle): Driver => {
+  const isInTransaction = (): boolean => {
+    const answer = handle.inTransaction ?? handle.isTransaction
+    if (answer !== undefined) return answer
+    throw new TypeError(
+      "The database is no handle that says whether it is in a transaction. Give a Database of better-sqlite3, or a DatabaseSync of node:sqlite from Node 22.16 on."
+    )
+  }
+  isInTransaction()
+  const kept = new Map<string, Prepared>()
+  const prepared = (text: string): Prepared => {
+    const known = kept.get(text)
+    if (known !== undefined) return known
+    const statement = handle.prepare(text)
+    // Whatever the app has made its handle's default.
+    statement.safeIntegers?.(false)
+    statement.setReadBigInts?.(false)
+    kept.set(text, statement)
+    return statement
+  }
+  return {
+    isInTransaction,
+    isClosed: () => handle.open === false || handle.isOpen === false,
+    say: (text) => {
+      handle.exec(text)
+    },
+    execute: ({ parameters, text, wants }) => {
+      if (wants === "script") {
+        handle.exec(text)
+        return { rows: [], changes: 0 }
+      }
+      const statement = prepared(text)
+      const asks = wants === "row" || wants === "rows"
+      if (!asks && statement.reader !== true)
+        return { rows: [], changes: Number(statement.run(...parameters).changes) }
+      const rows = asks && statement.reader === false ? [] : statement.all(...parameters)
+      if (!isRows(rows)) throw new TypeError("The database's handle answered rows that are no objects")
+      return { rows, changes: 0 }
+    }
+  }
+}
