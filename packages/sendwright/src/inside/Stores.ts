@@ -14,8 +14,6 @@ export interface Parts {
   readonly layer: Layer.Layer<Stores.Stores, unknown>
   /** Throws for a transaction that is not of this store. */
   readonly within: (tx: Transaction) => Within
-  /** True where a transaction of the app is on the engine's own connection: what a send looks up is looked up in it, too. */
-  readonly isOneConnection: boolean
   /** Brings the tables up to date; null where opening the store does that. */
   readonly migrate: Effect.Effect<void, unknown> | null
 }
@@ -48,6 +46,5 @@ export const memory = (): Store =>
     within: () => {
       throw noTransaction("memory() has no transactions of yours: leave `tx` out.")
     },
-    isOneConnection: false,
     migrate: null
   })

@@ -1,0 +1,98 @@
+/**
+ * Adapters: each makes one contract, {@link Query}, of a library's open transaction, and imports nothing of the library. What is
+ * none of its transactions is refused with what to give.
+ */
+import type * as Api from "../api/Postgres.ts"
+import type { Transaction } from "../api/Sendwright.ts"
+import { expect, isFunction, MadeTransaction, memberOf } from "./Transactions.ts"
+
+/** A transaction of PostgreSQL, by the contract. */
+export class PostgresTransaction extends MadeTransaction<Api.Query> {}
+
+const isRows = (value: unknown): value is Api.Rows => Array.isArray(value)
+
+const rowsOf = (value: unknown): Api.Rows => {
+  const rows = isRows(value) ? value : memberOf(value, "rows")
+  if (isRows(rows)) return rows
+  throw new TypeError("The transaction answered no rows.")
+}
+
+/** A statement by a method that takes the text and the values, whatever it answers. */
+const by =
+  (owner: object, method: unknown, textOf: (text: string) => string = (text) => text): Api.Query["query"] =>
+  async (text, values) =>
+    rowsOf(isFunction(method) ? await Reflect.apply(method, owner, [textOf(text), values]) : undefined)
+
+const made = (query: Api.Query["query"]): Transaction => new PostgresTransaction("postgres", { query })
+
+/** A pool runs each statement on another connection. */
+const isPool = (value: unknown): boolean => memberOf(value, "totalCount") !== undefined
+
+export const fromPg = (client: Api.PgClient): Transaction => {
+  const isClient = isFunction(memberOf(client, "query")) && !isPool(client)
+  expect(isClient, "fromPg", "a client of `pool.connect()` after its BEGIN, not the pool")
+  return made(by(client, client.query))
+}
+
+/** It would encode a value again that is cast to JSON or an array, which is text already. */
+const asText = (text: string): string => text.replace(/(\$\d+)::(?!text\b(?!\[))/g, "$1::text::")
+
+export const fromPostgresJs = (sql: Api.PostgresJsTransaction): Transaction => {
+  const isOpen = isFunction(memberOf(sql, "unsafe")) && isFunction(memberOf(sql, "savepoint"))
+  expect(isOpen, "fromPostgresJs", "the `sql` that `sql.begin(async (sql) => …)` hands over")
+  return made(by(sql, sql.unsafe, asText))
+}
+
+export const fromDrizzle = (tx: Api.DrizzleTransaction): Transaction => {
+  const client = memberOf(memberOf(tx, "session"), "client")
+  const isOpen = isFunction(memberOf(tx, "rollback")) && typeof client !== "undefined" && !isPool(client)
+  const unsafe = memberOf(client, "unsafe")
+  const query = isFunction(unsafe) ? unsafe : memberOf(client, "query")
+  const isKnown = isOpen && isFunction(query) && isObject(client)
+  expect(isKnown, "fromDrizzle", "the `tx` of `db.transaction(async (tx) => …)` over `pg` or postgres.js")
+  return made(by(isObject(client) ? client : tx, query, isFunction(unsafe) ? asText : undefined))
+}
+
+const isObject = (value: unknown): value is object =>
+  (typeof value === "object" && value !== null) || typeof value === "function"
+
+export const fromKysely = (trx: Api.KyselyTransaction): Transaction => {
+  const isOpen = memberOf(trx, "isTransaction") === true && isFunction(memberOf(trx, "executeQuery"))
+  expect(isOpen, "fromKysely", "the `trx` of `db.transaction().execute(async (trx) => …)`")
+  const execute: unknown = trx.executeQuery
+  return made(async (sql, parameters) => {
+    const node = { kind: "RawNode", sqlFragments: [sql], parameters: [] }
+    const query = { sql, parameters, query: node, queryId: { queryId: "sendwright" } }
+    return rowsOf(isFunction(execute) ? await Reflect.apply(execute, trx, [query]) : undefined)
+  })
+}
+
+/** Knex writes `?` for each value, and takes a backslash before one that is an operator. */
+const asQuestions = (text: string): string => text.replaceAll("?", "\\?").replace(/\$\d+/g, "?")
+
+export const fromKnex = (trx: Api.KnexTransaction): Transaction => {
+  const isOpen = isFunction(memberOf(trx, "raw")) && isFunction(memberOf(trx, "isCompleted"))
+  expect(isOpen, "fromKnex", "the `trx` of `knex.transaction(async (trx) => …)`")
+  return made(by(trx, trx.raw, asQuestions))
+}
+
+export const fromPrisma = (tx: Api.PrismaTransaction): Transaction => {
+  const query = memberOf(tx, "$queryRawUnsafe")
+  // A client that can begin a transaction is none.
+  const isOpen = isFunction(query) && !isFunction(memberOf(tx, "$transaction"))
+  expect(isOpen, "fromPrisma", "the `tx` of `prisma.$transaction(async (tx) => …)`")
+  return made(async (text, values) => rowsOf(await tx.$queryRawUnsafe(asText(text), ...values)))
+}
+
+export const fromTypeorm = (manager: Api.TypeormTransaction): Transaction => {
+  const runner = memberOf(manager, "queryRunner") ?? manager
+  const query = memberOf(runner, "query")
+  const isOpen = isFunction(query) && isObject(runner) && memberOf(runner, "isTransactionActive") === true
+  expect(isOpen, "fromTypeorm", "the `manager` of `dataSource.transaction(async (manager) => …)`")
+  return made(async (text, values) => {
+    const structured = isFunction(query)
+      ? await Reflect.apply(query, runner, [text, values, true])
+      : undefined
+    return rowsOf(memberOf(structured, "records"))
+  })
+}
