@@ -118,3 +118,7 @@ export const startOfUtcDay = (instant: Instant): Instant => Math.floor(instant /
 
 /** When the UTC day of `instant` ends: the moment at which daily limits are fresh again. */
 export const endOfUtcDay = (instant: Instant): Instant => (Math.floor(instant / day) + 1) * day
+
+/** The first of those that are there; null when none is. */
+export const firstOf = (all: ReadonlyArray<Instant | null>): Instant | null =>
+  all.reduce((first, each) => (first === null || (each !== null && each < first) ? each : first), null)

@@ -26,6 +26,7 @@ import type {
   StoreQuarantined
 } from "../domain/Errors.ts"
 import * as Ids from "../domain/Ids.ts"
+import type { Instant } from "../domain/Instant.ts"
 import type { Job } from "../domain/job/Job.ts"
 import type { Status as RecipientStatus } from "../domain/job/Recipient.ts"
 import type { Page, Paged } from "../domain/Page.ts"
@@ -45,6 +46,7 @@ import type { WebhookTransport } from "../webhook/WebhookTransport.ts"
 import * as Circuits from "../worker/Circuits.ts"
 import * as FailureActions from "../worker/FailureActions.ts"
 import { defaultLeaseMs, Heartbeat } from "../worker/Heartbeat.ts"
+import * as NextDue from "../worker/NextDue.ts"
 import * as OutsideTransaction from "../worker/OutsideTransaction.ts"
 import * as QuarantineWatch from "../worker/QuarantineWatch.ts"
 import type { ClockHealth } from "../worker/StoreClock.ts"
@@ -68,6 +70,7 @@ import type {
   JobQuery,
   Message,
   SendCommand,
+  TemplateName,
   TemplateQuery,
   Unauthorized
 } from "./Operations.ts"
@@ -98,9 +101,10 @@ export class Engine extends Context.Tag("@sendwright/core/engine/Engine")<
      */
     readonly authorize: (caller: Caller, permission: Permission | null) => Effect.Effect<Caller, Unauthorized>
     readonly templates: (caller: Caller, query: TemplateQuery) => Effect.Effect<Paged<Template>, Unauthorized>
+    /** By its number, or by name and language as platforms spell them. */
     readonly template: (
       caller: Caller,
-      templateId: number
+      template: number | TemplateName
     ) => Effect.Effect<Template, Unauthorized | NotFound>
     /** The cost of a send; needs no consent and creates nothing. */
     readonly estimate: (
@@ -181,6 +185,11 @@ export class Engine extends Context.Tag("@sendwright/core/engine/Engine")<
     readonly admin: OutsideForeign.OutsideForeign<Admin.Admin>
     /** Does everything that is due now, until nothing is: sends, receipts, webhook deliveries. For tests and cron. */
     readonly drain: Effect.Effect<void, ForeignTransaction | InsideTransaction | StorageError>
+    /**
+     * When something is due next that `drain` would do, which may be past; null when nothing is. Of receipts that a sender is
+     * asked for it knows what the last `drain` was told.
+     */
+    readonly nextDue: Effect.Effect<Instant | null, ForeignTransaction | StorageError>
     /** The store's clock, which the engine uses, and this process's difference from it. */
     readonly clock: {
       readonly health: Effect.Effect<ClockHealth>
@@ -242,7 +251,8 @@ const make = Effect.gen(function* () {
     jobs: allowed("jobs:read", jobs.list),
     job: allowed("jobs:read", jobs.find),
     cancel: allowed("messages:send", jobs.cancel),
-    receive: worker.inbound.reports
+    receive: worker.inbound.reports,
+    nextDue: yield* NextDue.make(worker.inbound)
   }
   const engine = Engine.of({
     ...outsideForeign("engine", operations),

@@ -109,6 +109,11 @@ export interface JobQuery {
   readonly page: Page
 }
 
+export interface TemplateName {
+  readonly name: string
+  readonly language: string
+}
+
 export interface TemplateQuery {
   readonly category?: string | undefined
   readonly language?: string | undefined

@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect"
 import { NotFound } from "../domain/Errors.ts"
 import { TemplateStore } from "../storage/TemplateStore.ts"
-import type { Caller, TemplateQuery } from "./Operations.ts"
+import type { Caller, TemplateName, TemplateQuery } from "./Operations.ts"
 import { spanIfTraced } from "./SpanIfTraced.ts"
 
 export const make = Effect.map(TemplateStore, (templates) => {
@@ -10,8 +10,10 @@ export const make = Effect.map(TemplateStore, (templates) => {
     templates.listApproved({ ...query, sessionId: caller.session.id })
 
   /** An unknown template, one that is not approved and one of another session are refused alike. */
-  const find = Effect.fnUntraced(function* (caller: Caller, templateId: number) {
-    const template = yield* templates.find({ sessionId: caller.session.id, templateId })
+  const find = Effect.fnUntraced(function* ({ session }: Caller, of: number | TemplateName) {
+    const template = yield* typeof of === "number"
+      ? templates.find({ sessionId: session.id, templateId: of })
+      : templates.findNamed({ sessionId: session.id, name: of.name, language: of.language })
     if (template === null || template.status !== "approved") return yield* new NotFound({ what: "template" })
     return template
   })

@@ -59,6 +59,8 @@ export class SessionStore extends Context.Tag("@sendwright/core/storage/SessionS
     }) => Effect.Effect<Session | null, StorageError>
     /** Ends the blocks that are over (`Session.blockIsOver`), and what was paused for them goes on; answers how many. */
     readonly unblock: (command: { readonly now: Instant }) => Effect.Effect<number, StorageError>
+    /** When the next block ends; null while none is. */
+    readonly nextUnblock: Effect.Effect<Instant | null, StorageError>
     /**
      * Asks for the probe on behalf of a message that no claim gives out (`Circuit.mayProbeDirectly`); of many who ask one is
      * granted it.

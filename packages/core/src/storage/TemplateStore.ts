@@ -68,6 +68,8 @@ export class TemplateStore extends Context.Tag("@sendwright/core/storage/Templat
       ReadonlyArray<{ readonly template: Template; readonly check: TemplateCheck.Claimed }>,
       StorageError
     >
+    /** When the next template is to be fetched; null when none is. */
+    readonly nextCheck: Effect.Effect<Instant | null, StorageError>
     /**
      * The template is known as it is at its platform: the jobs that waited for it go on, or for its approval. Where the
      * content of some does not fit any more (`TemplateCheck.fits`) nothing changes, and their ids are answered.

@@ -3,6 +3,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { Instant } from "../domain/Instant.ts"
+import * as Time from "../domain/Instant.ts"
 import type { Session } from "../domain/session/Session.ts"
 import type { SecretBox } from "../secret/SecretBox.ts"
 import * as Sanitize from "../sender/Sanitize.ts"
@@ -32,6 +33,8 @@ export interface Inbound {
   readonly forgetUnread: UnreadHooks.UnreadHooks["forget"]
   /** Asks every sender that has to be asked; answers how much came, and when to ask again. */
   readonly poll: Effect.Effect<{ readonly count: number; readonly nextAt: Instant | null }, StorageError>
+  /** When to ask again, as the last poll has told. */
+  readonly nextPoll: Effect.Effect<Instant | null>
 }
 
 const without = <A>(all: ReadonlyArray<A>, some: ReadonlyArray<A>): ReadonlyArray<A> => {
@@ -40,9 +43,6 @@ const without = <A>(all: ReadonlyArray<A>, some: ReadonlyArray<A>): ReadonlyArra
   return [...left]
 }
 
-const earlier = (one: Instant | null, other: Instant | null): Instant | null =>
-  one === null || other === null ? (one ?? other) : Math.min(one, other)
-
 const polling = (people: InboundPeople.InboundPeople, reports: InboundReports.InboundReports) =>
   Effect.gen(function* () {
     const senders = yield* Senders
@@ -50,6 +50,7 @@ const polling = (people: InboundPeople.InboundPeople, reports: InboundReports.In
     // What senders gave out and is not stored yet: it is not given again.
     let owedReports: ReadonlyArray<Report> = []
     let owedMessages: ReadonlyArray<InboundMessage> = []
+    let nextPoll: Instant | null = null
 
     const poll: Inbound["poll"] = Effect.gen(function* () {
       const now = yield* Clock.currentTimeMillis
@@ -59,8 +60,9 @@ const polling = (people: InboundPeople.InboundPeople, reports: InboundReports.In
         const news = yield* sender.poll(now)
         owedReports = [...owedReports, ...news.reports]
         owedMessages = [...owedMessages, ...news.messages]
-        nextAt = earlier(nextAt, news.nextAt)
+        nextAt = Time.firstOf([nextAt, news.nextAt])
       }
+      nextPoll = nextAt
       const [dueReports, dueMessages] = [owedReports, owedMessages]
       for (const [sessionId, some] of groupBy(dueMessages, (message) => message.sessionId)) {
         const session = yield* sessions.find(sessionId)
@@ -72,7 +74,7 @@ const polling = (people: InboundPeople.InboundPeople, reports: InboundReports.In
       owedReports = without(owedReports, dueReports)
       return { count: dueReports.length + dueMessages.length, nextAt }
     })
-    return poll
+    return { poll, nextPoll: Effect.sync(() => nextPoll) }
   })
 
 export const make: Effect.Effect<
@@ -103,6 +105,6 @@ export const make: Effect.Effect<
     content,
     applyEarlyReports: reports.applyEarly,
     forgetUnread: unreadHooks.forget,
-    poll: yield* polling(people, reports)
+    ...(yield* polling(people, reports))
   }
 })

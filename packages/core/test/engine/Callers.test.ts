@@ -77,6 +77,7 @@ describe("every operation that takes a caller", () => {
         "hook",
         "admin",
         "drain",
+        "nextDue",
         "clock",
         "readiness",
         "senders"

@@ -37,6 +37,7 @@ const stub = (given: Partial<EngineService>): EngineService =>
     readiness: Effect.succeed([]),
     senders: [],
     drain: Effect.dieMessage("drain"),
+    nextDue: Effect.dieMessage("nextDue"),
     clock: { health: Effect.dieMessage("clock"), within: identity },
     admin: new Proxy(Object.create(null), { get: () => new Proxy(Object.create(null), {}) }),
     ...given

@@ -49,6 +49,7 @@ const engine = (given: Partial<EngineService> = {}): EngineService =>
         method === "GET" ? `${query["hub.challenge"]} ${length}` : null
       ),
     drain: Effect.dieMessage("drain"),
+    nextDue: Effect.dieMessage("nextDue"),
     clock: { health: Effect.dieMessage("clock"), within: identity },
     admin: new Proxy(Object.create(null), {
       get: () =>

@@ -1,5 +1,6 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Time from "../../domain/Instant.ts"
 import * as Paging from "../../domain/Page.ts"
 import type { Session } from "../../domain/session/Session.ts"
 import * as Sessions from "../../domain/session/Session.ts"
@@ -75,6 +76,9 @@ export const layer: Layer.Layer<SessionStore, never, MemoryDatabase> = Layer.eff
     transition: (command) => perform(() => Policy.transition(rowsOf(db), command)),
     announce: (command) => perform(() => Policy.announce(rowsOf(db), command)),
     block: (command) => perform(() => Policy.block(rowsOf(db), command)),
+    nextUnblock: Effect.sync(() =>
+      Time.firstOf(Array.from(db.sessions.values(), ({ value }) => value.blockedUntil))
+    ),
     unblock: ({ now }) => perform(() => Policy.unblock(rowsOf(db), now)),
     acquireProbe: (command) => perform(() => Policy.acquireProbe(rowsOf(db), command)),
     address: ({ addresses, config, id }) =>

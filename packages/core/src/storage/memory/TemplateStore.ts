@@ -1,6 +1,7 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { Instant } from "../../domain/Instant.ts"
+import * as Time from "../../domain/Instant.ts"
 import * as Transitions from "../../domain/job/Transitions.ts"
 import * as Paging from "../../domain/Page.ts"
 import type { Template, TemplateContent } from "../../domain/template/Template.ts"
@@ -107,6 +108,7 @@ export const layer: Layer.Layer<TemplateStore, never, MemoryDatabase> = Layer.ef
               return template === undefined ? [] : [{ template, check: next }]
             })
         ),
+      nextCheck: Effect.sync(() => Time.firstOf(Array.from(db.templateChecks.values(), ({ at }) => at))),
       endCheck: ({ check, now, sessionId, templateId }) =>
         Effect.sync(() => {
           const template = find(sessionId, templateId)

@@ -19,7 +19,7 @@ import * as Jobs from "./jobs/Jobs.ts"
 import * as Order from "./jobs/Order.ts"
 import type { Program } from "./Program.ts"
 import { all, get, run } from "./Program.ts"
-import { integer, limited, newestFirst, seq, text } from "./RowReader.ts"
+import { integer, integerOrNull, limited, newestFirst, seq, text } from "./RowReader.ts"
 import * as Walk from "./Walk.ts"
 
 const insert = insertInto("sendwright_session", sessions.names)
@@ -66,6 +66,9 @@ const change = `UPDATE sendwright_session SET ${settings.assignments} WHERE id =
 // By `Session.blockIsOver`.
 const unblockable = `SELECT ${sessions.list} FROM sendwright_session
   WHERE blocked_until IS NOT NULL AND (blocked_until <= ? OR updated_at > ?) ORDER BY id`
+
+const firstUnblock =
+  "SELECT min(blocked_until) AS first_at FROM sendwright_session WHERE blocked_until IS NOT NULL"
 
 const byId = `SELECT ${sessions.list} FROM sendwright_session WHERE id = ?`
 
@@ -158,6 +161,9 @@ export const layer: Layer.Layer<SessionStore, never, Database> = Layer.effect(
       announce: (command) => db.write("SessionStore.announce", () => Policy.announce(rows, command)),
       block: (command) => db.write("SessionStore.block", () => Policy.block(rows, command)),
       unblock: ({ now }) => db.write("SessionStore.unblock", () => Policy.unblock(rows, now)),
+      nextUnblock: db.read("SessionStore.nextUnblock", function* () {
+        return integerOrNull((yield* get(firstUnblock)) ?? {}, "first_at")
+      }),
       acquireProbe: (command) =>
         db.write("SessionStore.acquireProbe", () => Policy.acquireProbe(rows, command)),
       address: ({ addresses, config, id }) =>

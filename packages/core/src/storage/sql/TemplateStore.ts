@@ -19,7 +19,7 @@ import type { StoredJobs } from "./jobs/Jobs.ts"
 import * as Jobs from "./jobs/Jobs.ts"
 import type { Program, Row } from "./Program.ts"
 import { all, get, run } from "./Program.ts"
-import { integer, limited, text } from "./RowReader.ts"
+import { integer, integerOrNull, limited, text } from "./RowReader.ts"
 import { findSession, toChange } from "./SessionStore.ts"
 
 /** How many templates are kept read. */
@@ -119,6 +119,8 @@ function* resume(
   yield* rows.save(steps, now)
 }
 
+const firstCheck = "SELECT min(check_at) AS first_at FROM sendwright_template WHERE check_at IS NOT NULL"
+
 export const layer: Layer.Layer<TemplateStore, never, Database> = Layer.effect(
   TemplateStore,
   Effect.gen(function* () {
@@ -206,6 +208,9 @@ export const layer: Layer.Layer<TemplateStore, never, Database> = Layer.effect(
           }
           return found
         }),
+      nextCheck: db.read("TemplateStore.nextCheck", function* () {
+        return integerOrNull((yield* get(firstCheck)) ?? {}, "first_at")
+      }),
       endCheck: ({ check, now, sessionId, templateId }) =>
         db.write("TemplateStore.endCheck", function* () {
           yield* db.dialect.serialize(`templates ${sessionId}`)

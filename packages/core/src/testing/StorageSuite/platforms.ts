@@ -80,8 +80,10 @@ export const suite = (layer: Stored): void => {
         expect((yield* sessions.find(sessionId))?.blockedUntil).toBe(now + 1000)
         expect(yield* claim()).toEqual([])
         expect(yield* jobs.nextDue(now)).toBeNull()
+        expect(yield* sessions.nextUnblock).toBe(now + 1000)
         expect(yield* sessions.unblock({ now: now + 999 })).toBe(0)
         expect(yield* sessions.unblock({ now: now + 1000 })).toBe(1)
+        expect(yield* sessions.nextUnblock).toBeNull()
         expect(yield* find(jobId)).toMatchObject({ status: "processing", pauseReason: null })
         expect(yield* take(9, accepted)).toBe(2)
         const told = (yield* events(now + 2000))
@@ -358,8 +360,9 @@ export const suite = (layer: Stored): void => {
               return [template.templateId, check.count]
             })
           )
-        expect(yield* taken(now)).toEqual([])
+        expect([yield* taken(now), yield* templates.nextCheck]).toEqual([[], null])
         expect([yield* ask(now), yield* ask(now + 1)]).toEqual([true, false])
+        expect(yield* templates.nextCheck).toBe(now)
         expect(yield* templates.askAgain({ sessionId: "other", templateId, refusedSince: null, now })).toBe(
           false
         )
