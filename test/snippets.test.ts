@@ -111,12 +111,15 @@ describe("the documents' install lines", () => {
   )
   const peers = Schema.decodeUnknownSync(Manifest)(read("packages/core/package.json")).peerDependencies
 
-  it.each(["README.md", "packages/core/README.md"])("in %s have ranges that core works with", (page) => {
-    const lines = [...read(page).matchAll(/^npm install .*$/gm)].map(([line]) => line)
-    const named = lines.flatMap((line) => [...line.matchAll(/"(@?[^"@]+)@([^"]+)"/g)])
-    expect(named.map(([, name]) => name)).toContain("effect")
-    for (const [, name = "", range = ""] of named) {
-      expect([name, range.startsWith("^"), peers[name]?.startsWith(range)]).toEqual([name, true, true])
+  it.each(["README.md", "packages/core/README.md", "packages/sendwright/README.md"])(
+    "in %s have ranges that core works with",
+    (page) => {
+      const lines = [...read(page).matchAll(/^npm install .*$/gm)].map(([line]) => line)
+      const named = lines.flatMap((line) => [...line.matchAll(/"(@?[^"@]+)@([^"]+)"/g)])
+      expect(named.map(([, name]) => name)).toContain(page.includes("sendwright/") ? "@effect/sql" : "effect")
+      for (const [, name = "", range = ""] of named) {
+        expect([name, range.startsWith("^"), peers[name]?.startsWith(range)]).toEqual([name, true, true])
+      }
     }
-  })
+  )
 })

@@ -1,0 +1,83 @@
+/** Everything in SQLite: a file of our own, or the handle of the app. */
+import { StorageError } from "@sendwright/core"
+import { Sqlite, SqliteHandle } from "@sendwright/core/sqlite"
+import * as Effect from "effect/Effect"
+import type { Store, Transaction } from "../api/Sendwright.ts"
+import { SendwrightError } from "../api/SendwrightError.ts"
+import type * as Api from "../api/Sqlite.ts"
+import { MadeStore, noTransaction, type Within } from "./Stores.ts"
+import { expect, isFunction, MadeTransaction, memberOf } from "./Transactions.ts"
+
+/** An open transaction of a handle. */
+class SqliteTransaction extends MadeTransaction<Api.SqliteHandle> {}
+
+const isHandle = (value: unknown): value is Api.SqliteHandle =>
+  isFunction(memberOf(value, "exec")) && isFunction(memberOf(value, "prepare"))
+
+const made = (handle: Api.SqliteHandle): Transaction => new SqliteTransaction("sqlite", handle)
+
+export const fromBetterSqlite3 = (database: Api.SqliteHandle): Transaction => {
+  const isIt = isHandle(database) && memberOf(database, "inTransaction") !== undefined
+  expect(isIt, "fromBetterSqlite3", "the `Database` of better-sqlite3 that `sqlite({ database })` was given")
+  return made(database)
+}
+
+export const fromNodeSqlite = (database: Api.SqliteHandle): Transaction => {
+  const isIt = isHandle(database) && memberOf(database, "isTransaction") !== undefined
+  expect(isIt, "fromNodeSqlite", "the `DatabaseSync` that `sqlite({ database })` was given")
+  return made(database)
+}
+
+export const fromDrizzle = (tx: Api.DrizzleSqliteTransaction): Transaction => {
+  const client = memberOf(memberOf(tx, "session"), "client")
+  const handle = isFunction(memberOf(tx, "rollback")) && isHandle(client) ? client : undefined
+  if (handle === undefined)
+    throw noTransaction("fromDrizzle takes the `tx` of `db.transaction((tx) => …)` over better-sqlite3.")
+  return made(handle)
+}
+
+/** Core says why where the handle takes no send: no transaction is open on it, or it is another one. */
+const within = (tx: SqliteTransaction): Within => {
+  const join = SqliteHandle.within(tx.handle)
+  return (operations) =>
+    Effect.mapError(join(operations), (error) =>
+      error instanceof StorageError.StorageError && error.reason !== undefined
+        ? noTransaction(`The transaction of \`tx\` takes no send: ${error.reason}`)
+        : error
+    )
+}
+
+const overHandle = (database: Api.SqliteHandle, migrate: boolean | undefined): Store =>
+  new MadeStore({
+    name: "sqlite",
+    layer: SqliteHandle.layer({ database, migrate }),
+    within: (tx) => {
+      if (tx instanceof SqliteTransaction) return within(tx)
+      throw noTransaction(
+        "`tx` must come from fromBetterSqlite3, fromNodeSqlite or fromDrizzle of sendwright/sqlite."
+      )
+    },
+    migrate: SqliteHandle.migrate(database)
+  })
+
+const ofFile = (filename: string): Store =>
+  new MadeStore({
+    name: "sqlite",
+    layer: Sqlite.layer({ filename }),
+    within: () => {
+      throw noTransaction(
+        "sqlite({ file }) has its file alone. Open it yourself, and give `sqlite({ database })`, for transactions of yours."
+      )
+    },
+    migrate: null
+  })
+
+export const sqlite = (options: Api.SqliteOptions): Store => {
+  if ("file" in options && typeof options.file === "string") return ofFile(options.file)
+  if ("database" in options && isHandle(options.database))
+    return overHandle(options.database, options.migrate)
+  const message = "sqlite takes `{ file }`, or `{ database }` with a handle of better-sqlite3 or node:sqlite."
+  throw new SendwrightError("invalid_options", message)
+}
+
+export const migrationSql = (after?: number): string => SqliteHandle.migrationSql(after)
