@@ -11,6 +11,7 @@ export default defineConfig({
     globalSetup: ["test/support/globalSetup.ts"],
     testTimeout: 20_000,
     maxWorkers: 2,
-    minWorkers: 1
+    minWorkers: 1,
+    poolOptions: { forks: { isolate: false } }
   }
 })

@@ -32,7 +32,7 @@ import * as Transactions from "../../packages/core/src/storage/sql/Transactions.
 import * as Webhooks from "../../packages/core/src/storage/sql/WebhookStore.ts"
 import * as SqliteDatabase from "../../packages/core/src/storage/sqlite/Database.ts"
 import { migrations as sqliteMigrations } from "../../packages/core/src/storage/sqlite/Schema.ts"
-import { migratedDatabase } from "../support/Postgres.ts"
+import { emptyDatabase } from "../support/Postgres.ts"
 import * as Faults from "./Faults.ts"
 import * as Matrix from "./Matrix.ts"
 import * as Shapes from "./Shapes.ts"
@@ -99,7 +99,7 @@ const memory = Layer.map(Memory.layer, (context) =>
 const sqlite = over(SqliteDatabase.layer({ filename: ":memory:", migrations: sqliteMigrations }))
 
 const postgres = Layer.unwrapScoped(
-  Effect.map(migratedDatabase, (url) =>
+  Effect.map(emptyDatabase, (url) =>
     over(PostgresDatabase.layer({ url: Redacted.make(url), migrations: postgresMigrations }))
   )
 )

@@ -26,6 +26,19 @@ const run = async (url: string, statement: string): Promise<void> => {
   }
 }
 
+/** The template's, and those that were made from it to be used again. */
+const databases = async (server: string, template: string): Promise<ReadonlyArray<string>> => {
+  const client = new Pg.Client(server)
+  await client.connect()
+  try {
+    const query = "SELECT datname AS name FROM pg_database WHERE starts_with(datname, $1)"
+    const { rows } = await client.query<{ readonly name: string }>(query, [template])
+    return rows.map(({ name }) => name)
+  } finally {
+    await client.end()
+  }
+}
+
 /** Migrated once for all tests: for each it would be half of what their database costs. */
 const makeTemplate = async (server: string, name: string): Promise<void> => {
   const unfinished = `${name}_unfinished`
@@ -50,8 +63,6 @@ export default async ({ provide }: TestProject): Promise<() => Promise<void>> =>
   return async () => {
     await ready.catch(() => {})
     if (starting !== undefined) return (await starting).stop()
-    for (const name of [template, `${template}_unfinished`]) {
-      await run(postgres, `DROP DATABASE IF EXISTS ${name}`)
-    }
+    for (const name of await databases(postgres, template)) await run(postgres, `DROP DATABASE ${name}`)
   }
 }

@@ -7,7 +7,7 @@ import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as TestClock from "effect/TestClock"
-import { migratedDatabase } from "../../../../test/support/Postgres.ts"
+import { emptyDatabase } from "../../../../test/support/Postgres.ts"
 import * as Audit from "../../src/domain/Audit.ts"
 import type * as Errors from "../../src/domain/Errors.ts"
 import * as Acting from "../../src/engine/Acting.ts"
@@ -240,5 +240,5 @@ describe("a receiver's URL in the audit log", () => {
 suite("SQLite", Sqlite.layer({ filename: ":memory:" }))
 suite(
   "PostgreSQL",
-  Layer.unwrapScoped(Effect.map(migratedDatabase, (url) => Postgres.layer({ url: Redacted.make(url) })))
+  Layer.unwrapScoped(Effect.map(emptyDatabase, (url) => Postgres.layer({ url: Redacted.make(url) })))
 )

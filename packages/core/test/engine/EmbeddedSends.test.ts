@@ -10,7 +10,7 @@ import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import { prepare } from "../../../../examples/support/prepare.ts"
-import { migratedDatabase } from "../../../../test/support/Postgres.ts"
+import { emptyDatabase } from "../../../../test/support/Postgres.ts"
 import type { Plan } from "../../src/domain/account/Plan.ts"
 import * as Engine from "../../src/engine/Engine.ts"
 import * as SecretBox from "../../src/secret/SecretBox.ts"
@@ -23,7 +23,7 @@ import * as AddressPolicy from "../../src/webhook/AddressPolicy.ts"
 
 const sqlite = Sqlite.layer({ filename: ":memory:" })
 const postgres = Layer.unwrapScoped(
-  Effect.map(migratedDatabase, (url) => Postgres.layer({ url: Redacted.make(url) }))
+  Effect.map(emptyDatabase, (url) => Postgres.layer({ url: Redacted.make(url) }))
 )
 
 const phones = Array.from({ length: 5 }, (_, n) => `3460000123${n}`)

@@ -10,7 +10,7 @@ import * as Logger from "effect/Logger"
 import * as LogLevel from "effect/LogLevel"
 import * as Redacted from "effect/Redacted"
 import * as TestClock from "effect/TestClock"
-import { migratedDatabase } from "../../../../test/support/Postgres.ts"
+import { emptyDatabase } from "../../../../test/support/Postgres.ts"
 import { place } from "../../src/domain/webhook/Webhook.ts"
 import * as Engine from "../../src/engine/Engine.ts"
 import { WrongMasterKey } from "../../src/secret/MasterKeys.ts"
@@ -237,7 +237,7 @@ const suite = (name: string, stores: Layer.Layer<Stores | SqlClient, unknown>) =
 
 suite("SQLite", Sqlite.layer({ filename: ":memory:" }))
 const postgres = Layer.unwrapScoped(
-  Effect.map(migratedDatabase, (url) => Postgres.layer({ url: Redacted.make(url) }))
+  Effect.map(emptyDatabase, (url) => Postgres.layer({ url: Redacted.make(url) }))
 )
 suite("PostgreSQL", postgres)
 

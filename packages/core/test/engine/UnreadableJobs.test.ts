@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import { prepare } from "../../../../examples/support/prepare.ts"
-import { migratedDatabase } from "../../../../test/support/Postgres.ts"
+import { emptyDatabase } from "../../../../test/support/Postgres.ts"
 import * as Engine from "../../src/engine/Engine.ts"
 import * as SecretBox from "../../src/secret/SecretBox.ts"
 import * as Sandbox from "../../src/sender/Sandbox.ts"
@@ -20,7 +20,7 @@ const page = { limit: 10, after: null }
 
 const sqlite = Sqlite.layer({ filename: ":memory:" })
 const postgres = Layer.unwrapScoped(
-  Effect.map(migratedDatabase, (url) => Postgres.layer({ url: Redacted.make(url) }))
+  Effect.map(emptyDatabase, (url) => Postgres.layer({ url: Redacted.make(url) }))
 )
 
 describe.each([

@@ -11,7 +11,7 @@ import * as LogLevel from "effect/LogLevel"
 import * as MutableRef from "effect/MutableRef"
 import * as Redacted from "effect/Redacted"
 import * as TestClock from "effect/TestClock"
-import { migratedDatabase } from "../../../../test/support/Postgres.ts"
+import { emptyDatabase } from "../../../../test/support/Postgres.ts"
 import { at, items, template } from "../../../../test/support/TestHost.ts"
 import * as AdminApi from "../../src/api/AdminApi.ts"
 import * as Guesses from "../../src/http/Guesses.ts"
@@ -52,7 +52,7 @@ const on = <E>(stores: Layer.Layer<Stores.Stores, E>) =>
 const layer = on(Sqlite.layer({ filename: ":memory:" }))
 
 const postgres = on(
-  Layer.unwrapScoped(Effect.map(migratedDatabase, (url) => Postgres.layer({ url: Redacted.make(url) })))
+  Layer.unwrapScoped(Effect.map(emptyDatabase, (url) => Postgres.layer({ url: Redacted.make(url) })))
 )
 
 interface Answer {

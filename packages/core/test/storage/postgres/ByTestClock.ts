@@ -3,10 +3,10 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
-import { migratedDatabase } from "../../../../../test/support/Postgres.ts"
+import { emptyDatabase } from "../../../../../test/support/Postgres.ts"
 import * as Postgres from "../../../src/storage/postgres/Postgres.ts"
 import { StoreTime } from "../../../src/storage/StoreTime.ts"
 
 export const layer = Layer.unwrapScoped(
-  Effect.map(migratedDatabase, (url) => Postgres.layer({ url: Redacted.make(url) }))
+  Effect.map(emptyDatabase, (url) => Postgres.layer({ url: Redacted.make(url) }))
 ).pipe(Layer.map(Context.add(StoreTime, null)))

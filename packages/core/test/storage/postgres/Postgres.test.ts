@@ -14,7 +14,7 @@ import * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import Pg from "pg"
-import { connection, freshDatabase, migratedDatabase } from "../../../../../test/support/Postgres.ts"
+import { connection, emptyDatabase, freshDatabase } from "../../../../../test/support/Postgres.ts"
 import { AccountStore } from "../../../src/storage/AccountStore.ts"
 import { ApiKeyStore } from "../../../src/storage/ApiKeyStore.ts"
 import { AuditStore } from "../../../src/storage/AuditStore.ts"
@@ -44,7 +44,7 @@ import { owner } from "../../../src/testing/StorageSuite/Setup.ts"
 
 const stores = (url: string) => Postgres.layer({ url: Redacted.make(url) })
 
-StorageSuite.suite("postgres", Layer.unwrapScoped(Effect.map(migratedDatabase, stores)))
+StorageSuite.suite("postgres", Layer.unwrapScoped(Effect.map(emptyDatabase, stores)))
 
 const query = (client: Pg.Client, text: string) =>
   Effect.promise(() => client.query<Readonly<Record<string, unknown>>>(text)).pipe(
