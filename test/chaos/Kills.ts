@@ -42,8 +42,8 @@ export const atRandom = async (setting: Setting, kind: Gateway.Kind): Promise<Le
   return scenario.account({ fault, faults: kills, inFlight })
 }
 
-/** The process kills itself at a named point, each in turn; the next one goes on. */
-export const atPoints = async (setting: Setting, kind: Gateway.Kind): Promise<Ledger.Account> => {
+/** The process kills itself at a named point, each in turn and so often; the next one goes on. */
+export const atPoints = async (setting: Setting, kind: Gateway.Kind, rounds = 2): Promise<Ledger.Account> => {
   const { random } = setting
   const accepts = points.filter((point) => point.includes("accept"))
   const sends = points.filter((point) => !point.includes("accept"))
@@ -52,7 +52,7 @@ export const atPoints = async (setting: Setting, kind: Gateway.Kind): Promise<Le
   const { ledger, order } = scenario
   const inFlight = new Set<string>()
   let faults = accepts.length
-  for (let round = 0; (await ledger.open()) > 0 && round < 2; round++) {
+  for (let round = 0; (await ledger.open()) > 0 && round < rounds; round++) {
     for (const at of sends) {
       const node = startNode({ ...order, dies: { at, after: 1 + Math.floor(random() * 6) } })
       // With little left it may not come to the point so often.

@@ -76,22 +76,23 @@ export const fill = async (
   dies: ReadonlyArray<NonNullable<Order["dies"]>> = [],
   programs: ReadonlyArray<string> = [Program.file()]
 ): Promise<ReadonlySet<string>> => {
-  const first = startNode({ ...order, task: "prepare" }, programs[0])
-  await first.ended
-  const [prepared] = told(first, "prepared")
-  if (prepared === undefined) throw new Error(`The tenant could not be made:\n${first.output()}`)
-  const tenant: Tenant = JSON.parse(prepared)
   const accepted = new Set<string>()
-  const runs = [
-    ...dies.map((each) => [each, programs[0]] as const),
-    ...programs.map((each) => [null, each] as const)
-  ]
-  for (const [each, program] of runs) {
-    const node = startNode({ ...order, task: "fill", tenant, dies: each }, program)
+  const run = async (node: Node, mayDie = false): Promise<Node> => {
     const end = await node.ended
     for (const jobId of told(node, "accepted")) accepted.add(jobId)
-    if (end !== 0 && (each === null || end !== "SIGKILL"))
+    if (end !== 0 && !(mayDie && end === "SIGKILL"))
       throw new Error(`The jobs could not be queued:\n${node.output()}`)
+    return node
   }
+  const [first, ...others] = programs
+  if (dies.length === 0 && others.length === 0) {
+    await run(startNode({ ...order, task: "fill" }, first))
+    return accepted
+  }
+  const [prepared] = told(await run(startNode({ ...order, task: "prepare" }, first)), "prepared")
+  if (prepared === undefined) throw new Error("The tenant was not told.")
+  const tenant: Tenant = JSON.parse(prepared)
+  for (const each of dies) await run(startNode({ ...order, task: "fill", tenant, dies: each }, first), true)
+  for (const program of programs) await run(startNode({ ...order, task: "fill", tenant }, program))
   return accepted
 }

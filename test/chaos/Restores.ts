@@ -145,9 +145,10 @@ const restoredBy = async (setting: Setting, way: Restore.Way): Promise<Ledger.Ac
   }
 }
 
-const ways: ReadonlyArray<Restore.Way> = ["unknown", "cancel", "send"]
-
-export const midDrain = async (setting: Setting): Promise<Ledger.Account> => {
+export const midDrain = async (
+  setting: Setting,
+  ways: ReadonlyArray<Restore.Way> = ["unknown", "cancel", "send"]
+): Promise<Ledger.Account> => {
   const accounts: Array<Ledger.Account> = []
   for (const way of ways) accounts.push(await restoredBy(setting, way))
   return Ledger.sum(accounts)

@@ -32,8 +32,8 @@ export interface Tenant {
 
 export interface Order {
   /**
-   * `prepare` makes the tenant and tells it, `fill` sends its jobs and tells each that was accepted. `stop` records that some
-   * people said STOP, `open` lets a restored store send again and tells the counts.
+   * `prepare` makes the tenant and tells it, `fill` sends its jobs and tells each that was accepted; without a tenant it makes
+   * one. `stop` records that some people said STOP, `open` lets a restored store send again and tells the counts.
    */
   readonly task: "prepare" | "fill" | "work" | "stop" | "open"
   /** How many people `stop` records, the first of each job. */
@@ -159,12 +159,13 @@ const prepare = Effect.gen(function* () {
   const { publicKey } = key
   const tenant: Tenant = { publicKey, secretKey, templateId: template?.templateId ?? 0 }
   yield* tell("prepared", JSON.stringify(tenant))
+  return tenant
 })
 
 /** One that died is run again: what it had accepted, its keys answer. */
 const fill = Effect.gen(function* () {
   const { identify, send } = yield* Engine.Engine
-  const { publicKey, secretKey, templateId } = order.tenant ?? { publicKey: "", secretKey: "", templateId: 0 }
+  const { publicKey, secretKey, templateId } = order.tenant ?? (yield* prepare)
   const caller = yield* identify({ publicKey, secretKey })
   const recipients = phones.map((phone) => ({ phone, variables: { "body.1": "Ana" } }))
   for (let job = 0; job < order.jobs; job++) {

@@ -64,6 +64,22 @@ const nameOf = ({ kind, shape, statement, step }: Case): string =>
 /** How a message that waited may have ended: the last two by a receipt of the hook itself. */
 const settled: ReadonlySet<string> = new Set(["skipped", "failed", "delivered"])
 
+/** Of the cases of each shape every so manieth, from each of these places on. */
+export interface Part {
+  readonly every: number
+  readonly from: ReadonlyArray<number>
+}
+
+export const whole: Part = { every: 1, from: [0] }
+
+/** At least one of each place, and not the same faults of each shape. */
+const partOf =
+  ({ every, from }: Part) =>
+  (cases: ReadonlyArray<Case>, shape: number): ReadonlyArray<Case> => {
+    const places = from.map((place) => (place + 5 * shape) % Math.min(every, cases.length))
+    return cases.filter((_, at) => places.includes(at % every))
+  }
+
 /** The cases of a shape whose steps, and the statements of each, were counted. */
 const casesOf = (
   shape: Shape,
@@ -81,6 +97,8 @@ const casesOf = (
 
 export interface Outcome {
   readonly cases: number
+  /** The kinds of faults that were made. */
+  readonly kinds: ReadonlySet<Faults.Kind | null>
   /** The messages that went out after an opt-out, or would have. */
   readonly sent: ReadonlyArray<string>
   /** Hooks that the platform was refused although nothing was wrong any more. */
@@ -89,12 +107,18 @@ export interface Outcome {
 
 type Process = Context.Tag.Service<Engine.Engine>
 
+/** Which statements of a step break off, and how many of the cases are run. */
+export interface Which {
+  readonly breaks: "each" | "last"
+  readonly part: Part
+}
+
 /** The cases of some shapes, in an account of their own. */
 const inAccount = (
   shapes: ReadonlyArray<Shape>,
   [engine, successor]: readonly [Process, Process],
   sent: ReadonlyArray<string>,
-  breaks: "each" | "last",
+  { breaks, part }: Which,
   first: number
 ) =>
   Effect.gen(function* () {
@@ -208,7 +232,7 @@ const inAccount = (
     const plans = yield* Effect.forEach(yield* audience(plain), perform, { concurrency })
     const cases = shapes.flatMap((shape, at) => {
       const counted = plans[at]
-      return counted === undefined ? [] : casesOf(shape, counted, breaks)
+      return counted === undefined ? [] : partOf(part)(casesOf(shape, counted, breaks), at)
     })
     yield* Effect.forEach(yield* audience(cases), perform, { concurrency, discard: true })
 
@@ -234,6 +258,7 @@ const inAccount = (
       }
       const found: Outcome = {
         cases: plain.length + cases.length,
+        kinds: new Set(cases.map(({ kind }) => kind)),
         sent: [...got].map((phone) => subjects.get(phone) ?? phone),
         refused
       }
@@ -242,12 +267,8 @@ const inAccount = (
     return outcome
   })
 
-/**
- * Runs all cases on stores that are empty.
- *
- * @param breaks which statements of a step break off
- */
-export const run = (stores: Layer.Layer<Stores.Stores, unknown>, breaks: "each" | "last") =>
+/** Runs cases on stores that are empty. */
+export const run = (stores: Layer.Layer<Stores.Stores, unknown>, which: Which) =>
   Effect.gen(function* () {
     const sent: Array<string> = []
     const recording = (sender: Sender.Sender): Sender.Sender => ({
@@ -277,7 +298,7 @@ export const run = (stores: Layer.Layer<Stores.Stores, unknown>, breaks: "each" 
     )
     const outcomes = yield* Effect.forEach(
       groups,
-      (shapes, at) => inAccount(shapes, [engine, successor], sent, breaks, 1_000_000 * at),
+      (shapes, at) => inAccount(shapes, [engine, successor], sent, which, 1_000_000 * at),
       { concurrency: "unbounded" }
     ).pipe(
       Effect.tap(successor.drain),
@@ -286,6 +307,7 @@ export const run = (stores: Layer.Layer<Stores.Stores, unknown>, breaks: "each" 
     )
     return {
       cases: outcomes.reduce((sum, { cases }) => sum + cases, 0),
+      kinds: new Set(outcomes.flatMap(({ kinds }) => [...kinds])),
       sent: outcomes.flatMap((each) => each.sent),
       refused: outcomes.flatMap((each) => each.refused)
     }

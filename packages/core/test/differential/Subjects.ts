@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
-import { freshDatabase } from "../../../../test/support/Postgres.ts"
+import { migratedDatabase } from "../../../../test/support/Postgres.ts"
 import * as Memory from "../../src/storage/memory/Memory.ts"
 import { MemoryDatabase } from "../../src/storage/memory/MemoryDatabase.ts"
 import * as Postgres from "../../src/storage/postgres/Postgres.ts"
@@ -46,7 +46,7 @@ export const sqlite: Opened = Effect.gen(function* () {
 })
 
 export const postgres: Opened = Effect.gen(function* () {
-  const stores = yield* Layer.build(Postgres.layer({ url: Redacted.make(yield* freshDatabase) }))
+  const stores = yield* Layer.build(Postgres.layer({ url: Redacted.make(yield* migratedDatabase) }))
   const list =
     "SELECT tablename AS name FROM pg_tables WHERE schemaname = current_schema() AND tablename LIKE 'sendwright_%'"
   const empty = yield* emptying("PostgreSQL", list)(stores)

@@ -51,7 +51,7 @@ const prepared = Effect.gen(function* () {
   return { account, admin, bodies, endpoint, engine, find, recorder, secret, test }
 })
 
-describe("a receiver that answers what the store does not take", () => {
+describe("a receiver that answers what the store does not take", { concurrent: true }, () => {
   it.effect("delays no other delivery, and its own are settled without its words", () =>
     Effect.gen(function* () {
       const refused = new StorageError({ operation: "exchange", cause: "refused", contentRefused: true })
@@ -98,7 +98,7 @@ describe("a receiver that answers what the store does not take", () => {
   )
 })
 
-describe("a receiver that is down for days", () => {
+describe("a receiver that is down for days", { concurrent: true }, () => {
   const hours = (count: number, each: Effect.Effect<unknown, unknown>) =>
     Effect.gen(function* () {
       for (let hour = 0; hour < count; hour++) {
@@ -166,7 +166,7 @@ describe("a receiver that is down for days", () => {
   )
 })
 
-describe("a change of the secret", () => {
+describe("a change of the secret", { concurrent: true }, () => {
   it.effect(
     "leaves no delivery unverified, whichever secret the receiver knows, until the overlap ends",
     () =>
@@ -213,7 +213,7 @@ describe("a change of the secret", () => {
   )
 })
 
-describe("an endpoint that asks for batches", () => {
+describe("an endpoint that asks for batches", { concurrent: true }, () => {
   it.effect("gets changes of recipients many to an event, by its subscription, and the rest as before", () =>
     Effect.gen(function* () {
       const { account, admin, engine, recorder } = yield* prepared
@@ -267,7 +267,7 @@ describe("an endpoint that asks for batches", () => {
   )
 })
 
-describe("replays", () => {
+describe("replays", { concurrent: true }, () => {
   it.effect(
     "bring back what failed, and what was never sent here, once however often they are asked for",
     () =>
@@ -297,7 +297,7 @@ describe("replays", () => {
   )
 })
 
-describe("the neighbours of receivers that are dead", () => {
+describe("the neighbours of receivers that are dead", { concurrent: true }, () => {
   /** How a receiver behaves, by the host of its URL. */
   const behave = (host: string): Effect.Effect<WebhookAnswer> => {
     if (host.startsWith("hangs")) {

@@ -76,7 +76,7 @@ const paused = { status: "paused", pauseReason: "platform_unavailable" }
 /** Minutes of idle loops take a loaded machine longer than tests have. */
 const loopsTimeout = 60_000
 
-describe("an outage", { timeout: loopsTimeout }, () => {
+describe("an outage", { timeout: loopsTimeout, concurrent: true }, () => {
   it.effect("pauses the jobs of its session, asks with one message at a time, and costs no attempts", () =>
     Effect.gen(function* () {
       const { sender, sent } = downUntil(4 * minute)
@@ -412,40 +412,9 @@ describe("an outage", { timeout: loopsTimeout }, () => {
       )
     }).pipe(Effect.provide(Memory.layer))
   )
-
-  it.effect("is a line in the log at its beginning and its end, and a number among the metrics", () =>
-    Effect.gen(function* () {
-      const lines: Array<string> = []
-      const logger = Logger.make(({ logLevel, message }) => {
-        const line = `${logLevel.label} ${String(message)}`
-        if (line.includes("available")) lines.push(line)
-      })
-      const unavailable = Effect.map(Metric.snapshot, (pairs) =>
-        pairs.flatMap(({ metricKey, metricState }) =>
-          metricKey.name === "sendwright_sessions_unavailable" && "value" in metricState
-            ? [metricState.value]
-            : []
-        )
-      )
-      const { jobId } = yield* accept(40)
-      const { sender } = downUntil(2 * minute)
-      const sending = Effect.gen(function* () {
-        yield* TestClock.adjust("1 minute")
-        expect(yield* unavailable).toEqual([1])
-        yield* TestClock.adjust("3 minutes")
-        expect(yield* unavailable).toEqual([0])
-      })
-      yield* Effect.provide(during(sender, sending), Logger.replace(Logger.defaultLogger, logger))
-      const { id } = yield* sessionOf(jobId)
-      expect(lines).toEqual([
-        expect.stringContaining(`WARN Session ${id} is unavailable: its platform does not answer.`),
-        `INFO Session ${id} is available: its platform answers again.`
-      ])
-    }).pipe(Effect.provide(Memory.layer))
-  )
 })
 
-describe("a direct message during an outage", () => {
+describe("a direct message during an outage", { concurrent: true }, () => {
   const phone = "34600000100"
 
   const sending = Effect.gen(function* () {
@@ -611,7 +580,7 @@ describe("a direct message during an outage", () => {
   )
 })
 
-describe("a transient failure", () => {
+describe("a transient failure", { concurrent: true }, () => {
   const busy = (code: string) => SendResult.Transient({ failure: failure(code), retryAfterMs: null })
 
   const tried = Effect.fnUntraced(function* (
@@ -695,6 +664,40 @@ describe("a transient failure", () => {
       const other = yield* acceptOf(who, 60)
       yield* drained(silent.sender)
       expect(yield* find(other)).toMatchObject(paused)
+    }).pipe(Effect.provide(Memory.layer))
+  )
+})
+
+// The number is one of the whole process: nothing goes on beside it.
+describe("an outage that begins and ends", { timeout: loopsTimeout }, () => {
+  it.effect("is a line in the log at its beginning and its end, and a number among the metrics", () =>
+    Effect.gen(function* () {
+      const lines: Array<string> = []
+      const logger = Logger.make(({ logLevel, message }) => {
+        const line = `${logLevel.label} ${String(message)}`
+        if (line.includes("available")) lines.push(line)
+      })
+      const unavailable = Effect.map(Metric.snapshot, (pairs) =>
+        pairs.flatMap(({ metricKey, metricState }) =>
+          metricKey.name === "sendwright_sessions_unavailable" && "value" in metricState
+            ? [metricState.value]
+            : []
+        )
+      )
+      const { jobId } = yield* accept(40)
+      const { sender } = downUntil(2 * minute)
+      const sending = Effect.gen(function* () {
+        yield* TestClock.adjust("1 minute")
+        expect(yield* unavailable).toEqual([1])
+        yield* TestClock.adjust("3 minutes")
+        expect(yield* unavailable).toEqual([0])
+      })
+      yield* Effect.provide(during(sender, sending), Logger.replace(Logger.defaultLogger, logger))
+      const { id } = yield* sessionOf(jobId)
+      expect(lines).toEqual([
+        expect.stringContaining(`WARN Session ${id} is unavailable: its platform does not answer.`),
+        `INFO Session ${id} is available: its platform answers again.`
+      ])
     }).pipe(Effect.provide(Memory.layer))
   )
 })

@@ -57,7 +57,7 @@ const stopping = Effect.fnUntraced(function* (
   yield* Fiber.join(stop)
 })
 
-describe("what a failure asks of the engine", () => {
+describe("what a failure asks of the engine", { concurrent: true }, () => {
   const rejected: Failure = {
     code: "credentials_rejected",
     provider_code: "190",
@@ -94,7 +94,7 @@ describe("what a failure asks of the engine", () => {
   )
 })
 
-describe("the commit of outcomes and the next claim", () => {
+describe("the commit of outcomes and the next claim", { concurrent: true }, () => {
   it.effect("is not interrupted by a stop, and what it brings is released", () =>
     Effect.gen(function* () {
       let [begun, ended] = [0, 0]
@@ -257,7 +257,7 @@ describe("the commit of outcomes and the next claim", () => {
   )
 })
 
-describe("a batch", () => {
+describe("a batch", { concurrent: true }, () => {
   for (const [how, broken] of [
     [
       "fails",
@@ -341,7 +341,7 @@ describe("a batch", () => {
     )
 })
 
-describe("who watches other workers", () => {
+describe("who watches other workers", { concurrent: true }, () => {
   it.effect("begins to watch anew when the store could not be read", () =>
     Effect.gen(function* () {
       const { sender } = platform({ deduplicates: true })
@@ -364,7 +364,7 @@ describe("who watches other workers", () => {
   )
 })
 
-describe("a recipient that killed two workers", () => {
+describe("a recipient that killed two workers", { concurrent: true }, () => {
   it.effect("keeps back no other session, however long its attempt takes", () =>
     Effect.gen(function* () {
       const { jobId, jobs } = yield* accept(1)
@@ -389,7 +389,7 @@ describe("a recipient that killed two workers", () => {
   )
 })
 
-describe("a platform that is down for three minutes", () => {
+describe("a platform that is down for three minutes", { concurrent: true }, () => {
   it.effect(
     "fails nobody: what is queued is sent when it is back",
     () =>

@@ -69,7 +69,7 @@ const refusing = Effect.fnUntraced(function* (
 const isOdd = ({ outcome }: Settlement): boolean =>
   outcome._tag === "Accepted" && outcome.providerId?.startsWith("odd") === true
 
-describe("a store that refuses one outcome of a batch without saying why", () => {
+describe("a store that refuses one outcome of a batch without saying why", { concurrent: true }, () => {
   it.effect("gets the others, and that one without text from outside; the log names it", () =>
     Effect.gen(function* () {
       const first = yield* accept(20)
@@ -102,7 +102,7 @@ describe("a store that refuses one outcome of a batch without saying why", () =>
   )
 })
 
-describe("an outcome that is refused in any form", () => {
+describe("an outcome that is refused in any form", { concurrent: true }, () => {
   for (const contentRefused of [undefined, true] as const) {
     const how = contentRefused === true ? "by a store that says so" : "by a store that does not say so"
     it.effect(`${how}, is told in the log and left to the rescue; its lane goes on`, () =>
@@ -127,7 +127,9 @@ describe("an outcome that is refused in any form", () => {
   }
 })
 
-describe("a store that cannot take one outcome of a batch for a while, and says so", () => {
+describe("a store that cannot take one outcome of a batch for a while, and says so", {
+  concurrent: true
+}, () => {
   it.effect("gets the others at once, and that one whole when it can", () =>
     Effect.gen(function* () {
       const { jobId } = yield* accept(8)

@@ -44,7 +44,7 @@ const bereaved = Effect.fnUntraced(function* (sender: Sender, taken: number, sec
   return (yield* results(jobId)).map(({ status }) => status)
 })
 
-describe("a worker that died", () => {
+describe("a worker that died", { concurrent: true }, () => {
   it.effect(
     "has its recipients taken up within 30 seconds, and no sooner than it can be told from a slow one",
     () =>
@@ -69,10 +69,15 @@ describe("a worker that died", () => {
               : jobs.rescue(command)
         }))
       )
-      const { jobId: refused, jobs } = yield* accept(1)
-      const { jobId: other } = yield* accept(1)
-      for (const worker of ["gone-1", "gone-2"])
-        yield* jobs.settleAndClaim({ now: 0, settlements: [], claim: { worker, limit: 1 } })
+      const { jobs } = yield* accept(1)
+      yield* accept(1)
+      const takenBy = (worker: string) =>
+        Effect.map(
+          jobs.settleAndClaim({ now: 0, settlements: [], claim: { worker, limit: 1 } }),
+          ({ claimed: [first] }) => first?.jobId ?? ""
+        )
+      // Whose session has the first turn is not told by the order of their jobs.
+      const [refused, other] = [yield* takenBy("gone-1"), yield* takenBy("gone-2")]
       const { sender } = platform({ deduplicates: true })
       yield* TestClock.adjust("30 seconds").pipe(Effect.provide(Layer.provide(running(sender), refusing)))
       expect((yield* results(refused)).map(({ status }) => status)).toEqual(["sending"])
@@ -122,7 +127,7 @@ describe("a worker that died", () => {
   )
 })
 
-describe("a worker that lives", () => {
+describe("a worker that lives", { concurrent: true }, () => {
   it.effect("keeps what it has in hand, however long an attempt takes", () =>
     Effect.gen(function* () {
       const { sender, sent } = platform({ deduplicates: true }, () =>
@@ -162,7 +167,7 @@ describe("a worker that lives", () => {
   )
 })
 
-describe("what a commit took whose answer was lost", () => {
+describe("what a commit took whose answer was lost", { concurrent: true }, () => {
   /** The first claim that takes something is answered with an error, and made so much later, if at all. */
   const forgetful = (later: Duration.DurationInput | null, losing: (worker: string) => void = constVoid) => {
     let lost = false
@@ -260,7 +265,7 @@ describe("what a commit took whose answer was lost", () => {
   )
 })
 
-describe("a worker that was frozen for longer than the lease", () => {
+describe("a worker that was frozen for longer than the lease", { concurrent: true }, () => {
   /** While it is frozen nothing that it asks of the store is answered. */
   const frozen = () => {
     let until = 0
@@ -434,7 +439,7 @@ describe("a worker that was frozen for longer than the lease", () => {
   )
 })
 
-describe("what a name took", () => {
+describe("what a name took", { concurrent: true }, () => {
   it("is kept within what its beats prove", () => {
     const leaseMs = 15_000
     const fresh = enteredAt(100, leaseMs)
@@ -553,7 +558,7 @@ describe("what a name took", () => {
 
 const quiet = platform({}).sender
 
-describe("a webhook delivery", () => {
+describe("a webhook delivery", { concurrent: true }, () => {
   it.effect("of a worker that died is taken up within 30 seconds, and no sooner than that can be told", () =>
     Effect.gen(function* () {
       const { statuses, store } = yield* deliveries(2)
@@ -683,7 +688,7 @@ describe("a webhook delivery", () => {
   )
 })
 
-describe("the only owner of a SQLite file", () => {
+describe("the only owner of a SQLite file", { concurrent: true }, () => {
   it.scopedLive("takes up at its start what the one before it left, counted as any other loss", () =>
     Effect.gen(function* () {
       const folder = yield* Effect.acquireRelease(
@@ -730,7 +735,7 @@ const hours = (count: number, sender: Sender) =>
     yield* Effect.repeatN(Effect.zipRight(drain, TestClock.adjust("15 minutes")), count * 4)
   }).pipe(Effect.provide(embedded(sender)))
 
-describe("an attempt without an outcome", () => {
+describe("an attempt without an outcome", { concurrent: true }, () => {
   it.effect("is asked about before the next one", () =>
     Effect.gen(function* () {
       const answers = [timedOut, null, accepted]
@@ -767,7 +772,7 @@ describe("an attempt without an outcome", () => {
   )
 })
 
-describe("a recipient that killed two workers", () => {
+describe("a recipient that killed two workers", { concurrent: true }, () => {
   /** The only recipient of a job over which two workers died, due at a time. */
   const suspectOf = Effect.fnUntraced(function* (who: Effect.Effect.Success<typeof owner>, dueAt: number) {
     const jobs = yield* JobStore
@@ -892,7 +897,7 @@ describe("a recipient that killed two workers", () => {
   )
 })
 
-describe("who is dead", () => {
+describe("who is dead", { concurrent: true }, () => {
   const second = 1_000_000_000n
   const saying = (beats: number) => [{ worker: "a", beats, isDead: false }]
 

@@ -35,7 +35,7 @@ const statusesOf = (jobIds: ReadonlyArray<string>) =>
     (jobs) => jobs.map(({ status }) => status)
   )
 
-describe("a platform that does not answer", () => {
+describe("a platform that does not answer", { concurrent: true }, () => {
   it.effect("holds up no session of another one, once it is known", () =>
     Effect.gen(function* () {
       // The only session may have all slots.

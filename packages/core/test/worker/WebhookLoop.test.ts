@@ -48,7 +48,7 @@ const receivers = (...times: readonly [Time, ...ReadonlyArray<Time>]) => {
   return { told, transport }
 }
 
-describe("the webhook loop", () => {
+describe("the webhook loop", { concurrent: true }, () => {
   it.effect("gives up one name for an outage, however long, and tells nobody twice", () =>
     Effect.gen(function* () {
       const { statuses } = yield* deliveries(3)

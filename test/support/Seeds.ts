@@ -1,0 +1,26 @@
+/**
+ * The seeds of random work. The gate runs a fixed handful, which shows every fault that was planted to choose them, and
+ * some that each day has for itself. A test that fails tells its seeds; `DAY=20261126` before its command repeats a day.
+ */
+
+const day: number = Number(process.env["DAY"] ?? new Date().toISOString().slice(0, 10).replaceAll("-", ""))
+
+/** The first of a hundred seeds that belong to the day. */
+export const ofDay: number = 100 * day
+
+export interface Seeds {
+  readonly from: number
+  readonly until: number
+}
+
+/** So many from 1 on, and so many of the day. */
+export const handful = (fixed: number, daily: number): ReadonlyArray<Seeds> => [
+  { from: 1, until: fixed },
+  { from: ofDay, until: ofDay + daily - 1 }
+]
+
+/** What an environment asks for instead: all from 1 to a number. */
+export const asked = (variable: string): ReadonlyArray<Seeds> | undefined => {
+  const until = Number(process.env[variable] ?? 0)
+  return until > 0 ? [{ from: 1, until }] : undefined
+}
