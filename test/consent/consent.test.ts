@@ -108,8 +108,7 @@ const postgres = Layer.unwrapScoped(
 /** Every case with `npm run histories`. */
 const isWhole = process.env["CASES"] === "all"
 const every = 19
-const day = Seeds.ofDay / 100
-const part: Matrix.Part = isWhole ? Matrix.whole : { every, from: [0, 1 + (day % (every - 1))] }
+const part: Matrix.Part = isWhole ? Matrix.whole : { every, from: [0, 1 + (Seeds.day % (every - 1))] }
 
 describe("an opt-out", () => {
   for (const [name, stores, breaks, kinds] of [
@@ -118,7 +117,7 @@ describe("an opt-out", () => {
     ["PostgreSQL", postgres, "last", Faults.kinds.length]
   ] as const) {
     it.live(
-      `in every shape, with a fault at ${isWhole ? "every step" : `steps of the day ${day}`} of its hook, is followed by no message on ${name}`,
+      `in every shape, with a fault at ${isWhole ? "every step" : `steps of the day ${Seeds.day}`} of its hook, is followed by no message on ${name}`,
       () =>
         Effect.gen(function* () {
           const told = yield* Matrix.run(stores, { breaks, part })

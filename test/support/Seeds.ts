@@ -3,7 +3,9 @@
  * some that each day has for itself. A test that fails tells its seeds; `DAY=20261126` before its command repeats a day.
  */
 
-const day: number = Number(process.env["DAY"] ?? new Date().toISOString().slice(0, 10).replaceAll("-", ""))
+export const day: number = Number(
+  process.env["DAY"] ?? new Date().toISOString().slice(0, 10).replaceAll("-", "")
+)
 
 /** The first of a hundred seeds that belong to the day. */
 export const ofDay: number = 100 * day
