@@ -51,8 +51,6 @@ export default defineConfig({
     testTimeout: 60_000,
     sequence: { sequencer: LongestFirst },
     maxWorkers: 2,
-    minWorkers: 1,
-    // A file that loads all modules anew takes a second of processor more; mocks are undone behind each.
-    poolOptions: { forks: { isolate: false } }
+    minWorkers: 1
   }
 })
