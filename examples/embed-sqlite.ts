@@ -5,35 +5,18 @@
  *   SECRET_KEY=$(openssl rand -base64 32) npx tsx examples/embed-sqlite.ts
  */
 import * as SqlClient from "@effect/sql/SqlClient"
-import { AddressPolicy, Engine, Sandbox, SecretBox, Sender, UndiciTransport, Worker } from "@sendwright/core"
-import { Sqlite } from "@sendwright/core/sqlite"
-import * as Config from "effect/Config"
+import { Engine, Sandbox } from "@sendwright/core"
+import { layerSqlite } from "@sendwright/core/sqlite"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
-import * as Layer from "effect/Layer"
-import * as Redacted from "effect/Redacted"
 import { isMain } from "./support/isMain.ts"
 import { prepare } from "./support/prepare.ts"
 
 /**
- * 32 bytes in base64, the same at every start: keep it where your other secrets are. The database remembers which key it
- * was begun with, and a start with another one fails with `WrongMasterKey`.
+ * `SECRET_KEY` is the same at every start: keep it where your other secrets are. The database remembers which key it was begun
+ * with, and a start with another one fails with `WrongMasterKey`.
  */
-const secrets = Layer.unwrapEffect(
-  Effect.map(Config.redacted("SECRET_KEY"), (key) =>
-    SecretBox.layer(Redacted.make(Buffer.from(Redacted.value(key), "base64")))
-  )
-)
-
-export const layer = (filename: string) =>
-  Worker.layerLoops.pipe(
-    Layer.provideMerge(Engine.layer()),
-    Layer.provideMerge(Sqlite.layer({ filename })),
-    Layer.provide(Sender.layer(Sandbox.make())),
-    Layer.provide(UndiciTransport.layer()),
-    Layer.provide(AddressPolicy.layer([])),
-    Layer.provide(secrets)
-  )
+export const layer = (filename: string) => layerSqlite({ filename, senders: [Sandbox.make()] })
 
 export const program = Effect.gen(function* () {
   const engine = yield* Engine.Engine

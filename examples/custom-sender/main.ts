@@ -4,23 +4,15 @@
  *
  *   npx tsx examples/custom-sender/main.ts
  */
-import { AddressPolicy, Engine, Memory, SecretBox, Sender } from "@sendwright/core"
-import { RecordingTransport } from "@sendwright/core/testing"
+import { Engine, layerMemory } from "@sendwright/core"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
-import * as Layer from "effect/Layer"
 import { isMain } from "../support/isMain.ts"
 import { prepare } from "../support/prepare.ts"
 import { platform } from "./platform.ts"
 import { pigeon } from "./sender.ts"
 
-const layer = Engine.layer().pipe(
-  Layer.provide(Memory.layer),
-  Layer.provide(Sender.layer(pigeon)),
-  Layer.provide(RecordingTransport.layer),
-  Layer.provide(SecretBox.layerRandom),
-  Layer.provide(AddressPolicy.layer([]))
-)
+const layer = layerMemory({ senders: [pigeon], start: false })
 
 export const program = Effect.gen(function* () {
   const engine = yield* Engine.Engine

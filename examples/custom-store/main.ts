@@ -4,22 +4,20 @@
  *
  *   npx tsx examples/custom-store/main.ts
  */
-import { AddressPolicy, Engine, Sandbox, SecretBox, Sender } from "@sendwright/core"
-import { RecordingTransport } from "@sendwright/core/testing"
+import { randomBytes } from "node:crypto"
+import { Engine, layerOver, Sandbox } from "@sendwright/core"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
-import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
 import { isMain } from "../support/isMain.ts"
 import { prepare } from "../support/prepare.ts"
 import * as Store from "./store.ts"
 
-const layer = Engine.layer().pipe(
-  Layer.provide(Store.layer({ filename: ":memory:" })),
-  Layer.provide(Sender.layer(Sandbox.make())),
-  Layer.provide(RecordingTransport.layer),
-  Layer.provide(SecretBox.layerRandom),
-  Layer.provide(AddressPolicy.layer([]))
-)
+/** 32 bytes in base64. One of a file that stays is a secret, and the same at every start. */
+const secretKey = Redacted.make(randomBytes(32).toString("base64"))
+
+const stores = Store.layer({ filename: ":memory:" })
+const layer = layerOver(stores, { senders: [Sandbox.make()], secretKey, start: false })
 
 export const program = Effect.gen(function* () {
   const engine = yield* Engine.Engine

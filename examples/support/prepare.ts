@@ -1,4 +1,4 @@
-/** What every embedding needs once: an account, a connected session, a key, a template, consent. */
+/** What every embedding needs once: an account, a connected session, a template, consent. */
 import type { Engine } from "@sendwright/core"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -29,7 +29,6 @@ export const prepare = (
     })
     const session = yield* admin.sessions.create(account.id, given)
     yield* admin.sessions.connect(session.id)
-    const { key, secretKey } = yield* admin.keys.issue(session.id, {})
     const {
       templates: [imported]
     } = yield* admin.templates.importAll(session.id, [template])
@@ -37,6 +36,6 @@ export const prepare = (
       account.id,
       phones.map((phone) => ({ phone, source: "web-form" }))
     )
-    const caller = yield* engine.identify({ publicKey: key.publicKey, secretKey })
+    const caller = yield* engine.callerOf(session.id)
     return { caller, accountId: account.id, templateId: imported?.templateId ?? 0 }
   })

@@ -2,6 +2,7 @@
  * For whoever writes a store over a SQL driver of their own (docs/stores.md). An adapter provides `Database`, and
  * `SqliteStores.layer` makes all stores of it. Needs no driver itself.
  */
+export { layerSqliteHandle } from "./preset/SqliteHandle.ts"
 export { Database, type Dialect } from "./storage/sql/Database.ts"
 export { MigrationError } from "./storage/sql/Migrations.ts"
 export * as Program from "./storage/sql/Program.ts"

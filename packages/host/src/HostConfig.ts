@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto"
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs"
 import { isIPv4 } from "node:net"
 import { dirname, resolve } from "node:path"
-import { AddressPolicy, Audit, Instant, type Restore, Sandbox, Signature } from "@sendwright/core"
+import { AddressPolicy, Audit, Instant, type Restore, Sandbox, SecretBox, Signature } from "@sendwright/core"
 import { PublicUrl, Url } from "@sendwright/core/internal"
 import * as Config from "effect/Config"
 import * as ConfigError from "effect/ConfigError"
@@ -110,8 +110,6 @@ export class BadSettings extends Data.TaggedError("BadSettings")<{
   }
 }
 
-const secretBytes = 32
-
 /**
  * A setting read from text. `wanted` describes a valid value; the given one is not repeated, since it may be secret.
  */
@@ -158,18 +156,6 @@ const databaseOf = (text: string): Database | undefined => {
   }
   const filename = sqliteFile(text)
   return filename === undefined ? undefined : { kind: "sqlite", filename }
-}
-
-const key = (text: string): Redacted.Redacted<Uint8Array> | undefined => {
-  const bytes = Buffer.from(/^[A-Za-z0-9+/]+=*$/.test(text) ? text : "", "base64")
-  return bytes.length === secretBytes ? Redacted.make(new Uint8Array(bytes)) : undefined
-}
-
-/** The current one first, then those of before. */
-const keys = (text: string) => {
-  const [current, ...older] = text.split(",").map((each) => key(each.trim()))
-  const known = older.flatMap((each) => (each === undefined ? [] : [each]))
-  return current === undefined || known.length < older.length ? undefined : { current, older: known }
 }
 
 const networks = (text: string): ReadonlyArray<AddressPolicy.Network> | undefined => {
@@ -258,8 +244,8 @@ const settings = {
   secretKey: Config.option(
     setting(
       "SECRET_KEY",
-      `${secretBytes} bytes in base64 (openssl rand -base64 32), or several with commas between, the current one first`,
-      keys
+      `${SecretBox.masterBytes} bytes in base64 (openssl rand -base64 32), or several with commas between, the current one first`,
+      SecretBox.parse
     )
   ),
   logFormat: oneOf("LOG_FORMAT", "pretty", "json").pipe(Config.withDefault("pretty" as const)),
@@ -375,7 +361,7 @@ const faultsTogether = (parsed: Parsed): ReadonlyArray<SettingFault> => {
     faults.push({ variable: "WEBHOOK_TIMESTAMP_HEADER", reason })
   }
   if (database?.kind === "postgres" && secretKey !== undefined && Option.isNone(secretKey)) {
-    const reason = `must be given with PostgreSQL, the same to every process: ${secretBytes} bytes in base64 (openssl rand -base64 32)`
+    const reason = `must be given with PostgreSQL, the same to every process: ${SecretBox.masterBytes} bytes in base64 (openssl rand -base64 32)`
     faults.push({ variable: "SECRET_KEY", reason })
   }
   return faults
@@ -390,7 +376,10 @@ const hasContent = (database: string): boolean => sizeOf(database) > 0 || sizeOf
 
 const makeKeyFile = (file: string): void => {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
-  writeFileSync(file, `${randomBytes(secretBytes).toString("base64")}\n`, { mode: 0o600, flag: "wx" })
+  writeFileSync(file, `${randomBytes(SecretBox.masterBytes).toString("base64")}\n`, {
+    mode: 0o600,
+    flag: "wx"
+  })
 }
 
 /** True when others than the owner can read the file. Windows has other permissions and reports 0666 for every file. */
@@ -410,7 +399,7 @@ const openFilesOf = (database: Database): ReadonlyArray<string> =>
 const keyFile = (database: string): Effect.Effect<Redacted.Redacted<Uint8Array>, BadSettings> =>
   Effect.try({
     try: () => {
-      if (database === ":memory:") return Redacted.make(new Uint8Array(randomBytes(secretBytes)))
+      if (database === ":memory:") return Redacted.make(new Uint8Array(randomBytes(SecretBox.masterBytes)))
       const file = `${database}.key`
       if (!existsSync(file)) {
         if (hasContent(database)) {
@@ -420,9 +409,9 @@ const keyFile = (database: string): Effect.Effect<Redacted.Redacted<Uint8Array>,
         }
         makeKeyFile(file)
       }
-      const found = key(readFileSync(file, "utf8").trim())
+      const found = SecretBox.keyOf(readFileSync(file, "utf8").trim())
       if (found === undefined) {
-        throw badKey(`the key file beside the database must hold ${secretBytes} bytes in base64`)
+        throw badKey(`the key file beside the database must hold ${SecretBox.masterBytes} bytes in base64`)
       }
       return found
     },

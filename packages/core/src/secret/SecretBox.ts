@@ -147,6 +147,19 @@ const make = (
   }
 }
 
+/** One master key in base64; undefined where it is none. */
+export const keyOf = (text: string): Redacted.Redacted<Uint8Array> | undefined => {
+  const bytes = Buffer.from(/^[A-Za-z0-9+/]+=*$/.test(text) ? text : "", "base64")
+  return bytes.length === masterBytes ? Redacted.make(new Uint8Array(bytes)) : undefined
+}
+
+/** Master keys in base64 with commas between, the one in use first; undefined where one of them is none. */
+export const parse = (text: string) => {
+  const [current, ...older] = text.split(",").map((each) => keyOf(each.trim()))
+  const known = older.flatMap((each) => (each === undefined ? [] : [each]))
+  return current === undefined || known.length < older.length ? undefined : { current, older: known }
+}
+
 /**
  * @param master 32 bytes: seals and hashes new secrets, unless the store remembers a newer key (`MasterKeys.ts`)
  * @param others further master keys, for reading secrets that are under them

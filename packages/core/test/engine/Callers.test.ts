@@ -53,7 +53,9 @@ const outcomes = (engine: EngineService, caller: Engine.Caller, templateId: numb
 
 const prepared = Effect.gen(function* () {
   const engine = yield* Engine.Engine
-  const { accountId, caller, templateId } = yield* prepare(engine, [phone])
+  const { accountId, caller: ofSession, templateId } = yield* prepare(engine, [phone])
+  const { key, secretKey } = yield* engine.admin.keys.issue(ofSession.session.id, {})
+  const caller = yield* engine.identify({ publicKey: key.publicKey, secretKey })
   const told = Effect.map(outcomes(engine, caller, templateId), (all) => new Map(all))
   /** The refusal of all operations; undefined when they are not refused alike. */
   const refusal = Effect.map(told, (all) => {
