@@ -19,10 +19,10 @@ export interface Queue {
   readonly latencies: (count: number) => Promise<ReadonlyArray<number>>
 }
 
-/** What loops have sent when they run as they will: their windows have grown, and every lane has one. */
+/** What loops have sent when they run as they will: as much is in hand as will be. */
 export const lead = 8000
 
-/** Recipients that four lanes may have sent beyond the lead before anybody looks, with batches of 1,000. */
+/** Recipients that the loops may have sent beyond the lead before anybody looks. */
 export const overshoot = 4000
 
 /** Sendwright's. */

@@ -1,15 +1,13 @@
 /**
- * The lanes of one process over platforms that answer as they like, in simulated time: `LaneState` and `Bulkhead` as they
- * are, over a store of backlogs that takes 2 ms for a commit.
+ * The dispatcher of one process over platforms that answer as they like, in simulated time: `Dispatcher` and `Bulkhead` as
+ * they are, over a store of backlogs that takes 2 ms for a commit.
  */
 import type { Instant } from "../../packages/core/src/domain/Instant.ts"
-import type { DispatchedJob, Settlement } from "../../packages/core/src/storage/JobStore.ts"
-import { Outcome } from "../../packages/core/src/storage/JobStore.ts"
-import { patienceMs } from "../../packages/core/src/worker/Batch.ts"
+
 import type { Asking, Ticket } from "../../packages/core/src/worker/Bulkhead.ts"
-import { Bulkhead } from "../../packages/core/src/worker/Bulkhead.ts"
-import type { LaneEvent, LaneRequest } from "../../packages/core/src/worker/LaneState.ts"
-import * as LaneState from "../../packages/core/src/worker/LaneState.ts"
+import { Bulkhead, patienceMs } from "../../packages/core/src/worker/Bulkhead.ts"
+import type { Event, Kind, Request } from "../../packages/core/src/worker/Dispatcher.ts"
+import * as Dispatcher from "../../packages/core/src/worker/Dispatcher.ts"
 
 export interface Platform {
   /** How long the attempt that begins now takes, in milliseconds. */
@@ -19,8 +17,6 @@ export interface Platform {
 }
 
 const commitMs = 2
-const lanes = 4
-const restMs = 1000
 
 /** Events in the order of their times, and of those of one time as they were asked for. */
 class Clock {
@@ -70,18 +66,25 @@ class Clock {
   }
 }
 
-/** A message in the hand of a lane's batch. */
-interface InHand {
-  readonly job: DispatchedJob
+/** A message that was claimed. */
+interface Message {
+  readonly sessionId: string
   readonly dueAt: Instant
-  readonly batch: Batch
-  state: "waits" | "underWay" | "ended" | "settled"
+  readonly claimedAt: Instant
 }
 
-interface Batch {
-  readonly id: number
-  readonly items: Array<InHand>
-  onEnd: () => void
+interface Outcome {
+  readonly message: Message
+  readonly isReleased: boolean
+}
+
+const kind: Kind<Outcome, Message> = {
+  settleMs: 25,
+  idleMs: 250,
+  looksFirst: false,
+  plainOf: () => null,
+  subjectOf: ({ message }) => message.sessionId,
+  released: (claimed) => claimed.map((message) => ({ message, isReleased: true }))
 }
 
 export interface Measured {
@@ -91,6 +94,8 @@ export interface Measured {
   readonly commits: number
   readonly most: number
 }
+
+const unscathed = { crashCount: 0 }
 
 export const run = (
   platforms: Readonly<Record<string, Platform>>,
@@ -103,231 +108,185 @@ export const run = (
   bulkhead.only(circle.length === 1 ? (circle[0] ?? null) : null)
   const backlogs = new Map<string, Array<Instant>>(circle.map((id) => [id, []]))
   const delays = new Map<string, Array<number>>(circle.map((id) => [id, []]))
-  const hands = new Map<string, Array<InHand>>()
-  const resting: Array<() => void> = []
-  const waiting = new Set<() => void>()
-  let [begun, commits, most, seed, turn, messages] = [0, 0, 0, 42, 0, 0]
+  const hands = new Map<string, Array<Message>>(circle.map((id) => [id, []]))
+  let [begun, commits, most, seed, turn] = [0, 0, 0, 42, 0]
+  let outcomes: Array<Outcome> = []
+  let since: Instant | null = null
+  let asking: Asking | null = null
+  let noticed = true
+  let state: Dispatcher.State<Outcome, Message> = Dispatcher.make("worker")
+  /** Wakes it while it waits. */
+  let wake = (): void => {}
   /** A fifth up or down, so that nothing goes in step: the same in each run. */
   const vary = (): number => {
     seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0
     return 0.8 + (0.4 * seed) / 2 ** 32
   }
 
-  const freed = (): void => {
-    for (const look of [...waiting]) look()
-    if (bulkhead.hasRoomAgain(clock.now)) resting.pop()?.()
+  const isIdle = (): boolean => bulkhead.underWay + bulkhead.waiting === 0
+  const ended = (outcome: Outcome): void => {
+    outcomes.push(outcome)
+    const isFirst = since === null
+    since ??= clock.now
+    if (isFirst || isIdle()) wake()
   }
   const begin = (): void => {
     for (let id = bulkhead.next(clock.now); id !== undefined; id = bulkhead.next(clock.now)) {
-      const item = hands.get(id)?.shift()
-      if (item === undefined) throw new Error(`${id} has nothing in hand.`)
-      const ticket = bulkhead.began(id, { crashCount: 0 }, clock.now)
-      item.state = "underWay"
-      begun += 1
-      most = Math.max(most, bulkhead.underWay)
-      delays.get(id)?.push(clock.now - item.dueAt)
-      const ms = (platforms[id]?.latency(clock.now) ?? 0) * vary()
-      clock.after(ms, () => end(item, ticket))
+      const message = hands.get(id)?.shift()
+      if (message === undefined) throw new Error(`${id} has nothing in hand.`)
+      start(message, bulkhead.began(id, unscathed, clock.now))
     }
+    if (bulkhead.isDry) wake()
   }
-  const end = (item: InHand, ticket: Ticket): void => {
-    item.state = "ended"
-    bulkhead.ended(ticket, clock.now)
+  const start = (message: Message, ticket: Ticket): void => {
+    const { dueAt, sessionId } = message
+    begun += 1
+    most = Math.max(most, bulkhead.underWay)
+    delays.get(sessionId)?.push(clock.now - dueAt)
+    clock.after((platforms[sessionId]?.latency(clock.now) ?? 0) * vary(), () => {
+      bulkhead.ended(ticket, clock.now)
+      ended({ message, isReleased: false })
+      begin()
+    })
+  }
+  const releaseStale = (): void => {
+    for (const [id, hand] of hands) {
+      const stale = hand.filter(({ claimedAt }) => claimedAt + patienceMs <= clock.now)
+      if (stale.length === 0) continue
+      hand.splice(0, stale.length)
+      bulkhead.released(
+        id,
+        stale.map(() => unscathed)
+      )
+      for (const message of stale) ended({ message, isReleased: true })
+    }
     begin()
-    item.batch.onEnd()
-    freed()
+  }
+  const staleAt = (): Instant =>
+    Math.min(
+      ...[...hands.values()].map(([first]) => (first?.claimedAt ?? Number.POSITIVE_INFINITY) + patienceMs)
+    )
+
+  const claim = (claiming: Asking): ReadonlyArray<Message> => {
+    const claimed: Array<Message> = []
+    let before: number | null = null
+    const from = turn
+    for (let place = 0; place < circle.length && claimed.length < claiming.limit; place += 1) {
+      const id = circle[(from + place) % circle.length] ?? ""
+      turn = (from + place + 1) % circle.length
+      const backlog = backlogs.get(id) ?? []
+      if (backlog.length === 0) continue
+      const room = bulkhead.grant(claiming, id, false, before, clock.now)
+      const some = backlog.splice(0, Math.min(room, claiming.limit - claimed.length))
+      before = some.length
+      for (const dueAt of some) claimed.push({ sessionId: id, dueAt, claimedAt: clock.now })
+    }
+    return claimed
   }
 
-  const lane = (): void => {
-    let state = LaneState.make("worker", slots / lanes)
-    let batches: Array<Batch> = []
-    let asking: Asking | null = null
-    let lastId = 0
-    const endClaim = (): void => {
-      if (asking === null) return
-      bulkhead.over(asking)
-      asking = null
-      freed()
-    }
-    const step = (event: LaneEvent): void => {
-      if (event._tag !== "Stored" || event.claimed.length === 0) endClaim()
-      const { free, room, spare } = bulkhead
-      const facts = { now: clock.now, free, room, spare, young: false, stopping: false, graceIsOver: false }
-      const [next, notices, request] = LaneState.next(state, event, facts)
-      state = next
-      if (notices.some(({ _tag }) => _tag === "WakeNextLane")) resting.pop()?.()
-      if (request._tag === "SettleAndClaim" && request.limit !== null)
-        asking = bulkhead.ask(request.limit, clock.now)
-      perform(request)
-    }
-    /** Goes on at the first of these. */
-    const once = (ms: number, on: (go: () => void) => () => void, event: LaneEvent): void => {
-      let isDone = false
-      const go = (): void => {
-        if (isDone) return
-        isDone = true
-        forget()
-        clock.after(0, () => step(event))
-      }
-      const forget = on(go)
-      if (Number.isFinite(ms)) clock.after(ms, go)
-    }
-    const collect = (): LaneEvent => {
-      const settlements: Array<Settlement> = []
-      for (const { items } of batches)
-        for (const item of items) {
-          const { fence, jobId, sessionId } = item.job
-          if (item.state === "waits") {
-            const hand = hands.get(sessionId) ?? []
-            hand.splice(hand.indexOf(item), 1)
-            bulkhead.released(sessionId, [{ crashCount: 0 }])
-            backlogs.get(sessionId)?.unshift(item.dueAt)
-          } else if (item.state !== "ended") continue
-          const outcome =
-            item.state === "ended"
-              ? Outcome.Accepted({ providerId: null, status: "accepted" })
-              : Outcome.Released({ maybeSent: false })
-          item.state = "settled"
-          settlements.push({ jobId, fence, index: 0, outcome })
+  const step = (event: Event<Outcome, Message>): void => {
+    releaseStale()
+    const facts = {
+      now: clock.now,
+      hasRoom: bulkhead.limit(clock.now) > 0,
+      mayBring: bulkhead.isDry ? "now" : bulkhead.mayBring(clock.now) ? "withOutcomes" : "nothing",
+      since,
+      isIdle: isIdle(),
+      inUse: new Set<string>(),
+      stopping: false,
+      graceIsOver: false
+    } as const
+    const [next, , request] = Dispatcher.next(state, event, facts, kind)
+    state = next
+    perform(request)
+  }
+  const woken = (): void => {
+    const was = noticed
+    noticed = false
+    step({ _tag: "Woken", noticed: was })
+  }
+
+  const perform = (request: Request<Outcome, Message>): void => {
+    switch (request._tag) {
+      case "Wait": {
+        let isDone = false
+        const go = (): void => {
+          if (isDone) return
+          isDone = true
+          wake = () => {}
+          clock.after(0, woken)
         }
-      batches = batches.filter(({ items }) => items.some(({ state }) => state !== "settled"))
-      if (settlements.some(({ outcome }) => outcome._tag === "Released")) freed()
-      return { _tag: "Collected", settlements, batches: batches.map(({ id }) => ({ id, worker: "worker" })) }
-    }
-    const dueTimes = new Map<DispatchedJob, Instant>()
-    const claim = (limit: number, claiming: Asking): ReadonlyArray<DispatchedJob> => {
-      const claimed: Array<DispatchedJob> = []
-      let before: number | null = null
-      const from = turn
-      for (let place = 0; place < circle.length && claimed.length < limit; place += 1) {
-        const id = circle[(from + place) % circle.length] ?? ""
-        turn = (from + place + 1) % circle.length
-        const backlog = backlogs.get(id) ?? []
-        if (backlog.length === 0) continue
-        const room = bulkhead.grant(claiming, id, false, before, clock.now)
-        const some = backlog.splice(0, Math.min(room, limit - claimed.length))
-        before = some.length
-        for (const dueAt of some) {
-          messages += 1
-          const job = jobOf(id, messages)
-          dueTimes.set(job, dueAt)
-          claimed.push(job)
-        }
-      }
-      return claimed
-    }
-    const attempt = (claimed: ReadonlyArray<DispatchedJob>): void => {
-      lastId += 1
-      const batch: Batch = { id: lastId, items: [], onEnd: () => {} }
-      for (const job of claimed) {
-        const item: InHand = { job, dueAt: dueTimes.get(job) ?? 0, batch, state: "waits" }
-        dueTimes.delete(job)
-        batch.items.push(item)
-        if (asking !== null) bulkhead.claimed(asking, job.sessionId, [{ crashCount: 0 }])
-        const hand = hands.get(job.sessionId)
-        if (hand === undefined) hands.set(job.sessionId, [item])
-        else hand.push(item)
-      }
-      batches.push(batch)
-      endClaim()
-      begin()
-      step({
-        _tag: "Started",
-        batches: batches.map(({ id }) => ({ id, worker: "worker" })),
-        awaited: batch.id
-      })
-    }
-    const perform = (request: LaneRequest): void => {
-      switch (request._tag) {
-        case "Collect":
-          step(collect())
-          break
-        case "AwaitSlot":
-          once(
-            request.forMs ?? Number.POSITIVE_INFINITY,
-            (go) => {
-              waiting.add(go)
-              for (const batch of batches) batch.onEnd = go
-              return () => waiting.delete(go)
-            },
-            { _tag: "Ready" }
-          )
-          break
-        case "SettleAndClaim":
-          commits += 1
-          clock.after(commitMs, () => {
-            const { limit } = request
-            step({ _tag: "Stored", claimed: limit === null || asking === null ? [] : claim(limit, asking) })
-          })
-          break
-        case "Attempt":
-          attempt(request.claimed)
-          break
-        case "AwaitBatch": {
-          const batch = batches.find(({ id }) => id === request.batch)
-          const isOver = (): boolean =>
-            batch?.items.every(({ state }) => state === "ended" || state === "settled") ?? true
-          once(
-            isOver() ? 0 : patienceMs,
-            (go) => {
-              if (batch !== undefined)
-                batch.onEnd = () => {
-                  if (isOver()) go()
-                }
-              return () => {}
-            },
-            { _tag: "Waited" }
-          )
+        wake = go
+        if (noticed) {
+          go()
           break
         }
-        case "Rest":
-          once(
-            restMs,
-            (go) => {
-              resting.push(go)
-              return () => {
-                const at = resting.indexOf(go)
-                if (at >= 0) resting.splice(at, 1)
-              }
-            },
-            { _tag: "Ready" }
-          )
-          break
-        default:
-          throw new Error(`A lane asked for ${request._tag}.`)
+        clock.after(
+          Math.max(
+            0,
+            Math.min(request.until ?? Number.POSITIVE_INFINITY, staleAt(), clock.now + 1000) - clock.now
+          ),
+          go
+        )
+        break
       }
+      case "Look": {
+        const without = bulkhead.excluded(clock.now)
+        const isDue = circle.some((id) => !without.includes(id) && (backlogs.get(id)?.length ?? 0) > 0)
+        clock.after(0, () => step({ _tag: "Looked", inMs: isDue ? 0 : null }))
+        break
+      }
+      case "Collect": {
+        const settlements = outcomes
+        outcomes = []
+        since = null
+        step({ _tag: "Collected", settlements, left: false })
+        break
+      }
+      case "Commit": {
+        commits += 1
+        const claiming = request.claims ? bulkhead.ask(bulkhead.limit(clock.now), clock.now) : null
+        asking = claiming
+        clock.after(commitMs, () => {
+          for (const { isReleased, message } of request.settlements)
+            if (isReleased) backlogs.get(message.sessionId)?.unshift(message.dueAt)
+          const claimed = claiming === null ? [] : claim(claiming)
+          if (claiming !== null && claimed.length === 0) bulkhead.over(claiming)
+          step({ _tag: "Stored", claimed, isFull: claiming !== null && claimed.length >= claiming.limit })
+        })
+        break
+      }
+      case "Begin": {
+        const bySession = new Map<string, Array<Message>>()
+        for (const message of request.claimed) {
+          bySession.set(message.sessionId, [...(bySession.get(message.sessionId) ?? []), message])
+          hands.get(message.sessionId)?.push(message)
+        }
+        if (asking === null) throw new Error("Nothing was claimed.")
+        for (const [id, some] of bySession)
+          bulkhead.claimed(
+            asking,
+            id,
+            some.map(() => unscathed)
+          )
+        bulkhead.over(asking)
+        begin()
+        step({ _tag: "Begun" })
+        break
+      }
+      default:
+        throw new Error(`The dispatcher asked for ${request._tag}.`)
     }
-    clock.after(0, () => step({ _tag: "Ready" }))
   }
 
   for (const [id, { feed }] of Object.entries(platforms))
     for (const { at, count } of feed)
       clock.after(at, () => {
         for (let i = 0; i < count; i += 1) backlogs.get(id)?.push(at)
-        resting.pop()?.()
+        noticed = true
+        wake()
       })
-  for (let place = 0; place < lanes; place += 1) lane()
+  clock.after(0, woken)
   clock.runUntil(until)
   return { delays, begun, commits, most }
 }
-
-const jobOf = (sessionId: string, number: number): DispatchedJob => ({
-  jobId: String(number),
-  accountId: "account",
-  sessionId,
-  session: {
-    id: sessionId,
-    provider: "sandbox",
-    config: "",
-    connectedSince: 0,
-    retryForMs: null,
-    closedMarkets: null
-  },
-  category: null,
-  content: { kind: "direct", text: "Hello", linkPreview: false },
-  fence: 1,
-  probe: false,
-  recipients: [
-    { index: 0, phone: "", values: [], attempts: 1, firstAttemptAt: 0, maybeSent: false, crashCount: 0 }
-  ]
-})

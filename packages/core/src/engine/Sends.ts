@@ -114,7 +114,7 @@ export const make = Effect.fnUntraced(function* (checks: Checks.Checks, ids: Ids
       prices,
       idempotency: { key, fingerprint: fingerprint() }
     })
-    // An idle lane can claim the send in the same group commit (docs/adr/0016).
+    // An idle dispatcher can claim the send in the same group commit (docs/adr/0016).
     if (jobs.commitsInGroups) yield* signals.sends.notify
     const accepted = yield* checks
       .accept(

@@ -280,8 +280,8 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
     readonly accept: (command: AcceptSend) => Effect.Effect<AcceptResult, StorageError>
 
     /**
-     * Whether an exchange that is asked for while an accept waits for its commit comes into the same one, behind it. A
-     * lane is woken before that then, and its claim costs no commit of its own.
+     * Whether an exchange that is asked for while an accept waits for its commit comes into the same one, behind it. The
+     * dispatcher is woken before that then, and its claim costs no commit of its own.
      */
     readonly commitsInGroups: boolean
 

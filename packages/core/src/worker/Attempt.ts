@@ -1,10 +1,10 @@
 /**
- * One attempt per recipient of a batch: consent once more, then the sender, then what the answer means
- * (decisions.md §4). Used by the send worker, and inline by direct messages.
+ * One attempt per recipient: consent once more, then the sender, then what the answer means (decisions.md §4). Used by the
+ * send loop, and inline by direct messages.
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import { constTrue } from "effect/Function"
+import { constFalse } from "effect/Function"
 import * as Random from "effect/Random"
 import type { Refusal } from "../domain/consent/Consent.ts"
 import * as Ids from "../domain/Ids.ts"
@@ -28,7 +28,7 @@ import type { SessionCircuit } from "./Circuits.ts"
 import * as NamedRecipient from "./NamedRecipient.ts"
 import * as PlatformOptOut from "./PlatformOptOut.ts"
 
-type ClaimedRecipient = ClaimedJob["recipients"][number]
+export type ClaimedRecipient = ClaimedJob["recipients"][number]
 
 const consentGone = (refusal: Refusal): Failure => ({
   code: "consent_required",
@@ -74,13 +74,6 @@ const refusedLater = ({ provider_code }: Failure): Failure => ({
 /** A direct message that may not be tried again, because consent ended between two attempts. */
 export const withoutConsent = (refusal: Refusal, maybeSent: boolean): Outcome =>
   maybeSent ? Outcome.Unknown({ failure: withdrawn }) : Outcome.Failed({ failure: consentGone(refusal) })
-
-/** A plain literal: nearly every message has one, and the constructor of a tagged enum costs five times as much. */
-const accepted = (providerId: string | null, status: "accepted" | "sent"): Outcome => ({
-  _tag: "Accepted",
-  providerId,
-  status
-})
 
 export interface Attempted {
   readonly outcome: Outcome
@@ -131,7 +124,7 @@ const meaningOf = (
 ): Outcome | Again => {
   switch (result._tag) {
     case "Accepted":
-      return accepted(result.providerId, result.status)
+      return Outcome.Accepted({ providerId: result.providerId, status: result.status })
     case "Held":
       return Outcome.Accepted({
         providerId: result.providerId,
@@ -207,7 +200,6 @@ const meaning = (
   const result = Sanitize.sendResult(said, sessionSender?.config)
   const recoverable = sessionSender !== undefined && canRecover(sessionSender.sender)
   const meant = meaningOf(result, recipient, recoverable, maybeSent)
-  // Most answers: one step for each message counts.
   if (result._tag === "Accepted" && meant._tag !== "Again") {
     const inbound = named(sessionSender, job, recipient, result)
     return Effect.succeed({ outcome: meant, actionable: null, inbound, answered, mayPass: false })
@@ -383,8 +375,6 @@ const tried = (
     config: sessionSender.config
   }
   const prepared = { sessionSender, job, recipient, message, stillOwns, consent }
-  // Most messages; nothing else is made for them.
-  if (!maybeSent && !job.probe) return send(prepared, false)
   const made = Effect.suspend(() => (maybeSent ? lookUpOrSend(prepared, refusal) : send(prepared, false)))
   return job.probe ? checkFirst(prepared, made) : made
 }
@@ -414,41 +404,25 @@ const spared = (outcome: Outcome): Outcome =>
     maybeSent: outcome._tag === "Unknown" || (outcome._tag === "Retry" && outcome.maybeSent)
   })
 
-/** The attempt of one recipient. Its job's {@link Attempts} change it, and nobody else. */
-export interface RecipientAttempt {
-  readonly recipient: ClaimedRecipient
-  /** True from its beginning on, whether it has ended or not. */
-  hasBegun: boolean
-  /** Undefined while nothing became of it. */
-  outcome: Outcome | undefined
-}
-
-/** The attempts of one job's recipients in a batch. */
+/** The attempts of one job's recipients that a claim brought. */
 export interface Attempts {
-  /** The attempts that are to begin, in their order. */
-  readonly queue: ReadonlyArray<RecipientAttempt>
+  /** Those who are to be attempted, in their order. */
+  readonly queue: ReadonlyArray<ClaimedRecipient>
+  /** What became of the others: they may have nothing any more. */
+  readonly settled: ReadonlyArray<Settlement>
   /** With what they are made (`FailureActions.Apply`); undefined where nothing is attempted. */
   readonly connection: Connection | undefined
   /** False once the platform does not answer. */
   readonly goesOn: () => boolean
   /** Dies when the sender breaks. */
-  begin(attempt: RecipientAttempt): Effect.Effect<Attempted>
-  broken(attempt: RecipientAttempt, defect: unknown): Effect.Effect<Attempted>
-  record(attempt: RecipientAttempt, attempted: Attempted): void
-  /**
-   * What became of those who are not under way, each once. For when nothing more is begun: who was not is due again at
-   * no cost.
-   */
-  settlements(): ReadonlyArray<Settlement>
-  /** How many are still to be settled. */
-  remaining(): number
-  /**
-   * What is under way was interrupted: due again at no cost where a repetition does no harm, else it is unknown. Its
-   * settlements follow.
-   */
-  interruptPending(): void
-  /** What the failures ask of the engine, each once. */
-  actionableFailures(): ReadonlyArray<Failure>
+  begin(recipient: ClaimedRecipient): Effect.Effect<Attempted>
+  broken(recipient: ClaimedRecipient, defect: unknown): Effect.Effect<Attempted>
+  /** What became of one who was attempted. */
+  settle(recipient: ClaimedRecipient, attempted: Attempted): Settlement
+  /** One whose attempt did not begin is due again, at no cost. */
+  release(recipient: ClaimedRecipient): Settlement
+  /** One whose attempt was interrupted is due again at no cost where a repetition does no harm; else it is unknown. */
+  interrupt(recipient: ClaimedRecipient): Settlement
 }
 
 /**
@@ -463,157 +437,87 @@ interface Refusals {
   readonly consent: Consent
 }
 
-/** Of attempts that do not begin. */
-const unasked: Consent = { isFresh: constTrue, askAgain: () => Effect.succeed(undefined) }
-
-/** While the session's circuit is open a failed attempt costs none. A class: a closure for each method costs as much again. */
-class AttemptsOfJob implements Attempts {
-  readonly queue: ReadonlyArray<RecipientAttempt>
-  readonly connection: Connection | undefined
-  readonly goesOn: () => boolean
-  readonly #sessionSender: SessionSender | undefined
-  readonly #job: ClaimedJob
-  readonly #circuit: SessionCircuit
-  readonly #stillOwns: StillOwns
-  readonly #consent: Consent
-  /** These three are made when there are some, which is seldom. */
-  #refusals: Map<RecipientAttempt, Failure> | undefined
-  #inbound: Map<RecipientAttempt, Inbound> | undefined
-  #actionableFailures: Array<Failure> | undefined
-  #remaining: ReadonlyArray<RecipientAttempt>
-
-  constructor(
-    sessionSender: SessionSender | undefined,
-    job: ClaimedJob,
-    circuit: SessionCircuit,
-    stillOwns: StillOwns,
-    /** Null where nothing is to begin. */
-    refusals: Refusals | null
-  ) {
-    this.#sessionSender = sessionSender
-    this.#job = job
-    this.#circuit = circuit
-    this.#stillOwns = stillOwns
-    this.#consent = refusals?.consent ?? unasked
-    this.connection = sessionSender?.connection
-    this.goesOn = circuit.mayBegin
-    const all = job.recipients.map(
-      (recipient): RecipientAttempt => ({ recipient, hasBegun: false, outcome: undefined })
-    )
-    this.#remaining = all
-    this.queue = refusals === null ? [] : this.#queueOf(all, refusals)
-  }
-
-  #queueOf(
-    all: ReadonlyArray<RecipientAttempt>,
-    { byPlace, isClosed, offset }: Refusals
-  ): ReadonlyArray<RecipientAttempt> {
-    const consenting =
-      byPlace.size === 0
-        ? all
-        : all.filter((attempt, place) => {
-            const refused = byPlace.get(offset + place)
-            return refused === undefined || this.#isAskedFirst(attempt, consentGone(refused))
-          })
-    if (isClosed === ClosedMarkets.nobody) return consenting
-    return consenting.filter((attempt) => {
-      const { maybeSent, phone } = attempt.recipient
-      // What the platform may have is its to answer.
-      if (maybeSent || !isClosed(phone)) return true
-      attempt.outcome = Outcome.Failed({ failure: ClosedMarkets.failure })
-      return false
-    })
-  }
-
-  /** Who lost its consent is left out; but the platform may have it from before: then it is asked, or nobody knows. */
-  #isAskedFirst(attempt: RecipientAttempt, failure: Failure): boolean {
-    if (!attempt.recipient.maybeSent) attempt.outcome = Outcome.Skipped({ failure })
-    else if (this.#sessionSender?.sender.lookUp === undefined)
-      attempt.outcome = Outcome.Unknown({ failure: withdrawn })
-    else {
-      this.#refusals ??= new Map()
-      this.#refusals.set(attempt, failure)
-      return true
-    }
-    return false
-  }
-
-  begin(attempt: RecipientAttempt): Effect.Effect<Attempted> {
-    attempt.hasBegun = true
-    this.#circuit.began()
-    const refusal = this.#refusals?.get(attempt)
-    return tried(this.#sessionSender, this.#job, attempt.recipient, refusal, this.#stillOwns, this.#consent)
-  }
-
-  broken({ recipient }: RecipientAttempt, defect: unknown): Effect.Effect<Attempted> {
-    return broken(this.#sessionSender, this.#job, recipient, defect)
-  }
-
-  record(attempt: RecipientAttempt, attempted: Attempted): void {
-    const { actionable, answered, inbound, mayPass, outcome } = attempted
-    this.#circuit.ended(answered)
-    attempt.outcome = mayPass && this.#circuit.isOpen() ? spared(outcome) : outcome
-    if (actionable !== null) {
-      this.#actionableFailures ??= []
-      this.#actionableFailures.push(actionable)
-    }
-    if (inbound !== null) {
-      this.#inbound ??= new Map()
-      this.#inbound.set(attempt, inbound)
-    }
-  }
-
-  settlements(): ReadonlyArray<Settlement> {
-    const { fence, jobId } = this.#job
-    const settlements: Array<Settlement> = []
-    const underWay: Array<RecipientAttempt> = []
-    for (const attempt of this.#remaining) {
-      const { hasBegun, recipient } = attempt
-      if (hasBegun && attempt.outcome === undefined) {
-        underWay.push(attempt)
-        continue
-      }
-      if (!hasBegun) this.#circuit.unused()
-      const { index } = recipient
-      const outcome = attempt.outcome ?? Outcome.Released({ maybeSent: false })
-      const inbound = this.#inbound?.get(attempt)
-      settlements.push(
-        inbound === undefined ? { jobId, fence, index, outcome } : { jobId, fence, index, outcome, inbound }
-      )
-    }
-    this.#remaining = underWay
-    return settlements
-  }
-
-  remaining(): number {
-    return this.#remaining.length
-  }
-
-  interruptPending(): void {
-    const sender = this.#sessionSender?.sender
-    const harmless = sender === undefined || canRecover(sender)
-    for (const attempt of this.#remaining) {
-      if (attempt.outcome !== undefined || !attempt.hasBegun) continue
-      this.#circuit.ended(null)
-      attempt.outcome = harmless
-        ? Outcome.Released({ maybeSent: true })
-        : Outcome.Unknown({ failure: stopped })
-    }
-  }
-
-  actionableFailures(): ReadonlyArray<Failure> {
-    return this.#actionableFailures?.splice(0) ?? []
-  }
+/** Why one may not be attempted; or, where the platform may have the message and can be asked, why it may not be sent again. */
+const refusalOf = (
+  { maybeSent, phone }: ClaimedRecipient,
+  refusal: Refusal | undefined,
+  isClosed: ClosedMarkets.IsClosed,
+  canLookUp: boolean
+): Outcome | Failure | undefined => {
+  if (refusal === undefined)
+    // What the platform may have is its to answer.
+    return !maybeSent && isClosed(phone) ? Outcome.Failed({ failure: ClosedMarkets.failure }) : undefined
+  if (!maybeSent) return Outcome.Skipped({ failure: consentGone(refusal) })
+  return canLookUp ? consentGone(refusal) : Outcome.Unknown({ failure: withdrawn })
 }
 
+/** While the session's circuit is open a failed attempt costs none. */
 export const prepareAttempts = (
   sessionSender: SessionSender | undefined,
   job: ClaimedJob,
   circuit: SessionCircuit,
   stillOwns: StillOwns,
-  refusals: Refusals
-): Attempts => new AttemptsOfJob(sessionSender, job, circuit, stillOwns, refusals)
+  { byPlace, consent, isClosed, offset }: Refusals
+): Attempts => {
+  const { fence, jobId } = job
+  const sender = sessionSender?.sender
+  const settlement = ({ index }: ClaimedRecipient, outcome: Outcome): Settlement => ({
+    jobId,
+    fence,
+    index,
+    outcome
+  })
+  const queue: Array<ClaimedRecipient> = []
+  const settled: Array<Settlement> = []
+  const askedFirst = new Map<ClaimedRecipient, Failure>()
+  for (const [place, recipient] of job.recipients.entries()) {
+    const refused = refusalOf(recipient, byPlace.get(offset + place), isClosed, sender?.lookUp !== undefined)
+    if (refused !== undefined && "_tag" in refused) {
+      circuit.unused()
+      settled.push(settlement(recipient, refused))
+      continue
+    }
+    if (refused !== undefined) askedFirst.set(recipient, refused)
+    queue.push(recipient)
+  }
+  return {
+    queue,
+    settled,
+    connection: sessionSender?.connection,
+    goesOn: circuit.mayBegin,
+    begin: (recipient) => {
+      circuit.began()
+      return tried(sessionSender, job, recipient, askedFirst.get(recipient), stillOwns, consent)
+    },
+    broken: (recipient, defect) => broken(sessionSender, job, recipient, defect),
+    settle: (recipient, { answered, inbound, mayPass, outcome }) => {
+      circuit.ended(answered)
+      const settled = settlement(recipient, mayPass && circuit.isOpen() ? spared(outcome) : outcome)
+      return inbound === null ? settled : { ...settled, inbound }
+    },
+    release: (recipient) => {
+      circuit.unused()
+      return settlement(recipient, Outcome.Released({ maybeSent: false }))
+    },
+    interrupt: (recipient) => {
+      circuit.ended(null)
+      const isHarmless = sender === undefined || canRecover(sender)
+      return settlement(
+        recipient,
+        isHarmless ? Outcome.Released({ maybeSent: true }) : Outcome.Unknown({ failure: stopped })
+      )
+    }
+  }
+}
 
-/** A job whose attempts cannot begin: its recipients go back as they were. */
-export const released = (job: ClaimedJob, circuit: SessionCircuit): Attempts =>
-  new AttemptsOfJob(undefined, job, circuit, constTrue, null)
+/** A job of which nothing is attempted: its recipients go back as they were. */
+export const released = (job: ClaimedJob, circuit: SessionCircuit): Attempts => {
+  const { recipients, ...others } = job
+  const nobody = prepareAttempts(undefined, { ...others, recipients: [] }, circuit, constFalse, {
+    byPlace: new Map(),
+    offset: 0,
+    isClosed: ClosedMarkets.nobody,
+    consent: { isFresh: constFalse, askAgain: () => Effect.succeed(undefined) }
+  })
+  return { ...nobody, settled: recipients.map(nobody.release) }
+}

@@ -15,9 +15,9 @@
  *   it is to blame. A young process takes none, and survivors one at a time (`domain/job/Claiming.Care`).
  */
 import type { Care } from "../domain/job/Claiming.ts"
+import * as Claiming from "../domain/job/Claiming.ts"
 import * as Transitions from "../domain/job/Transitions.ts"
 import type { Moment } from "../runtime/Moment.ts"
-import * as BatchSize from "./BatchSize.ts"
 
 /** The part of all slots that one session, and all that are in doubt, may have. */
 export const share = 3 / 4
@@ -25,8 +25,14 @@ export const share = 3 / 4
 export const patienceMs = 1000
 /** For so long a session that was slow answers in time until it is trusted again, in milliseconds. */
 export const proofMs = 60_000
-/** The most that a session has in hand, and a process beside what it can begin: one batch is attempted while one is stored. */
-export const mostWaiting = 2 * BatchSize.largest
+/**
+ * The most that one claim brings, beside what begins at once. A commit costs both sides about 2 ms: 8 µs for each of 250
+ * recipients, 2 µs for each of 1,000. More would wait in memory, and keep the event loop while it is read
+ * (docs/adr/0026-one-dispatcher.md).
+ */
+export const largest = 1000
+/** The most that a session has in hand, and a process beside what it can begin: one half is attempted while one is claimed. */
+export const mostWaiting = 2 * largest
 
 const ratio = share / (1 - share)
 
@@ -99,8 +105,9 @@ export class Bulkhead {
   #survivors = 0
   #suspects = 0
   #only: string | null = null
-  /** Sessions of which claims could bring nothing, since they had too much. */
-  readonly #refused = new Set<string>()
+  /** Sessions of which a claim may bring more: one that was refused, or that was given all that it might have. */
+  readonly #wanting = new Set<Session>()
+  #isDry = false
 
   /** @param oldAt when the process is not young any more */
   constructor({ oldAt, slots }: { readonly slots: number; readonly oldAt: Moment }) {
@@ -185,11 +192,12 @@ export class Bulkhead {
     return Math.max(0, spare)
   }
 
-  /** Recipients that may be claimed beside all that is in hand or being claimed. */
-  get room(): number {
+  /** Recipients that a claim may bring: a young process claims what it can begin. */
+  limit(now: Moment): number {
+    if (this.isYoung(now)) return this.spare
     let room = this.slots + mostWaiting - this.#underWay - this.#waiting
     for (const { limit } of this.#asking) room -= limit
-    return room
+    return Math.max(0, Math.min(room, Math.max(largest, this.slots)))
   }
 
   /** A claim begins; {@link over} ends it. */
@@ -212,6 +220,7 @@ export class Bulkhead {
     }
     const asking: Asking = { care, granted: new Map(), carefully: 0, last: null, limit }
     this.#asking.add(asking)
+    this.#isDry = false
     return asking
   }
 
@@ -239,8 +248,8 @@ export class Bulkhead {
     session.room = room
     if (session.isCareful) asking.carefully += room
     asking.last = session
-    if (room === 0) this.#refused.add(id)
-    else this.#refused.delete(id)
+    if (room === 0) this.#wanting.add(session)
+    else this.#wanting.delete(session)
     return room
   }
 
@@ -283,7 +292,8 @@ export class Bulkhead {
   claimed(asking: Asking, id: string, recipients: ReadonlyArray<Claimed>): void {
     const session = this.#of(id)
     const count = recipients.length
-    session.hasMore = count >= session.room
+    session.hasMore = count > 0 && !Claiming.goesOn(count, session.room)
+    if (session.hasMore) this.#wanting.add(session)
     asking.granted.delete(id)
     this.#add(session, count)
     for (const recipient of recipients) this.#count(session, recipient, 1)
@@ -324,6 +334,7 @@ export class Bulkhead {
     if (session.waiting === 0 && session.hasMore) {
       session.quantum = Math.min(mostWaiting, 2 * session.quantum)
       session.hasMore = false
+      this.#isDry ||= !session.isCareful
     }
     return ticket
   }
@@ -354,18 +365,18 @@ export class Bulkhead {
     for (const [id, session] of this.#sessions)
       if (session.underWay.size === 0 && session.waiting === 0 && now - session.endedAt >= proofMs) {
         this.#sessions.delete(id)
-        this.#refused.delete(id)
+        this.#wanting.delete(session)
       }
   }
 
-  /** True when a claim may bring what another could not. Looks at one session at a time, since it is asked often. */
-  hasRoomAgain(now: Moment): boolean {
-    const [id] = this.#refused
-    const session = id === undefined ? undefined : this.#sessions.get(id)
-    if (id === undefined) return false
-    this.#refused.delete(id)
-    if (session === undefined || this.#room(session, now) > 0) return true
-    this.#refused.add(id)
+  /** True when a session ran out of what it had in hand, of which there is more. */
+  get isDry(): boolean {
+    return this.#isDry
+  }
+
+  /** True when a claim may bring of somebody what the last could not. */
+  mayBring(now: Moment): boolean {
+    for (const session of this.#wanting) if (this.#room(session, now) > 0) return true
     return false
   }
 

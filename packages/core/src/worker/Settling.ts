@@ -1,6 +1,6 @@
 /**
- * The way of outcomes into a store, as data, for every loop that settles what it claims: the lanes of the send loop and
- * the webhook loop. A loop's state has these fields and others beside them.
+ * The way of outcomes into a store, as data, for every loop that settles what it claims: of messages and
+ * of webhook deliveries. A loop's state has these fields and others beside them.
  *
  * - Outcomes stay with the loop until a commit that had them was answered (`stored`); to store one twice changes nothing,
  *   since its fence is spent.
@@ -19,7 +19,7 @@
 import * as Cause from "effect/Cause"
 import type { Moment } from "../runtime/Moment.ts"
 import { StorageError } from "../storage/StorageError.ts"
-import * as BatchSize from "./BatchSize.ts"
+import { largest } from "./Bulkhead.ts"
 import * as Isolate from "./Isolate.ts"
 
 export interface Settling<S> {
@@ -105,7 +105,7 @@ const certainAlone = 30
 /** The time until one of the settlements that were set aside is stored again, in milliseconds. */
 const asideMs = 30_000
 /** With so many set aside a loop claims nothing more. One batch must not reach it: of one that is tried first all may be. */
-const mostAside = 2 * BatchSize.largest
+const mostAside = 2 * largest
 /** The commits in a row that may fail at a stop, where attempts have used up the grace. */
 const triesAtEnd = 3
 
@@ -132,8 +132,11 @@ export const portionOf = <S>({ portion, settlements }: Settling<S>): ReadonlyArr
   portion === null ? settlements : settlements.slice(0, portion)
 
 /** True when the next commit may claim under the loop's name. */
-export const mayClaim = ({ aside, doubtful, interrupted, portion }: Settling<unknown>): boolean =>
-  !doubtful && !interrupted && portion === null && aside.length < mostAside
+export const mayClaim = (state: Settling<unknown>): boolean => state.portion === null && mayClaimApart(state)
+
+/** The same for a commit without outcomes. */
+export const mayClaimApart = ({ aside, doubtful, interrupted }: Settling<unknown>): boolean =>
+  !doubtful && !interrupted && aside.length < mostAside
 
 /** True while there is something to store, now or later. */
 export const isLoaded = ({ aside, settlements }: Settling<unknown>): boolean =>
@@ -176,6 +179,8 @@ export const stored = <T extends Settling<unknown>>(
   settling: number,
   inUse: ReadonlySet<string>
 ): readonly [state: T, silent: ReadonlyArray<string>] => {
+  // A claim apart tells nothing of outcomes.
+  if (settling === 0 && before.settlements.length > 0) return [before, []]
   const { acceptsOthers, portion, recalling } = before
   const settlements = settling === 0 ? before.settlements : before.settlements.slice(settling)
   const isDone = settlements.length === 0

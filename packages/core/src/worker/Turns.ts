@@ -1,256 +1,290 @@
 /**
- * Performs what {@link Bulkhead} decides: the attempts of all batches of a process wait here, by session, and each begins
- * when it is its session's turn, in a fiber of its own batch.
+ * Performs what {@link Bulkhead} decides: what was claimed waits here, by session, and each attempt begins when it is its
+ * session's turn. The only place where attempts run.
  */
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
-import { constVoid } from "effect/Function"
+import type { Instant } from "../domain/Instant.ts"
+import * as Transitions from "../domain/job/Transitions.ts"
 import type { Moment } from "../runtime/Moment.ts"
-import type { Attempted, Attempts, RecipientAttempt } from "./Attempt.ts"
+import type { DispatchedJob, Settlement } from "../storage/JobStore.ts"
+import type { Attempted, Attempts, ClaimedRecipient } from "./Attempt.ts"
 import type { Bulkhead, Ticket } from "./Bulkhead.ts"
+import { patienceMs } from "./Bulkhead.ts"
 
 /** Runs attempts in a fiber that nobody's end interrupts, as soon as the caller waits for something. */
 export type Fork = (attempts: Effect.Effect<void>) => Fiber.RuntimeFiber<void>
 
-/** One job's attempts in a batch that wait for their turns. */
-interface Waiting {
-  readonly runner: Runner
+/** A claimed job of which some wait for their turns. */
+export interface InHand {
+  readonly hand: Hand
+  readonly job: DispatchedJob
   readonly attempts: Attempts
+  /** The name under which it was claimed. */
+  readonly worker: string
+  /** Not later than its first attempt. */
+  readonly since: Instant
+  readonly enteredAt: Moment
+}
+
+interface Waiting {
+  readonly inHand: InHand
+  /** True of a suspect, which waits until its session has nothing else under way. */
+  readonly isSuspect: boolean
   /** The next of its queue. */
   place: number
 }
 
 /** An attempt under way. */
 interface Begun {
-  readonly attempts: Attempts
-  readonly attempt: RecipientAttempt
+  readonly inHand: InHand
+  readonly recipient: ClaimedRecipient
   readonly ticket: Ticket
 }
 
-export class Turns {
-  private readonly bulkhead: Bulkhead
-  private readonly now: () => Moment
-  private readonly freed: () => void
-  private readonly sessions = new Map<string, Array<Waiting>>()
+/** An outcome, with what it asks of the engine beside. */
+export interface Ended {
+  readonly inHand: InHand
+  readonly settlement: Settlement
+  readonly actionable: Attempted["actionable"]
+}
 
-  /** @param freed called when an attempt ended or what was in hand is given back */
-  constructor(bulkhead: Bulkhead, now: () => Moment, freed: () => void) {
-    this.bulkhead = bulkhead
-    this.now = now
-    this.freed = freed
+/** What one dispatcher has claimed and not stored: in hand, under way, or ended. */
+export class Hand {
+  readonly #wake: () => void
+  readonly #idle = Effect.unsafeMakeLatch(true)
+  readonly #names = new Map<string, number>()
+  #ended: Array<Ended> = []
+  #since: Moment | null = null
+  #open = 0
+
+  /** @param wake called when the first outcome came after a collection, and with the last */
+  constructor(wake: () => void) {
+    this.#wake = wake
   }
 
-  /** What was claimed of a session and counted by the bulkhead waits for its turn; a suspect goes before others. */
-  enter(sessionId: string, runner: Runner, attempts: Attempts, isFirst: boolean): void {
-    if (attempts.queue.length === 0) return
-    const waiting = { runner, attempts, place: 0 }
-    const queue = this.sessions.get(sessionId)
-    if (queue === undefined) this.sessions.set(sessionId, [waiting])
-    else if (isFirst) queue.unshift(waiting)
-    else queue.push(waiting)
-    runner.waits += attempts.queue.length
+  /** True when nothing is in hand or under way. */
+  get isIdle(): boolean {
+    return this.#open === 0
   }
 
-  /** Nothing more of the batch begins. */
-  withdraw(runner: Runner): void {
-    if (runner.waits === 0) return
-    for (const [sessionId, queue] of this.sessions)
-      for (const waiting of queue.filter((each) => each.runner === runner)) this.drop(sessionId, waiting)
-    this.freed()
+  readonly awaitIdle: Effect.Effect<void> = this.#idle.await
+
+  /** When the first of the outcomes came that are not collected; null while there is none. */
+  get since(): Moment | null {
+    return this.#since
   }
 
-  /** The attempt of this batch that begins now. When it is another's turn, that one is woken. */
-  next(runner: Runner): Begun | undefined {
-    const now = this.now()
-    const first = this.first(now)
-    if (first === undefined) return undefined
-    const [sessionId, waiting] = first
-    if (waiting.runner !== runner) {
-      waiting.runner.wake()
-      return undefined
+  /** The names of which something is not collected. */
+  get inUse(): ReadonlySet<string> {
+    return new Set(this.#names.keys())
+  }
+
+  wake(): void {
+    this.#wake()
+  }
+
+  add({ job, worker }: InHand): void {
+    const count = job.recipients.length
+    this.#names.set(worker, (this.#names.get(worker) ?? 0) + count)
+    this.#open += count
+    this.#idle.unsafeClose()
+  }
+
+  end(ended: Ended, now: Moment): void {
+    this.#ended.push(ended)
+    this.#open -= 1
+    const isFirst = this.#since === null
+    this.#since ??= now
+    if (this.isIdle) this.#idle.unsafeOpen()
+    if (isFirst || this.isIdle) this.#wake()
+  }
+
+  /** The outcomes since the last time. */
+  collect(): ReadonlyArray<Ended> {
+    const ended = this.#ended
+    this.#ended = []
+    this.#since = null
+    for (const { inHand } of ended) {
+      const left = (this.#names.get(inHand.worker) ?? 0) - 1
+      if (left > 0) this.#names.set(inHand.worker, left)
+      else this.#names.delete(inHand.worker)
     }
-    const { attempts } = waiting
-    const attempt = attempts.queue[waiting.place]
-    if (attempt === undefined) return undefined
-    waiting.place += 1
-    runner.waits -= 1
-    runner.hasBegun = true
-    if (waiting.place === attempts.queue.length) this.remove(sessionId, waiting)
-    return { attempts, attempt, ticket: this.bulkhead.began(sessionId, attempt.recipient, now) }
+    return ended
   }
 
-  /** True when {@link next} has one for the batch. When it is another's turn, that one is woken. */
-  hasNext(runner: Runner): boolean {
-    const first = this.first(this.now())
-    if (first === undefined) return false
-    if (first[1].runner === runner) return true
-    first[1].runner.wake()
-    return false
-  }
-
-  ended(ticket: Ticket): void {
-    this.bulkhead.ended(ticket, this.now())
-    this.freed()
-  }
-
-  /** The session whose turn it is, and what of it begins. */
-  private first(now: Moment): readonly [sessionId: string, waiting: Waiting] | undefined {
-    for (;;) {
-      const sessionId = this.bulkhead.next(now)
-      const waiting = sessionId === undefined ? undefined : this.sessions.get(sessionId)?.[0]
-      if (sessionId === undefined || waiting === undefined) return undefined
-      if (waiting.attempts.goesOn()) return [sessionId, waiting]
-      // Its platform does not answer any more.
-      this.drop(sessionId, waiting)
+  /** The jobs of which an outcome that is not collected asks something of the engine, with what. */
+  actionable(): ReadonlyMap<InHand, ReadonlyArray<NonNullable<Attempted["actionable"]>>> {
+    const found = new Map<InHand, Array<NonNullable<Attempted["actionable"]>>>()
+    for (const [place, { actionable, ...ended }] of this.#ended.entries()) {
+      if (actionable === null) continue
+      const known = found.get(ended.inHand)
+      if (known === undefined) found.set(ended.inHand, [actionable])
+      else known.push(actionable)
+      this.#ended[place] = { ...ended, actionable: null }
     }
-  }
-
-  private drop(sessionId: string, waiting: Waiting): void {
-    const { attempts, place, runner } = waiting
-    const dropped = attempts.queue.slice(place)
-    this.remove(sessionId, waiting)
-    this.bulkhead.released(
-      sessionId,
-      dropped.map(({ recipient }) => recipient)
-    )
-    runner.waits -= dropped.length
-    runner.lookForEnd()
-  }
-
-  private remove(sessionId: string, waiting: Waiting): void {
-    const queue = this.sessions.get(sessionId)
-    if (queue === undefined) return
-    if (queue.length === 1) this.sessions.delete(sessionId)
-    else queue.splice(queue.indexOf(waiting), 1)
+    return found
   }
 }
 
-/** Makes the attempts of one batch, in as many fibers as they have turns at the same time. */
-export class Runner {
-  /** Attempts that wait for their turns; `Turns` counts them. */
-  waits = 0
-  private readonly turns: Turns
-  private readonly fork: Fork
-  private readonly answered: () => void
-  private readonly fibers = new Set<Fiber.RuntimeFiber<void>>()
-  private readonly observers = new Set<() => void>()
-  private isWoken = false
-  /** True once an attempt of it has begun. */
-  hasBegun = false
+export class Turns {
+  readonly #bulkhead: Bulkhead
+  readonly #now: () => Moment
+  readonly #fork: Fork
+  readonly #sessions = new Map<string, Array<Waiting>>()
+  readonly #running = new Set<{
+    readonly fiber: Fiber.RuntimeFiber<void>
+    readonly current: () => Begun | undefined
+  }>()
 
-  /** @param answered called when one was recorded */
-  constructor(turns: Turns, fork: Fork, answered: () => void) {
-    this.turns = turns
-    this.fork = fork
-    this.answered = answered
+  constructor(bulkhead: Bulkhead, now: () => Moment, fork: Fork) {
+    this.#bulkhead = bulkhead
+    this.#now = now
+    this.#fork = fork
   }
 
-  /** True when nothing of it waits or is under way. */
-  hasEnded(): boolean {
-    return this.waits === 0 && this.fibers.size === 0
+  /** What was claimed waits for its turn; the bulkhead has counted it. A suspect goes before others of its session. */
+  enter(inHand: InHand): void {
+    const { attempts, hand, job } = inHand
+    hand.add(inHand)
+    for (const settlement of attempts.settled) hand.end({ inHand, settlement, actionable: null }, this.#now())
+    if (attempts.queue.length === 0) return
+    const isSuspect = attempts.queue.some(Transitions.isSuspect)
+    const waiting = { inHand, isSuspect, place: 0 }
+    const queue = this.#sessions.get(job.sessionId)
+    if (queue === undefined) this.#sessions.set(job.sessionId, [waiting])
+    else if (isSuspect) queue.unshift(waiting)
+    else queue.push(waiting)
   }
 
-  /** Calls once it has ended; the answer forgets the call. */
-  onEnd(observer: () => void): () => void {
-    this.observers.add(observer)
-    return () => {
-      this.observers.delete(observer)
+  /** Begins what may begin. */
+  begin(): void {
+    for (let begun = this.#next(); begun !== undefined; begun = this.#next()) this.#launch(begun)
+  }
+
+  /** Gives back what waits of these. */
+  release(which: (waiting: Waiting) => boolean): void {
+    let some = false
+    for (const queue of [...this.#sessions.values()])
+      for (const waiting of queue.filter(which)) {
+        this.#drop(waiting)
+        some = true
+      }
+    if (some) this.begin()
+  }
+
+  /** Gives back what has waited for too long. */
+  releaseStale(): void {
+    const now = this.#now()
+    const { staleAt } = this
+    if (staleAt !== null && staleAt <= now)
+      this.release(({ inHand, isSuspect }) => !isSuspect && inHand.enteredAt + patienceMs <= now)
+  }
+
+  /** When something will have waited for too long; null while nothing waits. */
+  get staleAt(): Moment | null {
+    let first = Number.POSITIVE_INFINITY
+    for (const queue of this.#sessions.values()) {
+      const oldest = queue.find(({ isSuspect }) => !isSuspect)
+      if (oldest !== undefined) first = Math.min(first, oldest.inHand.enteredAt)
+    }
+    return Number.isFinite(first) ? first + patienceMs : null
+  }
+
+  /** Interrupts what is under way of a dispatcher, and returns when it has ended. */
+  interrupt(hand: Hand): Effect.Effect<void> {
+    return Effect.suspend(() =>
+      Fiber.interruptAll(
+        [...this.#running].flatMap(({ current, fiber }) => (current()?.inHand.hand === hand ? fiber : []))
+      )
+    )
+  }
+
+  /** The attempt whose turn it is. */
+  #next(): Begun | undefined {
+    const now = this.#now()
+    for (;;) {
+      const sessionId = this.#bulkhead.next(now)
+      const waiting = sessionId === undefined ? undefined : this.#sessions.get(sessionId)?.[0]
+      if (sessionId === undefined || waiting === undefined) return undefined
+      const { inHand, place } = waiting
+      const recipient = inHand.attempts.queue[place]
+      if (recipient === undefined || !inHand.attempts.goesOn()) {
+        // Its platform does not answer any more.
+        this.#drop(waiting)
+        continue
+      }
+      waiting.place += 1
+      if (waiting.place === inHand.attempts.queue.length) this.#remove(waiting)
+      const ticket = this.#bulkhead.began(sessionId, recipient, now)
+      if (this.#bulkhead.isDry) inHand.hand.wake()
+      return { inHand, recipient, ticket }
     }
   }
 
-  lookForEnd(): void {
-    if (this.hasEnded()) for (const observe of [...this.observers]) observe()
+  #drop(waiting: Waiting): void {
+    const { inHand, place } = waiting
+    const { attempts, hand, job } = inHand
+    const dropped = attempts.queue.slice(place)
+    this.#remove(waiting)
+    this.#bulkhead.released(job.sessionId, dropped)
+    for (const recipient of dropped)
+      hand.end({ inHand, settlement: attempts.release(recipient), actionable: null }, this.#now())
   }
 
-  readonly end: Effect.Effect<void> = Effect.async((resume) => {
-    if (this.hasEnded()) return resume(Effect.void)
-    const forget = this.onEnd(() => {
-      forget()
-      resume(Effect.void)
-    })
-    return Effect.sync(forget)
-  })
-
-  /** Interrupts what is under way, and returns when it has ended. */
-  readonly interrupt: Effect.Effect<void> = Effect.suspend(() => Fiber.interruptAll([...this.fibers]))
-
-  /** It may be the turn of one of its attempts. */
-  wake(): void {
-    if (this.isWoken || this.waits === 0) return
-    this.isWoken = true
-    this.launch(this.grow)
+  #remove(waiting: Waiting): void {
+    const { sessionId } = waiting.inHand.job
+    const queue = this.#sessions.get(sessionId) ?? []
+    if (queue.length <= 1) this.#sessions.delete(sessionId)
+    else queue.splice(queue.indexOf(waiting), 1)
   }
 
-  /** A fiber goes on until it has to wait, and only then another begins: one is enough for who answers at once. */
-  private readonly grow: Effect.Effect<void> = Effect.suspend(() => {
-    const mayBegin = (): boolean => {
-      const may = this.turns.hasNext(this)
-      if (!may) this.isWoken = false
-      return may
-    }
-    if (this.waits <= 1) {
-      this.isWoken = false
-      return this.pull
-    }
-    return Effect.whileLoop({
-      while: mayBegin,
-      body: () => {
-        this.launch(this.pull)
-        return Effect.yieldNow()
-      },
-      step: constVoid
-    })
-  })
+  #end({ inHand, ticket }: Begun, settlement: Settlement, actionable: Attempted["actionable"]): void {
+    this.#bulkhead.ended(ticket, this.#now())
+    inHand.hand.end({ inHand, settlement, actionable }, this.#now())
+  }
 
-  /** One after the other. Nothing is wrapped around each: a sender that breaks ends the loop. */
-  private readonly pull: Effect.Effect<void> = Effect.suspend(() => {
-    let current = this.turns.next(this)
-    const record = ({ attempt, attempts, ticket }: Begun, attempted: Attempted): void => {
-      attempts.record(attempt, attempted)
+  /** A fiber makes one attempt after the other for as long as one may begin. */
+  #launch(first: Begun): void {
+    let current: Begun | undefined = first
+    const ended = (begun: Begun, attempted: Attempted): void => {
+      const settlement = begun.inHand.attempts.settle(begun.recipient, attempted)
       current = undefined
-      this.turns.ended(ticket)
-      this.answered()
-      current = this.turns.next(this)
+      this.#end(begun, settlement, attempted.actionable)
+      current = this.#next()
+      this.begin()
     }
-    const loop: Effect.Effect<void> = Effect.suspend(() =>
+    const attempts: Effect.Effect<void> = Effect.suspend(() =>
       Effect.whileLoop({
         while: () => current !== undefined,
-        body: () =>
-          current === undefined
-            ? Effect.dieMessage("A recipient was attempted after the last.")
-            : current.attempts.begin(current.attempt),
+        body: () => {
+          const { inHand, recipient } = current ?? first
+          return inHand.attempts.begin(recipient)
+        },
         step: (attempted) => {
-          if (current !== undefined) record(current, attempted)
+          if (current !== undefined) ended(current, attempted)
         }
       })
     ).pipe(
+      // Nothing is wrapped around each: a sender that breaks ends the loop, and costs its own recipient.
       Effect.catchAllDefect((defect) => {
-        if (current === undefined) return Effect.die(defect)
         const begun = current
-        return Effect.flatMap(begun.attempts.broken(begun.attempt, defect), (attempted) => {
-          record(begun, attempted)
-          return loop
+        if (begun === undefined) return Effect.die(defect)
+        return Effect.flatMap(begun.inHand.attempts.broken(begun.recipient, defect), (attempted) => {
+          ended(begun, attempted)
+          return attempts
         })
       })
     )
-    if (current === undefined) return Effect.void
-    return Effect.ensuring(
-      loop,
-      Effect.sync(() => {
-        if (current === undefined) return
-        this.turns.ended(current.ticket)
-        // The slot may be another batch's.
-        this.turns.hasNext(this)
-      })
-    )
-  })
-
-  private launch(effect: Effect.Effect<void>): void {
-    const fiber = this.fork(effect)
-    this.fibers.add(fiber)
+    const fiber = this.#fork(attempts)
+    const running = { fiber, current: () => current }
+    this.#running.add(running)
+    // Whatever ended it, also before it began.
     fiber.addObserver(() => {
-      this.fibers.delete(fiber)
-      this.lookForEnd()
+      this.#running.delete(running)
+      if (current === undefined) return
+      this.#end(current, current.inHand.attempts.interrupt(current.recipient), null)
+      this.begin()
     })
   }
 }

@@ -10,7 +10,6 @@ import * as Layer from "effect/Layer"
 import * as Runtime from "effect/Runtime"
 import type * as Scope from "effect/Scope"
 import type { ForeignTransaction, InsideTransaction } from "../domain/Errors.ts"
-import type { Instant } from "../domain/Instant.ts"
 import * as Retry from "../domain/Retry.ts"
 import * as GracePeriod from "../runtime/GracePeriod.ts"
 import type { Signal } from "../runtime/Signals.ts"
@@ -27,6 +26,7 @@ import { defaultHeaderNames } from "../webhook/Signature.ts"
 import type { WebhookTransport } from "../webhook/WebhookTransport.ts"
 import * as Addressing from "./Addressing.ts"
 import { Circuits } from "./Circuits.ts"
+import type { DispatchLoop } from "./DispatchLoop.ts"
 import * as EndpointLimits from "./EndpointLimits.ts"
 import { defaultLeaseMs, Heartbeat, paceOf } from "./Heartbeat.ts"
 import * as Inbound from "./Inbound.ts"
@@ -55,6 +55,8 @@ export interface Options {
   readonly graceMs: number
   /** How long a process is young: it claims no more than it can begin at once, and nobody over whom two workers died. */
   readonly youthMs: number
+  /** How often a process that has nothing to send looks what others have accepted, in milliseconds. */
+  readonly lookMs: number
   /** How long a recipient over which two workers died waits after each death; behind the last it is parked. */
   readonly suspectWaits: ReadonlyArray<number>
 }
@@ -67,11 +69,9 @@ export const defaults: Options = {
   leaseMs: defaultLeaseMs,
   graceMs: 25_000,
   youthMs: Retry.youthMs,
+  lookMs: 250,
   suspectWaits: Retry.suspectWaits
 }
-
-/** Batches that are attempted side by side, so that one slow send does not hold up the rest. */
-const lanes = 4
 
 /** The shortest time between two looks for receipts that came early. */
 const earlyMs = 500
@@ -121,52 +121,23 @@ const draining = ({
   /** A grace of its own: the process goes on when a drain is interrupted. */
   const graceOfDrain = Effect.sync(() => GracePeriod.make(options.graceMs, grace))
 
-  const drainSends = Effect.acquireUseRelease(
-    Effect.flatMap(graceOfDrain, sends.open),
-    ({ awaitOutcome, isLoaded, step }) =>
-      Effect.gen(function* () {
-        const round = Effect.gen(function* () {
-          let count = 0
-          do {
-            yield* awaitOutcome
-            for (let next = yield* step; next.claimed > 0; next = yield* step) count += next.claimed
-          } while (isLoaded())
-          return count
-        })
-        const count = yield* round
-        // The claim after `hasDue` begins with a session that is ready. When it brings nothing either, another process has
-        // in hand what is due.
-        return count === 0 && !grace.hasBegun() && (yield* sends.hasDue) ? yield* round : count
-      }),
-    ({ close }) => close
-  )
-
-  const drainDeliveries = Effect.scoped(
+  const drained = (open: (grace: GracePeriod.GracePeriod) => Effect.Effect<DispatchLoop>) =>
     Effect.acquireUseRelease(
-      Effect.flatMap(graceOfDrain, (grace) =>
-        openWebhooks(EndpointLimits.unlimited(options.deliveries), grace)
-      ),
-      ({ awaitAnswer, isLoaded, step }) =>
-        Effect.gen(function* () {
-          let count = 0
-          do {
-            yield* awaitAnswer
-            for (let next = yield* step; next.rest === null; next = yield* step) count += next.claimed
-          } while (isLoaded())
-          return count
-        }),
+      Effect.flatMap(graceOfDrain, open),
+      ({ drain }) => drain,
       ({ close }) => close
     )
-  )
 
   return Effect.gen(function* () {
     const rescued = yield* rescue
     yield* sends.look
-    const sent = yield* drainSends
+    const sent = yield* drained(sends.open)
     const { count } = yield* inbound.poll
     const checked = yield* checkTemplates
     const appliedEarly = yield* inbound.applyEarlyReports
-    const delivered = yield* drainDeliveries
+    const delivered = yield* drained((grace) =>
+      openWebhooks(EndpointLimits.unlimited(options.deliveries), grace)
+    )
     return rescued + sent + count + appliedEarly + checked + delivered
   }).pipe(Effect.repeat({ until: (done) => done === 0 }), Effect.asVoid)
 }
@@ -186,13 +157,6 @@ const applyingEarly = (
 /** Sleeps until notified, for as long as nothing is due, or until it is time to look anyway. */
 const restFor = (signal: Signal, inMs: number | null) =>
   signal.wait(inMs === null ? idleMs : Math.min(idleMs, Math.max(pauseMs, inMs)))
-
-const rest = (signal: Signal, nextDue: Effect.Effect<Instant | null, StorageError>) =>
-  Effect.gen(function* () {
-    const next = yield* nextDue
-    const now = yield* Clock.currentTimeMillis
-    yield* restFor(signal, next === null ? null : next - now)
-  })
 
 /** What a transaction of the embedder's has accepted is due from its commit on. */
 const listening = (listen: Listen, { notify }: Signal): Effect.Effect<never> =>
@@ -214,44 +178,32 @@ const make = (options: Options) =>
     const resume = yield* Resumption.make
     const { within } = yield* StoreClock
     const grace = GracePeriod.make(options.graceMs)
-    const sends = yield* SendLoop.make({ lanes, slots: options.concurrency, youthMs: options.youthMs })
+    const sends = yield* SendLoop.make({
+      slots: options.concurrency,
+      youthMs: options.youthMs,
+      idleMs: options.lookMs
+    })
     const { deliveryJitter: jitter, headerNames } = options
     const worker = yield* WebhookWorker.make({ headerNames, jitter })
     const commits = yield* EmbeddedCommits
     const openWebhooks = yield* WebhookLoop.make({ slots: options.deliveries, worker })
 
-    /** One lane: what it could not store is stored with its next step. */
-    const lane = Effect.flatMap(sends.open(grace), ({ close, step }) => {
-      const next = Effect.gen(function* () {
-        const { claimed, settled } = yield* step
-        if (settled > 0) yield* Effect.zipRight(signals.deliveries.notify, signals.outcomes.notify)
-        if (claimed > 0) yield* signals.attempts.notify
-        if (claimed === 0) yield* rest(signals.sends, sends.nextDue)
-      })
-      return Effect.onInterrupt(loops.run("Dispatch", Effect.zipRight(keys.complete, next)), () => close)
-    })
-
-    const deliveries = Effect.scoped(
-      Effect.flatMap(openWebhooks(EndpointLimits.make(options.deliveries), grace), ({ close, step }) => {
-        const next = Effect.flatMap(step, ({ rest }) =>
-          rest === null ? Effect.void : restFor(signals.deliveries, rest.inMs)
-        )
-        return Effect.onInterrupt(
-          loops.run("Webhook delivery", Effect.zipRight(keys.complete, next)),
-          () => close
-        )
-      })
-    )
+    /** What a step could not store is stored with the next one. */
+    const dispatching = (name: string, open: Effect.Effect<DispatchLoop>) =>
+      Effect.flatMap(open, ({ close, step }) =>
+        Effect.onInterrupt(loops.run(name, Effect.zipRight(keys.complete, step)), () => close)
+      )
 
     const listen = Effect.gen(function* () {
       yield* resume
       const { count, nextAt } = yield* inbound.poll
       if (count > 0) yield* signals.deliveries.notify
-      yield* rest(signals.attempts, Effect.succeed(nextAt))
+      const now = yield* Clock.currentTimeMillis
+      yield* restFor(signals.attempts, nextAt === null ? null : nextAt - now)
     })
 
     const repair = Effect.gen(function* () {
-      // Half a minute of silence ends nothing that a lane would notice.
+      // Half a minute of silence ends nothing that anybody would notice.
       yield* circuits.store
       yield* circuits.measure
       yield* quarantineWatch.look
@@ -270,8 +222,8 @@ const make = (options: Options) =>
       )
       const paced = Effect.zipRight(repair, Effect.sleep(paceOf(options.leaseMs)))
       const all = [
-        ...Array.from({ length: lanes }, () => lane),
-        deliveries,
+        dispatching("Dispatch", sends.open(grace)),
+        dispatching("Webhook delivery", openWebhooks(EndpointLimits.make(options.deliveries), grace)),
         loops.run("Receipts", listen),
         loops.run("Templates", Effect.zipRight(checkTemplates, Effect.sleep(idleMs))),
         loops.run("Early receipts", applyingEarly(inbound, signals, paceOf(options.leaseMs))),

@@ -1,5 +1,5 @@
 /**
- * Whatever a sender, a platform's hook or a receiver says, every recipient ends with a status and the lane goes on
+ * Whatever a sender, a platform's hook or a receiver says, every recipient ends with a status and the loop goes on
  * (decisions.md §10), on every store.
  */
 import { describe, expect, it } from "@effect/vitest"
@@ -166,7 +166,7 @@ for (const [name, layer] of stores) {
       }).pipe(Effect.provide(layer))
     )
 
-    it.effect("of any kind stops no lane", () =>
+    it.effect("of any kind stops no loop", () =>
       Effect.gen(function* () {
         const text = FastCheck.oneof(
           FastCheck.array(FastCheck.integer({ min: 0, max: 0xffff }), { maxLength: 1200 }).map((units) =>

@@ -114,7 +114,7 @@ describe("an outage", { timeout: loopsTimeout, concurrent: true }, () => {
   it.effect("is found after half a minute of a platform that keeps everybody waiting", () =>
     Effect.gen(function* () {
       const { sender } = platform({ deduplicates: true }, () => Effect.as(Effect.sleep("1 hour"), timedOut))
-      // Jobs for all lanes: none is left that would look.
+      // As many as are in hand: nobody looks.
       const who = yield* owner
       const jobId = yield* acceptOf(who, 20)
       for (let job = 0; job < 9; job++) yield* acceptOf(who, 20)
@@ -345,7 +345,7 @@ describe("an outage", { timeout: loopsTimeout, concurrent: true }, () => {
         const [before, commitsBefore] = [sent.length, commits]
         yield* TestClock.adjust("50 seconds")
         expect([sent.length, (yield* find(jobId)).status]).toEqual([before, "processing"])
-        // Four lanes look once a second.
+        // They look once a second.
         expect(commits - commitsBefore).toBeLessThan(300)
         yield* TestClock.adjust("10 seconds")
         expect(yield* find(jobId)).toMatchObject(paused)
@@ -644,13 +644,16 @@ describe("a transient failure", { concurrent: true }, () => {
     }).pipe(Effect.provide(Memory.layer))
   )
 
-  it.effect("whose cause is the recipient ends after eight attempts", () =>
-    Effect.gen(function* () {
-      for (const code of ["media_unusable", "pair_rate_limited"]) {
-        const { attempts, recipient } = yield* tried("utility", code, null)
-        expect([code, recipient?.status, attempts]).toEqual([code, "failed", 8])
-      }
-    }).pipe(Effect.provide(Memory.layer))
+  it.effect(
+    "whose cause is the recipient ends after eight attempts",
+    () =>
+      Effect.gen(function* () {
+        for (const code of ["media_unusable", "pair_rate_limited"]) {
+          const { attempts, recipient } = yield* tried("utility", code, null)
+          expect([code, recipient?.status, attempts]).toEqual([code, "failed", 8])
+        }
+      }).pipe(Effect.provide(Memory.layer)),
+    loopsTimeout
   )
 
   it.effect("that says nothing of the platform's silence is one of the platform that answers", () =>

@@ -1,5 +1,5 @@
 /**
- * The rules by which a lane collects outcomes, stores them with its next claim, and attempts what it got, as far as no
+ * The rules by which the loop of messages collects outcomes, stores them with its next claim, and attempts what it got, as far as no
  * other file has them. Each is tried with a store or a platform that does what the rule is there for.
  */
 import { describe, expect, it } from "@effect/vitest"
@@ -145,10 +145,10 @@ describe("the commit of outcomes and the next claim", { concurrent: true }, () =
       }).pipe(Effect.provide(Memory.layer))
   )
 
-  it.effect("that was lost leaves a name alive while a batch runs under it, and silent afterwards", () =>
+  it.effect("that was lost leaves a name alive while an attempt runs under it, and silent afterwards", () =>
     Effect.gen(function* () {
-      const { sender, sent } = platform({}, ({ messageId }) =>
-        messageId.endsWith("001") ? Effect.as(Effect.sleep("60 seconds"), accepted) : Effect.succeed(accepted)
+      const { sender, sent }: ReturnType<typeof platform> = platform({}, ({ messageId }) =>
+        messageId === sent[0] ? Effect.as(Effect.sleep("60 seconds"), accepted) : Effect.succeed(accepted)
       )
       const { jobId } = yield* accept(2)
       let name: string | undefined
@@ -158,8 +158,9 @@ describe("the commit of outcomes and the next claim", { concurrent: true }, () =
         settleAndClaim: (command) =>
           Effect.gen(function* () {
             const answer = yield* settleAndClaim(command)
+            const isFirst = name === undefined
             if (answer.claimed.length > 0) name ??= command.claim?.worker
-            if (lost || command.settlements.length === 0) return answer
+            if (lost || isFirst || answer.claimed.length === 0) return answer
             lost = true
             return yield* down
           }),
@@ -169,11 +170,19 @@ describe("the commit of outcomes and the next claim", { concurrent: true }, () =
             return heartbeat(command)
           })
       }))
-      yield* Effect.provide(TestClock.adjust("80 seconds"), losing)
+      const sending = Effect.gen(function* () {
+        yield* TestClock.adjust("1 second")
+        const other = yield* accept(1)
+        yield* TestClock.adjust("79 seconds")
+        return yield* statusesOf(other.jobId)
+      })
+      // Its claim was lost, and it is given back with the name.
+      expect(yield* Effect.provide(sending, losing)).toEqual(["accepted"])
       expect(lost).toBe(true)
       // Nobody took it for dead: it cannot be repeated, and would be unknown.
       expect(yield* statusesOf(jobId)).toEqual(["accepted", "accepted"])
-      expect(sent).toHaveLength(2)
+      expect(new Set(sent).size).toBe(3)
+      expect(sent).toHaveLength(3)
       expect(new Set(beats.filter(([at]) => at < 60_000).map(([, alive]) => alive))).toEqual(new Set([true]))
       expect(new Set(beats.filter(([at]) => at > 66_000).map(([, alive]) => alive))).toEqual(new Set([false]))
     }).pipe(Effect.provide(Memory.layer))
@@ -228,12 +237,12 @@ describe("the commit of outcomes and the next claim", { concurrent: true }, () =
         }
       }))
       yield* Effect.provide(TestClock.adjust("20 seconds"), failing)
-      // Four lanes, the webhooks' loop, and one name for each that was given up.
-      expect(names.size).toBeLessThanOrEqual(10)
+      // The loop of messages, the webhooks' loop, and one name for each that was given up.
+      expect(names.size).toBeLessThanOrEqual(4)
     }).pipe(Effect.provide(Memory.layer))
   )
 
-  it.effect("that fills a lane wakes the next one", () =>
+  it.effect("that brought what it might is followed by the next one at once", () =>
     Effect.gen(function* () {
       const { sender, sent } = platform({ deduplicates: true }, taking("10 seconds"))
       const scope = yield* Scope.make()
@@ -308,8 +317,8 @@ describe("a batch", { concurrent: true }, () => {
           TestClock.adjust("10 seconds"),
           Layer.provide(running(platform({}).sender), failing)
         )
-        // Once a second, by each of four lanes at the most.
-        expect(looks).toBeLessThanOrEqual(44)
+        // Once a second.
+        expect(looks).toBeLessThanOrEqual(11)
       }).pipe(Effect.provide(Memory.layer))
   )
 

@@ -60,7 +60,7 @@ const refusing = Effect.fnUntraced(function* (
     Effect.fork
   )
   yield* Deferred.await(ended)
-  // A lane that stops tries again for a while.
+  // Who stops tries again for a while.
   while (Option.isNone(yield* Fiber.poll(whole))) yield* TestClock.adjust("1 second")
   yield* Fiber.join(whole)
   return { logged: logged.filter((line) => line.includes("cannot be stored")), sent }
@@ -105,7 +105,7 @@ describe("a store that refuses one outcome of a batch without saying why", { con
 describe("an outcome that is refused in any form", { concurrent: true }, () => {
   for (const contentRefused of [undefined, true] as const) {
     const how = contentRefused === true ? "by a store that says so" : "by a store that does not say so"
-    it.effect(`${how}, is told in the log and left to the rescue; its lane goes on`, () =>
+    it.effect(`${how}, is told in the log and left to the rescue; the others go on`, () =>
       Effect.gen(function* () {
         const { jobId } = yield* accept(8)
         const isRefused = (settlement: Settlement, now: number) =>

@@ -821,7 +821,7 @@ describe("a recipient that killed two workers", { concurrent: true }, () => {
         return after
       }).pipe(Effect.provide(Layer.provide(running(sender), watched)))
       const at = began.get(Ids.messageId(suspect, 0)) ?? 0
-      // When those before it had ended, which a lane sees within a second; and then nothing until it ended itself.
+      // When those before it had ended, which is seen within a second; and then nothing until it ended itself.
       expect(at).toBeGreaterThanOrEqual(3000)
       expect(at).toBeLessThanOrEqual(4100)
       for (const jobId of before) expect(began.get(Ids.messageId(jobId, 0))).toBeLessThan(1000)
@@ -836,7 +836,7 @@ describe("a recipient that killed two workers", { concurrent: true }, () => {
     }).pipe(Effect.provide(Memory.layer))
   )
 
-  it.effect("has nothing beside it that a claim of another lane brings meanwhile", () =>
+  it.effect("has nothing beside it that another claim brings meanwhile", () =>
     Effect.gen(function* () {
       const who = yield* owner
       const suspect = yield* suspectOf(who, 500)
@@ -874,7 +874,7 @@ describe("a recipient that killed two workers", { concurrent: true }, () => {
   it.effect("has its turn, however much there is to attempt beside it", () =>
     Effect.gen(function* () {
       const { jobId, jobs } = yield* accept(1)
-      // Due again when each lane has something under way.
+      // Due again when something is under way.
       for (let death = 0; death < 2; death++) {
         yield* jobs.settleAndClaim({ now: 0, settlements: [], claim: { worker: "gone", limit: 1 } })
         yield* jobs.rescue({ worker: "gone", now: 0, recoverable: ["sandbox"], suspectWaits: [3000] })

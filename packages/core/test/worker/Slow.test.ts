@@ -136,7 +136,7 @@ describe("a platform that does not answer", { concurrent: true }, () => {
     }).pipe(Effect.provide(Memory.layer))
   )
 
-  it.effect("never has more under way than may be, when two lanes claim at the same time", () =>
+  it.effect("never has more under way than may be, when claims take long", () =>
     Effect.gen(function* () {
       const jobIds = [yield* accept(60), yield* accept(60)].map(({ jobId }) => jobId)
       let [underWay, most] = [0, 0]
@@ -149,7 +149,6 @@ describe("a platform that does not answer", { concurrent: true }, () => {
           return accepted
         })
       )
-      // Each looks while the other's claim is under way.
       const slow = Layer.effect(
         JobStore,
         Effect.map(JobStore, (jobs) => ({

@@ -49,13 +49,16 @@ export const platform = (
 /** Every engine of a test reads what another one sealed. */
 export const secretBox = SecretBox.layer(Redacted.make(new Uint8Array(32)))
 
-/** The engine over the stores that are provided: of a process that is not young, unless it is told otherwise. */
+/**
+ * The engine over the stores that are provided: of a process that is not young, unless it is told otherwise. It looks once a
+ * second: each time costs a test more than a process.
+ */
 export const embedded = (
   sender: Sender.Sender,
   transport: Layer.Layer<WebhookTransport> = RecordingTransport.layer,
   options: Partial<Worker.Options> = {}
 ) =>
-  Engine.layer({ concurrency: 8, youthMs: 0, ...options }).pipe(
+  Engine.layer({ concurrency: 8, youthMs: 0, lookMs: 1000, ...options }).pipe(
     Layer.provide(transport),
     Layer.provide(Sender.layer(sender)),
     Layer.provide(secretBox),

@@ -101,7 +101,7 @@ describe("the webhook loop", { concurrent: true }, () => {
         yield* Effect.gen(function* () {
           yield* TestClock.adjust("10 seconds")
           expect([...(yield* statuses)].sort()).toEqual(["delivered", "pending"])
-          // It comes again when its name was given up and rescued: at least once, and no lane that spins.
+          // It comes again when its name was given up and rescued: at least once, and no loop that spins.
           expect(refused).toBeLessThan(20)
           yield* TestClock.adjust("50 seconds")
           expect(told.length).toBeGreaterThan(2)

@@ -1,21 +1,28 @@
-/** The protocol of a lane, row by row: what it does at an event, and what it remembers then. */
+/** The protocol of a dispatcher, row by row: what it does at an event, and what it remembers then. */
 import { describe, expect, it } from "@effect/vitest"
 import * as Cause from "effect/Cause"
 import * as FastCheck from "effect/FastCheck"
-import type { DispatchedJob, Settlement } from "../../src/storage/JobStore.ts"
+import type { Settlement } from "../../src/storage/JobStore.ts"
 import { Outcome } from "../../src/storage/JobStore.ts"
 import { StorageError } from "../../src/storage/StorageError.ts"
-import * as BatchSize from "../../src/worker/BatchSize.ts"
-import type { Facts, LaneEvent, Phase } from "../../src/worker/LaneState.ts"
-import * as LaneState from "../../src/worker/LaneState.ts"
+import { largest } from "../../src/worker/Bulkhead.ts"
+import type { Event, Facts, Kind, Phase } from "../../src/worker/Dispatcher.ts"
+import * as Dispatcher from "../../src/worker/Dispatcher.ts"
+import * as PlainOutcome from "../../src/worker/PlainOutcome.ts"
+
+/** What is claimed: a number of recipients. */
+type Claimed = number
+type State = Dispatcher.State<Settlement, Claimed>
+type Seen = Event<Settlement, Claimed>
 
 const cause = Cause.fail(new StorageError({ operation: "exchange", cause: "lost" }))
 const facts: Facts = {
   now: 0,
-  free: 16,
-  spare: 16,
-  room: 2000,
-  young: false,
+  hasRoom: true,
+  mayBring: "nothing",
+  since: null,
+  isIdle: true,
+  inUse: new Set(),
   stopping: false,
   graceIsOver: false
 }
@@ -29,327 +36,326 @@ const settlement = (index: number): Settlement => ({
 })
 const [s0, s1, s2, s3] = [settlement(0), settlement(1), settlement(2), settlement(3)]
 const ofOther: Settlement = { ...settlement(4), jobId: "other" }
-const claimed = (count: number): ReadonlyArray<DispatchedJob> => [
-  {
-    jobId: "claimed",
-    accountId: "account",
-    sessionId: "session",
-    session: {
-      id: "session",
-      provider: "sandbox",
-      config: "sealed",
-      connectedSince: 0,
-      retryForMs: null,
-      closedMarkets: null
-    },
-    category: null,
-    content: { kind: "direct", text: "Hello", linkPreview: false },
-    fence: 1,
-    probe: false,
-    recipients: Array.from({ length: count }, (_, index) => ({
-      index,
-      phone: String(index),
-      values: [],
-      attempts: 1,
-      firstAttemptAt: 0,
-      maybeSent: false,
-      crashCount: 0
-    }))
-  }
-]
-const releasedOnes = (count: number) =>
+const releasedOnes = (count: number): ReadonlyArray<Settlement> =>
   Array.from({ length: count }, (_, index) => ({
+    ...settlement(index),
     jobId: "claimed",
-    index,
-    outcome: { _tag: "Released", maybeSent: false }
+    outcome: Outcome.Released({ maybeSent: false })
   }))
-const batch = (id: number, worker = "w1") => ({ id, worker })
+const kind: Kind<Settlement, Claimed> = {
+  settleMs: 25,
+  idleMs: 250,
+  looksFirst: false,
+  plainOf: PlainOutcome.of,
+  subjectOf: ({ jobId }) => jobId,
+  released: (claimed) => claimed.flatMap(releasedOnes)
+}
+/** One that cannot give back what it has claimed, and looks before it claims. */
+const ofWebhooks: Kind<Settlement, Claimed> = { ...kind, looksFirst: true, released: () => null }
 
-const ready: LaneEvent = { _tag: "Ready" }
-const waited: LaneEvent = { _tag: "Waited" }
-const interrupted: LaneEvent = { _tag: "Interrupted" }
-const collected = (
-  settlements: ReadonlyArray<Settlement> = [],
-  batches: ReadonlyArray<LaneState.BatchView> = []
-): LaneEvent => ({ _tag: "Collected", settlements, batches })
-const stored = (count = 0): LaneEvent => ({ _tag: "Stored", claimed: count === 0 ? [] : claimed(count) })
-const failed: LaneEvent = { _tag: "NotStored", cause, refused: false, doubtful: true }
-const refused: LaneEvent = { _tag: "NotStored", cause, refused: true, doubtful: false }
-const works: LaneEvent = { _tag: "Proved", works: true }
-const down: LaneEvent = { _tag: "Proved", works: false }
-const registered: LaneEvent = { _tag: "Registered", worker: "w2" }
+const woken: Seen = { _tag: "Woken", noticed: false }
+const noticed: Seen = { _tag: "Woken", noticed: true }
+const looked = (inMs: number | null): Seen => ({ _tag: "Looked", inMs })
+const interrupted: Seen = { _tag: "Interrupted" }
+const begun: Seen = { _tag: "Begun" }
+const collected = (settlements: ReadonlyArray<Settlement> = [], left = false): Seen => ({
+  _tag: "Collected",
+  settlements,
+  left
+})
+const stored = (count = 0, isFull = false): Seen => ({
+  _tag: "Stored",
+  claimed: count === 0 ? [] : [count],
+  isFull
+})
+const failed: Seen = { _tag: "NotStored", cause, refused: false, doubtful: true }
+const refused: Seen = { _tag: "NotStored", cause, refused: true, doubtful: false }
+const works: Seen = { _tag: "Proved", works: true }
+const down: Seen = { _tag: "Proved", works: false }
+const registered: Seen = { _tag: "Registered", worker: "w2" }
 /** The events as a store would tell them: it gives each name once. */
-const named = (events: ReadonlyArray<readonly [LaneEvent, Facts]>) => {
+const named = (events: ReadonlyArray<readonly [Seen, Facts]>) => {
   let names = 1
   return events.map(
     ([event, facts]) =>
       [event._tag === "Registered" ? { ...event, worker: `w${++names}` } : event, facts] as const
   )
 }
-const started = (awaited: number | null, ...ids: ReadonlyArray<number>): LaneEvent => ({
-  _tag: "Started",
-  batches: ids.map((id) => batch(id)),
-  awaited
-})
 
-const collecting: Phase = { _tag: "Collecting", watched: null }
-const watched = { batch: 1, since: 0 }
-const storing = (settling = 0, claims = true): Partial<LaneState.LaneState> => ({
+const storing = (settling = 0, claims = true): Partial<State> => ({
   phase: { _tag: "Storing", commit: { settling, claims } }
 })
 const passing = Cause.fail(new StorageError({ operation: "exchange", cause: "55P03", contentRefused: false }))
-const proving = (settling: number, claims = false, because = cause): Partial<LaneState.LaneState> => ({
+const proving = (settling: number, claims = false, because = cause): Partial<State> => ({
   phase: { _tag: "Proving", commit: { settling, claims }, cause: because }
 })
-const starting: Phase = { _tag: "Starting", claimed: claimed(2), since: 0 }
-const watching: Phase = { _tag: "Watching", watched }
+const beginning: Phase<Claimed> = { _tag: "Beginning", claimed: [2] }
+const hungry = { isHungry: true }
 
 interface Row {
   readonly title: string
-  readonly from: Partial<LaneState.LaneState>
-  readonly event: LaneEvent
+  /** Not hungry, and nothing is looked for before 10,000. */
+  readonly from?: Partial<State>
+  readonly event: Seen
   readonly facts?: Partial<Facts>
   /** The tags of its notices and its request. */
   readonly does: string
   /** Members of the request beside its tag. */
   readonly with?: object
   readonly becomes?: object
+  readonly kind?: Kind<Settlement, Claimed>
 }
 
 const rows: ReadonlyArray<Row> = [
   {
-    title: "that is ready collects what its batches have",
-    from: { batches: [batch(1)] },
-    event: ready,
-    does: "Collect"
-  },
-  {
-    title: "that backed off with outcomes collects first: the store is told of outages before them",
-    from: { phase: { _tag: "BackingOff" }, settlements: [s0] },
-    event: ready,
-    does: "Collect"
-  },
-  {
-    title: "that rests while outcomes wait for their rows collects first",
-    from: { phase: { _tag: "Resting" }, aside: [s0], asideUntil: 1 },
-    event: ready,
-    does: "Collect"
-  },
-  {
-    title: "whose step broke behind its commit collects first, which frees the slots of the claim",
-    from: storing(),
-    event: ready,
-    facts: { free: 0 },
-    does: "Collect",
-    becomes: { phase: collecting }
-  },
-  {
-    title: "that rests and has nothing claims at once when it is woken",
-    from: { phase: { _tag: "Resting" } },
-    event: ready,
-    does: "SettleAndClaim",
-    with: { settlements: [], worker: "w1", limit: 16 },
+    title: "that is told of something claims at once",
+    event: noticed,
+    does: "Commit",
+    with: { settlements: [], worker: "w1", claims: true },
     becomes: { phase: { _tag: "Storing" } }
   },
   {
-    title: "stores what it collected and claims for as long as a slot is free",
-    from: { phase: collecting },
+    title: "of webhooks that is told of something looks first: most commits tell nobody anything",
+    event: noticed,
+    kind: ofWebhooks,
+    does: "Look"
+  },
+  {
+    title: "that is told of something stores what has ended in the same commit",
+    event: noticed,
+    facts: { since: 0, isIdle: false },
+    does: "Collect"
+  },
+  {
+    title: "that has collected for a claim makes it",
+    from: hungry,
     event: collected([s0]),
-    does: "SettleAndClaim",
-    with: { settlements: [s0], worker: "w1", limit: 16 },
-    becomes: { phase: { _tag: "Storing" }, settlements: [s0] }
+    facts: { isIdle: false },
+    does: "Commit",
+    with: { settlements: [s0], claims: true },
+    becomes: { settlements: [s0] }
   },
   {
-    title: "claims as many as its batch size says, also while others have in hand what begins next",
-    from: { phase: collecting, size: 80 },
-    event: collected(),
-    facts: { free: 3, spare: 0 },
-    does: "SettleAndClaim",
-    with: { limit: 80 }
+    title: "lets outcomes wait for others while these are under way",
+    event: woken,
+    facts: { now: 10, since: 4, isIdle: false },
+    does: "Wait",
+    with: { until: 29 }
   },
   {
-    title: "claims no fewer than can begin",
-    from: { phase: collecting, size: 16 },
-    event: collected(),
-    facts: { free: 64, spare: 48 },
-    does: "SettleAndClaim",
-    with: { limit: 48 }
+    title: "stores them when they waited for long enough",
+    event: woken,
+    facts: { now: 29, since: 4, isIdle: false },
+    does: "Collect"
   },
   {
-    title: "of a young process claims no more than can begin at once",
-    from: { phase: collecting, size: 80 },
-    event: collected(),
-    facts: { free: 64, spare: 3, young: true },
-    does: "SettleAndClaim",
-    with: { limit: 3 }
+    title: "stores them at once when nothing is under way that could bring more",
+    event: woken,
+    facts: { now: 4, since: 4 },
+    does: "Collect"
   },
   {
-    title: "of a young process waits where others have in hand what begins next",
-    from: { phase: collecting, size: 80 },
-    event: collected(),
-    facts: { free: 3, spare: 0, young: true },
-    does: "AwaitSlot",
-    becomes: { phase: { _tag: "Full" } }
-  },
-  {
-    title: "without a slot waits for one",
-    from: { phase: collecting },
-    event: collected(),
-    facts: { free: 0 },
-    does: "AwaitSlot",
-    becomes: { phase: { _tag: "Full" } }
-  },
-  {
-    title: "without a slot stores its outcomes all the same",
-    from: { phase: collecting },
+    title: "claims with them where somebody may have more",
     event: collected([s0]),
-    facts: { free: 0 },
-    does: "SettleAndClaim",
-    with: { settlements: [s0], limit: null }
+    facts: { mayBring: "withOutcomes", isIdle: false },
+    does: "Commit",
+    with: { settlements: [s0], claims: true }
   },
   {
-    title: "waits a tenth of a second where all lanes hold as much as they may",
-    from: { phase: collecting, size: 80 },
-    event: collected(),
-    facts: { now: 500, room: 79 },
-    does: "AwaitSlot",
-    with: { forMs: BatchSize.targetMs },
-    becomes: { phase: { _tag: "Full" }, crowdedUntil: 500 + BatchSize.targetMs }
-  },
-  {
-    title: "waits for the rest of it when it was woken in vain",
-    from: { phase: collecting, size: 80, crowdedUntil: 500 + BatchSize.targetMs },
-    event: collected(),
-    facts: { now: 530, room: 79 },
-    does: "AwaitSlot",
-    with: { forMs: BatchSize.targetMs - 30 },
-    becomes: { crowdedUntil: 500 + BatchSize.targetMs }
-  },
-  {
-    title: "claims all the same after that: what others hold may hang",
-    from: { phase: collecting, size: 80, crowdedUntil: 500 + BatchSize.targetMs },
-    event: collected(),
-    facts: { now: 500 + BatchSize.targetMs, room: -5 },
-    does: "SettleAndClaim",
-    with: { limit: 80 },
-    becomes: { crowdedUntil: null }
-  },
-  {
-    title: "claims as many as its batch size says once there is room",
-    from: { phase: collecting, size: 80, crowdedUntil: 500 + BatchSize.targetMs },
-    event: collected(),
-    facts: { now: 510, room: 80 },
-    does: "SettleAndClaim",
-    with: { limit: 80 },
-    becomes: { crowdedUntil: null }
-  },
-  {
-    title: "needs no room for what begins at once",
-    from: { phase: collecting, size: 16 },
-    event: collected(),
-    facts: { now: 500, room: 0 },
-    does: "SettleAndClaim",
-    with: { limit: 16 },
-    becomes: { crowdedUntil: null }
-  },
-  {
-    title: "stores its outcomes where there is no room",
-    from: { phase: collecting, size: 80 },
+    title: "claims with them where nothing is under way any more: it would look next",
     event: collected([s0]),
-    facts: { now: 500, room: 79 },
-    does: "SettleAndClaim",
-    with: { settlements: [s0], limit: null },
-    becomes: { crowdedUntil: 500 + BatchSize.targetMs }
+    does: "Commit",
+    with: { settlements: [s0], claims: true }
   },
   {
-    title: "looks again after a commit without a claim",
-    from: { ...storing(1, false), settlements: [s0] },
-    event: stored(),
-    does: "ReportStored Collect",
-    becomes: { settlements: [] }
+    title: "claims nothing with them where nobody may",
+    event: collected([s0]),
+    facts: { isIdle: false },
+    does: "Commit",
+    with: { settlements: [s0], claims: false }
   },
   {
-    title: "adapts its batch size to a batch that was answered in time",
-    from: { phase: { _tag: "Collecting", watched } },
-    event: collected(Array.from({ length: 16 }, (_, index) => settlement(index))),
-    facts: { now: 10 },
-    does: "SettleAndClaim",
-    with: { limit: 80 },
-    becomes: { size: 80 }
+    title: "makes no commit for whoever may have more alone",
+    event: woken,
+    facts: { mayBring: "withOutcomes", isIdle: false },
+    does: "Wait"
   },
   {
-    title: "that claimed nothing rests",
-    from: { ...storing(1), settlements: [s0] },
-    event: stored(),
-    does: "ReportStored Rest",
-    becomes: { phase: { _tag: "Resting" }, settlements: [] }
+    title: "claims at once for whoever ran out of what it had in hand",
+    event: woken,
+    facts: { mayBring: "now", isIdle: false },
+    does: "Commit",
+    with: { claims: true }
   },
   {
-    title: "attempts what it claimed",
+    title: "without room claims nothing, and does not look",
+    from: { ...hungry, lookAt: 0 },
+    event: noticed,
+    facts: { hasRoom: false, isIdle: false },
+    does: "Wait",
+    becomes: { isHungry: true }
+  },
+  {
+    title: "without room stores its outcomes all the same",
+    from: hungry,
+    event: collected([s0]),
+    facts: { hasRoom: false, isIdle: false },
+    does: "Commit",
+    with: { settlements: [s0], claims: false }
+  },
+  {
+    title: "begins what it claimed",
     from: { ...storing(1), settlements: [s0] },
     event: stored(2),
-    facts: { now: 7 },
-    does: "ReportStored Attempt",
-    with: { claimed: claimed(2), worker: "w1" },
-    becomes: { phase: { _tag: "Starting", since: 7 }, settlements: [] }
+    does: "Begin",
+    with: { claimed: [2], worker: "w1" },
+    becomes: { phase: beginning, settlements: [], emptyClaims: 0 }
   },
   {
-    title: "wakes the next lane with a large claim",
-    from: storing(),
-    event: stored(16),
-    does: "ReportStored WakeNextLane Attempt"
+    title: "claims again when a claim was full",
+    from: { phase: beginning, ...hungry },
+    event: begun,
+    does: "Commit",
+    with: { claims: true }
   },
   {
-    title: "releases what a commit claimed though the grace period has begun",
+    title: "is not hungry after a claim that was not full",
+    from: { ...storing(), ...hungry },
+    event: stored(2),
+    does: "Begin",
+    becomes: { isHungry: false, dueAt: null, lookAt: 25 }
+  },
+  {
+    title: "looks when something is due before it waits",
+    from: { phase: beginning, lookAt: 0 },
+    event: begun,
+    facts: { isIdle: false },
+    does: "Look"
+  },
+  {
+    title: "waits until something is due",
+    event: looked(70),
+    facts: { now: 30 },
+    does: "Wait",
+    with: { until: 100 },
+    becomes: { dueAt: 100, lookAt: 280 }
+  },
+  {
+    title: "looks again after a while: other processes accept, too",
+    event: looked(null),
+    facts: { now: 30 },
+    does: "Wait",
+    with: { until: 280 }
+  },
+  {
+    title: "claims what is due",
+    from: { dueAt: 100 },
+    event: woken,
+    facts: { now: 100 },
+    does: "Commit",
+    with: { claims: true }
+  },
+  {
+    title: "claims once more when a claim did not bring what is due: it may begin with another session",
+    from: { emptyClaims: 1, lookAt: 0 },
+    event: looked(0),
+    does: "Commit",
+    with: { claims: true }
+  },
+  {
+    title: "leaves to others for a while what two claims did not bring",
+    from: { emptyClaims: 2, lookAt: 0 },
+    event: looked(0),
+    does: "Wait",
+    with: { until: Dispatcher.pauseMs }
+  },
+  {
+    title: "forgets that when it is told of something",
+    from: { emptyClaims: 2 },
+    event: noticed,
+    does: "Commit",
+    becomes: { emptyClaims: 0 }
+  },
+  {
+    title: "does not know what is due after outcomes were stored: some may be due again",
+    from: { ...storing(1, false), settlements: [s0], dueAt: 5000, emptyClaims: 1 },
+    event: stored(),
+    does: "Look",
+    becomes: { settlements: [], dueAt: null }
+  },
+  {
+    title: "gives back what a commit claimed though the grace period has begun",
     from: storing(),
     event: stored(2),
     facts: stopping,
-    does: "ReportStored Collect",
-    becomes: { settlements: releasedOnes(2) }
+    does: "Commit",
+    with: { settlements: releasedOnes(2), claims: false }
   },
   {
-    title: "waits for the batch that it started",
-    from: { phase: starting },
-    event: started(1, 1, 2),
-    does: "AwaitBatch",
-    with: { batch: 1 },
-    becomes: { batches: [batch(1), batch(2)], phase: { _tag: "Watching" } }
+    title: "of webhooks attempts what a commit claimed though the grace period has begun",
+    from: storing(),
+    event: stored(2),
+    facts: stopping,
+    kind: ofWebhooks,
+    does: "Begin"
   },
   {
-    title: "does not wait for suspects",
-    from: { phase: starting },
-    event: started(null, 2),
-    does: "Collect",
-    becomes: { batches: [batch(2)], phase: { _tag: "Collecting", watched: null } }
-  },
-  {
-    title: "releases a batch that could not be started, and backs off",
-    from: { phase: starting },
-    event: { _tag: "NotStarted", cause },
+    title: "gives back what could not be begun, and backs off",
+    from: { phase: beginning },
+    event: { _tag: "NotBegun", cause },
     does: "BackOff",
-    becomes: { settlements: releasedOnes(2), phase: { _tag: "BackingOff" } }
+    becomes: { settlements: releasedOnes(2), phase: { _tag: "Open" } }
   },
   {
-    title: "collects when the batch or its patience has ended",
-    from: { phase: watching },
-    event: waited,
-    does: "Collect",
-    becomes: { phase: { _tag: "Collecting", watched } }
+    title: "of webhooks leaves to the rescue what could not be begun, with its name",
+    from: { phase: beginning },
+    event: { _tag: "NotBegun", cause },
+    kind: ofWebhooks,
+    does: "BackOff",
+    becomes: { doubtful: true }
   },
   {
-    title: "rests in the grace period when there is nothing to store",
-    from: { phase: collecting },
-    event: collected(),
+    title: "gives back what was not begun when its step broke",
+    from: { phase: beginning },
+    event: woken,
+    does: "Commit",
+    with: { settlements: releasedOnes(2) }
+  },
+  {
+    title: "that is interrupted meanwhile gives it back, too",
+    from: { phase: beginning },
+    event: interrupted,
+    does: "End",
+    becomes: { settlements: releasedOnes(2), interrupted: true }
+  },
+  {
+    title: "gives up a name under which something was not attempted",
+    from: { retired: [] },
+    event: collected([], true),
+    does: "Commit",
+    with: { claims: false },
+    becomes: { doubtful: true }
+  },
+  {
+    title: "waits in the grace period when there is nothing to store",
+    from: hungry,
+    event: woken,
     facts: stopping,
-    does: "Rest"
+    does: "Wait"
   },
   {
-    title: "stores its outcomes in the grace period, and claims nothing",
-    from: { phase: collecting },
+    title: "stores outcomes in the grace period at once",
+    event: woken,
+    facts: { ...stopping, since: 0, isIdle: false },
+    does: "Collect"
+  },
+  {
+    title: "claims nothing with them then",
+    from: hungry,
     event: collected([s0]),
     facts: stopping,
-    does: "SettleAndClaim",
-    with: { settlements: [s0], limit: null }
+    does: "Commit",
+    with: { settlements: [s0], claims: false }
   },
   {
     title: "doubts its name after a claim that may have been made",
@@ -360,11 +366,11 @@ const rows: ReadonlyArray<Row> = [
   },
   {
     title: "backs off after a failed commit that had no outcomes",
-    from: storing(),
+    from: { ...storing(), ...hungry },
     event: failed,
     does: "BackOff",
     with: { cause },
-    becomes: { doubtful: true, phase: { _tag: "BackingOff" } }
+    becomes: { doubtful: true, isHungry: true, phase: { _tag: "Open" } }
   },
   {
     title: "does not doubt a name under which nothing was claimed",
@@ -375,11 +381,10 @@ const rows: ReadonlyArray<Row> = [
   },
   {
     title: "with a doubtful name makes a commit without a claim",
-    from: { phase: collecting, doubtful: true },
-    event: collected(),
-    does: "SettleAndClaim",
-    with: { settlements: [], limit: null },
-    becomes: { phase: { _tag: "Storing", commit: { claims: false } } }
+    from: { doubtful: true, ...hungry },
+    event: woken,
+    does: "Commit",
+    with: { settlements: [], claims: false }
   },
   {
     title: "takes a new name when that was answered",
@@ -389,37 +394,46 @@ const rows: ReadonlyArray<Row> = [
   },
   {
     title: "claims under its new name, and gives up the former one",
-    from: { phase: { _tag: "Registering" }, doubtful: true },
+    from: { doubtful: true, ...hungry },
     event: registered,
-    does: "Collect",
+    does: "Commit",
+    with: { worker: "w2", claims: true },
     becomes: { worker: "w2", retired: ["w1"], doubtful: false }
   },
   {
     title: "gives back what a retired name may have, when everything is stored",
     from: { ...storing(1), settlements: [s0], retired: ["w0"] },
     event: stored(),
-    does: "GiveBack ReportStored Rest",
+    does: "GiveBack Look",
     becomes: { retired: [] }
   },
   {
     title: "leaves a retired name to the rescue when an outcome could not be stored",
     from: { ...storing(1), settlements: [s0], retired: ["w0", "w2"], left: ["w0"] },
     event: stored(),
-    does: "GiveBack Deregister ReportStored Rest",
+    does: "GiveBack Deregister Look",
     becomes: { retired: [] }
   },
   {
-    title: "keeps a retired name alive while a batch runs under it",
-    from: { ...storing(1), settlements: [s0], retired: ["w0"], batches: [batch(1, "w0")] },
+    title: "keeps a retired name alive while something runs under it",
+    from: { ...storing(1), settlements: [s0], retired: ["w0"] },
     event: stored(),
-    does: "ReportStored Rest",
+    facts: { inUse: new Set(["w0"]), isIdle: false },
+    does: "Look",
     becomes: { retired: ["w0"] }
+  },
+  {
+    title: "gives it up when that ended, without a commit",
+    from: { retired: ["w0"] },
+    event: woken,
+    does: "GiveBack Wait",
+    becomes: { retired: [] }
   },
   {
     title: "keeps a retired name alive while an outcome is to be stored",
     from: { ...storing(1, false), settlements: [s0, s1], portion: 1, retired: ["w0"] },
     event: stored(),
-    does: "ReportStored SettleAndClaim",
+    does: "Commit",
     becomes: { retired: ["w0"] }
   },
   {
@@ -445,16 +459,16 @@ const rows: ReadonlyArray<Row> = [
   },
   {
     title: "claims nothing while it looks for what is refused",
-    from: { phase: collecting, settlements: [s0, s1, s2], portion: 2 },
+    from: { settlements: [s0, s1, s2], portion: 2 },
     event: collected(),
-    does: "SettleAndClaim",
-    with: { settlements: [s0, s1], limit: null }
+    does: "Commit",
+    with: { settlements: [s0, s1], claims: false }
   },
   {
     title: "stores twice as many after a part that was stored",
     from: { ...storing(1, false), settlements: [s0, s1, s2, s3], portion: 1, refusals: 1 },
     event: stored(),
-    does: "ReportStored SettleAndClaim",
+    does: "Commit",
     with: { settlements: [s1, s2] },
     becomes: { portion: 2, refusals: 0, acceptsOthers: true }
   },
@@ -510,35 +524,58 @@ const rows: ReadonlyArray<Row> = [
     becomes: { settlements: [], aside: [ofOther, s0], portion: null }
   },
   {
+    title: "lets a claim go first after a try that did not store half of them",
+    from: { ...proving(3), settlements: [s0, s1, s2], refusals: 1 },
+    event: works,
+    does: "BackOff",
+    becomes: { portion: 2, claimsApart: true }
+  },
+  {
+    title: "claims without outcomes then",
+    from: { settlements: [s0, s1], portion: 1, claimsApart: true, ...hungry },
+    event: woken,
+    does: "Commit",
+    with: { settlements: [], claims: true },
+    becomes: { claimsApart: false, portion: 1, settlements: [s0, s1] }
+  },
+  {
+    title: "goes on to look for what is refused after it, as it was",
+    from: { ...storing(0), settlements: [s0, s1], portion: 1, refusals: 3 },
+    event: stored(),
+    does: "Commit",
+    with: { settlements: [s0], claims: false },
+    becomes: { portion: 1, refusals: 3 }
+  },
+  {
     title: "claims beside what is set aside",
-    from: { phase: collecting, aside: [s0], asideUntil: 31_000 },
+    from: { ...hungry, aside: [s0], asideUntil: 31_000 },
     event: collected([s1]),
     facts: { now: 30_999 },
-    does: "SettleAndClaim",
-    with: { settlements: [s1], limit: 16 },
+    does: "Commit",
+    with: { settlements: [s1], claims: true },
     becomes: { aside: [s0] }
   },
   {
-    title: "claims nothing more when two whole batches are set aside",
-    from: { phase: collecting, aside: Array(2 * BatchSize.largest).fill(s0), asideUntil: 31_000 },
+    title: "claims nothing more when two whole claims are set aside",
+    from: { aside: Array(2 * largest).fill(s0), asideUntil: 31_000 },
     event: collected([s1]),
-    does: "SettleAndClaim",
-    with: { settlements: [s1], limit: null }
+    does: "Commit",
+    with: { settlements: [s1], claims: false }
   },
   {
-    title: "claims on when the whole of a batch is set aside",
-    from: { phase: collecting, aside: Array(BatchSize.largest).fill(s0), asideUntil: 31_000, size: 16 },
+    title: "claims on when the whole of a claim is set aside",
+    from: { ...hungry, aside: Array(largest).fill(s0), asideUntil: 31_000 },
     event: collected([s1]),
-    does: "SettleAndClaim",
-    with: { settlements: [s1], limit: 16 }
+    does: "Commit",
+    with: { settlements: [s1], claims: true }
   },
   {
     title: "stores one that was set aside again after half a minute, alone",
-    from: { phase: collecting, aside: [s0, s1], asideUntil: 31_000 },
+    from: { aside: [s0, s1], asideUntil: 31_000 },
     event: collected([s2]),
     facts: { now: 31_000 },
-    does: "SettleAndClaim",
-    with: { settlements: [s0], limit: null },
+    does: "Commit",
+    with: { settlements: [s0], claims: false },
     becomes: { settlements: [s0, s2], aside: [s1], recalling: true }
   },
   {
@@ -559,22 +596,22 @@ const rows: ReadonlyArray<Row> = [
     title: "stores all that was set aside once one of it is stored",
     from: { ...storing(1, false), settlements: [s0, s2], aside: [s1], portion: 1, recalling: true },
     event: stored(),
-    does: "ReportStored SettleAndClaim",
+    does: "Commit",
     with: { settlements: [s2, s1] },
     becomes: { aside: [], portion: null, recalling: false }
   },
   {
     title: "gives up no name while something of it is set aside",
-    from: { ...storing(1, false), settlements: [s1], aside: [s0], retired: ["w0"] },
+    from: { ...storing(1, false), settlements: [s1], aside: [s0], asideUntil: 31_000, retired: ["w0"] },
     event: stored(),
-    does: "ReportStored Collect",
+    does: "Look",
     becomes: { retired: ["w0"] }
   },
   {
     title: "that is interrupted stores also what it has set aside",
-    from: { phase: watching, settlements: [s0], aside: [s1], asideUntil: 31_000 },
+    from: { settlements: [s0], aside: [s1], asideUntil: 31_000 },
     event: interrupted,
-    does: "StopBatches",
+    does: "End",
     becomes: { settlements: [s0, s1], aside: [] }
   },
   {
@@ -588,22 +625,22 @@ const rows: ReadonlyArray<Row> = [
     title: "stores what a store says that it refuses apart from the claim, without delay and without doubt",
     from: { ...storing(2), settlements: [s0, s1] },
     event: refused,
-    does: "SettleAndClaim",
-    with: { settlements: [s0, s1], limit: null },
+    does: "Commit",
+    with: { settlements: [s0, s1], claims: false },
     becomes: { portion: 2, doubtful: false, refusals: 0 }
   },
   {
     title: "then halves it",
     from: { ...storing(2, false), settlements: [s0, s1], portion: 2 },
     event: refused,
-    does: "SettleAndClaim",
+    does: "Commit",
     with: { settlements: [s0] }
   },
   {
     title: "then cuts the one at fault",
     from: { ...storing(1, false), settlements: [s0, s1], portion: 1 },
     event: refused,
-    does: "ReportRefused SettleAndClaim",
+    does: "ReportRefused Commit",
     with: { settlements: [{ index: 0, outcome: { _tag: "Unknown" } }] }
   },
   {
@@ -614,52 +651,52 @@ const rows: ReadonlyArray<Row> = [
       portion: 1
     },
     event: refused,
-    does: "ReportRefused SettleAndClaim",
+    does: "ReportRefused Commit",
     with: { settlements: [s1] },
     becomes: { doubtful: true, settlements: [s1] }
   },
   {
-    title: "goes back to whole batches when all is stored",
+    title: "goes back to whole commits when all is stored",
     from: { ...storing(1, false), settlements: [s0], portion: 4, acceptsOthers: true },
     event: stored(),
-    does: "ReportStored Collect",
+    does: "Look",
     becomes: { portion: null, acceptsOthers: false }
   },
   {
-    title: "that is interrupted stops its batches",
-    from: { phase: watching, settlements: [s0] },
+    title: "that leaves ends what is under way",
+    from: { settlements: [s0] },
     event: interrupted,
-    does: "StopBatches",
+    does: "End",
     becomes: { interrupted: true, settlements: [s0] }
   },
   {
-    title: "that leaves stores what its batches brought",
-    from: { phase: collecting, interrupted: true, settlements: [s0] },
+    title: "that leaves stores what that brought",
+    from: { interrupted: true, settlements: [s0] },
     event: collected([s1]),
-    does: "SettleAndClaim",
-    with: { settlements: [s0, s1], limit: null }
+    does: "Commit",
+    with: { settlements: [s0, s1], claims: false }
   },
   {
     title: "that leaves deregisters its names when all is stored",
     from: { ...storing(1, false), interrupted: true, settlements: [s0], retired: ["w0"] },
     event: stored(),
-    does: "GiveBack ReportStored Leave",
+    does: "GiveBack Leave",
     with: { workers: ["w1"] },
     becomes: { phase: { _tag: "Left" } }
   },
   {
     title: "that leaves with nothing to store just leaves",
-    from: { phase: collecting, interrupted: true, doubtful: true, retired: ["w0"] },
+    from: { interrupted: true, doubtful: true },
     event: collected(),
     does: "GiveBack Leave",
     with: { workers: [] }
   },
   {
     title: "that leaves leaves to the rescue what an outcome was left of",
-    from: { phase: collecting, interrupted: true, doubtful: true, retired: ["w0"], left: ["w0", "w1"] },
+    from: { interrupted: true, doubtful: true, left: ["w1"] },
     event: collected(),
     does: "Leave",
-    with: { workers: ["w0", "w1"] }
+    with: { workers: ["w1"] }
   },
   {
     title: "that leaves makes a commit that failed again, by halves, while the grace lasts",
@@ -678,10 +715,10 @@ const rows: ReadonlyArray<Row> = [
     becomes: { settlements: [s1, s0], portion: 1 }
   },
   {
-    title: "that leaves looks again after the pause",
-    from: { phase: { _tag: "Pausing" }, interrupted: true, settlements: [s0] },
-    event: ready,
-    does: "Collect"
+    title: "that leaves makes it again after the pause",
+    from: { interrupted: true, settlements: [s0] },
+    event: woken,
+    does: "Commit"
   },
   {
     title: "that leaves makes a failed commit again, though the grace is over",
@@ -695,22 +732,23 @@ const rows: ReadonlyArray<Row> = [
     from: { ...storing(1, false), interrupted: true, settlements: [s0], refusals: 2 },
     event: failed,
     facts: { stopping: true, graceIsOver: true },
-    does: "ReportUnsettled Leave"
+    does: "ReportUnsettled Leave",
+    with: { workers: ["w1"] }
   },
   {
     title: "that has left does nothing more",
     from: { phase: { _tag: "Left" } },
-    event: ready,
+    event: noticed,
     does: "Leave",
     with: { workers: [] }
   }
 ]
 
-describe("a lane", () => {
-  for (const { becomes = {}, does, event, facts: some, from, title, with: last } of rows) {
+describe("a dispatcher", () => {
+  for (const { becomes = {}, does, event, facts: some, from, kind: other, title, with: last } of rows) {
     it(title, () => {
-      const state = { ...LaneState.make("w1", 16), ...from }
-      const [after, notices, request] = LaneState.next(state, event, { ...facts, ...some })
+      const state: State = { ...Dispatcher.make("w1"), lookAt: 10_000, ...from }
+      const [after, notices, request] = Dispatcher.next(state, event, { ...facts, ...some }, other ?? kind)
       expect([...notices, request].map(({ _tag }) => _tag).join(" ")).toBe(does)
       if (last !== undefined) expect(request).toMatchObject(last)
       expect(after).toMatchObject(becomes)
@@ -720,10 +758,11 @@ describe("a lane", () => {
 
 const someFacts = FastCheck.record({
   now: FastCheck.nat(5000),
-  free: FastCheck.nat(64),
-  spare: FastCheck.nat(64),
-  young: FastCheck.boolean(),
-  room: FastCheck.integer({ min: -16, max: 2000 }),
+  hasRoom: FastCheck.boolean(),
+  mayBring: FastCheck.constantFrom("now" as const, "withOutcomes" as const, "nothing" as const),
+  since: FastCheck.option(FastCheck.nat(5000)),
+  isIdle: FastCheck.boolean(),
+  inUse: FastCheck.constantFrom(new Set<string>(), new Set(["w1"]), new Set(["w1", "w2"])),
   stopping: FastCheck.boolean(),
   graceIsOver: FastCheck.boolean()
 })
@@ -732,8 +771,8 @@ const someFacts = FastCheck.record({
 const placesOf = (settlements: ReadonlyArray<Settlement>) => settlements.map(({ index }) => index)
 
 /** Steps that keep what every step must keep; answers the next state. */
-const checked = (state: LaneState.LaneState, event: LaneEvent, facts: Facts) => {
-  const [after, notices, request] = LaneState.next(state, event, facts)
+const checked = (state: State, event: Seen, facts: Facts) => {
+  const [after, notices, request] = Dispatcher.next(state, event, facts, kind)
   const isLeft = state.phase._tag === "Left"
   const stored =
     event._tag === "Stored" && state.phase._tag === "Storing"
@@ -744,27 +783,37 @@ const checked = (state: LaneState.LaneState, event: LaneEvent, facts: Facts) => 
     return notice._tag === "ReportUnsettled" ? notice.settlements : []
   })
   const brought = event._tag === "Collected" ? event.settlements : []
-  const loaded = (state: LaneState.LaneState) => [...placesOf(state.settlements), ...placesOf(state.aside)]
+  const loaded = (state: State) => [...placesOf(state.settlements), ...placesOf(state.aside)]
   const accounted = new Set([...placesOf(stored), ...placesOf(told), ...loaded(after)])
   const known = isLeft ? [] : [...loaded(state), ...placesOf(brought)]
   expect(known.filter((place) => !accounted.has(place))).toEqual([])
+  // What was claimed is begun, given back, or still to be begun.
+  if (state.phase._tag === "Beginning" && event._tag !== "Begun")
+    expect(after.settlements.length + after.aside.length).toBeGreaterThanOrEqual(
+      isLeft ? 0 : (kind.released(state.phase.claimed)?.length ?? 0)
+    )
   // A name is given up once, and only when nothing runs under it and nothing is to be stored.
   for (const notice of notices) {
     if (notice._tag !== "Deregister" && notice._tag !== "GiveBack") continue
-    // The recipients that the commit claimed meanwhile are under the name that the lane has now.
+    // What the commit claimed meanwhile is under the name that it has now.
     expect(after.settlements.filter((one) => state.settlements.includes(one))).toEqual([])
     for (const worker of notice.workers) {
       expect([...state.retired, ...(state.interrupted ? [state.worker] : [])]).toContain(worker)
       if (notice._tag === "GiveBack") expect(state.left).not.toContain(worker)
-      expect(after.batches.map(({ worker }) => worker)).not.toContain(worker)
+      expect([...facts.inUse]).not.toContain(worker)
     }
   }
-  if (request._tag === "SettleAndClaim" && request.limit !== null)
-    expect([after.doubtful, after.interrupted, facts.stopping]).toEqual([false, false, false])
+  if (request._tag === "Commit" && request.claims)
+    expect([after.doubtful, after.interrupted, facts.stopping, facts.hasRoom]).toEqual([
+      false,
+      false,
+      false,
+      true
+    ])
   return { after, notices, request }
 }
 
-describe("a lane, whatever comes in whatever order,", () => {
+describe("a dispatcher, whatever comes in whatever order,", () => {
   it("loses no settlement, gives up no name too soon, and claims nothing that it must not", () => {
     let index = 0
     const fresh = FastCheck.array(FastCheck.constant(null), { maxLength: 5 }).map((some) =>
@@ -772,33 +821,36 @@ describe("a lane, whatever comes in whatever order,", () => {
     )
     const event = FastCheck.oneof(
       fresh,
-      FastCheck.constantFrom<LaneEvent>(
-        ready,
+      FastCheck.constantFrom<Seen>(
+        woken,
+        noticed,
+        looked(0),
+        looked(null),
         stored(),
         stored(3),
+        stored(3, true),
         failed,
         refused,
         works,
         down,
-        { _tag: "NotStarted", cause },
+        begun,
+        { _tag: "NotBegun", cause },
         registered,
-        started(1, 1),
-        started(null, 2),
-        waited
+        collected([], true)
       ),
       { weight: 1, arbitrary: FastCheck.constant(interrupted) }
     )
     FastCheck.assert(
       FastCheck.property(FastCheck.array(FastCheck.tuple(event, someFacts), { maxLength: 60 }), (events) => {
-        let state = LaneState.make("w1", 16)
+        let state: State = Dispatcher.make("w1")
         for (const [each, facts] of named(events)) state = checked(state, each, facts).after
       }),
-      { numRuns: 300 }
+      { numRuns: 500 }
     )
   })
 
   it("stores, cuts or reports every settlement, also those that the store refuses for ever", () => {
-    /** The store that a lane would meet: it refuses some places, for ever or until they are cut, and is down at times. */
+    /** The store that a dispatcher would meet: it refuses some places, for ever or until they are cut, and is down at times. */
     const world = FastCheck.record({
       bad: FastCheck.uniqueArray(FastCheck.nat(19), { maxLength: 4 }),
       poison: FastCheck.uniqueArray(FastCheck.nat(19), { maxLength: 2 }),
@@ -807,7 +859,7 @@ describe("a lane, whatever comes in whatever order,", () => {
     })
     FastCheck.assert(
       FastCheck.property(world, ({ bad, outage, poison, says }) => {
-        let state = LaneState.make("w1", 16)
+        let state: State = { ...Dispatcher.make("w1"), lookAt: Number.POSITIVE_INFINITY }
         let event = collected(Array.from({ length: 20 }, (_, index) => settlement(index)))
         const settled = new Map<number, string>()
         const reported: Array<number> = []
@@ -818,12 +870,12 @@ describe("a lane, whatever comes in whatever order,", () => {
           state = after
           for (const notice of notices)
             if (notice._tag === "ReportRefused" && notice.left) reported.push(notice.settlement.index)
-          if (request._tag === "Rest") break
+          if (request._tag === "Wait") break
           switch (request._tag) {
-            case "Collect":
-              event = collected()
+            case "Look":
+              event = looked(null)
               break
-            case "SettleAndClaim":
+            case "Commit":
               if (step < outage) event = failed
               else if (request.settlements.some(refuses)) event = says ? refused : failed
               else {
@@ -838,7 +890,7 @@ describe("a lane, whatever comes in whatever order,", () => {
               event = registered
               break
             default:
-              event = ready
+              event = woken
           }
         }
         expect(state.settlements).toEqual([])
@@ -869,7 +921,7 @@ describe("a lane, whatever comes in whatever order,", () => {
           jobId: `job-${index % 10}`
         }))
         const isLocked = ({ jobId }: Settlement) => locked.some((place) => jobId === `job-${place}`)
-        let state = LaneState.make("w1", 16)
+        let state: State = { ...Dispatcher.make("w1"), lookAt: Number.POSITIVE_INFINITY }
         let event = collected(all)
         let now = 0
         let [claims, blocked] = [0, 0]
@@ -877,15 +929,15 @@ describe("a lane, whatever comes in whatever order,", () => {
         while (now < unlocksAt || (settled.size < brought && now < 2 * unlocksAt)) {
           const { after, request } = checked(state, event, { ...facts, now })
           state = after
-          event = ready
-          if (request._tag === "Collect") event = collected()
-          else if (request._tag === "SettleAndClaim") {
+          event = woken
+          if (request._tag === "Look") event = looked(0)
+          else if (request._tag === "Commit") {
             const waits = now < unlocksAt && request.settlements.some(isLocked)
             event = waits ? { ...failed, cause: passing } : stored()
             now += waits ? 5000 : 1
             blocked += waits && settled.size > 0 ? 1 : 0
             if (!waits) for (const { index, outcome } of request.settlements) settled.set(index, outcome._tag)
-            if (!waits && request.limit !== null && now < unlocksAt) claims += 1
+            if (!waits && request.claims && now < unlocksAt) claims += 1
           } else if (request._tag === "Prove") event = works
           else if (request._tag === "Register") event = registered
           else now += 5000

@@ -1,0 +1,105 @@
+/** What attempts need: senders, and who may have nothing any more (decisions.md §4, docs/adr/0034). */
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type { Purpose, Refusal } from "../domain/consent/Consent.ts"
+import * as Job from "../domain/job/Job.ts"
+import * as ClosedMarkets from "../domain/session/ClosedMarkets.ts"
+import type { SecretBox } from "../secret/SecretBox.ts"
+import type { Senders } from "../sender/Sender.ts"
+import * as SessionSender from "../sender/SessionSender.ts"
+import { ConsentSource } from "../storage/ConsentSource.ts"
+import * as JobSteps from "../storage/JobSteps.ts"
+import type { DispatchedJob } from "../storage/JobStore.ts"
+import type { StorageError } from "../storage/StorageError.ts"
+import * as Attempt from "./Attempt.ts"
+import { Circuits } from "./Circuits.ts"
+
+export interface Prepared {
+  readonly job: DispatchedJob
+  readonly attempts: Attempt.Attempts
+}
+
+/** What cannot be prepared is given back. Fails where nothing of a claim can be: then the next one waits. */
+export type Prepare = (
+  claimed: ReadonlyArray<DispatchedJob>,
+  stillOwns: Attempt.StillOwns
+) => Effect.Effect<ReadonlyArray<Prepared>, StorageError>
+
+/**
+ * What consent a job needs: for the purpose as it was accepted, and as it is now, since the platform may have given the
+ * template another category (decisions.md §11).
+ */
+const purposesOf = ({ category, content }: DispatchedJob): ReadonlyArray<Purpose> => {
+  const accepted = Job.purpose(content)
+  return category === null || category === accepted ? [accepted] : [accepted, category]
+}
+
+export const make: Effect.Effect<Prepare, never, Circuits | ConsentSource | SecretBox | Senders> = Effect.gen(
+  function* () {
+    const circuits = yield* Circuits
+    const consents = yield* ConsentSource
+    const resolve = yield* SessionSender.make
+
+    /** Who may have no message for one of these purposes, by their places. */
+    const refusals = Effect.fnUntraced(function* (
+      accountId: string,
+      phones: ReadonlyArray<string>,
+      purposes: ReadonlyArray<Purpose>
+    ) {
+      const found = new Map<number, Refusal>()
+      for (const purpose of purposes)
+        for (const [place, refusal] of yield* consents.refusals(accountId, phones, purpose))
+          found.set(place, refusal)
+      return found
+    })
+
+    /** Jobs of one session, account and purposes share the look-ups. */
+    const prepareGroup = Effect.fnUntraced(function* (
+      jobs: ReadonlyArray<DispatchedJob>,
+      stillOwns: Attempt.StillOwns
+    ) {
+      const [first] = jobs
+      if (first === undefined) return []
+      const { accountId, session, sessionId } = first
+      const sessionSender = yield* resolve(session)
+      const phones = jobs.flatMap(({ recipients }) => recipients.map(({ phone }) => phone))
+      const purposes = purposesOf(first)
+      const clock = yield* Effect.clock
+      const askedAt = clock.unsafeCurrentTimeMillis()
+      const byPlace = yield* refusals(accountId, phones, purposes)
+      const consent: Attempt.Consent = {
+        isFresh: () => Attempt.isFresh(askedAt, clock.unsafeCurrentTimeMillis()),
+        askAgain: (phone) => Effect.map(refusals(accountId, [phone], purposes), (refused) => refused.get(0))
+      }
+      const category = first.category ?? Job.purpose(first.content)
+      const isClosed = ClosedMarkets.closedFor(sessionSender?.closedMarkets ?? [], category)
+      let offset = 0
+      return jobs.map((job): Prepared => {
+        const circuit = circuits.of(sessionId, job.probe)
+        const refused = { byPlace, offset, isClosed, consent }
+        offset += job.recipients.length
+        return { job, attempts: Attempt.prepareAttempts(sessionSender, job, circuit, stillOwns, refused) }
+      })
+    })
+
+    return Effect.fnUntraced(function* (claimed, stillOwns) {
+      const kindOf = (job: DispatchedJob) => `${job.sessionId} ${job.accountId} ${purposesOf(job).join(" ")}`
+      const prepared: Array<Prepared> = []
+      const unprepared: Array<Prepared> = []
+      let failure: Cause.Cause<StorageError> = Cause.empty
+      for (const jobs of JobSteps.groupBy(claimed, kindOf).values()) {
+        const exit = yield* Effect.exit(prepareGroup(jobs, stillOwns))
+        if (Exit.isSuccess(exit)) {
+          prepared.push(...exit.value)
+          continue
+        }
+        failure = exit.cause
+        yield* Effect.logError("Attempts could not begin", failure)
+        for (const job of jobs)
+          unprepared.push({ job, attempts: Attempt.released(job, circuits.of(job.sessionId, job.probe)) })
+      }
+      return prepared.length > 0 ? [...prepared, ...unprepared] : yield* Effect.failCause(failure)
+    })
+  }
+)
