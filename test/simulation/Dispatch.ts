@@ -252,7 +252,12 @@ export const run = (
             if (isReleased) backlogs.get(message.sessionId)?.unshift(message.dueAt)
           const claimed = claiming === null ? [] : claim(claiming)
           if (claiming !== null && claimed.length === 0) bulkhead.over(claiming)
-          step({ _tag: "Stored", claimed, isFull: claiming !== null && claimed.length >= claiming.limit })
+          step({
+            _tag: "Stored",
+            claimed,
+            postponed: [],
+            isFull: claiming !== null && claimed.length >= claiming.limit
+          })
         })
         break
       }

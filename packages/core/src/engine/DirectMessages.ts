@@ -33,7 +33,7 @@ import type { AcceptSend, ClaimedJob, IdempotencyRecord, Settlement } from "../s
 import { JobStore, Outcome } from "../storage/JobStore.ts"
 import { RateCardStore } from "../storage/RateCardStore.ts"
 import { SessionStore } from "../storage/SessionStore.ts"
-import type { StorageError } from "../storage/StorageError.ts"
+import { StorageError } from "../storage/StorageError.ts"
 import * as Attempt from "../worker/Attempt.ts"
 import type { SessionCircuit } from "../worker/Circuits.ts"
 import { Circuits } from "../worker/Circuits.ts"
@@ -139,7 +139,7 @@ type ConsentNow = (claimed: ClaimedJob) => Effect.Effect<Consent.Refusal | undef
 const ended = (failure: Failure, maybeSent: boolean): Outcome =>
   maybeSent ? Outcome.Unknown({ failure }) : Outcome.Failed({ failure })
 
-/** The retries of a commit that contains an opt-out, or a person's other name, since the platform will not tell it again. */
+/** The retries of a commit that another's lock is in the way of, or that has a word which the platform will not tell again. */
 const untilStored = Schedule.exponential("50 millis").pipe(
   Schedule.union(Schedule.spaced("2 seconds")),
   Schedule.upTo("20 seconds")
@@ -313,17 +313,30 @@ const replaying = (
     return yield* reply(messageId, answer, true)
   })
 
-/** Settles the message. A commit with the platform's word on the person is retried until the store accepts it. */
+const busy = new StorageError({
+  operation: "JobStore.settleAndClaim",
+  cause: "Another transaction has the session's jobs locked.",
+  contentRefused: false
+})
+
+/**
+ * Settles the message. A commit with the platform's word on the person is retried until the store accepts it, and any that
+ * another's lock is in the way of.
+ */
 const settling = (circuits: Context.Tag.Service<Circuits>) => (settlement: Settlement) => {
-  const once = Effect.flatMap(Clock.currentTimeMillis, (now) =>
-    circuits.settleAndClaim({ now, settlements: [settlement], claim: null })
-  )
-  return settlement.inbound === undefined
-    ? once
-    : Effect.retry(once, {
-        schedule: untilStored,
-        while: ({ contentRefused }) => contentRefused !== true
-      })
+  let left = settlement
+  const once = Effect.gen(function* () {
+    const now = yield* Clock.currentTimeMillis
+    const { postponed } = yield* circuits.settleAndClaim({ now, settlements: [left], claim: null })
+    const [again] = postponed
+    if (again === undefined) return
+    left = again
+    return yield* busy
+  })
+  return Effect.retry(once, {
+    schedule: untilStored,
+    while: (error) => error === busy || (left.inbound !== undefined && error.contentRefused !== true)
+  })
 }
 
 export const make = Effect.fnUntraced(function* (options: {

@@ -307,6 +307,9 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
      *
      * A suspect is the only one of its session. One that the claim's `care` does not let it take is put off.
      *
+     * `postponed`: the outcomes that were not stored, since somebody else has the session's jobs, or the account's people,
+     * locked for longer than a moment. All others are, so none waits for another's transaction.
+     *
      * `unreadable`: due jobs whose contents cannot be read. Each is put off for {@link unreadableMs}, and costs no other its
      * claim.
      */
@@ -318,6 +321,7 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
     }) => Effect.Effect<
       {
         readonly settled: number
+        readonly postponed: ReadonlyArray<Settlement>
         readonly turned: ReadonlyArray<string>
         readonly claimed: ReadonlyArray<DispatchedJob>
         readonly unreadable: ReadonlyArray<UnreadableJob>

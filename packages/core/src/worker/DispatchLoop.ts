@@ -10,7 +10,7 @@ import type { GracePeriod } from "../runtime/GracePeriod.ts"
 import * as Moment from "../runtime/Moment.ts"
 import type { Signal } from "../runtime/Signals.ts"
 import type { StorageError } from "../storage/StorageError.ts"
-import type { Event, Facts, Kind, Notice, Request, State } from "./Dispatcher.ts"
+import type { Event, Exchanged, Facts, Kind, Notice, Request, State } from "./Dispatcher.ts"
 import * as Dispatcher from "./Dispatcher.ts"
 import type { Heartbeat } from "./Heartbeat.ts"
 import * as Isolate from "./Isolate.ts"
@@ -33,7 +33,7 @@ export interface Verbs<S, C> {
   readonly commit: (
     settlements: ReadonlyArray<S>,
     worker: string | null
-  ) => Effect.Effect<{ readonly claimed: ReadonlyArray<C>; readonly isFull: boolean }, StorageError>
+  ) => Effect.Effect<Exchanged<S, C>, StorageError>
   readonly begin: (claimed: ReadonlyArray<C>, worker: string) => Effect.Effect<void, StorageError>
   /** Nothing begins any more, and what is under way has the rest of the grace period. */
   readonly end: Effect.Effect<void>
@@ -296,9 +296,9 @@ class OpenLoop<S, C> implements DispatchLoop {
   }: Extract<Request<S, C>, { _tag: "Commit" }>): Effect.Effect<Event<S, C>> {
     const commit = (claims: boolean) =>
       Effect.matchCause(this.#verbs.commit(settlements, claims ? worker : null), {
-        onSuccess: ({ claimed, isFull }): Event<S, C> => {
-          this.#claimed += claimed.length
-          return { _tag: "Stored", claimed, isFull }
+        onSuccess: (exchanged): Event<S, C> => {
+          this.#claimed += exchanged.claimed.length
+          return { _tag: "Stored", ...exchanged }
         },
         onFailure: notStored
       })

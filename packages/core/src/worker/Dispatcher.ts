@@ -74,6 +74,13 @@ export interface Facts {
   readonly graceIsOver: boolean
 }
 
+/** What a commit answers. */
+export interface Exchanged<S, C> {
+  readonly postponed: ReadonlyArray<S>
+  readonly claimed: ReadonlyArray<C>
+  readonly isFull: boolean
+}
+
 export type Event<S, C> =
   /** It was opened, time has passed, or something came. `noticed`: there may be something to claim. */
   | { readonly _tag: "Woken"; readonly noticed: boolean }
@@ -84,8 +91,8 @@ export type Event<S, C> =
    * rescue may have taken them back.
    */
   | { readonly _tag: "Collected"; readonly settlements: ReadonlyArray<S>; readonly left: boolean }
-  /** `isFull`: a claim brought as much as it may, so there is probably more. */
-  | { readonly _tag: "Stored"; readonly claimed: ReadonlyArray<C>; readonly isFull: boolean }
+  /** `isFull`: a claim brought as much as it may, so there is probably more. `postponed`: these are not stored yet. */
+  | ({ readonly _tag: "Stored" } & Exchanged<S, C>)
   | Settling.NotStored
   | { readonly _tag: "Begun" }
   | { readonly _tag: "NotBegun"; readonly cause: Cause.Cause<StorageError> }
@@ -213,15 +220,15 @@ const isRipe = ({ isIdle, now, since, stopping }: Facts, settleMs: number): bool
   since !== null && (isIdle || stopping || now >= since + settleMs)
 
 const waitsUntil = <S, C>(
-  { aside, asideUntil, dueAt, lookAt }: State<S, C>,
+  state: State<S, C>,
   { since }: Facts,
   mayClaim: boolean,
   settleMs: number
 ): Moment | null => {
   const times = [
     since === null ? null : since + settleMs,
-    ...(mayClaim ? [dueAt, lookAt] : []),
-    aside.length > 0 ? asideUntil : null
+    ...(mayClaim ? [state.dueAt, state.lookAt] : []),
+    Settling.storesAt(state)
   ].filter((at) => at !== null)
   return times.length === 0 ? null : Math.min(...times)
 }
@@ -278,12 +285,17 @@ const settled = <S, C>(state: State<S, C>, kind: Kind<S, C>): State<S, C> =>
 const stored = <S, C>(
   before: State<S, C>,
   { claims, settling }: Settling.Commit,
-  { claimed, isFull }: { readonly claimed: ReadonlyArray<C>; readonly isFull: boolean },
+  { claimed, isFull, postponed }: Exchanged<S, C>,
   facts: Facts,
   kind: Kind<S, C>
 ): Transition<S, C> => {
   const inUse = claimed.length === 0 ? facts.inUse : new Set([...facts.inUse, before.worker])
-  const [after, silent] = Settling.stored<State<S, C>>(before, settling, inUse)
+  const of = { inUse, now: facts.now }
+  const [after, silent] = Settling.stored<S, State<S, C>>(before, settling, postponed, of)
+  if (after.interrupted && postponed.length > 0) {
+    const tried = { settling: postponed.length, claims: false }
+    return notStored(Settling.recallAll<S, State<S, C>>(after), tried, Settling.locked, facts, kind)
+  }
   const emptyClaims = claimed.length > 0 ? 0 : before.emptyClaims + 1
   // Whatever is due was brought; the first outcome comes before a look is worth it.
   const lookAt = facts.now + (claimed.length > 0 ? kind.settleMs : 0)

@@ -169,7 +169,7 @@ const claimsOf = (parts: Parts, hand: Hand): Pick<SendVerbs, "begin" | "commit">
         const asking = worker === null ? null : bulkhead.ask(bulkhead.limit(at), at)
         if (asking !== null) claiming = { asking, at, known: circuits.known() }
         const claim = worker === null || asking === null ? null : claimOf(worker, asking)
-        const { claimed, known, settled, unreadable } = yield* circuits.settleAndClaim({
+        const { claimed, known, postponed, settled, unreadable } = yield* circuits.settleAndClaim({
           now,
           settlements,
           claim
@@ -178,11 +178,11 @@ const claimsOf = (parts: Parts, hand: Hand): Pick<SendVerbs, "begin" | "commit">
         if (settled > 0) yield* Effect.zipRight(signals.deliveries.notify, signals.outcomes.notify)
         if (asking === null || claimed.length === 0) {
           endClaim()
-          return { claimed, isFull: false }
+          return { claimed, postponed, isFull: false }
         }
         claiming = { asking, at, known }
         yield* Effect.zipRight(signals.attempts.notify, EventLoopBudget.yieldIfSpent)
-        return { claimed, isFull: isFull(claimed, asking) }
+        return { claimed, postponed, isFull: isFull(claimed, asking) }
       }).pipe(Effect.onError(() => Effect.sync(endClaim))),
     begin: (claimed, worker) =>
       Effect.gen(function* () {

@@ -11,6 +11,7 @@
  *   where an outcome could not be stored (`left`).
  * - Of outcomes that a working store refuses those at fault are found by halves, stored without text from outside, and at
  *   last reported and left to the rescue (`narrow`). A store that is down refuses nothing: nothing is halved or cut.
+ * - An outcome that the store postpones, since an open transaction has its session, goes with a later commit (`postponed`).
  * - An outcome that the store may take later is never cut: somebody else has locked its row. It is set aside (`setAside`),
  *   and the loop goes on claiming. Every half minute one of those is stored again; once that succeeds, all are (`recall`).
  * - At a stop a commit that fails is made again, by halves, for as long as the grace lasts (`failed`). What is left then is
@@ -39,6 +40,10 @@ export interface Settling<S> {
   readonly refusals: number
   /** True when the store took some of the settlements since it refused others. */
   readonly acceptsOthers: boolean
+  /** Settlements that the store postponed. */
+  readonly postponed: ReadonlyArray<S>
+  /** When they are stored again. */
+  readonly postponedUntil: Moment
   /** Settlements that the store may take later. */
   readonly aside: ReadonlyArray<S>
   /** When one of them is stored again. */
@@ -104,7 +109,9 @@ const certain = 2
 const certainAlone = 30
 /** The time until one of the settlements that were set aside is stored again, in milliseconds. */
 const asideMs = 30_000
-/** With so many set aside a loop claims nothing more. One batch must not reach it: of one that is tried first all may be. */
+/** The time until what the store postponed is stored again, in milliseconds: each time it waits for a moment, and all claims with it. */
+const postponedMs = 2000
+/** With so many set aside or postponed a loop claims nothing more. One batch must not reach it: of one that is tried first all may be. */
 const mostAside = 2 * largest
 /** The commits in a row that may fail at a stop, where attempts have used up the grace. */
 const triesAtEnd = 3
@@ -118,6 +125,8 @@ export const make = (worker: string): Settling<never> => ({
   portion: null,
   refusals: 0,
   acceptsOthers: false,
+  postponed: [],
+  postponedUntil: 0,
   aside: [],
   asideUntil: 0,
   recalling: false,
@@ -135,25 +144,49 @@ export const portionOf = <S>({ portion, settlements }: Settling<S>): ReadonlyArr
 export const mayClaim = (state: Settling<unknown>): boolean => state.portion === null && mayClaimApart(state)
 
 /** The same for a commit without outcomes. */
-export const mayClaimApart = ({ aside, doubtful, interrupted }: Settling<unknown>): boolean =>
-  !doubtful && !interrupted && aside.length < mostAside
+export const mayClaimApart = ({ aside, doubtful, interrupted, postponed }: Settling<unknown>): boolean =>
+  !doubtful && !interrupted && aside.length + postponed.length < mostAside
 
 /** True while there is something to store, now or later. */
-export const isLoaded = ({ aside, settlements }: Settling<unknown>): boolean =>
-  settlements.length > 0 || aside.length > 0
+export const isLoaded = ({ aside, postponed, settlements }: Settling<unknown>): boolean =>
+  settlements.length > 0 || postponed.length > 0 || aside.length > 0
 
-/** Before a commit: the first that was set aside is stored again, alone, when it is time. */
-export const recall = <S, T extends Settling<S>>(state: T, now: Moment): T => {
+/** When what waits is stored again; null when nothing waits. */
+export const storesAt = ({
+  aside,
+  asideUntil,
+  postponed,
+  postponedUntil
+}: Settling<unknown>): Moment | null => {
+  const times = [...(aside.length > 0 ? [asideUntil] : []), ...(postponed.length > 0 ? [postponedUntil] : [])]
+  return times.length === 0 ? null : Math.min(...times)
+}
+
+/** Before a commit: what was postponed is stored again when it is time. The first that was set aside is, too, alone. */
+export const recall = <S, T extends Settling<S>>(before: T, now: Moment): T => {
+  const isTime = before.postponed.length > 0 && before.portion === null && now >= before.postponedUntil
+  const state: T = isTime
+    ? { ...before, settlements: [...before.postponed, ...before.settlements], postponed: [] }
+    : before
   const [first, ...aside] = state.aside
   if (first === undefined || state.portion !== null || now < state.asideUntil) return state
   return { ...state, settlements: [first, ...state.settlements], aside, portion: 1, recalling: true }
 }
 
+const recallAside = <S, T extends Settling<S>>(state: T): T => ({
+  ...state,
+  settlements: [...state.settlements, ...state.aside],
+  aside: [],
+  recalling: false
+})
+
 /** At a stop nothing waits for its time. */
 export const recallAll = <S, T extends Settling<S>>(state: T): T =>
-  state.aside.length === 0
-    ? { ...state, recalling: false }
-    : { ...state, settlements: [...state.settlements, ...state.aside], aside: [], recalling: false }
+  recallAside<S, T>({
+    ...state,
+    settlements: [...state.settlements, ...state.postponed],
+    postponed: []
+  })
 
 /**
  * Gives up the retired names under which nothing runs, once nothing is to be stored.
@@ -173,25 +206,51 @@ export const release = <T extends Settling<unknown>>(
     : [{ ...state, retired: retired.filter((worker) => inUse.has(worker)) }, silent]
 }
 
-/** After a commit that was answered; as {@link release}. */
-export const stored = <T extends Settling<unknown>>(
+/**
+ * After a commit that was answered; as {@link release}.
+ *
+ * @param postponed the settlements that it did not store, since somebody else has their session locked
+ */
+export const stored = <S, T extends Settling<S>>(
   before: T,
   settling: number,
-  inUse: ReadonlySet<string>
+  postponed: ReadonlyArray<S>,
+  { inUse, now }: { readonly inUse: ReadonlySet<string>; readonly now: Moment }
 ): readonly [state: T, silent: ReadonlyArray<string>] => {
   // A claim apart tells nothing of outcomes.
   if (settling === 0 && before.settlements.length > 0) return [before, []]
   const { acceptsOthers, portion, recalling } = before
+  if (recalling && postponed.length > 0)
+    return [setAside<S, T>(before, before.settlements.slice(0, 1), now), []]
   const settlements = settling === 0 ? before.settlements : before.settlements.slice(settling)
   const isDone = settlements.length === 0
   const state = {
     ...before,
     settlements,
     portion: isDone || recalling || portion === null ? null : portion * 2,
-    refusals: 0,
-    acceptsOthers: !isDone && (acceptsOthers || settling > 0)
+    // At a stop they count as tries.
+    refusals: postponed.length > 0 ? before.refusals : 0,
+    acceptsOthers: !isDone && (acceptsOthers || settling > 0),
+    ...(postponed.length > 0 && {
+      postponed: [...before.postponed, ...postponed],
+      postponedUntil: now + postponedMs
+    })
   }
-  return release(recalling ? recallAll<unknown, T>(state) : state, inUse)
+  return release(recalling ? recallAside<S, T>(state) : state, inUse)
+}
+
+/** The event of a commit at a stop that stored all but what somebody else has locked. */
+export const locked: NotStored = {
+  _tag: "NotStored",
+  cause: Cause.fail(
+    new StorageError({
+      operation: "JobStore.settleAndClaim",
+      cause: "Another transaction keeps the session's jobs locked.",
+      contentRefused: false
+    })
+  ),
+  refused: false,
+  doubtful: false
 }
 
 /** The loop has a new name, and gives up the one that it had. */

@@ -166,7 +166,7 @@ const verbsOf = (
         const { claimed, disabled } = yield* store.settleAndClaim({ now, settlements, claim })
         for (const { disabledReason, id } of disabled)
           yield* Effect.logWarning(`Webhook ${id} was disabled: ${disabledReason}`)
-        return { claimed, isFull: false }
+        return { claimed, postponed: [], isFull: false }
       }),
     begin: (claimed, worker) =>
       Effect.sync(() => {

@@ -74,7 +74,7 @@ const opened = Effect.fnUntraced(function* (some: Partial<Verbs<Outcome, string>
         Effect.gen(function* () {
           did.push(`commit ${settlements.join(" ")}${worker === null ? "" : " claims"}`)
           yield* Effect.sleep(100)
-          return { claimed: [], isFull: false }
+          return { claimed: [], postponed: [], isFull: false }
         }),
       begin: () => Effect.void,
       end: Effect.void,

@@ -63,8 +63,9 @@ const collected = (settlements: ReadonlyArray<Settlement> = [], left = false): S
   settlements,
   left
 })
-const stored = (count = 0, isFull = false): Seen => ({
+const stored = (count = 0, isFull = false, postponed: ReadonlyArray<Settlement> = []): Seen => ({
   _tag: "Stored",
+  postponed,
   claimed: count === 0 ? [] : [count],
   isFull
 })
@@ -547,6 +548,69 @@ const rows: ReadonlyArray<Row> = [
     becomes: { portion: 1, refusals: 3 }
   },
   {
+    title: "keeps what the store postpones for two seconds, and claims meanwhile",
+    from: { ...storing(2), settlements: [s0, s1] },
+    event: stored(0, false, [s0]),
+    facts: { now: 1000, since: 1000 },
+    does: "Collect",
+    becomes: { settlements: [], postponed: [s0], postponedUntil: 3000, portion: null }
+  },
+  {
+    title: "waits for the time of what is postponed",
+    from: { postponed: [s0], postponedUntil: 3000, lookAt: 9000 },
+    event: woken,
+    facts: { now: 2999 },
+    does: "Wait",
+    with: { until: 3000 }
+  },
+  {
+    title: "stores what was postponed with whatever else there is, and claims in the same commit",
+    from: { ...hungry, postponed: [s0], postponedUntil: 3000 },
+    event: collected([s1]),
+    facts: { now: 3000 },
+    does: "Commit",
+    with: { settlements: [s0, s1], claims: true },
+    becomes: { postponed: [] }
+  },
+  {
+    title: "gives up no name while something of it is postponed",
+    from: { ...storing(1, false), settlements: [s1], retired: ["w0"] },
+    event: stored(0, false, [s1]),
+    does: "Look",
+    becomes: { retired: ["w0"], postponed: [s1] }
+  },
+  {
+    title: "sets aside once more what is postponed when it is tried again",
+    from: { ...storing(1, false), settlements: [s0, s2], aside: [s1], portion: 1, recalling: true },
+    event: stored(0, false, [s0]),
+    facts: { now: 40_000 },
+    does: "Commit",
+    with: { settlements: [s2] },
+    becomes: { aside: [s1, s0], asideUntil: 70_000, recalling: false }
+  },
+  {
+    title: "that is interrupted stores also what was postponed",
+    from: { settlements: [s0], postponed: [s1], postponedUntil: 31_000 },
+    event: interrupted,
+    does: "End",
+    becomes: { settlements: [s0, s1], postponed: [] }
+  },
+  {
+    title: "that is interrupted tries again after a pause what the store postpones",
+    from: { ...storing(2, false), settlements: [s0, s1], interrupted: true },
+    event: stored(0, false, [s1]),
+    facts: stopping,
+    does: "Pause",
+    becomes: { settlements: [s1], postponed: [] }
+  },
+  {
+    title: "that is interrupted reports at last what the store postpones",
+    from: { ...storing(1, false), settlements: [s1], interrupted: true, refusals: 2 },
+    event: stored(0, false, [s1]),
+    facts: { ...stopping, graceIsOver: true },
+    does: "ReportUnsettled Leave"
+  },
+  {
     title: "claims beside what is set aside",
     from: { ...hungry, aside: [s0], asideUntil: 31_000 },
     event: collected([s1]),
@@ -776,14 +840,17 @@ const checked = (state: State, event: Seen, facts: Facts) => {
   const isLeft = state.phase._tag === "Left"
   const stored =
     event._tag === "Stored" && state.phase._tag === "Storing"
-      ? state.settlements.slice(0, state.phase.commit.settling)
+      ? state.settlements
+          .slice(0, state.phase.commit.settling)
+          .filter((one) => !event.postponed.includes(one))
       : []
   const told = notices.flatMap((notice) => {
     if (notice._tag === "ReportRefused" && notice.left) return [notice.settlement]
     return notice._tag === "ReportUnsettled" ? notice.settlements : []
   })
   const brought = event._tag === "Collected" ? event.settlements : []
-  const loaded = (state: State) => [...placesOf(state.settlements), ...placesOf(state.aside)]
+  const loaded = ({ aside, postponed, settlements }: State) =>
+    placesOf([...settlements, ...postponed, ...aside])
   const accounted = new Set([...placesOf(stored), ...placesOf(told), ...loaded(after)])
   const known = isLeft ? [] : [...loaded(state), ...placesOf(brought)]
   expect(known.filter((place) => !accounted.has(place))).toEqual([])
@@ -855,23 +922,31 @@ describe("a dispatcher, whatever comes in whatever order,", () => {
       bad: FastCheck.uniqueArray(FastCheck.nat(19), { maxLength: 4 }),
       poison: FastCheck.uniqueArray(FastCheck.nat(19), { maxLength: 2 }),
       says: FastCheck.boolean(),
-      outage: FastCheck.nat(40)
+      outage: FastCheck.nat(40),
+      /** Places whose session is locked, and until which step. */
+      locked: FastCheck.tuple(FastCheck.uniqueArray(FastCheck.nat(19), { maxLength: 6 }), FastCheck.nat(9000))
     })
     FastCheck.assert(
-      FastCheck.property(world, ({ bad, outage, poison, says }) => {
+      FastCheck.property(world, ({ bad, locked: [places, until], outage, poison, says }) => {
         let state: State = { ...Dispatcher.make("w1"), lookAt: Number.POSITIVE_INFINITY }
         let event = collected(Array.from({ length: 20 }, (_, index) => settlement(index)))
         const settled = new Map<number, string>()
         const reported: Array<number> = []
         const refuses = ({ index, outcome }: Settlement) =>
           poison.includes(index) || (bad.includes(index) && outcome._tag === "Accepted")
+        let now = 0
         for (let step = 0; step < 2000; step++) {
-          const { after, notices, request } = checked(state, event, { ...facts, now: step })
+          now += 1
+          const { after, notices, request } = checked(state, event, { ...facts, now })
           state = after
           for (const notice of notices)
             if (notice._tag === "ReportRefused" && notice.left) reported.push(notice.settlement.index)
-          if (request._tag === "Wait") break
+          if (request._tag === "Wait" && request.until === Number.POSITIVE_INFINITY) break
           switch (request._tag) {
+            case "Wait":
+              now = request.until ?? now
+              event = woken
+              break
             case "Look":
               event = looked(null)
               break
@@ -879,8 +954,12 @@ describe("a dispatcher, whatever comes in whatever order,", () => {
               if (step < outage) event = failed
               else if (request.settlements.some(refuses)) event = says ? refused : failed
               else {
-                for (const { index, outcome } of request.settlements) settled.set(index, outcome._tag)
-                event = stored()
+                const postponed = request.settlements.filter(
+                  ({ index }) => now < until && places.includes(index)
+                )
+                for (const one of request.settlements)
+                  if (!postponed.includes(one)) settled.set(one.index, one.outcome._tag)
+                event = stored(0, false, postponed)
               }
               break
             case "Prove":

@@ -241,6 +241,10 @@ export const make = (db: Database): JobRows<Memory> => ({
     return ids.toSorted().flatMap((id) => db.jobs.get(id) ?? [])
   },
 
+  lockJobsInTime: function* (ids) {
+    return { jobs: ids.toSorted().flatMap((id) => db.jobs.get(id) ?? []), busy: [] }
+  },
+
   recipientsAt: function* () {
     return ({ recipients }, place) => recipients[place]
   },
@@ -321,7 +325,9 @@ export const make = (db: Database): JobRows<Memory> => ({
     return forgotten
   },
 
-  lockPeople: function* () {},
+  lockPeopleInTime: function* () {
+    return true
+  },
 
   applyInbound: function* (inbound, now) {
     InboundRows.apply(db, inbound, now)

@@ -26,18 +26,16 @@ import type { Backend, EarlyReport, JobRows, RecipientPlace, Tx } from "./JobRow
 import type { SessionRows } from "./SessionRows.ts"
 import * as Sessions from "./Sessions.ts"
 
-/** Settles the outcomes that are still awaited, and answers how many. */
+/** Settles the outcomes that are still awaited, and answers how many, and those whose jobs are `busy`. */
 function* settle<B extends Backend>(
   rows: JobRows<B>,
   settlements: ReadonlyArray<Settlement>,
   now: Instant
-): Tx<number, B> {
-  if (settlements.length === 0) return 0
+): Tx<{ readonly settled: number; readonly busy: ReadonlyArray<Settlement> }, B> {
+  if (settlements.length === 0) return { settled: 0, busy: [] }
   const byJob = JobSteps.groupBy(settlements, ({ jobId }) => jobId)
-  const settled = (yield* rows.lockJobs([...byJob.keys()])).map((job) => ({
-    job,
-    fresh: byJob.get(job.job.id) ?? []
-  }))
+  const { busy, jobs } = yield* rows.lockJobsInTime([...byJob.keys()])
+  const settled = jobs.map((job) => ({ job, fresh: byJob.get(job.job.id) ?? [] }))
   const find = yield* rows.recipientsAt(
     settled.map(({ fresh, job }) => ({ job, places: fresh.map(({ index }) => index) }))
   )
@@ -49,14 +47,30 @@ function* settle<B extends Backend>(
   }
   yield* rows.saveJobs(steps, now)
   for (const { answer, state } of steps) if (answer !== undefined) yield* rows.saveAnswer(state, answer)
-  return steps.reduce((sum, { settled }) => sum + settled, 0)
+  return {
+    settled: steps.reduce((sum, { settled }) => sum + settled, 0),
+    busy: busy.flatMap((id) => byJob.get(id) ?? [])
+  }
+}
+
+/** The outcomes whose words on people may be applied now: those of accounts whose people nobody else is changing. */
+function* withFreePeople<B extends Backend>(
+  rows: JobRows<B>,
+  settlements: ReadonlyArray<Settlement>
+): Tx<readonly [free: ReadonlyArray<Settlement>, busy: ReadonlyArray<Settlement>], B> {
+  const accounts = new Set(JobSteps.inbound(settlements).map(({ accountId }) => accountId))
+  const busy = new Set<string>()
+  for (const accountId of accounts) if (!(yield* rows.lockPeopleInTime(accountId))) busy.add(accountId)
+  if (busy.size === 0) return [settlements, []]
+  const isBusy = ({ inbound }: Settlement) => inbound !== undefined && busy.has(inbound.accountId)
+  return [settlements.filter((each) => !isBusy(each)), settlements.filter(isBusy)]
 }
 
 const nothing: Claimed = { claimed: [], unreadable: [] }
 
 /**
  * `JobStore.settleAndClaim`. People are locked before jobs, as by those who bring their word otherwise, and sessions between
- * them, as by those who change these.
+ * them, as by those who change these. Nobody waits here for what another keeps locked: its outcomes are answered as postponed.
  */
 export function* settleAndClaim<B extends Backend>(
   rows: JobRows<B>,
@@ -73,9 +87,15 @@ export function* settleAndClaim<B extends Backend>(
     readonly news?: ReadonlyArray<Circuit.News>
     readonly claim: Claim | null
   }
-): Tx<Claimed & { readonly settled: number; readonly turned: ReadonlyArray<string> }, B> {
-  const brought = JobSteps.inbound(settlements)
-  for (const { accountId } of brought) yield* rows.lockPeople(accountId)
+): Tx<
+  Claimed & {
+    readonly settled: number
+    readonly postponed: ReadonlyArray<Settlement>
+    readonly turned: ReadonlyArray<string>
+  },
+  B
+> {
+  const [free, silenced] = yield* withFreePeople(rows, settlements)
   const turned =
     news.length === 0
       ? []
@@ -85,10 +105,12 @@ export function* settleAndClaim<B extends Backend>(
           settlements.map(({ jobId }) => jobId),
           now
         )
-  const settled = yield* settle(rows, settlements, now)
-  for (const inbound of brought) yield* rows.applyInbound(inbound, now)
+  const { busy, settled } = yield* settle(rows, free, now)
+  for (const inbound of JobSteps.inbound(free)) yield* rows.applyInbound(inbound, now)
   const claimed = claim === null ? nothing : yield* claims.claim(claim, now, settlements.length > 0)
-  return { settled, turned, ...claimed }
+  // What they bring of people is applied.
+  const postponed = [...silenced, ...busy.map(({ inbound: _, ...outcome }) => outcome)]
+  return { settled, postponed, turned, ...claimed }
 }
 
 /** `JobStore.rescue`. */

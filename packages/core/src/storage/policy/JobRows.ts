@@ -101,6 +101,13 @@ export interface EarlyReport {
   readonly report: Report
 }
 
+/** Jobs that were locked, by their ids, in that order. */
+export interface Locked<J> {
+  readonly jobs: ReadonlyArray<J>
+  /** The ids of those that another commit has. */
+  readonly busy: ReadonlyArray<string>
+}
+
 export interface JobRows<B extends Backend> {
   /**
    * Sessions with a job that waits, due or not, in the circle of their ids: from behind `after` to `until` and no
@@ -228,6 +235,8 @@ export interface JobRows<B extends Backend> {
 
   /** Locks and answers the jobs that there are, by their ids, in that order. Waits for other commits. */
   readonly lockJobs: (ids: ReadonlyArray<string>) => Tx<ReadonlyArray<B["job"]>, B>
+  /** The same, but for jobs that another commit keeps locked: it waits for a moment, in all, and not for each of them. */
+  readonly lockJobsInTime: (ids: ReadonlyArray<string>) => Tx<Locked<B["job"]>, B>
 
   /** Finds recipients of locked jobs by their places; undefined where there is none. */
   readonly recipientsAt: (
@@ -283,8 +292,11 @@ export interface JobRows<B extends Backend> {
    */
   readonly forgetEarlyReports: (until: Instant, most: number) => Tx<ReadonlyMap<string, number>, B>
 
-  /** Lets nobody else change what is known of the account's people until the commit. */
-  readonly lockPeople: (accountId: string) => Tx<void, B>
+  /**
+   * Lets nobody else change what is known of the account's people until the commit. Answers false where another commit does
+   * so for longer than a moment.
+   */
+  readonly lockPeopleInTime: (accountId: string) => Tx<boolean, B>
 
   /** Applies what came of people, as `InboundStore.receive` does. Their account is locked. */
   readonly applyInbound: (inbound: Inbound, now: Instant) => Tx<void, B>

@@ -29,7 +29,7 @@ import { Database } from "../sql/Database.ts"
 import * as ForeignConnection from "../sql/ForeignConnection.ts"
 import { insertInto, onKeyConflict } from "../sql/Insert.ts"
 import type { Migration, MigrationError } from "../sql/Migrations.ts"
-import type { Program, SqlValue } from "../sql/Program.ts"
+import type { Program, Row, SqlValue } from "../sql/Program.ts"
 import { all, get, run } from "../sql/Program.ts"
 import { real } from "../sql/RowReader.ts"
 import * as AdvisoryLock from "./AdvisoryLock.ts"
@@ -59,6 +59,9 @@ const defaultConnections = 10
 
 /** How many of the connections are for what the process does of itself; of two or fewer none can be spared. */
 const connectionsForWork = (most: number): number => Math.floor(most * 0.4)
+
+/** What the process does of itself is done again, and nobody's work waits for long behind a row that somebody keeps locked. */
+const lockTimeoutOfWork = 1_000
 
 const ourTimeouts: Pg.PoolConfig = {
   statement_timeout: statementTimeout,
@@ -122,13 +125,35 @@ const keyLock = "hashtextextended('sendwright keys ' || ?, 0) # (hashtextextende
 /** For how long a claim waits for a backlog, in milliseconds. */
 const lockTimeoutOfClaim = 500
 
+/** For how long outcomes wait for a session of which somebody has the jobs locked, in milliseconds. */
+const lockTimeoutOfOutcomes = 250
+
 /** A setting of the transaction: whether the last lock of `readSerialized` was given. */
 const lockGiven = "sendwright.lock_given"
 
-/** The expressions are evaluated from left to right: the first answers whether the lock had been given before. */
-const lockInTime = `SELECT (current_setting('${lockGiven}') = 'true')::int AS had, set_config('lock_timeout', '${lockTimeoutOfClaim}', true),
-  pg_advisory_xact_lock(hashtextextended(?, 0)), set_config('lock_timeout', '${lockTimeout}', true),
+/** The expressions are evaluated from left to right. */
+const lockWithin = (ms: number) => `set_config('lock_timeout', '${ms}', true),
+  pg_advisory_xact_lock(hashtextextended(?, 0)), set_config('lock_timeout', '${lockTimeoutOfWork}', true)`
+
+/** The first expression answers whether the lock had been given before. */
+const lockForClaim = `SELECT (current_setting('${lockGiven}') = 'true')::int AS had, ${lockWithin(lockTimeoutOfClaim)},
   set_config('${lockGiven}', 'true', true)`
+
+const lockForOutcomes = `SELECT ${lockWithin(lockTimeoutOfOutcomes)}`
+
+/** Answers undefined when another transaction kept the lock for too long. The transaction goes on. */
+function* runInTime(statement: string, name: string): Program<Row | undefined> {
+  yield* run("SAVEPOINT waiting")
+  try {
+    const row = yield* get(statement, AdvisoryLock.keyOf(name))
+    yield* run("RELEASE SAVEPOINT waiting")
+    return row
+  } catch (cause) {
+    if (!isLockTimeout(cause)) throw cause
+    yield* run("ROLLBACK TO SAVEPOINT waiting")
+    return undefined
+  }
+}
 
 const tryLock = "SELECT pg_try_advisory_xact_lock(hashtextextended(?, 0))::int AS locked"
 
@@ -141,23 +166,18 @@ const dialect: Dialect = {
   trySerialize: function* (name) {
     return (yield* get(tryLock, AdvisoryLock.keyOf(name)))?.["locked"] === 1
   },
+  serializeInTime: function* (name, waits) {
+    if ((yield* get(tryLock, AdvisoryLock.keyOf(name)))?.["locked"] === 1) return true
+    return waits && (yield* runInTime(lockForOutcomes, name)) !== undefined
+  },
   readSerialized: function* (name, waits, text, ...parameters) {
     yield* run(tryAndNote, AdvisoryLock.keyOf(name))
     const rows = yield* all(text, ...parameters)
     if (rows.length > 0 || !waits) return rows
     // Either there are no rows, or another transaction has the lock: then the server waits for it, since to ask again
     // and again costs either side more than what is claimed.
-    yield* run("SAVEPOINT waiting")
-    let had: boolean
-    try {
-      had = (yield* get(lockInTime, AdvisoryLock.keyOf(name)))?.["had"] === 1
-    } catch (cause) {
-      if (!isLockTimeout(cause)) throw cause
-      yield* run("ROLLBACK TO SAVEPOINT waiting")
-      return []
-    }
-    yield* run("RELEASE SAVEPOINT waiting")
-    return had ? rows : yield* all(text, ...parameters)
+    const row = yield* runInTime(lockForClaim, name)
+    return row === undefined || row["had"] === 1 ? rows : yield* all(text, ...parameters)
   },
   isSerialized: `current_setting('${lockGiven}') = 'true'`,
   tryKey: `pg_try_advisory_xact_lock(${keyLock})::int`,
@@ -438,10 +458,11 @@ const connect = (options: Opening): Effect.Effect<Connections, never, Scope.Scop
     const most = options.maxConnections ?? defaultConnections
     const forWork = connectionsForWork(most)
     const pool = yield* openPool({ ...ours, max: most - forWork }, verify)
+    const work = { ...ours, max: forWork, lock_timeout: lockTimeoutOfWork }
     return {
       prepare,
       pool,
-      forWork: forWork === 0 ? pool : yield* openPool({ ...ours, max: forWork }, verify),
+      forWork: forWork === 0 ? pool : yield* openPool(work, verify),
       // The embedder's statements take as long as they take, and cursors need a connection without a pipeline.
       ofClient: yield* openPool({ ...config, max: most }, verify),
       apart: pool,

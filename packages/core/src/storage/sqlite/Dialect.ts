@@ -21,6 +21,9 @@ export const dialect: Dialect = {
   trySerialize: function* () {
     return true
   },
+  serializeInTime: function* () {
+    return true
+  },
   readSerialized: (_name, _waits, text, ...parameters) => all(text, ...parameters),
   isSerialized: "true",
   tryKey: "(? IS NULL OR ? IS NULL OR 1)",

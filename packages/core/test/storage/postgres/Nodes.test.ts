@@ -81,6 +81,9 @@ const lockPacing = "SELECT pg_advisory_xact_lock(hashtextextended('sendwright pa
 /** Locks a session's jobs, as an embedder's transaction that cancels one of them does. */
 const lockJobs = "SELECT pg_advisory_xact_lock(hashtextextended('sendwright jobs ' || $1, 0))"
 
+/** Locks what is known of an account's people, as a transaction does that records a consent. */
+const lockPeople = "SELECT pg_advisory_xact_lock(hashtextextended('sendwright consents ' || $1, 0))"
+
 /** Answers a row for each lock of this kind that somebody waits for in this database. */
 const lockWaits = `SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
   AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`
@@ -127,6 +130,46 @@ describe("two nodes that claim simultaneously", () => {
       yield* query("COMMIT")
       const after = yield* jobs.settleAndClaim(claimBy("worker"))
       expect(after.claimed.map(({ sessionId }) => sessionId)).toEqual([held.sessionId])
+    })
+  )
+
+  it.scopedLive("store outcomes beside those of a session whose jobs stay locked, and these later", () =>
+    Effect.gen(function* () {
+      const { first, jobs, query } = yield* nodes
+      const [held, free] = yield* unpacedPair(first)
+      for (const session of [held, free]) yield* jobs.accept(Fixtures.send(session))
+      const { claimed } = yield* jobs.settleAndClaim(claimBy("worker"))
+      const settlements = acceptances(claimed)
+      const isHeld = ({ jobId }: { readonly jobId: string }) =>
+        claimed.some((each) => each.jobId === jobId && each.sessionId === held.sessionId)
+      yield* query("BEGIN")
+      yield* query(lockJobs, held.sessionId)
+      const beside = yield* jobs.settleAndClaim({ now, settlements, claim: null })
+      expect(beside.postponed).toEqual(settlements.filter(isHeld))
+      expect(beside.settled).toBe(settlements.length - beside.postponed.length)
+      yield* query("COMMIT")
+      const later = yield* jobs.settleAndClaim({ now, settlements: beside.postponed, claim: null })
+      expect([later.settled, later.postponed]).toEqual([beside.postponed.length, []])
+    })
+  )
+
+  it.scopedLive("store no outcome whose word on a person has to wait, and all others", () =>
+    Effect.gen(function* () {
+      const { first, jobs, query } = yield* nodes
+      const [session] = yield* unpacedPair(first)
+      yield* jobs.accept(Fixtures.send(session))
+      const { claimed } = yield* jobs.settleAndClaim(claimBy("worker"))
+      const [one, ...others] = acceptances(claimed)
+      if (one === undefined) throw new Error("Nothing was claimed")
+      const stops = { ...one, inbound: { ...session, portfolio: "", items: [] } }
+      yield* query("BEGIN")
+      yield* query(lockPeople, session.accountId)
+      const beside = yield* jobs.settleAndClaim({ now, settlements: [stops, ...others], claim: null })
+      expect([beside.settled, beside.postponed]).toEqual([others.length, [stops]])
+      yield* query("COMMIT")
+      expect((yield* jobs.settleAndClaim({ now, settlements: beside.postponed, claim: null })).settled).toBe(
+        1
+      )
     })
   )
 

@@ -21,6 +21,7 @@ import * as Time from "../../../domain/Instant.ts"
 import * as Jobs from "../../../domain/job/Job.ts"
 import type { Draft } from "../../../domain/webhook/Event.ts"
 import type { JobChange, RecipientChange } from "../../JobSteps.ts"
+import type { Locked } from "../../policy/JobRows.ts"
 import type { Dialect } from "../Database.ts"
 import * as Events from "../Events.ts"
 import type { Group } from "../GroupEqual.ts"
@@ -113,6 +114,8 @@ export interface StoredJobs {
   readonly find: (jobId: string) => Program<StoredJob | undefined>
   /** Locks the jobs' sessions; answers the jobs that there are, in the order of their ids. */
   readonly lock: (jobIds: ReadonlyArray<string>) => Program<ReadonlyArray<StoredJob>>
+  /** As `JobRows.lockJobsInTime`. */
+  readonly lockInTime: (jobIds: ReadonlyArray<string>) => Program<Locked<StoredJob>>
   /** The same of jobs of these sessions, which are locked. */
   readonly read: (jobIds: ReadonlyArray<string>) => Program<ReadonlyArray<StoredJob>>
   /** A statement for the recipients of a session that a condition on their rows selects, with its order. */
@@ -145,7 +148,7 @@ export const make = (dialect: Dialect, ids: Ids): StoredJobs => {
   const byId = `${select} WHERE job.id = ?`
   const ofIds = `job.id IN (SELECT ${elements.value} FROM ${elements.from})`
   const byIds = `${select} WHERE ${ofIds} ORDER BY job.id`
-  const locate = `SELECT DISTINCT job.session FROM sendwright_job AS job WHERE ${ofIds}`
+  const locate = `SELECT job.id, job.session FROM sendwright_job AS job WHERE ${ofIds}`
   const updateEqual = `UPDATE sendwright_recipient SET ${writtenColumns.assignments}, provider_id = ? WHERE`
   const updateRanges = inRanges("seq", (condition) => `${updateEqual} ${condition}`)
   const updateScattered = `${updateEqual} seq IN (SELECT ${elements.integer} FROM ${elements.from})`
@@ -286,6 +289,54 @@ export const make = (dialect: Dialect, ids: Ids): StoredJobs => {
     yield* updateRows(known.map(rowOf))
   }
 
+  type Lock = (session: string) => Program<boolean>
+
+  function* everyLock(session: string): Program<boolean> {
+    yield* dialect.serialize(Order.locked(session))
+    return true
+  }
+
+  /** Once one was not given in time, nothing waits for another. */
+  const locksInTime = (): Lock => {
+    let waits = true
+    return function* (session) {
+      waits = yield* dialect.serializeInTime(Order.locked(session), waits)
+      return waits
+    }
+  }
+
+  /** The jobs of the sessions whose lock is given, by their ids, in that order; and the ids of those of the other sessions. */
+  function* lockIn(jobIds: ReadonlyArray<string>, lock: Lock): Program<Locked<StoredJob>> {
+    if (jobIds.length === 0) return { jobs: [], busy: [] }
+    const sessionOf = new Map<string, string>()
+    const unknown: Array<string> = []
+    for (const id of new Set(jobIds)) {
+      const accepted = remembered.get(id)
+      if (accepted === undefined) unknown.push(id)
+      else sessionOf.set(id, accepted.job.sessionId)
+    }
+    if (unknown.length > 0)
+      for (const row of yield* all(locate, JSON.stringify(unknown)))
+        sessionOf.set(text(row, "id"), text(row, "session"))
+    const locked = new Set<string>()
+    for (const session of [...new Set(sessionOf.values())].sort())
+      if (yield* lock(session)) locked.add(session)
+    const known: Array<AcceptedJob> = []
+    const others: Array<string> = []
+    const busy: Array<string> = []
+    for (const [id, session] of sessionOf) {
+      const accepted = remembered.get(id)
+      if (!locked.has(session)) busy.push(id)
+      else if (accepted === undefined) others.push(id)
+      else known.push(accepted)
+    }
+    const jobs = [
+      ...(known.length === 0 ? [] : yield* readRemembered(known)),
+      ...(others.length === 0 ? [] : yield* read(others))
+    ]
+    return { jobs: jobs.sort((a, b) => (a.job.id < b.job.id ? -1 : 1)), busy }
+  }
+
   return {
     dialect,
     ids,
@@ -301,25 +352,9 @@ export const make = (dialect: Dialect, ids: Ids): StoredJobs => {
       return row === undefined ? undefined : yield* toJob(row)
     },
     lock: function* (jobIds) {
-      if (jobIds.length === 0) return []
-      const sessions = new Set<string>()
-      const known: Array<AcceptedJob> = []
-      const unknown: Array<string> = []
-      for (const id of new Set(jobIds)) {
-        const accepted = remembered.get(id)
-        if (accepted === undefined) unknown.push(id)
-        else {
-          known.push(accepted)
-          sessions.add(accepted.job.sessionId)
-        }
-      }
-      if (unknown.length > 0)
-        for (const row of yield* all(locate, JSON.stringify(unknown))) sessions.add(text(row, "session"))
-      for (const session of [...sessions].sort()) yield* dialect.serialize(Order.locked(session))
-      const jobs = known.length === 0 ? [] : yield* readRemembered(known)
-      const others = unknown.length === 0 ? [] : yield* read(unknown)
-      return [...jobs, ...others].sort((a, b) => (a.job.id < b.job.id ? -1 : 1))
+      return (yield* lockIn(jobIds, everyLock)).jobs
     },
+    lockInTime: (jobIds) => lockIn(jobIds, locksInTime()),
     recipientsOf: (condition) => `SELECT ${recipientColumns(dialect, "?")} AS recipients
       FROM (SELECT * FROM sendwright_recipient WHERE ${condition}) AS recipient`,
     recipients: function* (statement, ...parameters) {

@@ -327,6 +327,8 @@ export const make = (
 
     lockJobs: rows.lock,
 
+    lockJobsInTime: rows.lockInTime,
+
     recipientsAt: function* (wanted) {
       const read = new Map<number, FencedRecipient>()
       for (const [sessionId, ofSession] of JobSteps.groupBy(wanted, ({ job }) => job.job.sessionId)) {
@@ -408,7 +410,7 @@ export const make = (
       return forgotten
     },
 
-    lockPeople: (accountId) => dialect.serialize(People.serialized(accountId)),
+    lockPeopleInTime: (accountId) => dialect.serializeInTime(People.serialized(accountId), true),
 
     applyInbound: function* (inbound, now) {
       yield* applyInbound(inbound, now)
