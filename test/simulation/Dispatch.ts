@@ -231,8 +231,9 @@ export const run = (
         break
       }
       case "Look": {
-        const without = bulkhead.excluded(clock.now)
-        const isDue = circle.some((id) => !without.includes(id) && (backlogs.get(id)?.length ?? 0) > 0)
+        const isDue = circle.some(
+          (id) => bulkhead.admits(id, clock.now) && (backlogs.get(id)?.length ?? 0) > 0
+        )
         clock.after(0, () => step({ _tag: "Looked", inMs: isDue ? 0 : null }))
         break
       }

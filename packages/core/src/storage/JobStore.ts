@@ -456,11 +456,11 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
     /**
      * When the next recipient may be claimed, by its time and its session's pace; null when nothing waits.
      *
-     * @param without sessions that get nothing now
+     * @param admits whether a session gets something now; each does where it is left out
      */
     readonly nextDue: (
       now: Instant,
-      without?: ReadonlyArray<string>
+      admits?: (sessionId: string) => boolean
     ) => Effect.Effect<Instant | null, StorageError>
   }
 >() {}

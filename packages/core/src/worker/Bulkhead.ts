@@ -275,12 +275,10 @@ export class Bulkhead {
     return has > most / 2 ? 0 : most - has
   }
 
-  /** Sessions that get nothing now. */
-  excluded(now: Moment): ReadonlyArray<string> {
-    const excluded: Array<string> = []
-    for (const session of this.#sessions.values())
-      if (this.#room(session, now) <= 0) excluded.push(session.id)
-    return excluded
+  /** True of a session that a claim may bring something of now. */
+  admits(id: string, now: Moment): boolean {
+    const session = this.#sessions.get(id)
+    return session === undefined || this.#room(session, now) > 0
   }
 
   /** The claim has brought what it brings, or it is not known what. */

@@ -63,7 +63,6 @@ export class Circuits extends Context.Tag("@sendwright/core/worker/Circuits")<
     readonly of: (sessionId: string, probe: boolean) => SessionCircuit
     /** True of a session for which nothing is claimed now: the store does not know yet that it is unavailable. */
     readonly isUntold: (sessionId: string) => boolean
-    readonly untold: () => ReadonlyArray<string>
     /** The sessions whose outage the store knows; taken when recipients are asked for, for {@link admit}. */
     readonly known: () => ReadonlySet<string>
     /**
@@ -291,7 +290,6 @@ export const layer: Layer.Layer<Circuits, never, JobStore | SessionStore | Store
           }
         },
         isUntold,
-        untold: () => [...entries.keys()].filter(isUntold),
         known,
         admit: ({ probe, sessionId }, known) => {
           if (probe) {

@@ -220,8 +220,8 @@ const verbsOf = (parts: Parts, grace: GracePeriod, wake: () => void): SendVerbs 
     wakeAt: () => turns.staleAt,
     look: Effect.gen(function* () {
       const now = yield* Clock.currentTimeMillis
-      const without = [...new Set([...bulkhead.excluded(monotonic()), ...circuits.untold()])]
-      const next = yield* jobs.nextDue(now, without)
+      const at = monotonic()
+      const next = yield* jobs.nextDue(now, (id) => bulkhead.admits(id, at) && !circuits.isUntold(id))
       return next === null ? null : Math.max(0, next - now)
     }),
     collect: Effect.map(applyActionsOf(parts, hand), () => ({

@@ -323,8 +323,8 @@ describe("the cost", () => {
         yield* send(1)
         yield* drain
         yield* send(1)
-        // Two rounds of a drain, each with a look at connected sessions and at templates to be fetched.
-        expect((yield* during(drain)).statements).toBe(34)
+        // Two rounds of a drain, each with a look at connected sessions, at templates to be fetched and at what is due.
+        expect((yield* during(drain)).statements).toBe(35)
       }).pipe(Effect.provide(layer))
   )
 

@@ -52,11 +52,11 @@ describe("a process that finds a platform away", () => {
       expect(circuit.mayBegin()).toBe(true)
       fail(1)
       expect([circuit.mayBegin(), circuits.of(sessionId, true).mayBegin()]).toEqual([false, true])
-      expect(circuits.untold()).toEqual([sessionId])
+      expect(circuits.isUntold(sessionId)).toBe(true)
       expect(yield* outage).toBeNull()
       yield* circuits.store
       expect(yield* outage).not.toBeNull()
-      expect(circuits.untold()).toEqual([])
+      expect(circuits.isUntold(sessionId)).toBe(false)
     }).pipe(Effect.provide(layer))
   )
 
@@ -120,13 +120,13 @@ describe("a process that finds a platform away", () => {
 
   it.effect("tells the store nothing of an outage that is over before it was told", () =>
     Effect.gen(function* () {
-      const { circuit, circuits, fail, outage } = yield* opened
+      const { circuit, circuits, fail, outage, sessionId } = yield* opened
       circuit.began()
       fail(20)
       circuit.ended(true)
       yield* circuits.store
       expect(yield* outage).toBeNull()
-      expect([circuit.mayBegin(), circuits.untold()]).toEqual([true, []])
+      expect([circuit.mayBegin(), circuits.isUntold(sessionId)]).toEqual([true, false])
     }).pipe(Effect.provide(layer))
   )
 
@@ -137,7 +137,7 @@ describe("a process that finds a platform away", () => {
         const { circuits, fail, outage, sessionId } = yield* opened
         fail(20)
         yield* circuits.store
-        expect(circuits.untold()).toEqual([sessionId])
+        expect(circuits.isUntold(sessionId)).toBe(true)
         const probe = circuits.of(sessionId, true)
         probe.began()
         probe.ended(false)
@@ -146,7 +146,7 @@ describe("a process that finds a platform away", () => {
         is.mute = false
         yield* circuits.store
         expect(yield* outage).not.toBeNull()
-        expect(circuits.untold()).toEqual([])
+        expect(circuits.isUntold(sessionId)).toBe(false)
         yield* tell(sessionId, "OutageEnded", 0)
         expect(circuits.admit({ sessionId, probe: false }, circuits.known())).toBe(true)
       }).pipe(Effect.provide(Layer.fresh(Circuits.layer)), Effect.provide(yield* unwilling(is)))
@@ -162,7 +162,7 @@ describe("a process that finds a platform away", () => {
         yield* circuits.store
         // Another process has told it, and the claim was asked for before.
         expect(circuits.admit({ sessionId, probe: true }, circuits.known())).toBe(true)
-        expect(circuits.untold()).toEqual([])
+        expect(circuits.isUntold(sessionId)).toBe(false)
         expect(circuits.admit({ sessionId, probe: false }, circuits.known())).toBe(true)
       }).pipe(Effect.provide(Layer.fresh(Circuits.layer)), Effect.provide(yield* unwilling(is)))
     }).pipe(Effect.provide(layer), Effect.provide(Logger.remove(Logger.defaultLogger)))

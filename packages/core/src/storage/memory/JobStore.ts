@@ -141,7 +141,7 @@ export const layer: Layer.Layer<JobStore, never, MemoryDatabase> = Layer.effect(
           direct: db.usage.get(JobRows.usageOf(accountId, day, "direct")) ?? 0
         })),
 
-      nextDue: (now, without) => perform(() => claims.nextDue(now, without))
+      nextDue: (now, admits) => perform(() => claims.nextDue(now, admits))
     }
   })
 )

@@ -32,7 +32,7 @@ export interface Claims<B extends Backend> {
    */
   readonly claim: (asked: Claim, now: Instant, holds: boolean) => Tx<Claimed, B>
   /** Answers when the next recipient may be claimed, as `JobStore.nextDue` says. */
-  readonly nextDue: (now: Instant, without?: ReadonlyArray<string>) => Tx<Instant | null, B>
+  readonly nextDue: (now: Instant, admits?: (sessionId: string) => boolean) => Tx<Instant | null, B>
 }
 
 export interface Claimed {
@@ -408,14 +408,14 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
       return { claimed, unreadable }
     },
 
-    nextDue: function* (now, without = []) {
+    nextDue: function* (now, admits = () => true) {
       let next: Instant | null = null
       const until = turn
       let last = turn
       for (let limit = pageOfNextDue; ; limit *= 4) {
         const page = yield* rows.waitingSessions({ after: last, until, limit })
         for (const session of page) {
-          const at = without.includes(session.id) ? null : Claiming.readyAt(session, now)
+          const at = admits(session.id) ? Claiming.readyAt(session, now) : null
           // Those before it have nothing that may go: the next claim begins with this one.
           if (at !== null && at <= now && (next === null || next > now)) turn = last
           if (at !== null && (next === null || at < next)) next = at

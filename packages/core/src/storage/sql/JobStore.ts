@@ -226,7 +226,7 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
         db.read("JobStore.usage", () => Acceptance.usage(accountId, Time.parse(`${day}T00:00:00Z`) ?? 0)),
 
       // As a part of work, not as a read: its statements are planned as a claim's are.
-      nextDue: (now, without) => db.work("JobStore.nextDue", () => claims.nextDue(now, without))
+      nextDue: (now, admits) => db.work("JobStore.nextDue", () => claims.nextDue(now, admits))
     }
   })
 )
