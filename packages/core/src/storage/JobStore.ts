@@ -303,7 +303,7 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
      * there that he waits for. From its beginning on (`session.unavailable`; its session's jobs pause, `platform_unavailable`)
      * a claim takes one recipient of the session when a probe is due, and moves the time of the next probe on in its commit
      * (`domain/session/Circuit`). With its end (`session.available`) what was paused for it goes on. `turned`: the sessions of
-     * which this commit began or ended an outage.
+     * which this commit began or ended an outage. `unheard`: those of which nothing was stored, as of what is postponed.
      *
      * A suspect is the only one of its session. One that the claim's `care` does not let it take is put off.
      *
@@ -323,6 +323,7 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
         readonly settled: number
         readonly postponed: ReadonlyArray<Settlement>
         readonly turned: ReadonlyArray<string>
+        readonly unheard: ReadonlyArray<string>
         readonly claimed: ReadonlyArray<DispatchedJob>
         readonly unreadable: ReadonlyArray<UnreadableJob>
       },

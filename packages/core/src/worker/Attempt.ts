@@ -83,6 +83,8 @@ export interface Attempted {
   readonly inbound: Inbound | null
   /** True when the platform answered, and false when it did not; null when nobody can tell. */
   readonly answered: boolean | null
+  /** False when the platform was not asked at all. */
+  readonly asked?: false
   /** True when another attempt may pass, though its time may be over: while the platform does not answer it costs none. */
   readonly mayPass: boolean
 }
@@ -254,6 +256,7 @@ const givenUp: Attempted = {
   actionable: null,
   inbound: null,
   answered: null,
+  asked: false,
   mayPass: false
 }
 
@@ -490,8 +493,8 @@ export const prepareAttempts = (
       return tried(sessionSender, job, recipient, askedFirst.get(recipient), stillOwns, consent)
     },
     broken: (recipient, defect) => broken(sessionSender, job, recipient, defect),
-    settle: (recipient, { answered, inbound, mayPass, outcome }) => {
-      circuit.ended(answered)
+    settle: (recipient, { answered, asked, inbound, mayPass, outcome }) => {
+      circuit.ended(answered, asked)
       const settled = settlement(recipient, mayPass && circuit.isOpen() ? spared(outcome) : outcome)
       return inbound === null ? settled : { ...settled, inbound }
     },

@@ -23,6 +23,8 @@ import type { Moment } from "../runtime/Moment.ts"
 export const share = 3 / 4
 /** An attempt that takes longer is slow, in milliseconds. */
 export const patienceMs = 1000
+/** For so long a session gets nothing after its attempts could not be prepared, in milliseconds. */
+const restMs = 1000
 /** For so long a session that was slow answers in time until it is trusted again, in milliseconds. */
 export const proofMs = 60_000
 /**
@@ -84,6 +86,8 @@ interface Session {
   wasSlow: boolean
   /** When its last attempt ended. */
   endedAt: Moment
+  /** Until then it gets nothing. */
+  restsUntil: Moment
 }
 
 export class Bulkhead {
@@ -140,7 +144,8 @@ export class Bulkhead {
       isAlone: false,
       inTimeSince: null,
       wasSlow: false,
-      endedAt: 0
+      endedAt: 0,
+      restsUntil: 0
     }
     this.#sessions.set(id, session)
     return session
@@ -260,7 +265,7 @@ export class Bulkhead {
   }
 
   #room(session: Session, now: Moment): number {
-    if (session.isAlone) return 0
+    if (session.isAlone || now < session.restsUntil) return 0
     this.#judge(session, now)
     const begins = this.#begins(session, now)
     const most = session.isCareful ? begins : Math.max(begins, session.quantum)
@@ -279,6 +284,11 @@ export class Bulkhead {
   admits(id: string, now: Moment): boolean {
     const session = this.#sessions.get(id)
     return session === undefined || this.#room(session, now) > 0
+  }
+
+  /** Attempts of the session cannot be prepared: it gets nothing for a while. */
+  rest(id: string, now: Moment): void {
+    this.#of(id).restsUntil = now + restMs
   }
 
   /** The claim has brought what it brings, or it is not known what. */

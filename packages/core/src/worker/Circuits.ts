@@ -25,8 +25,8 @@ export interface SessionCircuit {
   /** True when a failed attempt costs none. */
   readonly isOpen: () => boolean
   readonly began: () => void
-  /** An attempt ended; null when that tells nothing of the platform. */
-  readonly ended: (answered: boolean | null) => void
+  /** An attempt ended; null when that tells nothing of the platform. `asked` is false where it was not even asked. */
+  readonly ended: (answered: boolean | null, asked?: false) => void
   /** It will not be attempted. */
   readonly unused: () => void
 }
@@ -179,10 +179,11 @@ export const layer: Layer.Layer<Circuits, never, JobStore | SessionStore | Store
         changes.clear()
         return news
       }
-      const openingsOf = (news: ReadonlyArray<Circuit.News>): ReadonlyArray<Opening> =>
-        news.flatMap(({ sessionId, what }) =>
-          what === "OutageBegan" ? (entries.get(sessionId)?.opening ?? []) : []
-        )
+      const openingsOf = (news: ReadonlyArray<Circuit.News>) =>
+        news.flatMap(({ sessionId, what }) => {
+          const opening = what === "OutageBegan" ? entries.get(sessionId)?.opening : undefined
+          return opening ? [{ sessionId, opening }] : []
+        })
       /** What has become of a session meanwhile stands; an opening that is told says all of it. */
       const putBack = ({ sessionId, what }: Circuit.News): void => {
         if (what !== "OutageBegan" && !changes.has(sessionId) && !isUntold(sessionId))
@@ -215,9 +216,13 @@ export const layer: Layer.Layer<Circuits, never, JobStore | SessionStore | Store
           Effect.onExit((exit) =>
             Effect.sync(() => {
               telling -= 1
-              isApart = exit._tag === "Failure"
-              if (exit._tag === "Failure") news.forEach(putBack)
-              else for (const opening of openings) opening.isKnown = true
+              retryAt = time() + retryMs
+              const unheard = exit._tag === "Failure" ? undefined : exit.value.unheard
+              const again = news.filter(({ sessionId }) => unheard?.includes(sessionId) !== false)
+              isApart = again.length > 0
+              for (const { opening, sessionId } of openings)
+                if (unheard?.includes(sessionId) === false) opening.isKnown = true
+              again.forEach(putBack)
             })
           ),
           Effect.tap(({ turned }) => (turned.length === 0 ? Effect.void : told(news, turned))),
@@ -228,7 +233,6 @@ export const layer: Layer.Layer<Circuits, never, JobStore | SessionStore | Store
       const store = Effect.suspend(() => {
         const news = take()
         if (news.length === 0) return Effect.void
-        retryAt = time() + retryMs
         return Effect.flatMap(Clock.currentTimeMillis, (now) =>
           exchange({ now, settlements: [], claim: null }, news)
         ).pipe(
@@ -269,6 +273,10 @@ export const layer: Layer.Layer<Circuits, never, JobStore | SessionStore | Store
       return {
         of: (sessionId, probe) => {
           let probedAt: Moment.Moment = 0
+          const unused = () => {
+            // Also where this process had not learnt of the outage. Whatever else is to be told says more.
+            if (probe && !changes.has(sessionId)) changes.set(sessionId, "ProbeUnused")
+          }
           return {
             mayBegin: () => probe || !isOpen(sessionId),
             isOpen: () => isOpen(sessionId),
@@ -277,16 +285,14 @@ export const layer: Layer.Layer<Circuits, never, JobStore | SessionStore | Store
               beWatched()
               if (probe) probedAt = see()
             },
-            ended: (answered) => {
+            ended: (answered, asked) => {
+              if (asked === false) unused()
               update(sessionId, answered === null ? "Ended" : answered ? "Answered" : "Unanswered")
               // After a minute another one has its turn.
-              if (probe && isOpen(sessionId) && see() - probedAt < Circuit.longestProbe)
+              if (asked !== false && probe && isOpen(sessionId) && see() - probedAt < Circuit.longestProbe)
                 changes.set(sessionId, "ProbeFailed")
             },
-            unused: () => {
-              // Also where this process had not learnt of the outage. Whatever else is to be told says more.
-              if (probe && !changes.has(sessionId)) changes.set(sessionId, "ProbeUnused")
-            }
+            unused
           }
         },
         isUntold,
@@ -310,11 +316,9 @@ export const layer: Layer.Layer<Circuits, never, JobStore | SessionStore | Store
         settleAndClaim: (command) =>
           Effect.suspend(() => {
             if (!isApart) return exchange(command, take())
-            const apart = time() < retryAt ? Effect.void : store
-            return Effect.zipRight(
-              apart,
-              Effect.suspend(() => exchange(command, []))
-            )
+            // Nobody waits for what could not be told.
+            if (telling === 0 && time() >= retryAt) runFork(within(store), { scope })
+            return exchange(command, [])
           }),
         store,
         measure: Effect.flatMap(sessions.countUnavailable, (count) => Metric.set(unavailable, count)).pipe(

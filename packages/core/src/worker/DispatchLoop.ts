@@ -294,13 +294,17 @@ class OpenLoop<S, C> implements DispatchLoop {
     settlements,
     worker
   }: Extract<Request<S, C>, { _tag: "Commit" }>): Effect.Effect<Event<S, C>> {
-    const commit = (claims: boolean) =>
-      Effect.matchCause(this.#verbs.commit(settlements, claims ? worker : null), {
+    // One that claims nothing though it was to leaves the claim to be made, and cannot have claimed.
+    const commit = (isClaiming: boolean) =>
+      Effect.matchCause(this.#verbs.commit(settlements, isClaiming ? worker : null), {
         onSuccess: (exchanged): Event<S, C> => {
           this.#claimed += exchanged.claimed.length
-          return { _tag: "Stored", ...exchanged }
+          return { _tag: "Stored", ...exchanged, isFull: exchanged.isFull || isClaiming !== claims }
         },
-        onFailure: notStored
+        onFailure: (cause): Event<S, C> => {
+          const failed = notStored(cause)
+          return { ...failed, doubtful: isClaiming && failed.doubtful }
+        }
       })
     if (!claims || this.#heartbeat.stillOwns(worker, this.#now())) return commit(claims)
     return Effect.flatMap(this.#heartbeat.prove, (works) =>

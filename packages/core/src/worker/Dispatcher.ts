@@ -281,6 +281,20 @@ const unbegun = <S, C>(state: State<S, C>, claimed: ReadonlyArray<C>, kind: Kind
 const settled = <S, C>(state: State<S, C>, kind: Kind<S, C>): State<S, C> =>
   state.phase._tag === "Beginning" ? unbegun(state, state.phase.claimed, kind) : state
 
+/** What a commit claimed is begun or, where nothing begins any more, given back. */
+const entered = <S, C>(
+  state: State<S, C>,
+  claimed: ReadonlyArray<C>,
+  facts: Facts,
+  kind: Kind<S, C>,
+  notices: Notices<S>
+): Transition<S, C> => {
+  const { interrupted, worker } = state
+  return (facts.stopping || interrupted) && kind.released(claimed) !== null
+    ? decide(unbegun(state, claimed, kind), facts, kind, notices)
+    : to(state, notices, { _tag: "Begin", claimed, worker }, { _tag: "Beginning", claimed })
+}
+
 /** After a commit that was answered. */
 const stored = <S, C>(
   before: State<S, C>,
@@ -301,10 +315,8 @@ const stored = <S, C>(
   const lookAt = facts.now + (claimed.length > 0 ? kind.settleMs : 0)
   const state = { ...after, dueAt: null, lookAt, ...(claims && { isHungry: isFull, emptyClaims }) }
   const notices = givingUp(state, silent)
-  const { doubtful, interrupted, settlements, worker } = state
-  if (claimed.length > 0 && !((facts.stopping || interrupted) && kind.released(claimed) !== null))
-    return to(state, notices, { _tag: "Begin", claimed, worker }, { _tag: "Beginning", claimed })
-  if (claimed.length > 0) return decide(unbegun(state, claimed, kind), facts, kind, notices)
+  if (claimed.length > 0) return entered(state, claimed, facts, kind, notices)
+  const { doubtful, interrupted, settlements } = state
   if (doubtful && !interrupted && !facts.stopping && settlements.length === 0)
     return to(state, notices, { _tag: "Register" })
   return decide(state, facts, kind, notices)
@@ -378,6 +390,8 @@ const answered = <S, C>(
       if (event._tag === "Stored") return stored(state, phase.commit, event, facts, kind)
       return event._tag === "NotStored" ? notStored(state, phase.commit, event, facts, kind) : undefined
     case "Beginning":
+      if (event._tag === "NotBegun")
+        return to(unbegun(state, phase.claimed, kind), [], { _tag: "BackOff", cause: event.cause })
       return event._tag === "Begun" ? decide(state, facts, kind) : undefined
     case "Proving":
       return event._tag === "Proved" ? proved(state, phase, event.works, facts, kind) : undefined
@@ -408,13 +422,12 @@ export const next = <S, C>(
       return decide(looked(state, event.inMs, facts, kind), facts, kind)
     case "Collected":
       return collected(state, event.settlements, event.left, facts, kind)
-    case "NotBegun":
-      return to(state, [], { _tag: "BackOff", cause: event.cause })
     case "Registered":
       return decide(Settling.renamed<State<S, C>>(state, event.worker), facts, kind)
     case "Interrupted":
       return to({ ...Settling.recallAll<S, State<S, C>>(state), interrupted: true }, [], { _tag: "End" })
     case "Begun":
+    case "NotBegun":
     case "Proved":
     case "Stored":
     case "NotStored":

@@ -1,5 +1,4 @@
 /** What attempts need: senders, and who may have nothing any more (decisions.md §4, docs/adr/0034). */
-import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { Purpose, Refusal } from "../domain/consent/Consent.ts"
@@ -11,7 +10,6 @@ import * as SessionSender from "../sender/SessionSender.ts"
 import { ConsentSource } from "../storage/ConsentSource.ts"
 import * as JobSteps from "../storage/JobSteps.ts"
 import type { DispatchedJob } from "../storage/JobStore.ts"
-import type { StorageError } from "../storage/StorageError.ts"
 import * as Attempt from "./Attempt.ts"
 import { Circuits } from "./Circuits.ts"
 
@@ -20,11 +18,11 @@ export interface Prepared {
   readonly attempts: Attempt.Attempts
 }
 
-/** What cannot be prepared is given back. Fails where nothing of a claim can be: then the next one waits. */
+/** What cannot be prepared is given back. `failed`: the sessions of which that is. */
 export type Prepare = (
   claimed: ReadonlyArray<DispatchedJob>,
   stillOwns: Attempt.StillOwns
-) => Effect.Effect<ReadonlyArray<Prepared>, StorageError>
+) => Effect.Effect<{ readonly prepared: ReadonlyArray<Prepared>; readonly failed: ReadonlySet<string> }>
 
 /**
  * What consent a job needs: for the purpose as it was accepted, and as it is now, since the platform may have given the
@@ -86,20 +84,20 @@ export const make: Effect.Effect<Prepare, never, Circuits | ConsentSource | Secr
     return Effect.fnUntraced(function* (claimed, stillOwns) {
       const kindOf = (job: DispatchedJob) => `${job.sessionId} ${job.accountId} ${purposesOf(job).join(" ")}`
       const prepared: Array<Prepared> = []
-      const unprepared: Array<Prepared> = []
-      let failure: Cause.Cause<StorageError> = Cause.empty
+      const failed = new Set<string>()
       for (const jobs of JobSteps.groupBy(claimed, kindOf).values()) {
         const exit = yield* Effect.exit(prepareGroup(jobs, stillOwns))
         if (Exit.isSuccess(exit)) {
           prepared.push(...exit.value)
           continue
         }
-        failure = exit.cause
-        yield* Effect.logError("Attempts could not begin", failure)
-        for (const job of jobs)
-          unprepared.push({ job, attempts: Attempt.released(job, circuits.of(job.sessionId, job.probe)) })
+        yield* Effect.logError("Attempts could not begin", exit.cause)
+        for (const job of jobs) {
+          failed.add(job.sessionId)
+          prepared.push({ job, attempts: Attempt.released(job, circuits.of(job.sessionId, job.probe)) })
+        }
       }
-      return prepared.length > 0 ? [...prepared, ...unprepared] : yield* Effect.failCause(failure)
+      return { prepared, failed }
     })
   }
 )

@@ -5,6 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Runtime from "effect/Runtime"
 import type { Instant } from "../domain/Instant.ts"
 import { sessionsAtOnce } from "../domain/job/Claiming.ts"
+import * as FailureCatalogue from "../domain/session/FailureCatalogue.ts"
 import type { Provider } from "../domain/session/Session.ts"
 import * as EventLoopBudget from "../runtime/EventLoopBudget.ts"
 import type { GracePeriod } from "../runtime/GracePeriod.ts"
@@ -31,6 +32,7 @@ import { Heartbeat } from "./Heartbeat.ts"
 import * as PlainOutcome from "./PlainOutcome.ts"
 import * as Prepare from "./Prepare.ts"
 import { StoreClock } from "./StoreClock.ts"
+import type { Asked, Fork } from "./Turns.ts"
 import { Hand, Turns } from "./Turns.ts"
 
 export interface SendLoop {
@@ -86,42 +88,68 @@ interface Parts {
   readonly recoverable: ReadonlyArray<Provider>
   readonly bulkhead: Bulkhead
   readonly turns: Turns
+  readonly fork: Fork
   readonly monotonic: () => Moment.Moment
   readonly idleMs: number
 }
 
-/** What failures ask of the engine is done before their outcomes are stored: who waits for a pause must not be due before it. */
-const applyActionsOf = (parts: Parts, hand: Hand): Effect.Effect<void> =>
-  Effect.suspend(() => {
-    const { applyActions, turns } = parts
-    const failed = hand.actionable()
-    if (failed.size === 0) return Effect.void
-    // Whatever else was claimed of the job with them would meet the same.
-    turns.release(({ inHand }) => failed.has(inHand))
-    return Effect.zipRight(
-      Effect.forEach(
-        failed,
-        ([{ attempts, job, since }, failures]) =>
-          Effect.catchAllCause(
-            applyActions(job, failures, { connection: attempts.connection, since }),
-            (cause) => Effect.logError(`What failures of job ${job.jobId} ask for could not be done`, cause)
-          ),
-        { discard: true }
-      ),
-      // Others may have ended meanwhile.
-      Effect.suspend(() => applyActionsOf(parts, hand))
+const ofWholeSession: ReadonlySet<FailureCatalogue.Action> = new Set(["disconnect_session", "block_session"])
+
+const templateOf = ({ content }: DispatchedJob) => (content.kind === "template" ? content.templateId : null)
+
+/** True of a job that would meet the same: of the same session or, where the failure is of a template, of the same template. */
+const meetsTheSame = ({ failures, inHand }: Asked, job: DispatchedJob): boolean => {
+  if (job.sessionId !== inHand.job.sessionId) return false
+  if (job.jobId === inHand.job.jobId) return true
+  const isOfSession = failures.some((failure) => ofWholeSession.has(FailureCatalogue.actionOf(failure)))
+  return isOfSession || (templateOf(job) !== null && templateOf(job) === templateOf(inHand.job))
+}
+
+/**
+ * What failures ask of the engine is done before their outcomes are stored: who waits for a pause must not be due before it.
+ * Only their session waits for that.
+ */
+const act = ({ applyActions, fork, monotonic, turns }: Parts, hand: Hand): void => {
+  for (const [sessionId, asked] of hand.act()) {
+    turns.release(({ inHand }) => asked.some((each) => meetsTheSame(each, inHand.job)))
+    const all = Effect.forEach(
+      asked,
+      ({ failures, inHand: { attempts, job, since } }) =>
+        Effect.catchAllCause(
+          applyActions(job, failures, { connection: attempts.connection, since }),
+          (cause) => Effect.logError(`What failures of job ${job.jobId} ask for could not be done`, cause)
+        ),
+      { discard: true }
     )
+    fork(
+      Effect.ensuring(
+        all,
+        Effect.sync(() => hand.acted(sessionId, monotonic()))
+      )
+    )
+  }
+}
+
+/** Until nothing is under way, and nothing is asked for any more. */
+const ending = (parts: Parts, hand: Hand): Effect.Effect<void> =>
+  Effect.suspend(() => {
+    act(parts, hand)
+    return hand.isIdle ? Effect.void : Effect.zipRight(hand.awaitIdle, ending(parts, hand))
   })
 
 type SendVerbs = Verbs<Settlement, DispatchedJob>
 
 /** The claims of one dispatcher: what one brought counts as being claimed until its attempts wait for their turns. */
-const claimsOf = (parts: Parts, hand: Hand): Pick<SendVerbs, "begin" | "commit"> => {
+const claimsOf = (parts: Parts, hand: Hand, grace: GracePeriod): Pick<SendVerbs, "begin" | "commit"> => {
   const { bulkhead, circuits, heartbeat, monotonic, prepare, recoverable, signals, turns } = parts
   let claiming: Claiming | null = null
   const endClaim = (): void => {
     if (claiming !== null) bulkhead.over(claiming.asking)
     claiming = null
+  }
+
+  const giveUpProbes = (claimed: ReadonlyArray<DispatchedJob>): void => {
+    for (const { probe, sessionId } of claimed) if (probe) circuits.of(sessionId, true).unused()
   }
 
   /** A session gets what the bulkhead lets it, and nothing while the store does not know of its outage. */
@@ -131,7 +159,7 @@ const claimsOf = (parts: Parts, hand: Hand): Pick<SendVerbs, "begin" | "commit">
     care: asking.care,
     room: ({ id, provider }, before) => {
       const room = bulkhead.grant(asking, id, !recoverable.includes(provider), before, monotonic())
-      return circuits.isUntold(id) ? 0 : room
+      return circuits.isUntold(id) || hand.isActing(id) ? 0 : room
     }
   })
 
@@ -181,6 +209,8 @@ const claimsOf = (parts: Parts, hand: Hand): Pick<SendVerbs, "begin" | "commit">
           return { claimed, postponed, isFull: false }
         }
         claiming = { asking, at, known }
+        // Once the process stops nothing of it begins: another one may ask the platform.
+        if (grace.hasBegun()) giveUpProbes(claimed)
         yield* Effect.zipRight(signals.attempts.notify, EventLoopBudget.yieldIfSpent)
         return { claimed, postponed, isFull: isFull(claimed, asking) }
       }).pipe(Effect.onError(() => Effect.sync(endClaim))),
@@ -188,12 +218,13 @@ const claimsOf = (parts: Parts, hand: Hand): Pick<SendVerbs, "begin" | "commit">
       Effect.gen(function* () {
         if (claiming === null) return yield* Effect.dieMessage("Attempts begin that were not claimed.")
         const { at } = claiming
-        const prepared = yield* prepare(claimed, () => heartbeat.stillOwns(worker, at))
+        const { failed, prepared } = yield* prepare(claimed, () => heartbeat.stillOwns(worker, at))
+        for (const sessionId of failed) bulkhead.rest(sessionId, monotonic())
         enter(claiming, prepared, worker, yield* Clock.currentTimeMillis)
       }).pipe(
         Effect.onError(() =>
           Effect.sync(() => {
-            for (const { probe, sessionId } of claimed) if (probe) circuits.of(sessionId, true).unused()
+            giveUpProbes(claimed)
             endClaim()
           })
         )
@@ -221,18 +252,23 @@ const verbsOf = (parts: Parts, grace: GracePeriod, wake: () => void): SendVerbs 
     look: Effect.gen(function* () {
       const now = yield* Clock.currentTimeMillis
       const at = monotonic()
-      const next = yield* jobs.nextDue(now, (id) => bulkhead.admits(id, at) && !circuits.isUntold(id))
+      const next = yield* jobs.nextDue(
+        now,
+        (id) => bulkhead.admits(id, at) && !circuits.isUntold(id) && !hand.isActing(id)
+      )
       return next === null ? null : Math.max(0, next - now)
     }),
-    collect: Effect.map(applyActionsOf(parts, hand), () => ({
-      settlements: hand.collect().map(({ settlement }) => settlement),
-      left: false
-    })),
-    ...claimsOf(parts, hand),
+    collect: Effect.sync(() => {
+      act(parts, hand)
+      return { settlements: hand.collect().map(({ settlement }) => settlement), left: false }
+    }),
+    ...claimsOf(parts, hand, grace),
     end: Effect.suspend(() => {
       turns.release(({ inHand }) => inHand.hand === hand)
-      return hand.isIdle ? grace.begin : Effect.zipRight(grace.within(hand.awaitIdle), turns.interrupt(hand))
-    }),
+      act(parts, hand)
+      if (hand.isIdle) return grace.begin
+      return Effect.zipRight(grace.within(ending(parts, hand)), turns.interrupt(hand))
+    }).pipe(Effect.zipRight(Effect.sync(() => hand.close()))),
     giveBack: (workers) =>
       Effect.flatMap(Effect.forEach(workers, heartbeat.giveBack), (counts) =>
         counts.some((count) => count > 0) ? signals.sends.notify : Effect.void
@@ -271,9 +307,8 @@ export const make = (options: {
     const monotonic = (): Moment.Moment => Moment.unsafeNow(clock)
     const bulkhead = new Bulkhead({ slots, oldAt: monotonic() + youthMs })
     const runFork = Runtime.runFork(yield* within(Effect.runtime<never>()))
-    const turns = new Turns(bulkhead, monotonic, (attempts) =>
-      runFork(Effect.interruptible(attempts), { immediate: false })
-    )
+    const fork: Fork = (effect) => runFork(Effect.interruptible(effect), { immediate: false })
+    const turns = new Turns(bulkhead, monotonic, fork)
     const parts: Parts = {
       jobs: yield* JobStore,
       heartbeat,
@@ -284,6 +319,7 @@ export const make = (options: {
       recoverable: [...(yield* Senders).values()].filter(canRecover).map(({ provider }) => provider),
       bulkhead,
       turns,
+      fork,
       monotonic,
       idleMs
     }

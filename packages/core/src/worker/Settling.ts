@@ -230,10 +230,11 @@ export const stored = <S, T extends Settling<S>>(
     portion: isDone || recalling || portion === null ? null : portion * 2,
     // At a stop they count as tries.
     refusals: postponed.length > 0 ? before.refusals : 0,
-    acceptsOthers: !isDone && (acceptsOthers || settling > 0),
+    acceptsOthers: !isDone && (acceptsOthers || settling > postponed.length),
     ...(postponed.length > 0 && {
       postponed: [...before.postponed, ...postponed],
-      postponedUntil: now + postponedMs
+      // Others that are postponed later do not put them off.
+      postponedUntil: before.postponed.length > 0 ? before.postponedUntil : now + postponedMs
     })
   }
   return release(recalling ? recallAside<S, T>(state) : state, inUse)
@@ -266,7 +267,7 @@ const setAside = <S, T extends Settling<S>>(state: T, later: ReadonlyArray<S>, n
   ...state,
   settlements: state.settlements.filter((each) => !later.includes(each)),
   aside: [...state.aside, ...later],
-  asideUntil: now + asideMs,
+  asideUntil: state.aside.length > 0 && !state.recalling ? state.asideUntil : now + asideMs,
   portion: null,
   refusals: 0,
   acceptsOthers: false,

@@ -2,6 +2,7 @@
  * Performs what {@link Bulkhead} decides: what was claimed waits here, by session, and each attempt begins when it is its
  * session's turn. The only place where attempts run.
  */
+import * as Arrays from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import type { Instant } from "../domain/Instant.ts"
@@ -49,6 +50,12 @@ export interface Ended {
   readonly actionable: Attempted["actionable"]
 }
 
+/** What the outcomes of a job ask of the engine. */
+export interface Asked {
+  readonly inHand: InHand
+  readonly failures: ReadonlyArray<NonNullable<Attempted["actionable"]>>
+}
+
 /** What one dispatcher has claimed and not stored: in hand, under way, or ended. */
 export class Hand {
   readonly #wake: () => void
@@ -57,15 +64,22 @@ export class Hand {
   #ended: Array<Ended> = []
   #since: Moment | null = null
   #open = 0
+  /** Sessions for which something is done that an answer asks for: their outcomes wait for it. */
+  readonly #acting = new Set<string>()
+  #isClosed = false
 
   /** @param wake called when the first outcome came after a collection, and with the last */
   constructor(wake: () => void) {
     this.#wake = wake
   }
 
-  /** True when nothing is in hand or under way. */
+  /** True when nothing is in hand or under way, and nothing is done for a session. */
   get isIdle(): boolean {
-    return this.#open === 0
+    return this.#open === 0 && this.#acting.size === 0
+  }
+
+  isActing(sessionId: string): boolean {
+    return this.#acting.has(sessionId)
   }
 
   readonly awaitIdle: Effect.Effect<void> = this.#idle.await
@@ -94,16 +108,22 @@ export class Hand {
   end(ended: Ended, now: Moment): void {
     this.#ended.push(ended)
     this.#open -= 1
-    const isFirst = this.#since === null
-    this.#since ??= now
+    const isFirst = this.#since === null && !this.isActing(ended.inHand.job.sessionId)
+    if (isFirst) this.#since = now
+    this.#tell(isFirst)
+  }
+
+  #tell(isFirst: boolean): void {
     if (this.isIdle) this.#idle.unsafeOpen()
     if (isFirst || this.isIdle) this.#wake()
   }
 
-  /** The outcomes since the last time. */
+  /** The outcomes since the last time, but for those that wait for what is done for their session. */
   collect(): ReadonlyArray<Ended> {
-    const ended = this.#ended
-    this.#ended = []
+    const [ended, waiting] = Arrays.partition(this.#ended, ({ inHand }) =>
+      this.isActing(inHand.job.sessionId)
+    )
+    this.#ended = waiting
     this.#since = null
     for (const { inHand } of ended) {
       const left = (this.#names.get(inHand.worker) ?? 0) - 1
@@ -113,17 +133,41 @@ export class Hand {
     return ended
   }
 
-  /** The jobs of which an outcome that is not collected asks something of the engine, with what. */
-  actionable(): ReadonlyMap<InHand, ReadonlyArray<NonNullable<Attempted["actionable"]>>> {
-    const found = new Map<InHand, Array<NonNullable<Attempted["actionable"]>>>()
+  /**
+   * What outcomes ask of the engine, by session. Until {@link acted} is called for a session none of its outcomes is collected.
+   */
+  act(): ReadonlyMap<string, ReadonlyArray<Asked>> {
+    const found = new Map<string, Map<InHand, Array<NonNullable<Attempted["actionable"]>>>>()
     for (const [place, { actionable, ...ended }] of this.#ended.entries()) {
-      if (actionable === null) continue
-      const known = found.get(ended.inHand)
-      if (known === undefined) found.set(ended.inHand, [actionable])
-      else known.push(actionable)
+      const { sessionId } = ended.inHand.job
+      if (actionable === null || this.#isClosed || this.isActing(sessionId)) continue
+      const ofSession = found.get(sessionId) ?? new Map()
+      found.set(sessionId, ofSession)
+      ofSession.set(ended.inHand, [...(ofSession.get(ended.inHand) ?? []), actionable])
       this.#ended[place] = { ...ended, actionable: null }
     }
-    return found
+    for (const sessionId of found.keys()) this.#acting.add(sessionId)
+    if (found.size > 0) this.#idle.unsafeClose()
+    return new Map(
+      [...found].map(([sessionId, asked]) => [
+        sessionId,
+        [...asked].map(([inHand, failures]) => ({ inHand, failures }))
+      ])
+    )
+  }
+
+  /** What the session's outcomes have asked for is done, or could not be. */
+  acted(sessionId: string, now: Moment): void {
+    this.#acting.delete(sessionId)
+    const isFirst = this.#since === null && this.#ended.length > 0
+    if (isFirst) this.#since = now
+    this.#tell(isFirst)
+  }
+
+  /** Nothing is done for a session any more: all outcomes are collected. */
+  close(): void {
+    this.#isClosed = true
+    this.#acting.clear()
   }
 }
 

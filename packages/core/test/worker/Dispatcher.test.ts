@@ -556,6 +556,14 @@ const rows: ReadonlyArray<Row> = [
     becomes: { settlements: [], postponed: [s0], postponedUntil: 3000, portion: null }
   },
   {
+    title: "puts nothing off that was postponed before",
+    from: { ...storing(1), settlements: [s1], postponed: [s0], postponedUntil: 2500 },
+    event: stored(0, false, [s1]),
+    facts: { now: 2000 },
+    does: "Look",
+    becomes: { postponed: [s0, s1], postponedUntil: 2500 }
+  },
+  {
     title: "waits for the time of what is postponed",
     from: { postponed: [s0], postponedUntil: 3000, lookAt: 9000 },
     event: woken,

@@ -23,9 +23,10 @@ const byId = (db: Database, isWanted: (session: Session) => boolean): ReadonlyAr
     .sort((a, b) => (a.id < b.id ? -1 : 1))
 
 export const rowsOf = (db: Database): SessionRows<MemoryJobRows.Memory> => {
-  const { lockJobs, saveJobs } = MemoryJobRows.make(db)
+  const { lockJobs, lockJobsInTime, saveJobs } = MemoryJobRows.make(db)
   return {
     lockJobs,
+    lockJobsInTime,
     saveJobs,
     lockSession: function* (id) {
       return db.sessions.get(id)?.value ?? null

@@ -91,14 +91,13 @@ export function* settleAndClaim<B extends Backend>(
   Claimed & {
     readonly settled: number
     readonly postponed: ReadonlyArray<Settlement>
-    readonly turned: ReadonlyArray<string>
-  },
+  } & Sessions.Heard,
   B
 > {
   const [free, silenced] = yield* withFreePeople(rows, settlements)
-  const turned =
+  const heard =
     news.length === 0
-      ? []
+      ? { turned: [], unheard: [] }
       : yield* Sessions.hear(
           sessions,
           news,
@@ -107,10 +106,11 @@ export function* settleAndClaim<B extends Backend>(
         )
   const { busy, settled } = yield* settle(rows, free, now)
   for (const inbound of JobSteps.inbound(free)) yield* rows.applyInbound(inbound, now)
-  const claimed = claim === null ? nothing : yield* claims.claim(claim, now, settlements.length > 0)
+  const claimed =
+    claim === null ? nothing : yield* claims.claim(claim, now, settlements.length + news.length > 0)
   // What they bring of people is applied.
   const postponed = [...silenced, ...busy.map(({ inbound: _, ...outcome }) => outcome)]
-  return { settled, postponed, turned, ...claimed }
+  return { settled, postponed, ...heard, ...claimed }
 }
 
 /** `JobStore.rescue`. */

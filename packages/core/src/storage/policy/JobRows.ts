@@ -254,7 +254,8 @@ export interface JobRows<B extends Backend> {
 
   /**
    * Locks and answers the jobs of which the workers have claimed recipients, by their ids, in that order, with these
-   * recipients and their sessions' providers. Waits for other commits.
+   * recipients and their sessions' providers; but for jobs that another commit keeps locked, as {@link lockJobsInTime}. The
+   * workers are known as long as they have those.
    */
   readonly lockJobsOf: (workers: ReadonlyArray<string>) => Tx<
     ReadonlyArray<{

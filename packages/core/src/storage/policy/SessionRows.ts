@@ -5,10 +5,14 @@ import type { Session } from "../../domain/session/Session.ts"
 import type { Draft } from "../../domain/webhook/Event.ts"
 import type { Backend, JobRows, Tx } from "./JobRows.ts"
 
-export interface SessionRows<B extends Backend> extends Pick<JobRows<B>, "lockJobs" | "saveJobs"> {
+export interface SessionRows<B extends Backend>
+  extends Pick<JobRows<B>, "lockJobs" | "lockJobsInTime" | "saveJobs"> {
   /** Locks and answers the session; null when there is none. Waits for other commits. */
   readonly lockSession: (id: string) => Tx<Session | null, B>
-  /** Locks and answers the sessions whose block is over (`Session.blockIsOver`), by their ids, in that order. */
+  /**
+   * Locks and answers the sessions whose block is over (`Session.blockIsOver`), by their ids, in that order; without waiting,
+   * so but for those that another commit has.
+   */
   readonly lockUnblockable: (now: Instant) => Tx<ReadonlyArray<Session>, B>
   /** Writes a locked session's state: all but its account, its provider and what its operator set. */
   readonly saveSession: (session: Session) => Tx<void, B>

@@ -14,6 +14,10 @@ import type { ProbeAnswer, SessionStore } from "../SessionStore.ts"
 import type { Backend, Tx } from "./JobRows.ts"
 import type { SessionRows } from "./SessionRows.ts"
 
+/** The jobs that go on or pause with the session. */
+const followers = <B extends Backend>(rows: SessionRows<B>, after: Session): Tx<ReadonlyArray<string>, B> =>
+  rows.jobsToFollow(after.id, Sessions.obstacle(after) !== null)
+
 /** Writes the changed session with its events; its running jobs pause or go on with it. */
 function* saveChanged<B extends Backend>(
   rows: SessionRows<B>,
@@ -24,7 +28,7 @@ function* saveChanged<B extends Backend>(
   if (after === before) return before
   yield* rows.saveSession(after)
   yield* rows.appendEvents(after.accountId, Event.sessionChanged(before, after), now)
-  const ids = yield* rows.jobsToFollow(after.id, Sessions.obstacle(after) !== null)
+  const ids = yield* followers(rows, after)
   const jobs = ids.length === 0 ? [] : yield* rows.lockJobs(ids)
   const steps = jobs.flatMap((state) =>
     JobSteps.withJob(state, Transitions.followSession(state.job, after, now))
@@ -88,16 +92,28 @@ export function* block<B extends Backend>(
   return changed === null ? null : changed.after
 }
 
-/** `SessionStore.unblock`. */
+/** `SessionStore.unblock`. One whose jobs another commit keeps locked holds up no other: the next call finds it. */
 export function* unblock<B extends Backend>(rows: SessionRows<B>, now: Instant): Tx<number, B> {
-  const over = yield* rows.lockUnblockable(now)
-  for (const session of over) yield* saveChanged(rows, session, Sessions.unblock(session, now), now)
-  return over.length
+  let count = 0
+  for (const session of yield* rows.lockUnblockable(now)) {
+    const after = Sessions.unblock(session, now)
+    const { busy } = yield* rows.lockJobsInTime(yield* followers(rows, after))
+    if (busy.length > 0) continue
+    yield* saveChanged(rows, session, after, now)
+    count += 1
+  }
+  return count
+}
+
+export interface Heard {
+  /** The sessions whose outage began or ended. */
+  readonly turned: ReadonlyArray<string>
+  /** Those of which nothing was stored, since another commit keeps their jobs locked. */
+  readonly unheard: ReadonlyArray<string>
 }
 
 /**
- * What processes tell of platforms, in the commit of the outcomes that show it. Answers the sessions whose outage began or
- * ended with it.
+ * What processes tell of platforms, in the commit of the outcomes that show it.
  *
  * @param jobIds the jobs that the commit locks later: all are locked together, in the order of all commits
  */
@@ -106,8 +122,8 @@ export function* hear<B extends Backend>(
   news: ReadonlyArray<Circuit.News>,
   jobIds: ReadonlyArray<string>,
   now: Instant
-): Tx<ReadonlyArray<string>, B> {
-  const turned: Array<readonly [before: Session, after: Session]> = []
+): Tx<Heard, B> {
+  const turning: Array<readonly [before: Session, after: Session, jobs: ReadonlyArray<string>]> = []
   const toLock = new Set(jobIds)
   for (const [sessionId, told] of [...JobSteps.groupBy(news, (each) => each.sessionId)].sort(byKey)) {
     const before = yield* rows.lockSession(sessionId)
@@ -117,12 +133,21 @@ export function* hear<B extends Backend>(
       if (after !== before) yield* rows.saveSession(after)
       continue
     }
-    turned.push([before, after])
-    for (const id of yield* rows.jobsToFollow(sessionId, Sessions.obstacle(after) !== null)) toLock.add(id)
+    const jobs = yield* followers(rows, after)
+    turning.push([before, after, jobs])
+    for (const id of jobs) toLock.add(id)
   }
-  if (turned.length > 0 && toLock.size > 0) yield* rows.lockJobs([...toLock])
-  for (const [before, after] of turned) yield* saveChanged(rows, before, after, now)
-  return turned.map(([{ id }]) => id)
+  const busy: ReadonlyArray<string> =
+    turning.length === 0 ? [] : (yield* rows.lockJobsInTime([...toLock])).busy
+  const turned: Array<string> = []
+  const unheard: Array<string> = []
+  for (const [before, after, jobs] of turning) {
+    const isBusy = jobs.some((id) => busy.includes(id))
+    if (!isBusy) yield* saveChanged(rows, before, after, now)
+    const group = isBusy ? unheard : turned
+    group.push(before.id)
+  }
+  return { turned, unheard }
 }
 
 const byKey = ([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number => (a < b ? -1 : 1)

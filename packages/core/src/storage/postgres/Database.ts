@@ -141,43 +141,64 @@ const lockForClaim = `SELECT (current_setting('${lockGiven}') = 'true')::int AS 
 
 const lockForOutcomes = `SELECT ${lockWithin(lockTimeoutOfOutcomes)}`
 
-/** Answers undefined when another transaction kept the lock for too long. The transaction goes on. */
-function* runInTime(statement: string, name: string): Program<Row | undefined> {
-  yield* run("SAVEPOINT waiting")
-  try {
-    const row = yield* get(statement, AdvisoryLock.keyOf(name))
-    yield* run("RELEASE SAVEPOINT waiting")
-    return row
-  } catch (cause) {
-    if (!isLockTimeout(cause)) throw cause
-    yield* run("ROLLBACK TO SAVEPOINT waiting")
-    return undefined
+/** For a lock that another transaction may keep: it is waited for once, and not each time that it is asked for. */
+const waitingOnce = () => {
+  /** Names of locks that were waited for in vain: nobody waits for one of them again until it was given. */
+  const stubborn = new Set<string>()
+  return {
+    given: (name: string) => stubborn.delete(name),
+    /** Answers undefined where the lock is not given in time. The transaction goes on. */
+    wait: function* (statement: string, name: string): Program<Row | undefined> {
+      if (stubborn.has(name)) return undefined
+      yield* run("SAVEPOINT waiting")
+      try {
+        const row = yield* get(statement, AdvisoryLock.keyOf(name))
+        yield* run("RELEASE SAVEPOINT waiting")
+        return row
+      } catch (cause) {
+        if (!isLockTimeout(cause)) throw cause
+        yield* run("ROLLBACK TO SAVEPOINT waiting")
+        if (stubborn.size < mostStubborn) stubborn.add(name)
+        return undefined
+      }
+    }
   }
 }
+const mostStubborn = 1024
 
 const tryLock = "SELECT pg_try_advisory_xact_lock(hashtextextended(?, 0))::int AS locked"
 
 const tryAndNote = `SELECT set_config('${lockGiven}', pg_try_advisory_xact_lock(hashtextextended(?, 0))::text, true)`
 
-const dialect: Dialect = {
+/** The locks that somebody else may keep for long. */
+const patient = (): Pick<Dialect, "readSerialized" | "serializeInTime"> => {
+  const { given, wait } = waitingOnce()
+  return {
+    serializeInTime: function* (name, waits) {
+      if ((yield* get(tryLock, AdvisoryLock.keyOf(name)))?.["locked"] !== 1)
+        return waits && (yield* wait(lockForOutcomes, name)) !== undefined
+      given(name)
+      return true
+    },
+    readSerialized: function* (name, waits, text, ...parameters) {
+      yield* run(tryAndNote, AdvisoryLock.keyOf(name))
+      const rows = yield* all(text, ...parameters)
+      if (rows.length > 0) given(name)
+      if (rows.length > 0 || !waits) return rows
+      // Either there are no rows, or another transaction has the lock: then the server waits for it, since to ask again
+      // and again costs either side more than what is claimed.
+      const row = yield* wait(lockForClaim, name)
+      return row === undefined || row["had"] === 1 ? rows : yield* all(text, ...parameters)
+    }
+  }
+}
+
+const words: Omit<Dialect, keyof ReturnType<typeof patient>> = {
   forUpdate: (table) => ` FOR UPDATE OF ${table}`,
   skipLocked: (table) => ` FOR UPDATE OF ${table} SKIP LOCKED`,
   serialize: AdvisoryLock.serialize,
   trySerialize: function* (name) {
     return (yield* get(tryLock, AdvisoryLock.keyOf(name)))?.["locked"] === 1
-  },
-  serializeInTime: function* (name, waits) {
-    if ((yield* get(tryLock, AdvisoryLock.keyOf(name)))?.["locked"] === 1) return true
-    return waits && (yield* runInTime(lockForOutcomes, name)) !== undefined
-  },
-  readSerialized: function* (name, waits, text, ...parameters) {
-    yield* run(tryAndNote, AdvisoryLock.keyOf(name))
-    const rows = yield* all(text, ...parameters)
-    if (rows.length > 0 || !waits) return rows
-    // Either there are no rows, or another transaction has the lock: then the server waits for it, since to ask again
-    // and again costs either side more than what is claimed.
-    const row = yield* runInTime(lockForClaim, name)
-    return row === undefined || row["had"] === 1 ? rows : yield* all(text, ...parameters)
   },
   isSerialized: `current_setting('${lockGiven}') = 'true'`,
   tryKey: `pg_try_advisory_xact_lock(${keyLock})::int`,
@@ -374,6 +395,7 @@ const make = ({ apart, forWork, listen, ofClient, pool, prepare }: Connections) 
         )
 
     const write = writeOver(pool)
+    const dialect: Dialect = { ...words, ...patient() }
     const writeInGroup = GroupCommit.make(pool, prepare, dialect.serialize)
     const writeApart = <A>(operation: string, verb: () => Program<A>, serialized?: string) =>
       serialized === undefined

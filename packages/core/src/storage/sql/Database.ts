@@ -36,7 +36,10 @@ export interface Dialect {
   readonly serialize: (name: string) => Program<void>
   /** The same without waiting: answers false when somebody else has passed and has not committed yet. */
   readonly trySerialize: (name: string) => Program<boolean>
-  /** The same, but where `waits` is true it waits for that commit: for a quarter of a second at most. */
+  /**
+   * The same, but where `waits` is true it waits for that commit: for a quarter of a second at most,
+   * and not at all for one that it waited for in vain.
+   */
   readonly serializeInTime: (name: string, waits: boolean) => Program<boolean>
   /**
    * Serializes without waiting and answers what a statement reads then, both in one exchange with a server. Answers no

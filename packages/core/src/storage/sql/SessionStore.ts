@@ -96,9 +96,10 @@ const connected = "SELECT id FROM sendwright_session WHERE state = 'connected' L
 
 export const rowsOf = (jobs: StoredJobs, dialect: Dialect): SessionRows<Sql> => {
   const locking = toChange(dialect)
-  const toUnblock = unblockable + dialect.forUpdate("sendwright_session")
+  const toUnblock = unblockable + dialect.skipLocked("sendwright_session")
   return {
     lockJobs: jobs.lock,
+    lockJobsInTime: jobs.lockInTime,
     saveJobs: (steps, now) => jobs.save(steps, now),
     lockSession: (id) => findSession(id, locking),
     lockUnblockable: function* (now) {

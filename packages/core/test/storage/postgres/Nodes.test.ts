@@ -153,6 +153,74 @@ describe("two nodes that claim simultaneously", () => {
     })
   )
 
+  it.scopedLive("rescue what nobody has locked, and the rest later", () =>
+    Effect.gen(function* () {
+      const { first, jobs, query } = yield* nodes
+      const [held, free] = yield* unpacedPair(first)
+      for (const session of [held, free]) yield* jobs.accept(Fixtures.send(session))
+      const { claimed } = yield* jobs.settleAndClaim(claimBy("dead"))
+      const countOfSession = ({ sessionId }: { readonly sessionId: string }) =>
+        countOf(claimed.filter((job) => job.sessionId === sessionId))
+      const rescue = Effect.suspend(() => jobs.rescue({ worker: "dead", now, recoverable: ["sandbox"] }))
+      yield* query("BEGIN")
+      yield* query(lockJobs, held.sessionId)
+      expect(yield* rescue).toBe(countOfSession(free))
+      expect((yield* jobs.workers).map(({ worker }) => worker)).toContain("dead")
+      yield* query("COMMIT")
+      expect(yield* rescue).toBe(countOfSession(held))
+      expect((yield* jobs.workers).map(({ worker }) => worker)).not.toContain("dead")
+    })
+  )
+
+  it.scopedLive("unblock a session beside one whose jobs stay locked", () =>
+    Effect.gen(function* () {
+      const { first, jobs, query } = yield* nodes
+      const sessions = Context.get(first, SessionStore)
+      const pair = yield* unpacedPair(first)
+      const [held] = pair
+      for (const session of pair) yield* jobs.accept(Fixtures.send(session))
+      yield* jobs.settleAndClaim(claimBy("worker", 1))
+      yield* jobs.settleAndClaim(claimBy("worker", 1))
+      for (const session of pair) {
+        yield* sessions.block({ id: session.sessionId, until: now + 10, now })
+      }
+      const states = Effect.forEach(pair, ({ sessionId }) =>
+        Effect.map(sessions.find(sessionId), (session) => session?.blockedUntil ?? null)
+      )
+      yield* query("BEGIN")
+      yield* query(lockJobs, held.sessionId)
+      yield* sessions.unblock({ now: now + 10 })
+      expect(yield* states).toEqual([now + 10, null])
+      yield* query("COMMIT")
+      yield* sessions.unblock({ now: now + 10 })
+      expect(yield* states).toEqual([null, null])
+    })
+  )
+
+  it.scopedLive(
+    "hear of an outage beside outcomes of a session whose jobs stay locked, but not of one's own",
+    () =>
+      Effect.gen(function* () {
+        const { first, jobs, query } = yield* nodes
+        const [held, free] = yield* unpacedPair(first)
+        for (const session of [held, free]) yield* jobs.accept(Fixtures.send(session))
+        const { claimed } = yield* jobs.settleAndClaim(claimBy("worker"))
+        const news = [held, free].map(({ sessionId }) => ({ sessionId, what: "OutageBegan" as const }))
+        yield* query("BEGIN")
+        yield* query(lockJobs, held.sessionId)
+        const told = yield* jobs.settleAndClaim({ now, settlements: acceptances(claimed), news, claim: null })
+        expect([told.turned, told.unheard]).toEqual([[free.sessionId], [held.sessionId]])
+        yield* query("COMMIT")
+        const later = yield* jobs.settleAndClaim({
+          now,
+          settlements: [],
+          news: news.slice(0, 1),
+          claim: null
+        })
+        expect([later.turned, later.unheard]).toEqual([[held.sessionId], []])
+      })
+  )
+
   it.scopedLive("store no outcome whose word on a person has to wait, and all others", () =>
     Effect.gen(function* () {
       const { first, jobs, query } = yield* nodes

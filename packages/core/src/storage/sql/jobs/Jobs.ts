@@ -116,6 +116,8 @@ export interface StoredJobs {
   readonly lock: (jobIds: ReadonlyArray<string>) => Program<ReadonlyArray<StoredJob>>
   /** As `JobRows.lockJobsInTime`. */
   readonly lockInTime: (jobIds: ReadonlyArray<string>) => Program<Locked<StoredJob>>
+  /** Locks the jobs of these sessions, which are in order; answers those whose lock was given in time. */
+  readonly lockSessionsInTime: (sessions: ReadonlyArray<string>) => Program<ReadonlySet<string>>
   /** The same of jobs of these sessions, which are locked. */
   readonly read: (jobIds: ReadonlyArray<string>) => Program<ReadonlyArray<StoredJob>>
   /** A statement for the recipients of a session that a condition on their rows selects, with its order. */
@@ -289,20 +291,23 @@ export const make = (dialect: Dialect, ids: Ids): StoredJobs => {
     yield* updateRows(known.map(rowOf))
   }
 
-  type Lock = (session: string) => Program<boolean>
+  type Lock = (sessions: ReadonlyArray<string>) => Program<ReadonlySet<string>>
 
-  function* everyLock(session: string): Program<boolean> {
-    yield* dialect.serialize(Order.locked(session))
-    return true
+  function* lockSessions(sessions: ReadonlyArray<string>): Program<ReadonlySet<string>> {
+    for (const session of sessions) yield* dialect.serialize(Order.locked(session))
+    return new Set(sessions)
   }
 
   /** Once one was not given in time, nothing waits for another. */
-  const locksInTime = (): Lock => {
+  function* lockSessionsInTime(sessions: ReadonlyArray<string>): Program<ReadonlySet<string>> {
+    const locked = new Set<string>()
     let waits = true
-    return function* (session) {
-      waits = yield* dialect.serializeInTime(Order.locked(session), waits)
-      return waits
+    for (const session of sessions) {
+      const isGiven: boolean = yield* dialect.serializeInTime(Order.locked(session), waits)
+      if (isGiven) locked.add(session)
+      waits &&= isGiven
     }
+    return locked
   }
 
   /** The jobs of the sessions whose lock is given, by their ids, in that order; and the ids of those of the other sessions. */
@@ -318,9 +323,7 @@ export const make = (dialect: Dialect, ids: Ids): StoredJobs => {
     if (unknown.length > 0)
       for (const row of yield* all(locate, JSON.stringify(unknown)))
         sessionOf.set(text(row, "id"), text(row, "session"))
-    const locked = new Set<string>()
-    for (const session of [...new Set(sessionOf.values())].sort())
-      if (yield* lock(session)) locked.add(session)
+    const locked = yield* lock([...new Set(sessionOf.values())].sort())
     const known: Array<AcceptedJob> = []
     const others: Array<string> = []
     const busy: Array<string> = []
@@ -352,9 +355,10 @@ export const make = (dialect: Dialect, ids: Ids): StoredJobs => {
       return row === undefined ? undefined : yield* toJob(row)
     },
     lock: function* (jobIds) {
-      return (yield* lockIn(jobIds, everyLock)).jobs
+      return (yield* lockIn(jobIds, lockSessions)).jobs
     },
-    lockInTime: (jobIds) => lockIn(jobIds, locksInTime()),
+    lockInTime: (jobIds) => lockIn(jobIds, lockSessionsInTime),
+    lockSessionsInTime,
     recipientsOf: (condition) => `SELECT ${recipientColumns(dialect, "?")} AS recipients
       FROM (SELECT * FROM sendwright_recipient WHERE ${condition}) AS recipient`,
     recipients: function* (statement, ...parameters) {

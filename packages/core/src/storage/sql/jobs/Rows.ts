@@ -197,9 +197,11 @@ export const make = (
     return jobs.flatMap(({ seq }) => byJob.get(seq) ?? []).slice(0, limit)
   }
 
-  /** The recipients of whom the workers' claims await outcomes, by job. The jobs' sessions are locked. */
-  function* awaitedBy(workers: ReadonlyArray<string>) {
-    const claims = yield* all(claimsOfWorkers, JSON.stringify(workers))
+  /** The recipients of whom the workers' claims of these sessions await outcomes, by job. The sessions are locked. */
+  function* awaitedBy(workers: ReadonlyArray<string>, locked: ReadonlySet<string>) {
+    const claims = (yield* all(claimsOfWorkers, JSON.stringify(workers))).filter((row) =>
+      locked.has(text(row, "session"))
+    )
     const fences = new Set(claims.map((row) => integer(row, "fence")))
     const ids = new Set<string>()
     const listed = claims.flatMap((row) => Claims.claims.columns.jobs.read(row) ?? [])
@@ -363,14 +365,14 @@ export const make = (
     lockJobsOf: function* (workers) {
       const claimed = yield* all(claimsOfWorkers, JSON.stringify(workers))
       const sessions = [...new Set(claimed.map((row) => text(row, "session")))].sort()
-      for (const session of sessions) yield* dialect.serialize(Order.locked(session))
+      const locked = yield* rows.lockSessionsInTime(sessions)
       const providers = new Map<string, string>()
-      for (const id of sessions) {
+      for (const id of locked) {
         const session = yield* get(providerOf, id)
         if (session !== undefined) providers.set(id, text(session, "provider"))
       }
       // Others may have settled some while a lock was waited for.
-      return (yield* awaitedBy(workers)).map((each) => ({
+      return (yield* awaitedBy(workers, locked)).map((each) => ({
         ...each,
         provider: providers.get(each.job.job.sessionId) ?? null
       }))
