@@ -266,7 +266,7 @@ const verbsOf = (parts: Parts, grace: GracePeriod, wake: () => void): SendVerbs 
     end: Effect.suspend(() => {
       turns.release(({ inHand }) => inHand.hand === hand)
       act(parts, hand)
-      if (hand.isIdle) return grace.begin
+      if (hand.isIdle) return grace.begin()
       return Effect.zipRight(grace.within(ending(parts, hand)), turns.interrupt(hand))
     }).pipe(Effect.zipRight(Effect.sync(() => hand.close()))),
     giveBack: (workers) =>

@@ -123,7 +123,7 @@ const verbsOf = (
   grace: GracePeriod,
   wake: () => void
 ): Verbs<DeliverySettlement, ClaimedDelivery> => {
-  const { heartbeat, monotonic, signals, slots, store } = parts
+  const { heartbeat, monotonic, signals, slots, store, worker } = parts
   const hand = inHand(parts, limits, wake)
   let claimedAt: Moment.Moment = 0
   const free = () => slots - limits.inFlight()
@@ -168,13 +168,13 @@ const verbsOf = (
           yield* Effect.logWarning(`Webhook ${id} was disabled: ${disabledReason}`)
         return { claimed, postponed: [], isFull: false }
       }),
-    begin: (claimed, worker) =>
+    begin: (claimed, name) =>
       Effect.sync(() => {
-        for (const delivery of claimed) hand.begin(delivery, worker, claimedAt)
+        for (const delivery of claimed) hand.begin(delivery, name, claimedAt)
       }),
     end: Effect.suspend(() =>
       limits.inFlight() === 0
-        ? grace.begin
+        ? grace.begin()
         : Effect.zipRight(
             grace.within(Effect.raceFirst(hand.awaitIdle, Effect.sleep(stopPatienceMs))),
             hand.interrupt
