@@ -2,16 +2,8 @@
  * 2,000 recipients over a platform that misbehaves in every way by turns: each must be taken, have failed or be unknown
  * with a reason, or wait with the reason that the platform gave for it.
  */
-import {
-  AddressPolicy,
-  Engine,
-  JobStore,
-  Memory,
-  SecretBox,
-  Sender,
-  UndiciTransport,
-  Worker
-} from "@sendwright/core"
+import { AddressPolicy, Engine, Memory, SecretBox, Sender, UndiciTransport, Worker } from "@sendwright/core"
+import { JobStore } from "@sendwright/core/storage"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"

@@ -1,7 +1,8 @@
 /** The store's own verb, `JobStore.accept`. Given: "sqlite" and a file, or "postgres" and a URL. */
-import { Ids, JobStore } from "@sendwright/core"
+import { Ids } from "@sendwright/core"
 import { Postgres } from "@sendwright/core/postgres"
 import { Sqlite } from "@sendwright/core/sqlite"
+import { JobStore } from "@sendwright/core/storage"
 import { Fixtures } from "@sendwright/core/testing"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"

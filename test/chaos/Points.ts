@@ -1,6 +1,6 @@
 /** The named points between the steps of a send, at which a process can be made to die. */
 import type { Sender } from "@sendwright/core"
-import { JobStore } from "@sendwright/core"
+import { JobStore } from "@sendwright/core/storage"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 

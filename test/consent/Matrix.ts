@@ -10,11 +10,11 @@ import {
   Ids,
   SecretBox,
   Sender,
-  SessionStore,
   Signature,
   type Stores,
   WhatsApp
 } from "@sendwright/core"
+import { SessionStore } from "@sendwright/core/storage"
 import { RecordingTransport } from "@sendwright/core/testing"
 import * as Arrays from "effect/Array"
 import * as Context from "effect/Context"

@@ -2,7 +2,7 @@
  * Who may call what, for every operation of the description: credentials, permissions, and that what is another's
  * answers exactly as what is not there (decisions.md §2). An operation without an entry here fails.
  */
-import { permissions } from "@sendwright/core/ApiKey"
+import { ApiKey } from "@sendwright/core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { Operation } from "../support/OpenApi.ts"
 import * as OpenApi from "../support/OpenApi.ts"
@@ -186,8 +186,8 @@ describe("a key", () => {
   }
 
   it("with all but the permission is refused by every operation, and with it alone by none", async () => {
-    for (const permission of permissions) {
-      const without = await keyWith(permissions.filter((each) => each !== permission))
+    for (const permission of ApiKey.permissions) {
+      const without = await keyWith(ApiKey.permissions.filter((each) => each !== permission))
       const alone = await keyWith([permission])
       for (const operation of ofKeys()) {
         const isNeeded = operation.permission === permission

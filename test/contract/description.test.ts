@@ -1,7 +1,6 @@
 /** `/openapi.json` is right for strict tools, and says all of every operation. */
 import { createConfig, lintFromString } from "@redocly/openapi-core"
-import { Engine, HttpGateway, Sandbox, WhatsApp } from "@sendwright/core"
-import * as Event from "@sendwright/core/Event"
+import { Engine, Event, HttpGateway, Sandbox, WhatsApp } from "@sendwright/core"
 import { Validator } from "@seriousme/openapi-schema-validator"
 import spectral from "@stoplight/spectral-core"
 import rulesets from "@stoplight/spectral-rulesets"

@@ -1,6 +1,6 @@
 /** What is really posted to a webhook endpoint is what the description says of each event. */
 import { createServer } from "node:http"
-import * as Event from "@sendwright/core/Event"
+import { Event } from "@sendwright/core"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import * as OpenApi from "../support/OpenApi.ts"
 import type { TestHost } from "../support/TestHost.ts"

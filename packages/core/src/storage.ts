@@ -1,9 +1,21 @@
 /**
- * For whoever writes a store over rows of their own (docs/stores.md): the rules of all stores, as generators over plain row
- * operations, which are the interfaces `JobRows`, `SessionRows` and `WebhookRows`.
+ * For whoever writes a store over rows of their own (docs/stores.md): the stores' tags with their verbs; and the rules of all
+ * stores, as generators over plain row operations, which are the interfaces `JobRows`, `SessionRows` and `WebhookRows`. The
+ * suite that proves a store is `@sendwright/core/testing/StorageSuite`.
  */
+
+export * as AccountStore from "./storage/AccountStore.ts"
+export * as ApiKeyStore from "./storage/ApiKeyStore.ts"
+export * as AuditStore from "./storage/AuditStore.ts"
+export * as ConsentStore from "./storage/ConsentStore.ts"
+export * as EmbeddedCommits from "./storage/EmbeddedCommits.ts"
+export * as HealthStore from "./storage/HealthStore.ts"
 export * as InboundSteps from "./storage/InboundSteps.ts"
+export * as InboundStore from "./storage/InboundStore.ts"
 export * as JobSteps from "./storage/JobSteps.ts"
+export * as JobStore from "./storage/JobStore.ts"
+export * as KeyringStore from "./storage/KeyringStore.ts"
+export * as OperatorStore from "./storage/OperatorStore.ts"
 export * as Outbox from "./storage/Outbox.ts"
 export * as Acceptance from "./storage/policy/Acceptance.ts"
 export * as Changes from "./storage/policy/Changes.ts"
@@ -15,3 +27,11 @@ export * as Restores from "./storage/policy/Restores.ts"
 export * as SessionRows from "./storage/policy/SessionRows.ts"
 export * as Sessions from "./storage/policy/Sessions.ts"
 export * as WebhookRows from "./storage/policy/WebhookRows.ts"
+export * as RateCardStore from "./storage/RateCardStore.ts"
+export * as RateLimitStore from "./storage/RateLimitStore.ts"
+export * as RestoreStore from "./storage/RestoreStore.ts"
+export * as SessionStore from "./storage/SessionStore.ts"
+export * as StoreTime from "./storage/StoreTime.ts"
+export * as TemplateStore from "./storage/TemplateStore.ts"
+export * as Transactions from "./storage/Transactions.ts"
+export * as WebhookStore from "./storage/WebhookStore.ts"

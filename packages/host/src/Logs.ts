@@ -4,7 +4,7 @@
  * phone numbers are cut to their last four digits.
  */
 import { inspect } from "node:util"
-import * as Phone from "@sendwright/core/Phone"
+import { Phone } from "@sendwright/core"
 import * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
 import * as FiberId from "effect/FiberId"

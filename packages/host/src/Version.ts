@@ -1,6 +1,6 @@
 /** The version of this package, as its manifest says it. */
 import { existsSync, readFileSync } from "node:fs"
-import { Json } from "@sendwright/core/internal"
+import { Json } from "@sendwright/core/adapter"
 
 /** The manifest is above the folder of the sources, of the build and of the bundle, which are not as deep. */
 const manifestAbove = (folder: URL): URL => {

@@ -1,7 +1,6 @@
 /** Accounts, their plans, and what they used (decisions.md §8). */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
-import { Currency } from "@sendwright/core/Currency"
-import * as Plans from "@sendwright/core/Plan"
+import { Currency, Plan as Plans } from "@sendwright/core"
 import * as Schema from "effect/Schema"
 import { struct } from "./Codec.ts"
 import * as Examples from "./Examples.ts"
@@ -47,7 +46,7 @@ const PlanChange = Schema.Struct({
   subscription: optional(Schema.Literal("active", "inactive"))
 })
 
-const settings = { currency: optional(Currency), plan: optional(PlanChange) }
+const settings = { currency: optional(Currency.Currency), plan: optional(PlanChange) }
 
 const Used = Schema.Struct({ used: Wire.Count, limit: Schema.NullOr(Wire.Count) })
 const usage = struct({

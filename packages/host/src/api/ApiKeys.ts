@@ -1,6 +1,6 @@
 /** API keys of a session, and their secrets (decisions.md §8). */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
-import * as Domain from "@sendwright/core/ApiKey"
+import { ApiKey as Domain } from "@sendwright/core"
 import * as Schema from "effect/Schema"
 import { list, struct } from "./Codec.ts"
 import * as Examples from "./Examples.ts"

@@ -1,7 +1,7 @@
 /** Whose an API key is, what it may do, and if its session is connected (interface.md §2.1). */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import type { Engine } from "@sendwright/core"
-import * as Requests from "@sendwright/core/Requests"
+import { Requests } from "@sendwright/core"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { EngineError } from "../http/Problems.ts"

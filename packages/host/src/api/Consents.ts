@@ -1,11 +1,7 @@
 /** Consents of an account's recipients, and what came in and names nobody (decisions.md §8). */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
-import type { Admin } from "@sendwright/core"
-import * as Domain from "@sendwright/core/Consent"
-import type * as PerhapsRefusal from "@sendwright/core/PerhapsRefusal"
-import * as Person from "@sendwright/core/Person"
-import * as Phone from "@sendwright/core/Phone"
-import * as Unattributed from "@sendwright/core/Unattributed"
+import type { Admin, PerhapsRefusal } from "@sendwright/core"
+import { Consent as Domain, Person, Phone, Unattributed } from "@sendwright/core"
 import * as Schema from "effect/Schema"
 import { codec, computed, list, struct } from "./Codec.ts"
 import * as Examples from "./Examples.ts"

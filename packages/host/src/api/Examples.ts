@@ -1,8 +1,8 @@
 /** Values of the examples in the description: one small shop, and what becomes of its order confirmations. */
 
-import type * as EventData from "@sendwright/core/EventData"
-import type { ClientTexts } from "@sendwright/core/internal"
-import * as Recipient from "@sendwright/core/Recipient"
+import type { EventData } from "@sendwright/core"
+import { Recipient } from "@sendwright/core"
+import type { ClientTexts } from "@sendwright/core/adapter"
 
 export const ids = {
   account: "01931b6e-7c1a-7d3a-9c57-0d2f5f7a1c01",

@@ -1,7 +1,7 @@
 /** Hooks: what platforms post to us, given to the engine as it came (decisions.md §6). */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
-import * as Session from "@sendwright/core/Session"
+import { Session } from "@sendwright/core"
 import * as Schema from "effect/Schema"
 import type { HookRequest } from "../http/Route.ts"
 import * as Examples from "./Examples.ts"

@@ -1,18 +1,18 @@
 /** Jobs: read and canceled with an API key (interface.md §2.5 to §2.7), and by operators (decisions.md §8). */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
-import type { Admin, Engine } from "@sendwright/core"
-import * as Errors from "@sendwright/core/Errors"
-import * as EventData from "@sendwright/core/EventData"
-import * as Fault from "@sendwright/core/Fault"
-import * as Ids from "@sendwright/core/Ids"
-import * as Instant from "@sendwright/core/Instant"
-import { ClientTexts } from "@sendwright/core/internal"
-import * as Domain from "@sendwright/core/Job"
-import type { Page } from "@sendwright/core/Page"
-import * as Phone from "@sendwright/core/Phone"
-import * as Recipient from "@sendwright/core/Recipient"
-import { Reference } from "@sendwright/core/Reference"
-import * as RetrySelection from "@sendwright/core/RetrySelection"
+import type { Admin, Engine, Page } from "@sendwright/core"
+import {
+  Job as Domain,
+  Errors,
+  EventData,
+  Fault,
+  Ids,
+  Instant,
+  Phone,
+  Recipient,
+  RetrySelection
+} from "@sendwright/core"
+import { ClientTexts, Reference } from "@sendwright/core/adapter"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
@@ -98,7 +98,7 @@ const Filter = Schema.Struct({
   status: optional(
     Schema.Literal(...Domain.statuses).annotations({ description: "Only jobs of this status." })
   ),
-  reference: optional(Reference),
+  reference: optional(Reference.Reference),
   created_after: optional(TimeText),
   created_before: optional(TimeText)
 })
@@ -112,7 +112,7 @@ const endsBeforeItBegins = Fault.make(
 /** Which jobs are on the page of a list. Each of its times was checked with the shape. */
 const filter = (
   { created_after, created_before, reference, status }: typeof Filter.Type,
-  page: Page
+  page: Page.Page
 ): Either.Either<Engine.JobQuery, Errors.InvalidRequest> => {
   const createdAfter = created_after === undefined ? undefined : Instant.parse(created_after)
   const createdBefore = created_before === undefined ? undefined : Instant.parse(created_before)
@@ -133,7 +133,7 @@ const ResultFilter = Schema.Struct({
 
 const resultFilter = (
   { limit = mostResults, recipient_status }: typeof ResultFilter.Type,
-  { after }: Page
+  { after }: Page.Page
 ) => ({ recipientStatus: recipient_status, page: { limit, after } })
 
 const FailureCode = Schema.String.annotations({

@@ -1,9 +1,8 @@
 /** Direct messages: sent and read with an API key (interface.md §2.8, §2.9), listed by operators (decisions.md §8). */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import type { Engine } from "@sendwright/core"
-import * as Ids from "@sendwright/core/Ids"
-import { ClientTexts } from "@sendwright/core/internal"
-import * as Requests from "@sendwright/core/Requests"
+import { Ids, Requests } from "@sendwright/core"
+import { ClientTexts } from "@sendwright/core/adapter"
 import * as Schema from "effect/Schema"
 import { codec, computed, struct } from "./Codec.ts"
 import * as Examples from "./Examples.ts"

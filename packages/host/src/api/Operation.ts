@@ -5,11 +5,8 @@
 import type * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
 import type * as HttpMethod from "@effect/platform/HttpMethod"
-import type { Engine } from "@sendwright/core"
-import type * as ApiKey from "@sendwright/core/ApiKey"
-import type * as Fault from "@sendwright/core/Fault"
-import type { Paged } from "@sendwright/core/Page"
-import type * as Readable from "@sendwright/core/Readable"
+import type { ApiKey, Engine, Fault, Page } from "@sendwright/core"
+import type { Readable } from "@sendwright/core/adapter"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -102,13 +99,13 @@ export function pageOf<const Name extends string, S extends AnySchema, Found>(
       readonly next_cursor: typeof NextCursor
     }
   >,
-  Paged<Found>
+  Page.Paged<Found>
 >
 export function pageOf(
   name: string,
   { of, schema }: Codec<AnySchema, unknown>,
   example: unknown
-): Answer<AnySchema, Paged<never>> {
+): Answer<AnySchema, Page.Paged<never>> {
   return {
     schema: Schema.Struct({ ok: Ok, [name]: Schema.Array(schema), next_cursor: NextCursor }),
     example: { ...ok, [name]: [example], next_cursor: null },

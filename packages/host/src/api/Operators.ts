@@ -1,8 +1,7 @@
 /** Operators of the admin API, and the audit log of their acts (docs/operators.md). */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
-import * as Instant from "@sendwright/core/Instant"
-import { Text as TextRules } from "@sendwright/core/internal"
-import * as Domain from "@sendwright/core/Operator"
+import { Operator as Domain, Instant } from "@sendwright/core"
+import { Text as TextRules } from "@sendwright/core/adapter"
 import * as Schema from "effect/Schema"
 import { list, struct } from "./Codec.ts"
 import * as Examples from "./Examples.ts"

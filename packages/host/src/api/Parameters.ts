@@ -1,7 +1,6 @@
 /** Path and query parameters that several endpoints share. */
-import * as Instant from "@sendwright/core/Instant"
-import { Text } from "@sendwright/core/internal"
-import * as Page from "@sendwright/core/Page"
+import { Instant, Page } from "@sendwright/core"
+import { Text } from "@sendwright/core/adapter"
 import * as Schema from "effect/Schema"
 
 const uuid = /^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$/

@@ -1,9 +1,6 @@
 /** Rate cards: dated prices (decisions.md §8). */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
-import { Currency } from "@sendwright/core/Currency"
-import * as Instant from "@sendwright/core/Instant"
-import * as Money from "@sendwright/core/Money"
-import * as Cards from "@sendwright/core/RateCard"
+import { RateCard as Cards, Currency, Instant, Money } from "@sendwright/core"
 import * as Schema from "effect/Schema"
 import { codec, computed, list, struct } from "./Codec.ts"
 import * as Examples from "./Examples.ts"
@@ -56,7 +53,7 @@ const Price = Schema.String.pipe(
 const maximumPrefixes = 1000
 
 const NewRateCard = Schema.Struct({
-  currency: Currency,
+  currency: Currency.Currency,
   effective_from: TimeText,
   prices: Schema.Array(
     Schema.Struct({
@@ -79,7 +76,7 @@ const NewRateCard = Schema.Struct({
 })
 
 const RateCardFile = Schema.Struct({
-  currency: Currency,
+  currency: Currency.Currency,
   effective_from: TimeText,
   csv: Schema.NonEmptyString
 })

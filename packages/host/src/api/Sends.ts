@@ -1,9 +1,7 @@
 /** Template sends: what they would cost, and the sends themselves (interface.md §2.3, §2.4). */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import type { Engine, Estimates } from "@sendwright/core"
-import * as RateCards from "@sendwright/core/RateCard"
-import * as Requests from "@sendwright/core/Requests"
-import * as Template from "@sendwright/core/Template"
+import { RateCard as RateCards, Requests, Template } from "@sendwright/core"
 import * as Schema from "effect/Schema"
 import { codec, computed, struct } from "./Codec.ts"
 import { consentRecord, verdictStatus } from "./Consents.ts"

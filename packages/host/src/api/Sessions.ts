@@ -1,11 +1,6 @@
 /** Sessions: connections of an account to a platform (decisions.md §8). */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
-import * as ClosedMarkets from "@sendwright/core/ClosedMarkets"
-import * as Instant from "@sendwright/core/Instant"
-import * as Keywords from "@sendwright/core/Keywords"
-import * as Retry from "@sendwright/core/Retry"
-import * as Domain from "@sendwright/core/Session"
-import * as Template from "@sendwright/core/Template"
+import { ClosedMarkets, Session as Domain, Instant, Keywords, Retry, Template } from "@sendwright/core"
 import * as Schema from "effect/Schema"
 import { computed, struct } from "./Codec.ts"
 import * as Examples from "./Examples.ts"

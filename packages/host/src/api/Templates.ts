@@ -1,7 +1,7 @@
 /** Templates: read with an API key (interface.md §2.2), imported and synchronized by operators (decisions.md §8). */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import type { Admin } from "@sendwright/core"
-import * as Domain from "@sendwright/core/Template"
+import { Template as Domain } from "@sendwright/core"
 import * as Schema from "effect/Schema"
 import { codec, computed, struct } from "./Codec.ts"
 import * as Examples from "./Examples.ts"

@@ -1,8 +1,6 @@
 /** Webhook endpoints: receivers of an account's events, and their deliveries (decisions.md §8). */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
-import * as Event from "@sendwright/core/Event"
-import * as Instant from "@sendwright/core/Instant"
-import * as Domain from "@sendwright/core/Webhook"
+import { Webhook as Domain, Event, Instant } from "@sendwright/core"
 import * as Schema from "effect/Schema"
 import { computed, itself, list, struct } from "./Codec.ts"
 import * as Examples from "./Examples.ts"

@@ -1,10 +1,7 @@
 /** Parts of bodies that several aggregates share. Times on the wire are text. */
-import * as ApiKeys from "@sendwright/core/ApiKey"
-import * as EventData from "@sendwright/core/EventData"
-import * as Faults from "@sendwright/core/Fault"
-import * as Instant from "@sendwright/core/Instant"
-import * as Recipient from "@sendwright/core/Recipient"
-import type { Session } from "@sendwright/core/Session"
+
+import type { Session } from "@sendwright/core"
+import { ApiKey as ApiKeys, EventData, Fault as Faults, Instant, Recipient } from "@sendwright/core"
 import * as Schema from "effect/Schema"
 import { codec, computed, nullOr, struct } from "./Codec.ts"
 
@@ -38,7 +35,7 @@ export const unavailable = computed(
   NullableTime.schema.annotations({
     description: "Since when the platform does not answer; its jobs wait. null while it does."
   }),
-  ({ outage }: Session) => NullableTime.of(outage?.since ?? null)
+  ({ outage }: Session.Session) => NullableTime.of(outage?.since ?? null)
 )
 
 export const Permission = Schema.Literal(...ApiKeys.permissions)

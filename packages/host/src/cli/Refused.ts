@@ -1,6 +1,6 @@
 /** Why items of a file were refused, each by where it stands in the file. */
-import * as Fault from "@sendwright/core/Fault"
-import { Json } from "@sendwright/core/internal"
+import { Fault } from "@sendwright/core"
+import { Json } from "@sendwright/core/adapter"
 import * as Data from "effect/Data"
 
 /** A line of standard error for each fault. What was not refused is done. */

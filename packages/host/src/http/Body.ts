@@ -1,6 +1,6 @@
 /** Request bodies: JSON in UTF-8, at most 1 MiB, 32 levels deep and of so many members and items, each member once. */
 import { Buffer, isAscii, isUtf8, transcode } from "node:buffer"
-import * as Fault from "@sendwright/core/Fault"
+import { Fault } from "@sendwright/core"
 import * as Either from "effect/Either"
 import * as MaximumValues from "../api/MaximumValues.ts"
 import * as JsonText from "./JsonText.ts"

@@ -4,7 +4,7 @@
  */
 import { IncomingMessage, type ServerResponse } from "node:http"
 import type { Socket } from "node:net"
-import { EventLoopBudget } from "@sendwright/core/internal"
+import { EventLoopBudget } from "@sendwright/core/adapter"
 import * as Effect from "effect/Effect"
 import * as Metric from "effect/Metric"
 import * as MetricKey from "effect/MetricKey"

@@ -9,7 +9,7 @@
  * begin with many requests.
  */
 import { Ids } from "@sendwright/core"
-import { Memo, Throttle } from "@sendwright/core/internal"
+import { Memo, Throttle } from "@sendwright/core/adapter"
 import * as Effect from "effect/Effect"
 import * as ClientAddress from "./ClientAddress.ts"
 

@@ -4,8 +4,8 @@
  * and of a repeated member it keeps the last, so that the others would be ignored (decisions.md §10). Whether the
  * text is JSON at all, the parser decides.
  */
-import * as Fault from "@sendwright/core/Fault"
-import { JsonScan } from "@sendwright/core/internal"
+import { Fault } from "@sendwright/core"
+import { JsonScan } from "@sendwright/core/adapter"
 import * as Either from "effect/Either"
 
 export const maximumDepth = 32

@@ -3,7 +3,7 @@
  * errors to statuses: an error added to the engine does not compile here until it has one.
  */
 import type { Errors, Readiness, StorageError } from "@sendwright/core"
-import * as Fault from "@sendwright/core/Fault"
+import { Fault } from "@sendwright/core"
 import * as Match from "effect/Match"
 import * as Wire from "../api/Wire.ts"
 

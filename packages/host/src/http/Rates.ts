@@ -2,7 +2,7 @@
  * Rate limits per key in this process, for requests that are refused before any store is read. A key is forgotten
  * when its allowance is full again, so that only the keys of the last period are in memory, up to a maximum.
  */
-import { RateLimit } from "@sendwright/core"
+import { RateLimit } from "@sendwright/core/adapter"
 
 /** Keys beyond this number share one allowance. */
 const mostKeys = 10_000

@@ -7,7 +7,7 @@
 import { timingSafeEqual } from "node:crypto"
 import type { Engine } from "@sendwright/core"
 import { Acting, Errors, Fault, Ids, Operator } from "@sendwright/core"
-import { EventLoopBudget } from "@sendwright/core/internal"
+import { EventLoopBudget } from "@sendwright/core/adapter"
 import * as Cause from "effect/Cause"
 import type * as Clock from "effect/Clock"
 import type * as Context from "effect/Context"

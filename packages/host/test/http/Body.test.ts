@@ -1,7 +1,7 @@
 /** decisions.md §10 "Requests": what is too deep or too much is refused before it is parsed. */
 import { describe, expect, it } from "@effect/vitest"
 import { Fault } from "@sendwright/core"
-import { JsonScan } from "@sendwright/core/internal"
+import { JsonScan } from "@sendwright/core/adapter"
 import * as Either from "effect/Either"
 import * as FastCheck from "effect/FastCheck"
 import { vi } from "vitest"

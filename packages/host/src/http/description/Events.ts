@@ -1,6 +1,6 @@
 /** The `webhooks` section: a typed payload for each type of event. */
 import type { WebhookEvent } from "@sendwright/core"
-import * as EventData from "@sendwright/core/EventData"
+import { EventData } from "@sendwright/core"
 import * as JSONSchema from "effect/JSONSchema"
 import * as Struct from "effect/Struct"
 import * as Examples from "../../api/Examples.ts"

@@ -1,6 +1,5 @@
 /** What is refused, by status: from the catalogue of problems, and from who may call a route. */
-import { Fault } from "@sendwright/core"
-import * as ApiKey from "@sendwright/core/ApiKey"
+import { ApiKey, Fault } from "@sendwright/core"
 import * as Struct from "effect/Struct"
 import * as Examples from "../../api/Examples.ts"
 import { type Code, catalogue } from "../Problems.ts"
