@@ -140,7 +140,7 @@ describe("@sendwright/core over another effect", () => {
     }
     const real = readdirSync(join(packages, "core/node_modules/effect/dist/esm"))
     for (const file of real.filter((file) => /^[A-Z]\w*\.js$/.test(file) && modules(file.slice(0, -3)))) {
-      writeFileSync(join(effect, file), "export const constTrue = 0, constVoid = 0")
+      writeFileSync(join(effect, file), "export const constFalse = 0, constTrue = 0, constVoid = 0")
     }
     const told = modules("ModuleVersion") ? `{ getCurrentVersion: () => "${version}" }` : "undefined"
     writeFileSync(join(effect, "index.js"), `export const ModuleVersion = ${told}`)
