@@ -33,7 +33,7 @@ import * as PlainOutcome from "./PlainOutcome.ts"
 import * as Prepare from "./Prepare.ts"
 import { StoreClock } from "./StoreClock.ts"
 import type { Asked, Fork } from "./Turns.ts"
-import { Hand, Turns } from "./Turns.ts"
+import { InFlight, Turns } from "./Turns.ts"
 
 export interface SendLoop {
   /** @param grace once it has begun nothing is claimed, and what is under way has so much time */
@@ -98,23 +98,23 @@ const ofWholeSession: ReadonlySet<FailureCatalogue.Action> = new Set(["disconnec
 const templateOf = ({ content }: DispatchedJob) => (content.kind === "template" ? content.templateId : null)
 
 /** True of a job that would meet the same: of the same session or, where the failure is of a template, of the same template. */
-const meetsTheSame = ({ failures, inHand }: Asked, job: DispatchedJob): boolean => {
-  if (job.sessionId !== inHand.job.sessionId) return false
-  if (job.jobId === inHand.job.jobId) return true
+const meetsTheSame = ({ failures, batch }: Asked, job: DispatchedJob): boolean => {
+  if (job.sessionId !== batch.job.sessionId) return false
+  if (job.jobId === batch.job.jobId) return true
   const isOfSession = failures.some((failure) => ofWholeSession.has(FailureCatalogue.actionOf(failure)))
-  return isOfSession || (templateOf(job) !== null && templateOf(job) === templateOf(inHand.job))
+  return isOfSession || (templateOf(job) !== null && templateOf(job) === templateOf(batch.job))
 }
 
 /**
  * What failures ask of the engine is done before their outcomes are stored: who waits for a pause must not be due before it.
  * Only their session waits for that.
  */
-const act = ({ applyActions, fork, monotonic, turns }: Parts, hand: Hand): void => {
-  for (const [sessionId, asked] of hand.act()) {
-    turns.release(({ inHand }) => asked.some((each) => meetsTheSame(each, inHand.job)))
+const act = ({ applyActions, fork, monotonic, turns }: Parts, inFlight: InFlight): void => {
+  for (const [sessionId, asked] of inFlight.act()) {
+    turns.release(({ batch }) => asked.some((each) => meetsTheSame(each, batch.job)))
     const all = Effect.forEach(
       asked,
-      ({ failures, inHand: { attempts, job, since } }) =>
+      ({ failures, batch: { attempts, job, since } }) =>
         Effect.catchAllCause(
           applyActions(job, failures, { connection: attempts.connection, since }),
           (cause) => Effect.logError(`What failures of job ${job.jobId} ask for could not be done`, cause)
@@ -124,23 +124,27 @@ const act = ({ applyActions, fork, monotonic, turns }: Parts, hand: Hand): void 
     fork(
       Effect.ensuring(
         all,
-        Effect.sync(() => hand.acted(sessionId, monotonic()))
+        Effect.sync(() => inFlight.acted(sessionId, monotonic()))
       )
     )
   }
 }
 
 /** Until nothing is under way, and nothing is asked for any more. */
-const ending = (parts: Parts, hand: Hand): Effect.Effect<void> =>
+const ending = (parts: Parts, inFlight: InFlight): Effect.Effect<void> =>
   Effect.suspend(() => {
-    act(parts, hand)
-    return hand.isIdle ? Effect.void : Effect.zipRight(hand.awaitIdle, ending(parts, hand))
+    act(parts, inFlight)
+    return inFlight.isIdle ? Effect.void : Effect.zipRight(inFlight.awaitIdle, ending(parts, inFlight))
   })
 
 type SendVerbs = Verbs<Settlement, DispatchedJob>
 
 /** The claims of one dispatcher: what one brought counts as being claimed until its attempts wait for their turns. */
-const claimsOf = (parts: Parts, hand: Hand, grace: GracePeriod): Pick<SendVerbs, "begin" | "commit"> => {
+const claimsOf = (
+  parts: Parts,
+  inFlight: InFlight,
+  grace: GracePeriod
+): Pick<SendVerbs, "begin" | "commit"> => {
   const { bulkhead, circuits, heartbeat, monotonic, prepare, recoverable, signals, turns } = parts
   let claiming: Claiming | null = null
   const endClaim = (): void => {
@@ -159,7 +163,7 @@ const claimsOf = (parts: Parts, hand: Hand, grace: GracePeriod): Pick<SendVerbs,
     care: asking.care,
     room: ({ id, provider }, before) => {
       const room = bulkhead.grant(asking, id, !recoverable.includes(provider), before, monotonic())
-      return circuits.isUntold(id) || hand.isActing(id) ? 0 : room
+      return circuits.isUntold(id) || inFlight.isActing(id) ? 0 : room
     }
   })
 
@@ -182,7 +186,7 @@ const claimsOf = (parts: Parts, hand: Hand, grace: GracePeriod): Pick<SendVerbs,
       )
       const recipients = admitted.flatMap(({ attempts }) => attempts.queue)
       bulkhead.claimed(asking, sessionId, recipients)
-      for (const each of admitted) turns.enter({ hand, ...each, worker, since, enteredAt })
+      for (const each of admitted) turns.enter({ inFlight, ...each, worker, since, enteredAt })
     }
     endClaim()
     turns.begin()
@@ -234,7 +238,7 @@ const claimsOf = (parts: Parts, hand: Hand, grace: GracePeriod): Pick<SendVerbs,
 
 const verbsOf = (parts: Parts, grace: GracePeriod, wake: () => void): SendVerbs => {
   const { bulkhead, circuits, heartbeat, jobs, monotonic, signals, turns } = parts
-  const hand = new Hand(wake)
+  const inFlight = new InFlight(wake)
   return {
     kind: { ...kind, idleMs: parts.idleMs },
     signal: signals.sends,
@@ -243,9 +247,9 @@ const verbsOf = (parts: Parts, grace: GracePeriod, wake: () => void): SendVerbs 
       return {
         hasRoom: bulkhead.limit(now) > 0,
         mayBring: bulkhead.isDry ? "now" : bulkhead.mayBring(now) ? "withOutcomes" : "nothing",
-        since: hand.since,
-        isIdle: hand.isIdle,
-        inUse: hand.inUse
+        since: inFlight.since,
+        isIdle: inFlight.isIdle,
+        inUse: inFlight.inUse
       }
     },
     wakeAt: () => turns.staleAt,
@@ -254,21 +258,21 @@ const verbsOf = (parts: Parts, grace: GracePeriod, wake: () => void): SendVerbs 
       const at = monotonic()
       const next = yield* jobs.nextDue(
         now,
-        (id) => bulkhead.admits(id, at) && !circuits.isUntold(id) && !hand.isActing(id)
+        (id) => bulkhead.admits(id, at) && !circuits.isUntold(id) && !inFlight.isActing(id)
       )
       return next === null ? null : Math.max(0, next - now)
     }),
     collect: Effect.sync(() => {
-      act(parts, hand)
-      return { settlements: hand.collect().map(({ settlement }) => settlement), left: false }
+      act(parts, inFlight)
+      return { settlements: inFlight.collect().map(({ settlement }) => settlement), left: false }
     }),
-    ...claimsOf(parts, hand, grace),
+    ...claimsOf(parts, inFlight, grace),
     end: Effect.suspend(() => {
-      turns.release(({ inHand }) => inHand.hand === hand)
-      act(parts, hand)
-      if (hand.isIdle) return grace.begin()
-      return Effect.zipRight(grace.within(ending(parts, hand)), turns.interrupt(hand))
-    }).pipe(Effect.zipRight(Effect.sync(() => hand.close()))),
+      turns.release(({ batch }) => batch.inFlight === inFlight)
+      act(parts, inFlight)
+      if (inFlight.isIdle) return grace.begin()
+      return Effect.zipRight(grace.within(ending(parts, inFlight)), turns.interrupt(inFlight))
+    }).pipe(Effect.zipRight(Effect.sync(() => inFlight.close()))),
     giveBack: (workers) =>
       Effect.flatMap(Effect.forEach(workers, heartbeat.giveBack), (counts) =>
         counts.some((count) => count > 0) ? signals.sends.notify : Effect.void

@@ -16,9 +16,9 @@ import { patienceMs } from "./Bulkhead.ts"
 /** Runs attempts in a fiber that nobody's end interrupts, as soon as the caller waits for something. */
 export type Fork = (attempts: Effect.Effect<void>) => Fiber.RuntimeFiber<void>
 
-/** A claimed job of which some wait for their turns. */
-export interface InHand {
-  readonly hand: Hand
+/** What one claim brought of a job, from its begin to its collection. */
+export interface Batch {
+  readonly inFlight: InFlight
   readonly job: DispatchedJob
   readonly attempts: Attempts
   /** The name under which it was claimed. */
@@ -29,7 +29,7 @@ export interface InHand {
 }
 
 interface Waiting {
-  readonly inHand: InHand
+  readonly batch: Batch
   /** True of a suspect, which waits until its session has nothing else under way. */
   readonly isSuspect: boolean
   /** The next of its queue. */
@@ -38,26 +38,26 @@ interface Waiting {
 
 /** An attempt under way. */
 interface Begun {
-  readonly inHand: InHand
+  readonly batch: Batch
   readonly recipient: ClaimedRecipient
   readonly ticket: Ticket
 }
 
 /** An outcome, with what it asks of the engine beside. */
 export interface Ended {
-  readonly inHand: InHand
+  readonly batch: Batch
   readonly settlement: Settlement
   readonly actionable: Attempted["actionable"]
 }
 
 /** What the outcomes of a job ask of the engine. */
 export interface Asked {
-  readonly inHand: InHand
+  readonly batch: Batch
   readonly failures: ReadonlyArray<NonNullable<Attempted["actionable"]>>
 }
 
 /** What one dispatcher has claimed and not stored: in hand, under way, or ended. */
-export class Hand {
+export class InFlight {
   readonly #wake: () => void
   readonly #idle = Effect.unsafeMakeLatch(true)
   readonly #names = new Map<string, number>()
@@ -98,7 +98,7 @@ export class Hand {
     this.#wake()
   }
 
-  add({ job, worker }: InHand): void {
+  add({ job, worker }: Batch): void {
     const count = job.recipients.length
     this.#names.set(worker, (this.#names.get(worker) ?? 0) + count)
     this.#open += count
@@ -108,7 +108,7 @@ export class Hand {
   end(ended: Ended, now: Moment): void {
     this.#ended.push(ended)
     this.#open -= 1
-    const isFirst = this.#since === null && !this.isActing(ended.inHand.job.sessionId)
+    const isFirst = this.#since === null && !this.isActing(ended.batch.job.sessionId)
     if (isFirst) this.#since = now
     this.#tell(isFirst)
   }
@@ -120,15 +120,13 @@ export class Hand {
 
   /** The outcomes since the last time, but for those that wait for what is done for their session. */
   collect(): ReadonlyArray<Ended> {
-    const [ended, waiting] = Arrays.partition(this.#ended, ({ inHand }) =>
-      this.isActing(inHand.job.sessionId)
-    )
+    const [ended, waiting] = Arrays.partition(this.#ended, ({ batch }) => this.isActing(batch.job.sessionId))
     this.#ended = waiting
     this.#since = null
-    for (const { inHand } of ended) {
-      const left = (this.#names.get(inHand.worker) ?? 0) - 1
-      if (left > 0) this.#names.set(inHand.worker, left)
-      else this.#names.delete(inHand.worker)
+    for (const { batch } of ended) {
+      const left = (this.#names.get(batch.worker) ?? 0) - 1
+      if (left > 0) this.#names.set(batch.worker, left)
+      else this.#names.delete(batch.worker)
     }
     return ended
   }
@@ -137,13 +135,13 @@ export class Hand {
    * What outcomes ask of the engine, by session. Until {@link acted} is called for a session none of its outcomes is collected.
    */
   act(): ReadonlyMap<string, ReadonlyArray<Asked>> {
-    const found = new Map<string, Map<InHand, Array<NonNullable<Attempted["actionable"]>>>>()
+    const found = new Map<string, Map<Batch, Array<NonNullable<Attempted["actionable"]>>>>()
     for (const [place, { actionable, ...ended }] of this.#ended.entries()) {
-      const { sessionId } = ended.inHand.job
+      const { sessionId } = ended.batch.job
       if (actionable === null || this.#isClosed || this.isActing(sessionId)) continue
       const ofSession = found.get(sessionId) ?? new Map()
       found.set(sessionId, ofSession)
-      ofSession.set(ended.inHand, [...(ofSession.get(ended.inHand) ?? []), actionable])
+      ofSession.set(ended.batch, [...(ofSession.get(ended.batch) ?? []), actionable])
       this.#ended[place] = { ...ended, actionable: null }
     }
     for (const sessionId of found.keys()) this.#acting.add(sessionId)
@@ -151,7 +149,7 @@ export class Hand {
     return new Map(
       [...found].map(([sessionId, asked]) => [
         sessionId,
-        [...asked].map(([inHand, failures]) => ({ inHand, failures }))
+        [...asked].map(([batch, failures]) => ({ batch, failures }))
       ])
     )
   }
@@ -188,13 +186,14 @@ export class Turns {
   }
 
   /** What was claimed waits for its turn; the bulkhead has counted it. A suspect goes before others of its session. */
-  enter(inHand: InHand): void {
-    const { attempts, hand, job } = inHand
-    hand.add(inHand)
-    for (const settlement of attempts.settled) hand.end({ inHand, settlement, actionable: null }, this.#now())
+  enter(batch: Batch): void {
+    const { attempts, inFlight, job } = batch
+    inFlight.add(batch)
+    for (const settlement of attempts.settled)
+      inFlight.end({ batch, settlement, actionable: null }, this.#now())
     if (attempts.queue.length === 0) return
     const isSuspect = attempts.queue.some(Transitions.isSuspect)
-    const waiting = { inHand, isSuspect, place: 0 }
+    const waiting = { batch, isSuspect, place: 0 }
     const queue = this.#sessions.get(job.sessionId)
     if (queue === undefined) this.#sessions.set(job.sessionId, [waiting])
     else if (isSuspect) queue.unshift(waiting)
@@ -222,7 +221,7 @@ export class Turns {
     const now = this.#now()
     const { staleAt } = this
     if (staleAt !== null && staleAt <= now)
-      this.release(({ inHand, isSuspect }) => !isSuspect && inHand.enteredAt + patienceMs <= now)
+      this.release(({ batch, isSuspect }) => !isSuspect && batch.enteredAt + patienceMs <= now)
   }
 
   /** When something will have waited for too long; null while nothing waits. */
@@ -230,16 +229,18 @@ export class Turns {
     let first = Number.POSITIVE_INFINITY
     for (const queue of this.#sessions.values()) {
       const oldest = queue.find(({ isSuspect }) => !isSuspect)
-      if (oldest !== undefined) first = Math.min(first, oldest.inHand.enteredAt)
+      if (oldest !== undefined) first = Math.min(first, oldest.batch.enteredAt)
     }
     return Number.isFinite(first) ? first + patienceMs : null
   }
 
   /** Interrupts what is under way of a dispatcher, and returns when it has ended. */
-  interrupt(hand: Hand): Effect.Effect<void> {
+  interrupt(inFlight: InFlight): Effect.Effect<void> {
     return Effect.suspend(() =>
       Fiber.interruptAll(
-        [...this.#running].flatMap(({ current, fiber }) => (current()?.inHand.hand === hand ? fiber : []))
+        [...this.#running].flatMap(({ current, fiber }) =>
+          current()?.batch.inFlight === inFlight ? fiber : []
+        )
       )
     )
   }
@@ -251,48 +252,48 @@ export class Turns {
       const sessionId = this.#bulkhead.next(now)
       const waiting = sessionId === undefined ? undefined : this.#sessions.get(sessionId)?.[0]
       if (sessionId === undefined || waiting === undefined) return undefined
-      const { inHand, place } = waiting
-      const recipient = inHand.attempts.queue[place]
-      if (recipient === undefined || !inHand.attempts.goesOn()) {
+      const { batch, place } = waiting
+      const recipient = batch.attempts.queue[place]
+      if (recipient === undefined || !batch.attempts.goesOn()) {
         // Its platform does not answer any more.
         this.#drop(waiting)
         continue
       }
       waiting.place += 1
-      if (waiting.place === inHand.attempts.queue.length) this.#remove(waiting)
+      if (waiting.place === batch.attempts.queue.length) this.#remove(waiting)
       const ticket = this.#bulkhead.began(sessionId, recipient, now)
-      if (this.#bulkhead.isDry) inHand.hand.wake()
-      return { inHand, recipient, ticket }
+      if (this.#bulkhead.isDry) batch.inFlight.wake()
+      return { batch, recipient, ticket }
     }
   }
 
   #drop(waiting: Waiting): void {
-    const { inHand, place } = waiting
-    const { attempts, hand, job } = inHand
+    const { batch, place } = waiting
+    const { attempts, inFlight, job } = batch
     const dropped = attempts.queue.slice(place)
     this.#remove(waiting)
     this.#bulkhead.released(job.sessionId, dropped)
     for (const recipient of dropped)
-      hand.end({ inHand, settlement: attempts.release(recipient), actionable: null }, this.#now())
+      inFlight.end({ batch, settlement: attempts.release(recipient), actionable: null }, this.#now())
   }
 
   #remove(waiting: Waiting): void {
-    const { sessionId } = waiting.inHand.job
+    const { sessionId } = waiting.batch.job
     const queue = this.#sessions.get(sessionId) ?? []
     if (queue.length <= 1) this.#sessions.delete(sessionId)
     else queue.splice(queue.indexOf(waiting), 1)
   }
 
-  #end({ inHand, ticket }: Begun, settlement: Settlement, actionable: Attempted["actionable"]): void {
+  #end({ batch, ticket }: Begun, settlement: Settlement, actionable: Attempted["actionable"]): void {
     this.#bulkhead.ended(ticket, this.#now())
-    inHand.hand.end({ inHand, settlement, actionable }, this.#now())
+    batch.inFlight.end({ batch, settlement, actionable }, this.#now())
   }
 
   /** A fiber makes one attempt after the other for as long as one may begin. */
   #launch(first: Begun): void {
     let current: Begun | undefined = first
     const ended = (begun: Begun, attempted: Attempted): void => {
-      const settlement = begun.inHand.attempts.settle(begun.recipient, attempted)
+      const settlement = begun.batch.attempts.settle(begun.recipient, attempted)
       current = undefined
       this.#end(begun, settlement, attempted.actionable)
       current = this.#next()
@@ -302,8 +303,8 @@ export class Turns {
       Effect.whileLoop({
         while: () => current !== undefined,
         body: () => {
-          const { inHand, recipient } = current ?? first
-          return inHand.attempts.begin(recipient)
+          const { batch, recipient } = current ?? first
+          return batch.attempts.begin(recipient)
         },
         step: (attempted) => {
           if (current !== undefined) ended(current, attempted)
@@ -314,7 +315,7 @@ export class Turns {
       Effect.catchAllDefect((defect) => {
         const begun = current
         if (begun === undefined) return Effect.die(defect)
-        return Effect.flatMap(begun.inHand.attempts.broken(begun.recipient, defect), (attempted) => {
+        return Effect.flatMap(begun.batch.attempts.broken(begun.recipient, defect), (attempted) => {
           ended(begun, attempted)
           return attempts
         })
@@ -327,7 +328,7 @@ export class Turns {
     fiber.addObserver(() => {
       this.#running.delete(running)
       if (current === undefined) return
-      this.#end(current, current.inHand.attempts.interrupt(current.recipient), null)
+      this.#end(current, current.batch.attempts.interrupt(current.recipient), null)
       this.begin()
     })
   }

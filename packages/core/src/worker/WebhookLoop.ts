@@ -51,7 +51,11 @@ interface Parts {
 }
 
 /** The deliveries that were claimed and whose answers are not collected. */
-const inHand = ({ fork, heartbeat, monotonic, worker }: Parts, limits: EndpointLimits, wake: () => void) => {
+const inFlightOf = (
+  { fork, heartbeat, monotonic, worker }: Parts,
+  limits: EndpointLimits,
+  wake: () => void
+) => {
   let answered: Array<DeliverySettlement> = []
   let left = false
   let since: Moment.Moment | null = null
@@ -124,7 +128,7 @@ const verbsOf = (
   wake: () => void
 ): Verbs<DeliverySettlement, ClaimedDelivery> => {
   const { heartbeat, monotonic, signals, slots, store, worker } = parts
-  const hand = inHand(parts, limits, wake)
+  const inFlight = inFlightOf(parts, limits, wake)
   let claimedAt: Moment.Moment = 0
   const free = () => slots - limits.inFlight()
   return {
@@ -133,9 +137,9 @@ const verbsOf = (
     facts: () => ({
       hasRoom: free() > 0,
       mayBring: "withOutcomes",
-      since: hand.since(),
+      since: inFlight.since(),
       isIdle: limits.inFlight() === 0,
-      inUse: hand.inUse()
+      inUse: inFlight.inUse()
     }),
     wakeAt: () => null,
     // A delivery that is held back does not keep the loop awake.
@@ -152,7 +156,9 @@ const verbsOf = (
     }),
     // Many answers come in one turn of the event loop, and each commit of them looks through what is due.
     collect: Effect.suspend(() =>
-      hand.since() === null ? Effect.sync(hand.collect) : Effect.map(EventLoopBudget.nextTurn, hand.collect)
+      inFlight.since() === null
+        ? Effect.sync(inFlight.collect)
+        : Effect.map(EventLoopBudget.nextTurn, inFlight.collect)
     ),
     commit: (settlements, name) =>
       Effect.gen(function* () {
@@ -170,14 +176,14 @@ const verbsOf = (
       }),
     begin: (claimed, name) =>
       Effect.sync(() => {
-        for (const delivery of claimed) hand.begin(delivery, name, claimedAt)
+        for (const delivery of claimed) inFlight.begin(delivery, name, claimedAt)
       }),
     end: Effect.suspend(() =>
       limits.inFlight() === 0
         ? grace.begin()
         : Effect.zipRight(
-            grace.within(Effect.raceFirst(hand.awaitIdle, Effect.sleep(stopPatienceMs))),
-            hand.interrupt
+            grace.within(Effect.raceFirst(inFlight.awaitIdle, Effect.sleep(stopPatienceMs))),
+            inFlight.interrupt
           )
     ),
     giveBack: (workers) => Effect.forEach(workers, heartbeat.deregister, { discard: true }),

@@ -10,10 +10,10 @@ import { attemptsOf, circuit, job, line, noRefusals, turnsOf } from "./Attempts.
 /** Makes the attempts of jobs, so many side by side; answers what became of them, in their order. */
 const run = (jobs: ReadonlyArray<Attempt.Attempts>, slots: number) =>
   Effect.gen(function* () {
-    const { enter, hand, outcomes, turns } = yield* turnsOf(slots)
+    const { enter, inFlight, outcomes, turns } = yield* turnsOf(slots)
     for (const attempts of jobs) enter(attempts)
     turns.begin()
-    yield* Effect.onInterrupt(hand.awaitIdle, () => turns.interrupt(hand))
+    yield* Effect.onInterrupt(inFlight.awaitIdle, () => turns.interrupt(inFlight))
     return outcomes()
   })
 
@@ -31,15 +31,18 @@ describe("attempts", () => {
           sent.push(messageId)
           return Effect.delay(accepted, "300 millis")
         })
-      const { enter, hand, outcomes, turns } = yield* turnsOf(2)
+      const { enter, inFlight, outcomes, turns } = yield* turnsOf(2)
       enter(attemptsOf({ send: slow }, job(10)))
       turns.begin()
       yield* TestClock.adjust("100 millis")
-      turns.release(({ inHand }) => inHand.hand === hand)
-      expect([hand.isIdle, outcomes().map(({ _tag }) => _tag)]).toEqual([false, Array(8).fill("Released")])
+      turns.release(({ batch }) => batch.inFlight === inFlight)
+      expect([inFlight.isIdle, outcomes().map(({ _tag }) => _tag)]).toEqual([
+        false,
+        Array(8).fill("Released")
+      ])
       yield* TestClock.adjust("300 millis")
       expect(sent).toHaveLength(2)
-      expect([hand.isIdle, outcomes().map(({ _tag }) => _tag)]).toEqual([true, ["Accepted", "Accepted"]])
+      expect([inFlight.isIdle, outcomes().map(({ _tag }) => _tag)]).toEqual([true, ["Accepted", "Accepted"]])
     })
   )
 

@@ -8,7 +8,7 @@ import type { DispatchedJob } from "../../src/storage/JobStore.ts"
 import * as Attempt from "../../src/worker/Attempt.ts"
 import { Bulkhead } from "../../src/worker/Bulkhead.ts"
 import type { SessionCircuit } from "../../src/worker/Circuits.ts"
-import { Hand, Turns } from "../../src/worker/Turns.ts"
+import { InFlight, Turns } from "../../src/worker/Turns.ts"
 
 export const job = (recipients: number): DispatchedJob => ({
   jobId: "01980000-0000-7000-8000-000000000000",
@@ -76,21 +76,21 @@ export const turnsOf = Effect.fnUntraced(function* (slots: number, only: string 
     Runtime.runFork(runtime)(Effect.interruptible(attempts), { immediate: false })
   )
   let wakes = 0
-  const hand = new Hand(() => {
+  const inFlight = new InFlight(() => {
     wakes += 1
   })
   /** As after a claim. */
-  const enter = (attempts: Attempt.Attempts, sessionId = "session", into = hand): void => {
+  const enter = (attempts: Attempt.Attempts, sessionId = "session", into = inFlight): void => {
     const asking = bulkhead.ask(1000, now())
     bulkhead.claimed(asking, sessionId, attempts.queue)
     bulkhead.over(asking)
     const claimed = { ...job(0), sessionId, recipients: attempts.queue }
-    turns.enter({ hand: into, job: claimed, attempts, worker: "worker", since: 0, enteredAt: now() })
+    turns.enter({ inFlight: into, job: claimed, attempts, worker: "worker", since: 0, enteredAt: now() })
   }
-  const outcomes = (from = hand) =>
+  const outcomes = (from = inFlight) =>
     from
       .collect()
       .toSorted((a, b) => a.settlement.index - b.settlement.index)
       .map(({ settlement }) => settlement.outcome)
-  return { bulkhead, turns, hand, enter, outcomes, wakes: () => wakes }
+  return { bulkhead, turns, inFlight, enter, outcomes, wakes: () => wakes }
 })

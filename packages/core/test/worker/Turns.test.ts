@@ -3,7 +3,7 @@ import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as TestClock from "effect/TestClock"
 import { SendResult } from "../../src/sender/Sender.ts"
-import { Hand } from "../../src/worker/Turns.ts"
+import { InFlight } from "../../src/worker/Turns.ts"
 import { attemptsOf, circuit, job, turnsOf } from "./Attempts.ts"
 
 const accepted = Effect.succeed(SendResult.Accepted({ providerId: null, status: "accepted" }))
@@ -16,11 +16,11 @@ describe("an attempt that is interrupted", () => {
         [false, "Unknown"],
         [true, "Released"]
       ] as const) {
-        const { enter, hand, outcomes, turns } = yield* turnsOf(3)
+        const { enter, inFlight, outcomes, turns } = yield* turnsOf(3)
         enter(attemptsOf({ send: never, deduplicates }, job(3)))
         turns.begin()
         yield* TestClock.adjust(1)
-        yield* turns.interrupt(hand)
+        yield* turns.interrupt(inFlight)
         expect(outcomes().map(({ _tag }) => _tag)).toEqual([outcome, outcome, outcome])
       }
     })
@@ -28,8 +28,8 @@ describe("an attempt that is interrupted", () => {
 
   it.effect("wakes the next one, which may be another dispatcher's", () =>
     Effect.gen(function* () {
-      const { bulkhead, enter, hand, outcomes, turns } = yield* turnsOf(2, null)
-      const other = new Hand(() => {})
+      const { bulkhead, enter, inFlight, outcomes, turns } = yield* turnsOf(2, null)
+      const other = new InFlight(() => {})
       enter(attemptsOf({ send: never }, job(2)))
       turns.begin()
       enter(attemptsOf({ send: () => accepted }, job(3)), "other", other)
@@ -39,20 +39,20 @@ describe("an attempt that is interrupted", () => {
         turns.begin()
       }
       yield* TestClock.adjust(1)
-      turns.release(({ inHand }) => inHand.hand === hand)
-      yield* turns.interrupt(hand)
+      turns.release(({ batch }) => batch.inFlight === inFlight)
+      yield* turns.interrupt(inFlight)
       yield* TestClock.adjust(1)
       expect(outcomes(other).map(({ _tag }) => _tag)).toEqual(["Accepted", "Accepted", "Accepted"])
-      expect([bulkhead.underWay, bulkhead.waiting, hand.isIdle]).toEqual([0, 0, true])
+      expect([bulkhead.underWay, bulkhead.waiting, inFlight.isIdle]).toEqual([0, 0, true])
     })
   )
 
   it.effect("frees its slot, also when its fiber had not begun", () =>
     Effect.gen(function* () {
-      const { bulkhead, enter, hand, outcomes, turns } = yield* turnsOf(2)
+      const { bulkhead, enter, inFlight, outcomes, turns } = yield* turnsOf(2)
       enter(attemptsOf({ send: () => accepted }, job(2)))
       turns.begin()
-      yield* turns.interrupt(hand)
+      yield* turns.interrupt(inFlight)
       expect([bulkhead.underWay, outcomes().length]).toEqual([0, 2])
     })
   )
@@ -61,7 +61,7 @@ describe("an attempt that is interrupted", () => {
 describe("an attempt whose sender breaks", () => {
   it.effect("frees its slot, however often that is", () =>
     Effect.gen(function* () {
-      const { bulkhead, enter, hand, outcomes, turns } = yield* turnsOf(2)
+      const { bulkhead, enter, inFlight, outcomes, turns } = yield* turnsOf(2)
       enter(
         attemptsOf(
           {
@@ -73,7 +73,7 @@ describe("an attempt whose sender breaks", () => {
         )
       )
       turns.begin()
-      yield* hand.awaitIdle
+      yield* inFlight.awaitIdle
       expect([bulkhead.underWay, bulkhead.waiting]).toEqual([0, 0])
       expect(outcomes().map(({ _tag }) => _tag)).toEqual(Array(20).fill("Unknown"))
     })
@@ -81,7 +81,7 @@ describe("an attempt whose sender breaks", () => {
 
   it.effect("by a bug of ours frees its slot, and the next one begins", () =>
     Effect.gen(function* () {
-      const { bulkhead, enter, hand, outcomes, turns } = yield* turnsOf(1)
+      const { bulkhead, enter, inFlight, outcomes, turns } = yield* turnsOf(1)
       const broken = attemptsOf({ send: () => accepted }, job(1))
       enter({
         ...broken,
@@ -91,7 +91,7 @@ describe("an attempt whose sender breaks", () => {
       })
       enter(attemptsOf({ send: () => accepted }, job(1)))
       turns.begin()
-      yield* hand.awaitIdle
+      yield* inFlight.awaitIdle
       expect(bulkhead.underWay).toBe(0)
       expect(outcomes().map(({ _tag }) => _tag)).toEqual(["Unknown", "Accepted"])
     })
@@ -101,7 +101,7 @@ describe("an attempt whose sender breaks", () => {
 describe("what waits for its turn", () => {
   it.effect("is given back after a second, and a suspect is not", () =>
     Effect.gen(function* () {
-      const { enter, hand, outcomes, turns } = yield* turnsOf(1, null)
+      const { enter, inFlight, outcomes, turns } = yield* turnsOf(1, null)
       enter(attemptsOf({ send: never }, job(3)))
       turns.begin()
       const { recipients, ...rest } = job(1)
@@ -118,15 +118,15 @@ describe("what waits for its turn", () => {
       yield* TestClock.adjust(1)
       turns.releaseStale()
       expect(outcomes().map(({ _tag }) => _tag)).toEqual(["Released", "Released"])
-      expect([turns.staleAt, hand.isIdle]).toEqual([null, false])
-      yield* turns.interrupt(hand)
+      expect([turns.staleAt, inFlight.isIdle]).toEqual([null, false])
+      yield* turns.interrupt(inFlight)
     })
   )
 
   it.effect("is given back when its platform does not answer any more", () =>
     Effect.gen(function* () {
       let isOpen = false
-      const { bulkhead, enter, hand, outcomes, turns } = yield* turnsOf(2)
+      const { bulkhead, enter, inFlight, outcomes, turns } = yield* turnsOf(2)
       const send = () =>
         Effect.suspend(() => {
           isOpen = true
@@ -134,7 +134,7 @@ describe("what waits for its turn", () => {
         })
       enter(attemptsOf({ send }, job(9), { ...circuit, mayBegin: () => !isOpen }))
       turns.begin()
-      yield* hand.awaitIdle
+      yield* inFlight.awaitIdle
       expect([bulkhead.underWay, bulkhead.waiting]).toEqual([0, 0])
       expect(new Set(outcomes().map(({ _tag }) => _tag))).toEqual(new Set(["Accepted", "Released"]))
     })
@@ -142,18 +142,18 @@ describe("what waits for its turn", () => {
 
   it.effect("wakes its dispatcher with the first outcome since a collection, and with the last", () =>
     Effect.gen(function* () {
-      const { enter, hand, turns, wakes } = yield* turnsOf(1)
+      const { enter, inFlight, turns, wakes } = yield* turnsOf(1)
       enter(attemptsOf({ send: () => Effect.delay(accepted, 10) }, job(4)))
       turns.begin()
       yield* TestClock.adjust(10)
       expect(wakes()).toBe(1)
       yield* TestClock.adjust(10)
       expect(wakes()).toBe(1)
-      hand.collect()
+      inFlight.collect()
       yield* TestClock.adjust(10)
       expect(wakes()).toBe(2)
       yield* TestClock.adjust(10)
-      expect([wakes(), hand.isIdle]).toEqual([3, true])
+      expect([wakes(), inFlight.isIdle]).toEqual([3, true])
     })
   )
 })

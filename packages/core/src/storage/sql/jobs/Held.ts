@@ -13,8 +13,8 @@ export interface OpenClaim {
   readonly isOvertaken: boolean
 }
 
-/** Claims that are remembered: more than a process has under way. */
-const most = 1024
+/** Claims that are remembered: about as many as a process has in flight. */
+const most = 4096
 
 export interface Held {
   /** @param recipients by their keys */
