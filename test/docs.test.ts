@@ -114,3 +114,10 @@ describe.each(["architecture.md", "dispatch.md"])("docs/%s", (name) => {
     }
   })
 })
+
+describe("docs/testing.md", () => {
+  it("shows the ten tests as they run", () => {
+    const [, shown] = /```ts\n([\s\S]*?)```/.exec(read("../docs/testing.md")) ?? []
+    expect(shown).toBe(read("../examples/testing/ten.test.ts"))
+  })
+})

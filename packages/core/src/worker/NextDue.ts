@@ -11,6 +11,7 @@ import { SessionStore } from "../storage/SessionStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
 import { TemplateStore } from "../storage/TemplateStore.ts"
 import { WebhookStore } from "../storage/WebhookStore.ts"
+import { WebhookTransport } from "../webhook/WebhookTransport.ts"
 import type { Inbound } from "./Inbound.ts"
 
 export const make = ({ nextPoll }: Pick<Inbound, "nextPoll">) =>
@@ -19,11 +20,12 @@ export const make = ({ nextPoll }: Pick<Inbound, "nextPoll">) =>
     const sessions = yield* SessionStore
     const templates = yield* TemplateStore
     const webhooks = yield* WebhookStore
+    const { reaches } = yield* WebhookTransport
     const nextDue: Effect.Effect<Instant | null, StorageError> = Effect.gen(function* () {
       const now = yield* Clock.currentTimeMillis
       return Time.firstOf([
         yield* jobs.nextDue(now),
-        yield* webhooks.nextDue({ now, full: [] }),
+        yield* webhooks.nextDue({ now, full: [], reaches }),
         yield* sessions.nextUnblock,
         yield* templates.nextCheck,
         yield* nextPoll

@@ -7,12 +7,14 @@ import * as TestClock from "effect/TestClock"
 import { prepare } from "../../../../examples/support/prepare.ts"
 import * as Engine from "../../src/engine/Engine.ts"
 import * as SecretBox from "../../src/secret/SecretBox.ts"
+import * as Sandbox from "../../src/sender/Sandbox.ts"
 import * as Sender from "../../src/sender/Sender.ts"
 import * as Memory from "../../src/storage/memory/Memory.ts"
 import { SessionStore } from "../../src/storage/SessionStore.ts"
 import * as RecordingTransport from "../../src/testing/RecordingTransport.ts"
 import * as TestEngine from "../../src/testing/TestEngine.ts"
 import * as AddressPolicy from "../../src/webhook/AddressPolicy.ts"
+import { WebhookTransport } from "../../src/webhook/WebhookTransport.ts"
 
 const phone = "34600001234"
 const page = { limit: 25, after: null }
@@ -51,6 +53,32 @@ const engineOf = (sender: Sender.Sender) =>
   )
 
 describe("the next due time", () => {
+  it.effect("is none for a webhook that this process does not reach", () =>
+    Effect.gen(function* () {
+      const engine = yield* Engine.Engine
+      const { accountId, caller, templateId } = yield* prepare(engine, [phone])
+      yield* engine.admin.webhooks.create(accountId, { url: "https://away.example/", events: ["*"] })
+      yield* send(engine, caller, templateId)
+      yield* engine.drain
+      expect(yield* engine.nextDue).toBeNull()
+    }).pipe(
+      Effect.provide(
+        Engine.layer().pipe(
+          Layer.provide(Memory.layer),
+          Layer.provide(
+            Layer.succeed(WebhookTransport, {
+              post: () => Effect.dieMessage("It is not reached."),
+              reaches: () => false
+            })
+          ),
+          Layer.provide(Sender.layer(Sandbox.make({ latencyMs: 0, receiptDelayMs: 0 }))),
+          Layer.provide(SecretBox.layerRandom),
+          Layer.provide(AddressPolicy.layer([]))
+        )
+      )
+    )
+  )
+
   it.effect("is now once something was accepted, then that of its receipts, and then there is none", () =>
     Effect.gen(function* () {
       const engine = yield* Engine.Engine

@@ -26,11 +26,15 @@ export interface World {
   readonly clock?: Clock.Clock | undefined
 }
 
+type Services = Engine.Engine | Worker.Worker | WebhookTransport.WebhookTransport
+
 /** Of what the assembly is made, for the test kit. */
 export interface Assembled {
   readonly sw: Sendwright
+  /** Delivers to the handlers of this process, and else as the world does. */
+  readonly transport: WebhookTransport.WebhookTransport["Type"]
   /** Runs what needs core's services. */
-  readonly runWith: Running.Running<Engine.Engine | Worker.Worker>["runWith"]
+  readonly runWith: Running.Running<Services>["runWith"]
 }
 
 const levels = {
@@ -152,7 +156,7 @@ const layerOf = (options: Options, world: World, subscriptions: Subscriptions.Lo
   return Engine.layer({ graceMs: longestGraceMs }).pipe(
     Layer.provide(MadeStore.partsOf(options.store).layer),
     Layer.provide(Senders.layer(options.senders)),
-    Layer.provide(Layer.provide(transport, transportOf(world))),
+    Layer.provideMerge(Layer.provide(transport, transportOf(world))),
     Layer.provide(AddressPolicy.layer([])),
     Layer.provide(secrets(options.secretKey)),
     Layer.provideMerge(Logger.minimumLogLevel(levels[options.logLevel ?? "warning"])),
@@ -197,7 +201,9 @@ export const assemble = async (options: Options, world: World = {}): Promise<Ass
     isOver = true
     await runtime.dispose()
   }
-  const [engine, worker] = await running.runWith(Effect.all([Engine.Engine, Worker.Worker]))
+  const [engine, worker, transport] = await running.runWith(
+    Effect.all([Engine.Engine, Worker.Worker, WebhookTransport.WebhookTransport])
+  )
   const subscriptions = local.over(engine.admin, running)
   const context = {
     engine,
@@ -213,5 +219,5 @@ export const assemble = async (options: Options, world: World = {}): Promise<Ass
     ...processOf(engine, worker, running, subscriptions.ready, dispose)
   }
   await subscriptions.ready()
-  return { sw, runWith: running.runWith }
+  return { sw, transport, runWith: running.runWith }
 }

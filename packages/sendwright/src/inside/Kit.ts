@@ -1,0 +1,338 @@
+/** The test kit: an engine in memory, a platform, people, and a clock that only a test turns. */
+import type { Stores, WebhookTransport } from "@sendwright/core"
+import { Engine, Memory, verifyWebhook } from "@sendwright/core"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type { SendwrightEvent } from "../api/Events.ts"
+import type { Sendwright } from "../api/Sendwright.ts"
+import { SendwrightError } from "../api/SendwrightError.ts"
+import type * as Api from "../api/Testing.ts"
+import * as Assembly from "./Assembly.ts"
+import { isEvent, ofWire } from "./EventView.ts"
+import * as Senders from "./Senders.ts"
+import { MadeStore, noTransaction } from "./Stores.ts"
+import { TestClock } from "./TestClock.ts"
+import { scripts, TestPlatform } from "./TestPlatform.ts"
+
+const mondayMorning = Date.UTC(2026, 0, 5, 9)
+const receiver = "https://receiver.example/webhooks"
+const secretKey = Buffer.alloc(32, "of tests").toString("base64")
+
+/** After a crash somebody has to look for the dead worker's work, until its lease has surely ended. */
+const looksAfterCrash = [1000, 20_000, 40_000, 60_000, 90_000]
+
+const spanForm = /^(\d+(?:\.\d+)?) ?(ms|s|min|second|minute|hour|day)s?$/
+const units = {
+  ms: "millis",
+  s: "seconds",
+  min: "minutes",
+  second: "seconds",
+  minute: "minutes",
+  hour: "hours",
+  day: "days"
+} as const
+
+const isUnit = (text: string | undefined): text is keyof typeof units => text !== undefined && text in units
+
+export const milliseconds = (span: string): number => {
+  const [, amount, unit] = spanForm.exec(span) ?? []
+  if (!isUnit(unit))
+    throw new SendwrightError(
+      "invalid_options",
+      `"${span}" is no span of time. Write "30 s", "5 min" or "2 days".`
+    )
+  return Duration.toMillis(Duration.decode(`${Number(amount)} ${units[unit]}`))
+}
+
+/** One store for the engine and for the one that takes over after a crash. */
+const sharedMemory = (): MadeStore => {
+  const built = Effect.runSync(Effect.cached(Effect.scoped(Layer.build(Memory.layer))))
+  const layer: Layer.Layer<Stores.Stores> = Layer.effectContext(built)
+  return new MadeStore({
+    name: "memory",
+    layer,
+    within: () => {
+      throw noTransaction("The test kit has no transactions of yours: leave `tx` out.")
+    },
+    migrate: null
+  })
+}
+
+/** The person whom an event is about. */
+const phoneOf = ({ data }: SendwrightEvent): string | null => {
+  if ("phone" in data) return data.phone
+  if ("to" in data) return data.to
+  return "from" in data ? data.from : null
+}
+
+const wordsOf = (event: SendwrightEvent): string => {
+  const { data, type } = event
+  if ("error" in data && data.error !== null)
+    return `${type}: ${data.error.code} (${data.error.providerCode ?? "no code"}), ${data.error.message}`
+  return "text" in data ? `${type}: ${data.text}` : type
+}
+
+interface Line {
+  readonly at: number
+  readonly phone: string
+  readonly words: string
+}
+
+/** Collects what a receiver gets, and what is told of people. */
+class Journal {
+  readonly webhooks: Array<SendwrightEvent> = []
+  readonly lines: Array<Line> = []
+  secret = ""
+  readonly #clock: TestClock
+
+  constructor(clock: TestClock) {
+    this.#clock = clock
+  }
+
+  write(phone: string, words: string): void {
+    this.lines.push({ at: this.#clock.now, phone, words })
+  }
+
+  readonly transport: WebhookTransport.WebhookTransport["Type"] = {
+    post: ({ body, headers, url }) =>
+      Effect.sync(() => {
+        if (url === receiver) this.#take(body, headers)
+        return { _tag: "Answered", status: 200, retryAfter: null, excerpt: "" }
+      })
+  }
+
+  #take(body: string, headers: Readonly<Record<string, string>>): void {
+    const event = ofWire(verifyWebhook({ body, headers, secrets: this.secret, now: this.#clock.now }))
+    if (!isEvent(event)) return
+    this.webhooks.push(event)
+    const phone = phoneOf(event)
+    if (phone !== null) this.write(phone, wordsOf(event))
+  }
+
+  story(phone: string): string {
+    const lines = this.lines.filter((line) => line.phone === phone)
+    return lines.length === 0
+      ? `Nothing happened with ${phone}.`
+      : lines.map(({ at, words }) => `${new Date(at).toISOString()}  ${words}`).join("\n")
+  }
+}
+
+/** Drains by one engine until it crashes, and then by the next. */
+class Drainer {
+  #current: Assembly.Assembled
+  #crashed: () => void = () => {}
+  readonly #clock: TestClock
+  readonly #takeOver: () => Promise<Assembly.Assembled>
+  readonly others: Array<Assembly.Assembled> = []
+  #looks: ReadonlyArray<number> = []
+
+  constructor(first: Assembly.Assembled, clock: TestClock, takeOver: () => Promise<Assembly.Assembled>) {
+    this.#current = first
+    this.#clock = clock
+    this.#takeOver = takeOver
+  }
+
+  readonly crash = (): void => this.#crashed()
+
+  /** The dead one is left as it is: nothing of it ever runs again, since its clock wakes nobody. */
+  async drain(): Promise<void> {
+    const died = new Promise<"died">((resolve) => {
+      this.#crashed = () => resolve("died")
+    })
+    const ended = await Promise.race([this.#current.sw.drain().then(() => "done" as const), died])
+    if (ended === "done") return
+    this.#current = await this.#takeOver()
+    this.others.push(this.#current)
+    this.#looks = looksAfterCrash.map((ms) => this.#clock.now + ms)
+    await this.drain()
+  }
+
+  async nextDue(): Promise<number | null> {
+    const due = await this.#current.runWith(Effect.flatMap(Engine.Engine, ({ nextDue }) => nextDue))
+    this.#looks = this.#looks.filter((at) => at > this.#clock.now)
+    const times = [...this.#looks, ...(due === null ? [] : [due])]
+    return times.length === 0 ? null : Math.min(...times)
+  }
+}
+
+/** Shorter steps than this are none: what is due and stays due waits for another reason. */
+const leastStepMs = 1
+
+const passing = (clock: TestClock, drainer: Drainer, journal: Journal) => async (by: Api.Span) => {
+  const until = clock.now + milliseconds(by)
+  const from = journal.webhooks.length
+  await drainer.drain()
+  for (let next = await drainer.nextDue(); next !== null && next <= until; next = await drainer.nextDue()) {
+    const at = Math.max(next, clock.now + leastStepMs)
+    if (at > until) break
+    clock.now = at
+    await drainer.drain()
+  }
+  clock.now = until
+  await drainer.drain()
+  return journal.webhooks
+    .slice(from)
+    .map((event) => ({ at: event.createdAt, type: event.type, phone: phoneOf(event), event }))
+}
+
+const templateOf = (name: string, text: string) => ({
+  name,
+  language: "en",
+  category: "UTILITY",
+  status: "APPROVED",
+  components: [{ type: "BODY", text }]
+})
+
+const people =
+  (
+    platform: TestPlatform,
+    journal: Journal,
+    clock: TestClock,
+    hear: (content: Parameters<TestPlatform["post"]>[0]) => Promise<void>
+  ) =>
+  (phone: string): Api.Person => {
+    let serial = 0
+    return {
+      phone,
+      get inbox() {
+        return platform.inboxes.get(phone) ?? []
+      },
+      get refused() {
+        const words = journal.webhooks.filter(
+          ({ data, type }) => type.startsWith("consent.") && "phone" in data && data.phone === phone
+        )
+        return words.at(-1)?.type === "consent.revoked"
+      },
+      replies: (text) => {
+        serial += 1
+        journal.write(phone, `wrote: ${text}`)
+        const id = `in-${phone}-${clock.now}-${serial}`
+        return hear({ messages: [{ id, from: phone, text, type: "text", at: clock.now }] })
+      },
+      reads: async () => {
+        const last = platform.inboxes.get(phone)?.at(-1)
+        if (last === undefined)
+          throw new Error(`Nothing arrived that ${phone} could read.\n${journal.story(phone)}`)
+        await hear({ reports: [platform.report(last, "read", clock.now)] })
+      },
+      blocks: () => {
+        journal.write(phone, "blocked the number")
+        platform.blocked.add(phone)
+      },
+      changesNumber: (number) => {
+        journal.write(phone, `has the number ${number} from now on`)
+        const formerly = { phone, userId: null }
+        return hear({ people: [{ phone: number, userId: null, formerly, at: clock.now }] })
+      },
+      story: () => journal.story(phone)
+    }
+  }
+
+const orders = (platform: TestPlatform): Api.Platform => {
+  const facade: Api.Platform = {
+    attempts: platform.attempts,
+    next: (phone) => {
+      const add = (script: Parameters<TestPlatform["script"]>[1]): Api.Platform => {
+        platform.script(phone, script)
+        return facade
+      }
+      return {
+        fails: (code) => add(scripts.fails(code)),
+        hangs: () => add(scripts.hangs()),
+        answersLate: (after) => add(scripts.answersLate(milliseconds(after))),
+        isBusy: (wait) => add(scripts.isBusy(milliseconds(wait))),
+        crashesAfterSending: () => add(scripts.crashesAfterSending())
+      }
+    }
+  }
+  return facade
+}
+
+/** An account with a session, a template and a receiver of its events. */
+const furnish = async (sw: Sendwright, journal: Journal) => {
+  const plan = { minimumWaitMs: 0, requestsPerMinute: 1_000_000 }
+  const account = await sw.admin.accounts.create({ name: "Test", currency: "EUR", plan })
+  const { id } = await sw.admin.sessions.create({ accountId: account.id, name: "test", provider: "sandbox" })
+  const template = async (name: string, text: string): Promise<void> => {
+    await sw.admin.templates.import({ sessionId: id, templates: [templateOf(name, text)] })
+  }
+  await template("hello", "Hello")
+  const { secret } = await sw.admin.webhooks.create({ accountId: account.id, url: receiver, events: ["*"] })
+  journal.secret = secret
+  return { account, session: sw.session(id), template }
+}
+
+/** Sends with defaults, and asks whoever was never asked for consent. */
+const sendingBy = (
+  { account, session }: Awaited<ReturnType<typeof furnish>>,
+  sw: Sendwright,
+  journal: Journal
+) => {
+  const asked = new Set<string>()
+  let serial = 0
+  const consent = async (...phones: ReadonlyArray<string>): Promise<void> => {
+    const fresh = phones.filter((phone) => !asked.has(phone))
+    for (const phone of fresh) asked.add(phone)
+    const consents = fresh.map((phone) => ({ phone, source: "test" }))
+    if (fresh.length > 0) await sw.admin.consents.record({ accountId: account.id, consents })
+  }
+  const send = async ({ idempotencyKey, to, ...rest }: Api.TestMessage) => {
+    const phones = typeof to === "string" ? [to] : to
+    await consent(...phones)
+    serial += 1
+    const key = idempotencyKey ?? `test-${serial}`
+    const message = { template: "hello", language: "en", ...rest, to: phones.map((phone) => ({ phone })) }
+    try {
+      const sent = await session.send({ ...message, idempotencyKey: key })
+      for (const phone of phones) journal.write(phone, `accepted: ${message.template} (job ${sent.jobId})`)
+      return sent
+    } catch (error) {
+      const code = error instanceof SendwrightError ? error.code : "an error"
+      for (const phone of phones) journal.write(phone, `refused: ${message.template} (${code})`)
+      throw error
+    }
+  }
+  return { consent, send }
+}
+
+export const createTestSendwright = async (options: Api.TestOptions = {}): Promise<Api.TestSendwright> => {
+  const clock = new TestClock(options.now?.getTime() ?? mondayMorning)
+  const journal = new Journal(clock)
+  let drainer: Drainer | undefined
+  const platform = new TestPlatform(
+    () => drainer?.crash(),
+    (phone, attempt) => journal.write(phone, `attempt ${attempt}`)
+  )
+  const store = sharedMemory()
+  const sender = new Senders.MadeSender("sandbox", Effect.succeed(platform.sender))
+  const assembled = (transport: WebhookTransport.WebhookTransport["Type"]) =>
+    Assembly.assemble({ store, senders: [sender], secretKey, logLevel: "none" }, { clock, transport })
+  const first = await assembled(journal.transport)
+  const { sw } = first
+  const over = new Drainer(first, clock, () => assembled(first.transport))
+  drainer = over
+  const furnished = await furnish(sw, journal)
+  const { account, session, template } = furnished
+  const { consent, send } = sendingBy(furnished, sw, journal)
+  const hear = async (content: Parameters<TestPlatform["post"]>[0]): Promise<void> => {
+    platform.post(content)
+    const hook = { provider: "sandbox", sessionId: session.id, method: "POST", headers: {} } as const
+    await sw.hook(hook)
+    await over.drain()
+  }
+  return {
+    sw: { ...sw, drain: () => over.drain() },
+    account,
+    session,
+    platform: orders(platform),
+    webhooks: journal.webhooks,
+    now: () => new Date(clock.now),
+    person: people(platform, journal, clock, hear),
+    send,
+    template,
+    consent,
+    advance: passing(clock, over, journal),
+    stop: () => first.sw.stop({ graceMs: 0 })
+  }
+}

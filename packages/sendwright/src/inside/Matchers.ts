@@ -1,0 +1,55 @@
+/** Matchers for vitest and jest, and the same as assertions. A failure prints what happened with the person. */
+import { AssertionError } from "node:assert"
+import type * as Api from "../api/Testing.ts"
+
+const isLike = (received: Api.Received, { template, text }: Api.Expected): boolean =>
+  (template === undefined || received.template === template) &&
+  (text === undefined || (typeof text === "string" ? received.text === text : text.test(received.text)))
+
+const described = ({ template, text }: Api.Expected): string =>
+  [
+    template === undefined ? "" : ` of "${template}"`,
+    text === undefined ? "" : ` saying ${String(text)}`
+  ].join("")
+
+const times = (count: number): string => (count === 1 ? "once" : `${count} times`)
+
+export const matchers: Api.Matchers = {
+  toHaveBeenDelivered: (person, expected = {}) => {
+    const found = person.inbox.filter((received) => isLike(received, expected)).length
+    const pass = expected.times === undefined ? found > 0 : found === expected.times
+    const wanted = expected.times === undefined ? "" : ` ${times(expected.times)}`
+    return {
+      pass,
+      message: () =>
+        `${person.phone} should ${pass ? "not " : ""}have got a message${described(expected)}${wanted}, and got ${found}.\n\n${person.story()}`
+    }
+  },
+  toHaveRefused: (person) => ({
+    pass: person.refused,
+    message: () =>
+      `The last word of ${person.phone} should ${person.refused ? "not " : ""}be a refusal.\n\n${person.story()}`
+  }),
+  toHaveSent: (t, count, phone) => {
+    const found = t.platform.attempts.filter((each) => phone === undefined || each.phone === phone)
+    const pass = found.length === count
+    const phones = phone === undefined ? [...new Set(found.map((each) => each.phone))] : [phone]
+    const to = phone === undefined ? "" : ` to ${phone}`
+    return {
+      pass,
+      message: () =>
+        `The platform should ${pass ? "not " : ""}have been asked ${times(count)}${to}, and was ${times(found.length)}.\n\n${phones.map((each) => t.person(each).story()).join("\n\n")}`
+    }
+  }
+}
+
+const asserted = ({ message, pass }: Api.Matched): void => {
+  if (!pass)
+    throw new AssertionError({ message: message(), actual: pass, expected: true, operator: "sendwright" })
+}
+
+export const assertions: Api.Assertions = {
+  toHaveBeenDelivered: (...given) => asserted(matchers.toHaveBeenDelivered(...given)),
+  toHaveRefused: (...given) => asserted(matchers.toHaveRefused(...given)),
+  toHaveSent: (...given) => asserted(matchers.toHaveSent(...given))
+}

@@ -1,0 +1,24 @@
+/** A clock that stands still until a test turns it. Nothing wakes by itself: a test drains instead of waiting. */
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+
+export class TestClock implements Clock.Clock {
+  readonly [Clock.ClockTypeId]: Clock.ClockTypeId = Clock.ClockTypeId
+  now: number
+
+  constructor(now: number) {
+    this.now = now
+  }
+
+  unsafeCurrentTimeMillis(): number {
+    return this.now
+  }
+  unsafeCurrentTimeNanos(): bigint {
+    return BigInt(Math.round(this.now)) * 1_000_000n
+  }
+  readonly currentTimeMillis: Effect.Effect<number> = Effect.sync(() => this.now)
+  readonly currentTimeNanos: Effect.Effect<bigint> = Effect.sync(() => this.unsafeCurrentTimeNanos())
+  sleep(): Effect.Effect<void> {
+    return Effect.never
+  }
+}

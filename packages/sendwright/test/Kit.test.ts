@@ -1,0 +1,159 @@
+/** The test kit: time, people and a platform in a test's hands. */
+import assert from "node:assert"
+import "sendwright/vitest"
+import { assertions, createTestSendwright, matchers, type TestOptions } from "sendwright/testing"
+import { describe, expect, it, onTestFinished } from "vitest"
+
+const ana = "34600001234"
+const bea = "34600005678"
+
+const open = async (options?: TestOptions) => {
+  const t = await createTestSendwright(options)
+  onTestFinished(() => t.stop())
+  return t
+}
+
+const statusOf = async (t: Awaited<ReturnType<typeof open>>, jobId: string) =>
+  (await t.session.job(jobId)).results.map(({ status }) => status)
+
+describe("time", () => {
+  it("goes from due time to due time, and tells what happened", async () => {
+    const t = await open({ now: new Date("2026-03-01T08:00:00Z") })
+    t.platform.next(ana).isBusy("30 s").next(ana).isBusy("2 min")
+    const { jobId } = await t.send({ to: ana })
+    const happened = await t.advance("1 hour")
+    expect(t.platform.attempts.map(({ attempt }) => attempt)).toEqual([1, 2, 3])
+    const [first, second, third] = t.platform.attempts.map(({ at }) => at.getTime())
+    expect((second ?? 0) - (first ?? 0)).toBeGreaterThanOrEqual(30_000)
+    expect((third ?? 0) - (second ?? 0)).toBeGreaterThanOrEqual(120_000)
+    expect(await statusOf(t, jobId)).toEqual(["delivered"])
+    expect(t.now()).toEqual(new Date("2026-03-01T09:00:00Z"))
+    expect(happened.map(({ type }) => type)).toContain("recipient.delivered")
+    expect(happened.at(-1)?.at.getTime()).toBeLessThan(t.now().getTime())
+  })
+
+  it("stands still by itself", async () => {
+    const t = await open()
+    const before = t.now()
+    await t.send({ to: ana })
+    await t.sw.drain()
+    expect(t.now()).toEqual(before)
+  })
+
+  it("is refused where it is none", async () => {
+    const t = await open()
+    await expect(t.advance("2 moons" as never)).rejects.toThrow(/no span of time/)
+  })
+})
+
+describe("the platform", () => {
+  it("that fails says why in the failure of the message", async () => {
+    const t = await open()
+    t.platform.next(ana).fails("131049")
+    const { jobId } = await t.send({ to: ana })
+    await t.advance("10 days")
+    expect((await t.session.job(jobId)).results[0]?.failure).toMatchObject({ providerCode: "131049" })
+    expect(t.person(ana).inbox).toEqual([])
+  })
+
+  it("that hangs leaves the message unknown, and nobody sends it again", async () => {
+    const t = await open()
+    t.platform.next(ana).hangs()
+    const { jobId } = await t.send({ to: ana })
+    await t.advance("3 days")
+    expect(await statusOf(t, jobId)).toEqual(["unknown"])
+    expect(t.platform.attempts).toHaveLength(1)
+  })
+
+  it("that answers late has it unknown until its receipts come", async () => {
+    const t = await open()
+    t.platform.next(ana).answersLate("5 min")
+    const { jobId } = await t.send({ to: ana })
+    await t.advance("4 min")
+    expect(await statusOf(t, jobId)).toEqual(["unknown"])
+    await t.advance("2 min")
+    expect(await statusOf(t, jobId)).toEqual(["delivered"])
+    expect(t.person(ana).inbox).toHaveLength(1)
+  })
+
+  it("that has taken it when the process dies delivers it once", async () => {
+    const t = await open()
+    t.platform.next(ana).crashesAfterSending()
+    const { jobId } = await t.send({ to: ana })
+    await t.advance("1 hour")
+    expect(t.person(ana).inbox).toHaveLength(1)
+    expect(t.platform.attempts).toHaveLength(1)
+    expect(await statusOf(t, jobId)).toEqual(["delivered"])
+    const next = await t.send({ to: ana })
+    await t.advance("1 min")
+    expect(await statusOf(t, next.jobId)).toEqual(["delivered"])
+  })
+})
+
+describe("a person", () => {
+  it("reads, replies, and is heard by handlers and webhooks", async () => {
+    const t = await open()
+    const heard: Array<string> = []
+    t.sw.on("message.received", ({ data }) => void heard.push(data.text))
+    await t.template("reminder", "Dear {{1}}, tomorrow at {{2}}.")
+    const variables = { "body.1": "Ana", "body.2": "ten" }
+    const { jobId } = await t.send({ to: ana, template: "reminder", variables })
+    await t.advance("1 min")
+    expect(t.person(ana).inbox).toMatchObject([{ template: "reminder", text: "Dear Ana, tomorrow at ten." }])
+    await t.person(ana).reads()
+    expect(await statusOf(t, jobId)).toEqual(["read"])
+    await t.person(ana).replies("Thank you")
+    expect(heard).toEqual(["Thank you"])
+    expect(t.webhooks.map(({ type }) => type)).toContain("message.received")
+  })
+
+  it("that says STOP gets nothing more", async () => {
+    const t = await open()
+    await t.send({ to: ana })
+    await t.advance("1 min")
+    expect(t.person(ana).refused).toBe(false)
+    await t.person(ana).replies("STOP")
+    expect(t.person(ana).refused).toBe(true)
+    await expect(t.send({ to: ana })).rejects.toMatchObject({ code: "consent_required" })
+  })
+
+  it("that has another number is the same one: its STOP counts for the new one", async () => {
+    const t = await open()
+    await t.send({ to: ana })
+    await t.consent(bea)
+    await t.advance("1 min")
+    await t.person(ana).replies("STOP")
+    await t.person(ana).changesNumber(bea)
+    await expect(t.send({ to: bea })).rejects.toMatchObject({ code: "consent_required" })
+  })
+
+  it("that blocks the number gets nothing, and its message stays `sent`", async () => {
+    const t = await open()
+    t.person(ana).blocks()
+    const { jobId } = await t.send({ to: ana })
+    await t.advance("2 days")
+    expect(await statusOf(t, jobId)).toEqual(["sent"])
+    expect(t.person(ana).inbox).toEqual([])
+  })
+})
+
+describe("matchers", () => {
+  it("pass, and fail with the story of the person", async () => {
+    const t = await open()
+    t.platform.next(ana).fails("131026")
+    await t.send({ to: [ana, bea] })
+    await t.advance("1 min")
+    expect(t.person(bea)).toHaveBeenDelivered({ text: "Hello" })
+    expect(t.person(ana)).not.toHaveBeenDelivered()
+    expect(t).toHaveSent(2)
+    assertions.toHaveBeenDelivered(t.person(bea), { template: "hello", text: /Hel/, times: 1 })
+    assertions.toHaveSent(t, 2)
+    assertions.toHaveSent(t, 1, ana)
+    const failed = () => assertions.toHaveBeenDelivered(t.person(ana))
+    expect(failed).toThrow(assert.AssertionError)
+    expect(failed).toThrow(/34600001234 should have got a message, and got 0\./)
+    expect(failed).toThrow(/accepted: hello \(job.+attempt 1.+recipient\.failed: .+131026/s)
+    expect(() => assertions.toHaveRefused(t.person(ana))).toThrow(/should be a refusal/)
+    expect(matchers.toHaveBeenDelivered(t.person(bea)).message()).toMatch(/should not have got/)
+  })
+})
