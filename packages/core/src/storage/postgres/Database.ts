@@ -31,6 +31,7 @@ import { insertInto, onKeyConflict } from "../sql/Insert.ts"
 import type { Migration, MigrationError } from "../sql/Migrations.ts"
 import type { Program, Row, SqlValue } from "../sql/Program.ts"
 import { all, get, run } from "../sql/Program.ts"
+import { inSql } from "../sql/RecipientKeys.ts"
 import { real } from "../sql/RowReader.ts"
 import * as AdvisoryLock from "./AdvisoryLock.ts"
 import * as TransactionClient from "./Client.ts"
@@ -252,7 +253,7 @@ const words: Omit<Dialect, keyof ReturnType<typeof patient>> = {
     const names = [...recipient.map(({ name }) => name), ...Object.keys(same)].join(", ")
     const insert = writeRows(given, (parameters, common) => {
       const values = parameters.map((parameter, at) => (at < common ? parameter : `unnest(${parameter})`))
-      const key = "generate_series(seq * 4096, seq * 4096 + ?::bigint)"
+      const key = `generate_series(${inSql.first("seq")}, ${inSql.first("seq")} + ?::bigint)`
       const row = [...values, key, ...Object.values(same)].join(", ")
       return `WITH job AS (${insertInto("sendwright_job", columns)}${conflict} RETURNING seq)
         INSERT INTO sendwright_recipient (${names}) SELECT ${row} FROM job`

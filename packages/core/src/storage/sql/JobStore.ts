@@ -23,7 +23,7 @@ import { recipients, untouched } from "./jobs/RecipientColumns.ts"
 import * as Rows from "./jobs/Rows.ts"
 import type { Program } from "./Program.ts"
 import { all, changes, get } from "./Program.ts"
-import { keysOf, lastPlace, recipientKey } from "./RecipientKeys.ts"
+import { inSql, keysOf, lastPlace, recipientKey } from "./RecipientKeys.ts"
 import { limited, seq, text } from "./RowReader.ts"
 import * as SessionRows from "./SessionStore.ts"
 import * as Walk from "./Walk.ts"
@@ -74,7 +74,7 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
     const { elements } = dialect
     const recipientsSentTo = `SELECT recipient.provider_id, recipient.phone
       FROM ${elements.from} CROSS JOIN sendwright_recipient AS recipient CROSS JOIN sendwright_job AS job
-      WHERE recipient.provider_id = ${elements.value} AND job.seq = recipient.seq >> 12 AND job.session = ?
+      WHERE recipient.provider_id = ${elements.value} AND job.seq = ${inSql.jobOf("recipient.seq")} AND job.session = ?
       ORDER BY recipient.seq`
     const listed = Lists.make(rows)
 

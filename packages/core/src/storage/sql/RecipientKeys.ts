@@ -15,3 +15,11 @@ export const keysOf = (job: number): readonly [number, number] => [
   recipientKey(job, 0),
   recipientKey(job, lastPlace)
 ]
+
+/** The same in SQL, of keys that are SQL themselves. */
+export const inSql = {
+  jobOf: (key: string): string => `${key} >> ${Math.log2(placesPerJob)}`,
+  placeOf: (key: string): string => `${key} & ${lastPlace}`,
+  first: (job: string): string => `${job} * ${placesPerJob}`,
+  last: (job: string): string => `${job} * ${placesPerJob} + ${lastPlace}`
+}

@@ -6,6 +6,8 @@
  * that one database has alone are in its own `Schema.ts`.
  */
 
+import { inSql } from "./RecipientKeys.ts"
+
 /** A database's words. */
 interface Words {
   /** A number that the database gives each row. */
@@ -485,11 +487,11 @@ SELECT job.id, job.account, job.session, CASE job.kind WHEN 'embedded' THEN 'tem
   ${time("CASE WHEN progress.seq IS NOT NULL THEN progress.next_at WHEN claim.fence IS NULL THEN job.due_at END")} AS due
 FROM sendwright_job AS job LEFT JOIN sendwright_progress AS progress ON progress.seq = job.seq
   LEFT JOIN sendwright_claim AS claim ON progress.seq IS NULL AND claim.session = job.session AND claim.worker IS NOT NULL
-    AND job.seq * 4096 BETWEEN claim.first AND claim.last;
+    AND ${inSql.first("job.seq")} BETWEEN claim.first AND claim.last;
 
 -- For people: each recipient as it is. is_in_flight: 1 while the outcome of an attempt is awaited.
 CREATE VIEW sendwright_recipients AS
-SELECT recipient.seq, job.id AS job, recipient.seq & 4095 AS place, recipient.phone, recipient.external_id,
+SELECT recipient.seq, job.id AS job, ${inSql.placeOf("recipient.seq")} AS place, recipient.phone, recipient.external_id,
   CASE WHEN claim.fence IS NULL THEN recipient.status ELSE 'sending' END AS status,
   CASE WHEN coalesce(recipient.fence, claim.fence, 0) = 0 THEN 0 ELSE 1 END AS is_in_flight,
   CASE WHEN claim.fence IS NULL THEN recipient.attempts ELSE 1 END AS attempts, recipient.failure, recipient.provider_id,
@@ -497,7 +499,7 @@ SELECT recipient.seq, job.id AS job, recipient.seq & 4095 AS place, recipient.ph
   ${time("coalesce(claim.at, recipient.updated_at)")} AS updated, ${time("recipient.sent_at")} AS sent,
   ${time("recipient.delivered_at")} AS delivered, ${time("recipient.read_at")} AS read
 FROM sendwright_job AS job
-  JOIN sendwright_recipient AS recipient ON recipient.seq BETWEEN job.seq * 4096 AND job.seq * 4096 + 4095
+  JOIN sendwright_recipient AS recipient ON recipient.seq BETWEEN ${inSql.first("job.seq")} AND ${inSql.last("job.seq")}
   LEFT JOIN sendwright_claim AS claim ON recipient.sequence = 0 AND recipient.status = 'queued'
     AND recipient.next_at = recipient.updated_at AND recipient.fence IS NULL AND claim.session = job.session AND claim.worker IS NOT NULL
     AND recipient.seq BETWEEN claim.first AND claim.last;

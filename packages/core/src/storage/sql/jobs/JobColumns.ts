@@ -2,6 +2,7 @@
  * The columns of `sendwright_job` and `sendwright_progress`, and how a job is read from both. A job comes as one JSON text:
  * the driver's own rows of so many columns take several times as long.
  */
+
 import type { Instant } from "../../../domain/Instant.ts"
 import type { ClientTexts } from "../../../domain/job/ClientTexts.ts"
 import * as Job from "../../../domain/job/Job.ts"
@@ -12,6 +13,7 @@ import type { JobState } from "../../JobSteps.ts"
 import type { Column } from "../Columns.ts"
 import { integer, integerOrNull, json, layout, nullable, table, text, textOrNull, word } from "../Columns.ts"
 import type { Dialect } from "../Database.ts"
+import { inSql } from "../RecipientKeys.ts"
 import * as RowReader from "../RowReader.ts"
 import type { OpenClaim } from "./Held.ts"
 
@@ -234,7 +236,7 @@ export const changedColumns = (
 export const claimedColumns = (columns: string): string => `(
     SELECT ${columns} FROM sendwright_claim AS claim
     WHERE claim.session = job.session AND claim.worker IS NOT NULL
-      AND claim.first <= job.seq * 4096 + 4095 AND claim.last >= job.seq * 4096
+      AND claim.first <= ${inSql.last("job.seq")} AND claim.last >= ${inSql.first("job.seq")}
     HAVING count(*) > 0
   )`
 

@@ -30,7 +30,7 @@ import type { Program, Row, SqlParameter } from "../Program.ts"
 import { all, get, run } from "../Program.ts"
 import type { Place } from "../Ranges.ts"
 import { inRanges, rangesOf } from "../Ranges.ts"
-import { keysOf, lastPlace, recipientKey } from "../RecipientKeys.ts"
+import { inSql, keysOf, recipientKey } from "../RecipientKeys.ts"
 import { flag, integer, integerOrNull, text } from "../RowReader.ts"
 import * as Claims from "./Claims.ts"
 import * as Contents from "./Contents.ts"
@@ -161,13 +161,13 @@ export const make = (dialect: Dialect, ids: Ids): StoredJobs => {
   // By `Transitions.dueAt`. Behind those that claims have lies the first that nobody touched, if there is one: none has
   // waited longer. Otherwise all are looked through who wait by themselves.
   const due = "CASE WHEN updated_at > ? THEN ? ELSE next_at END"
-  const end = `${entries.key} * 4096 + ${lastPlace}`
+  const end = inSql.last(entries.key)
   const earliest = `SELECT ${entries.key} AS job, coalesce((
       SELECT ${due} FROM sendwright_recipient
       WHERE seq > CAST(${entries.value} AS bigint) AND seq <= ${end} AND ${untouched} ORDER BY seq LIMIT 1
     ), (
       SELECT min(${due}) FROM sendwright_recipient
-      WHERE seq BETWEEN ${entries.key} * 4096 AND ${end} AND next_at IS NOT NULL AND NOT (${untouched})
+      WHERE seq BETWEEN ${inSql.first(entries.key)} AND ${end} AND next_at IS NOT NULL AND NOT (${untouched})
     )) AS next_at FROM ${entries.from}`
 
   const openClaims = `SELECT claim.fence, claim.session, claim.first, claim.last, claim.at, claim.open, claim.overtaken FROM sendwright_claim AS claim

@@ -3,10 +3,12 @@
  * numbers of jobs are in the order of their commits and of their due times (`due_at`). A job waits in the order while it lies
  * behind the cursor, the greatest `place` of the session's claims, and has no row in `sendwright_progress`.
  */
+
 import type { Instant } from "../../../domain/Instant.ts"
 import type { Dialect } from "../Database.ts"
 import type { Program } from "../Program.ts"
 import { all, get, run } from "../Program.ts"
+import { inSql } from "../RecipientKeys.ts"
 import { integer, integerOrNull, limited, seq, text, textOrNull } from "../RowReader.ts"
 import * as Claims from "./Claims.ts"
 
@@ -45,7 +47,7 @@ export const dueOf = (session: string): string =>
 export const status = `coalesce(
       (SELECT progress.status FROM sendwright_progress AS progress WHERE progress.seq = job.seq),
       CASE WHEN EXISTS (
-        SELECT 1 FROM sendwright_claim AS claim WHERE ${Claims.has("job.session", "job.seq * 4096")}
+        SELECT 1 FROM sendwright_claim AS claim WHERE ${Claims.has("job.session", inSql.first("job.seq"))}
       ) THEN 'processing' ELSE 'queued' END
     )`
 

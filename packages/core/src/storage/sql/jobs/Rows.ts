@@ -23,7 +23,7 @@ import type { Program } from "../Program.ts"
 import { all, changes, get, run } from "../Program.ts"
 import * as QuarantineRows from "../QuarantineRows.ts"
 import { inRanges, rangesOf } from "../Ranges.ts"
-import { jobOf, keysOf, lastPlace, recipientKey } from "../RecipientKeys.ts"
+import { inSql, jobOf, keysOf, lastPlace, recipientKey } from "../RecipientKeys.ts"
 import { integer, integerOrNull, json, limited, oneOf, realOrNull, seq, text } from "../RowReader.ts"
 import * as WorkerRows from "../WorkerRows.ts"
 import * as Acceptance from "./Acceptance.ts"
@@ -98,7 +98,7 @@ const reportsAtOnce = 500
 const knownReports = `SELECT parked.seq, parked.session, parked.report FROM sendwright_parked AS parked
   WHERE EXISTS (
     SELECT 1 FROM sendwright_recipient AS recipient, sendwright_job AS job
-    WHERE recipient.provider_id = parked.provider_id AND job.seq = recipient.seq >> 12 AND job.session = parked.session
+    WHERE recipient.provider_id = parked.provider_id AND job.seq = ${inSql.jobOf("recipient.seq")} AND job.session = parked.session
   )
   ORDER BY parked.seq ${limited}`
 
@@ -134,7 +134,7 @@ export const make = (
   const dueOfEach = `SELECT (
       SELECT ${recipients} FROM (
         SELECT * FROM sendwright_recipient AS recipient
-        WHERE ${isDue} AND recipient.seq BETWEEN ${entries.key} * 4096 AND ${entries.key} * 4096 + ${lastPlace}
+        WHERE ${isDue} AND recipient.seq BETWEEN ${inSql.first(entries.key)} AND ${inSql.last(entries.key)}
           AND (recipient.seq > CAST(${entries.value} AS bigint) OR NOT (${untouched}))
         ORDER BY recipient.seq ${limited}
       ) AS recipient
@@ -160,9 +160,9 @@ export const make = (
   const jobsInRanges = `SELECT job.id FROM sendwright_claim AS claim CROSS JOIN sendwright_job AS job
     WHERE claim.fence IN (SELECT ${elements.integer} FROM ${elements.from}) AND ${Order.isInRange}`
   const jobsBySeq = `SELECT id FROM sendwright_job WHERE seq IN (SELECT ${elements.integer} FROM ${elements.from})`
-  const byProviderId = `SELECT recipient.provider_id, job.id, recipient.seq & 4095 AS place
+  const byProviderId = `SELECT recipient.provider_id, job.id, ${inSql.placeOf("recipient.seq")} AS place
     FROM ${elements.from} CROSS JOIN sendwright_recipient AS recipient CROSS JOIN sendwright_job AS job
-    WHERE recipient.provider_id = ${elements.value} AND job.seq = recipient.seq >> 12 AND job.session = ?
+    WHERE recipient.provider_id = ${elements.value} AND job.seq = ${inSql.jobOf("recipient.seq")} AND job.session = ?
     ORDER BY recipient.seq`
   const lockOutage = `SELECT ${outages.list} FROM sendwright_session WHERE id = ?${dialect.skipLocked("sendwright_session")}`
   const lockTemplate = `SELECT ${statusNow} AS status FROM sendwright_template AS template WHERE id = ?${dialect.skipLocked("template")}`
