@@ -7,7 +7,7 @@ import { compare } from "./WebhookCompare.ts"
 import type { Ending, WebhookHistory } from "./WebhookHistory.ts"
 import { drawnBy, lesser } from "./WebhookHistory.ts"
 
-const seeds = Seeds.asked("SEEDS") ?? Seeds.handful(150, 40)
+const seeds = Seeds.asked("SEEDS") ?? Seeds.handful(60, 20)
 const postgresSeeds = Seeds.asked("POSTGRES_SEEDS") ?? Seeds.handful(10, 4)
 
 const webhooks = { drawnBy, lesser, compare }

@@ -8,7 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
-import { emptyDatabase } from "../../../../test/support/Postgres.ts"
+import { migratedDatabase } from "../../../../test/support/Postgres.ts"
 import type { Page, Paged } from "../../src/domain/Page.ts"
 import * as PageOf from "../../src/domain/Page.ts"
 import * as Event from "../../src/domain/webhook/Event.ts"
@@ -101,7 +101,7 @@ const postgres: Explained<Database> = {
     Layer.provide(recording),
     Layer.provideMerge(
       Layer.unwrapScoped(
-        Effect.map(emptyDatabase, (url) =>
+        Effect.map(migratedDatabase, (url) =>
           PostgresDatabase.layer({ url: Redacted.make(url), migrations: ofPostgres, maxConnections: 2 })
         )
       )

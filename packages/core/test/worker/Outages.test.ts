@@ -74,7 +74,7 @@ const marking = (mark: (told: Told, now: number) => Told) =>
 const paused = { status: "paused", pauseReason: "platform_unavailable" }
 
 /** Minutes of idle loops take a loaded machine longer than tests have. */
-const loopsTimeout = 60_000
+const loopsTimeout = 300_000
 
 describe("an outage", { timeout: loopsTimeout, concurrent: true }, () => {
   it.effect("pauses the jobs of its session, asks with one message at a time, and costs no attempts", () =>
