@@ -13,18 +13,19 @@ const longest: ReadonlyArray<string> = [
   "packages/core/test/storage/postgres/Postgres.test.ts",
   "test/consent/consent.test.ts",
   "packages/core/test/worker/Outages.test.ts",
-  "packages/core/test/worker/Rescue.test.ts",
-  "packages/host/test/Stop.test.ts",
+  "packages/core/test/storage/sqlite/Sqlite.test.ts",
+  "test/contract/fuzz.test.ts",
   "packages/host/test/Ready.test.ts",
-  "packages/host/test/NpmStart.test.ts",
+  "test/simulation/outage.test.ts",
+  "test/contract/clients.test.ts",
   "packages/host/test/http/Bodies.test.ts",
   "test/simulation/simulation.test.ts",
-  "test/simulation/outage.test.ts",
+  "packages/host/test/Stop.test.ts",
+  "test/snippets.test.ts",
+  "packages/core/test/storage/sqlite/OverHandle.test.ts",
+  "packages/core/test/worker/Rescue.test.ts",
   "packages/core/test/differential/differential.test.ts",
-  "packages/core/test/engine/Webhooks.test.ts",
-  "test/contract/fuzz.test.ts",
-  "test/contract/clients.test.ts",
-  "packages/core/test/storage/sqlite/Sqlite.test.ts"
+  "packages/host/test/NpmStart.test.ts"
 ]
 
 /** Behind those of the list comes the rest, by its name: an order that does not depend on what ran before. */
