@@ -1,4 +1,4 @@
-/** Sendwright in SQLite, and in the transactions of the app. Needs `better-sqlite3` and its Effect drivers beside it. */
+/** Sendwright in SQLite, and in the transactions of the app. A file of our own needs `better-sqlite3` and its Effect drivers. */
 import type { Store, Transaction } from "./api/Sendwright.ts"
 import type * as Api from "./api/Sqlite.ts"
 import * as Migrating from "./inside/Migrating.ts"

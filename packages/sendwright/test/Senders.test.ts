@@ -71,3 +71,27 @@ describe("a sender of one's own", () => {
     expect(await sw.admin.sessions.connect({ id })).toMatchObject({ state: "connected" })
   })
 })
+
+describe("stop", () => {
+  it("waits for what is under way, no longer than it was told", async () => {
+    let began = (): void => {}
+    const underWay = new Promise<void>((resolve) => {
+      began = resolve
+    })
+    const { sender } = platform({
+      send: () => {
+        began()
+        return new Promise(() => {})
+      }
+    })
+    const sw = await open({ senders: [sender] })
+    const { session } = await furnish(sw, "own")
+    await sw.start()
+    expect(await sw.health()).toMatchObject({ ready: true })
+    await session.send(message)
+    await underWay
+    const before = performance.now()
+    await sw.stop({ graceMs: 50 })
+    expect(performance.now() - before).toBeLessThan(10_000)
+  })
+})

@@ -68,6 +68,13 @@ export interface Session {
   readonly templates: (query?: TemplateQuery) => AsyncIterable<Template>
 }
 
+/** An `AbortSignal`, by what is used of it. */
+export interface Signal {
+  readonly aborted: boolean
+  addEventListener(type: "abort", listener: () => void): void
+  removeEventListener(type: "abort", listener: () => void): void
+}
+
 export interface Health {
   /** True when this process can accept, and dispatch where it was started. */
   readonly ready: boolean
@@ -91,7 +98,7 @@ export interface Sendwright {
    * All events one by one, for one reader or several that share them. An event is done when the next one is asked for; the
    * last one before the loop is left comes again.
    */
-  readonly events: (options?: { readonly signal?: AbortSignal | undefined }) => AsyncIterable<SendwrightEvent>
+  readonly events: (options?: { readonly signal?: Signal | undefined }) => AsyncIterable<SendwrightEvent>
   /** Sends what is due in the background, until `stop`. */
   readonly start: () => Promise<void>
   /** Does everything that is due now, and returns when nothing is: for tests, scripts and cron. */

@@ -1,7 +1,8 @@
 /** Everything in SQLite: a file of our own, or the handle of the app. */
 import { StorageError } from "@sendwright/core"
-import { Sqlite, SqliteHandle } from "@sendwright/core/sqlite"
+import { SqliteHandle } from "@sendwright/core/sql"
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import type { Store, Transaction } from "../api/Sendwright.ts"
 import { SendwrightError } from "../api/SendwrightError.ts"
 import type * as Api from "../api/Sqlite.ts"
@@ -60,10 +61,24 @@ const overHandle = (database: Api.SqliteHandle, migrate: boolean | undefined): S
     migrate: SqliteHandle.migrate(database)
   })
 
+/** Loaded where a file is asked for: a handle of the app's needs none of these drivers. */
+const layerOfFile = (filename: string) =>
+  Layer.unwrapEffect(
+    Effect.tryPromise({
+      try: () => import("@sendwright/core/sqlite"),
+      catch: (cause) =>
+        new SendwrightError(
+          "invalid_options",
+          "sqlite({ file }) needs its drivers, which the README of sendwright names. sqlite({ database }) needs none but yours.",
+          { cause }
+        )
+    }).pipe(Effect.map(({ Sqlite }) => Sqlite.layer({ filename })))
+  )
+
 const ofFile = (filename: string): Store =>
   new MadeStore({
     name: "sqlite",
-    layer: Sqlite.layer({ filename }),
+    layer: layerOfFile(filename),
     within: () => {
       throw noTransaction(
         "sqlite({ file }) has its file alone. Open it yourself, and give `sqlite({ database })`, for transactions of yours."

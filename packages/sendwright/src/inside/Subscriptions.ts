@@ -10,6 +10,7 @@ import type { WebhookTransport } from "@sendwright/core"
 import { Event } from "@sendwright/core"
 import * as Effect from "effect/Effect"
 import type * as Events from "../api/Events.ts"
+import type { Signal } from "../api/Sendwright.ts"
 import { SendwrightError } from "../api/SendwrightError.ts"
 import { isEvent, ofWire } from "./EventView.ts"
 import type { CoreAdmin } from "./Operators.ts"
@@ -140,7 +141,7 @@ interface Waiting {
 async function* reading(
   handlers: Handlers,
   ready: () => Promise<void>,
-  signal: AbortSignal | undefined
+  signal: Signal | undefined
 ): AsyncGenerator<Events.SendwrightEvent, void> {
   const waiting: Array<Waiting> = []
   let wake = (): void => {}
@@ -218,7 +219,7 @@ export interface Subscriptions {
   /** Has made those of every account that there is. */
   readonly ready: () => Promise<void>
   readonly on: On
-  readonly read: (signal: AbortSignal | undefined) => AsyncGenerator<Events.SendwrightEvent, void>
+  readonly read: (signal: Signal | undefined) => AsyncGenerator<Events.SendwrightEvent, void>
 }
 
 /** Handlers, before there is an engine whose events they hear. */
