@@ -92,7 +92,7 @@ const writes = Effect.gen(function* () {
   const { admin } = engine
   const { accountId, caller, templateId } = yield* prepare(engine, [phone])
   const sessionId = caller.session.id
-  const { publicKey } = caller.key
+  const { publicKey } = (yield* admin.keys.issue(sessionId, {})).key
   const recipients = [{ phone, variables: { "body.1": "Ana", "body.2": "tomorrow" } }]
   const send = (idempotencyKey: string) =>
     engine.send(caller, { idempotencyKey, request: { template_id: templateId, recipients } })

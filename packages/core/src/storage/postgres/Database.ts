@@ -40,10 +40,11 @@ import { configOf, type Options } from "./Config.ts"
 import * as GroupCommit from "./GroupCommit.ts"
 import * as Instance from "./Instance.ts"
 import { applicationName, confirm, migrate } from "./Migrator.ts"
-import type { Prepare } from "./PipelinedConnection.ts"
+import type { Prepare, Source } from "./PipelinedConnection.ts"
 import {
   failure,
   failureWithin,
+  giveBack,
   isLockTimeout,
   joined,
   lockTimeout,
@@ -53,7 +54,8 @@ import {
   pipelineOf,
   Refused,
   statementTimeout,
-  transact
+  transact,
+  unheard
 } from "./PipelinedConnection.ts"
 
 const defaultConnections = 10
@@ -348,13 +350,13 @@ function* databaseTime(): Program<Instant> {
 interface Connections {
   readonly prepare: Prepare
   /** For what somebody waits for. */
-  readonly pool: Pg.Pool
+  readonly pool: Source
   /** For what the process does of itself. */
-  readonly forWork: Pg.Pool
+  readonly forWork: Source
   /** The embedder's statements. */
   readonly ofClient: Pg.Pool
   /** None of them is in a transaction of the embedder's. */
-  readonly apart: Pg.Pool
+  readonly apart: Source
   readonly listen: Listen
 }
 
@@ -387,7 +389,7 @@ const make = ({ apart, forWork, listen, ofClient, pool, prepare }: Connections) 
     )
 
     const writeOver =
-      (through: Pg.Pool) =>
+      (through: Source) =>
       <A>(operation: string, verb: () => Program<A>) =>
         inTransaction(
           operation,
@@ -466,6 +468,27 @@ const watching = (options: Opening, prepare: Prepare): Effect.Effect<Verify | un
     return (client) => look(client, prepare)
   })
 
+/** A pool whose connections others open: each is looked at when it is used here for the first time. */
+const lookingFirst = (pool: Pg.Pool, verify: Verify): Source => {
+  const known = new WeakSet<Pg.PoolClient>()
+  return {
+    connect: async () => {
+      const client = await pool.connect()
+      if (known.has(client)) return client
+      client.on("error", unheard)
+      try {
+        await verify(client)
+        known.add(client)
+        client.off("error", unheard)
+        return client
+      } catch (cause) {
+        giveBack(client, true)
+        throw cause instanceof Refused ? cause.cause : cause
+      }
+    }
+  }
+}
+
 const connect = (options: Opening): Effect.Effect<Connections, never, Scope.Scope> =>
   Effect.gen(function* () {
     const config = configOf(options, applicationName(options.migrations))
@@ -476,7 +499,8 @@ const connect = (options: Opening): Effect.Effect<Connections, never, Scope.Scop
     if ("pool" in options) {
       const { pool } = options
       const apart = yield* openPool({ ...ours, max: 1 }, verify)
-      return { prepare, pool, forWork: pool, ofClient: pool, apart, listen }
+      const looked = verify === undefined ? pool : lookingFirst(pool, verify)
+      return { prepare, pool: looked, forWork: looked, ofClient: pool, apart, listen }
     }
     const most = options.maxConnections ?? defaultConnections
     const forWork = connectionsForWork(most)

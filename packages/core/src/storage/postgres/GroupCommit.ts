@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import type Pg from "pg"
 import type { StorageError } from "../StorageError.ts"
 import type { Program } from "../sql/Program.ts"
-import type { Prepare } from "./PipelinedConnection.ts"
+import type { Prepare, Source } from "./PipelinedConnection.ts"
 import { failure, giveBack, isUsable, Refused, transact, unheard } from "./PipelinedConnection.ts"
 
 /** Enough to share the cost of a commit, few enough that other processes need not wait long for what is locked. */
@@ -54,7 +54,7 @@ const commit = async (
 }
 
 export const make = (
-  pool: Pg.Pool,
+  source: Source,
   prepare: Prepare,
   serialize: (name: string) => Program<void>
 ): WriteInGroup => {
@@ -65,7 +65,7 @@ export const make = (
     while (writes.size > 0) {
       let client: Pg.PoolClient
       try {
-        client = await pool.connect()
+        client = await source.connect()
         client.on("error", unheard)
       } catch (cause) {
         for (const { fail } of writes) fail(new Refused(cause))

@@ -300,15 +300,22 @@ export const giveBack = (client: Pg.PoolClient, isBroken = false): void => {
   client.release(isBroken)
 }
 
-const connect = (pool: Pg.Pool): Effect.Effect<Pg.PoolClient, Refused> =>
+/** Where connections come from: a pool, or one that looks at each of them first. */
+export interface Source {
+  readonly connect: () => Promise<Pg.PoolClient>
+}
+
+const connect = (source: Source): Effect.Effect<Pg.PoolClient, Refused> =>
   Effect.async((resume) => {
     let waiting = true
-    pool.connect((error, client) => {
-      if (client === undefined) return resume(Effect.fail(new Refused(error)))
-      client.on("error", unheard)
-      if (waiting) return resume(Effect.succeed(client))
-      giveBack(client)
-    })
+    source.connect().then(
+      (client) => {
+        client.on("error", unheard)
+        if (waiting) resume(Effect.succeed(client))
+        else giveBack(client)
+      },
+      (cause: unknown) => resume(Effect.fail(new Refused(cause)))
+    )
     return Effect.sync(() => {
       waiting = false
     })
@@ -319,12 +326,12 @@ export const isUsable = (cause: unknown): boolean => cause instanceof Refused &&
 
 /** Runs a step on a connection of its own. One that failed is not used again: its state is not known. */
 export const onConnection = <A>(
-  pool: Pg.Pool,
+  source: Source,
   operation: string,
   step: (client: Pg.PoolClient) => Promise<A>
 ): Effect.Effect<A, StorageError> =>
   Effect.uninterruptibleMask((restore) =>
-    Effect.matchEffect(restore(connect(pool)), {
+    Effect.matchEffect(restore(connect(source)), {
       onFailure: (refused) => failure(operation, refused),
       onSuccess: (client) =>
         Effect.async<A, StorageError>((resume) => {

@@ -8,6 +8,7 @@ import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
+import * as Schedule from "effect/Schedule"
 import Pg from "pg"
 import { connection, migratedDatabase } from "../../../../../test/support/Postgres.ts"
 import { AccountStore } from "../../../src/storage/AccountStore.ts"
@@ -53,6 +54,32 @@ const named = (url: string, database: string): string => {
 const release = "DELETE FROM sendwright_quarantine"
 
 describe("a PostgreSQL store's instance", () => {
+  it.scopedLive("is looked at over each connection of an app's pool, when it is used first", () =>
+    Effect.gen(function* () {
+      const url = yield* migratedDatabase
+      const pool = yield* Effect.acquireRelease(
+        Effect.sync(() => {
+          const pool = new Pg.Pool({ connectionString: url, max: 1 })
+          pool.on("error", () => {})
+          return pool
+        }),
+        (pool) => Effect.promise(() => pool.end())
+      )
+      const context = yield* Layer.build(Postgres.layer({ pool }))
+      const { quarantine } = Context.get(context, RestoreStore)
+      expect(yield* quarantine).toBe(null)
+      yield* say(url, "UPDATE sendwright_instance SET system = '1'")
+      expect(yield* quarantine).toBe(null)
+      // A restore ends all connections.
+      yield* say(
+        url,
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+      )
+      const again = Effect.retry(quarantine, { times: 20, schedule: Schedule.spaced("20 millis") })
+      expect((yield* again)?.reason).toBe("elsewhere")
+    })
+  )
+
   it.scopedLive("is not held where it was, however often it is opened", () =>
     Effect.gen(function* () {
       const url = yield* migratedDatabase
