@@ -107,6 +107,6 @@ export const direct = [
       description: "Tells whether the key is active and its session connected. Its refusals tell it, too."
     },
     () => Effect.succeed(passed),
-    testRefusal
+    { refusal: testRefusal }
   )
 ]

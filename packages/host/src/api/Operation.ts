@@ -145,8 +145,8 @@ export interface AdminOperation<E> extends Operation<E> {
   readonly command: Command
 }
 
-/** The endpoint together with its answer, and what a route has of both. */
-const common = <N extends string, M extends Method, P, Q, B, H, S extends AnySchema>(
+/** An operation of an endpoint, with a handler for an engine. */
+const operation = <N extends string, M extends Method, P, Q, B, H, S extends AnySchema>(
   asked: Endpoint<N, M, P, Q, B, H, void>,
   { example, schema }: Pick<Answer<S, never>, "example" | "schema">,
   {
@@ -156,14 +156,13 @@ const common = <N extends string, M extends Method, P, Q, B, H, S extends AnySch
     request,
     status,
     summary
-  }: Told & {
-    readonly request?: unknown
-  }
+  }: Told & { readonly request?: unknown },
+  handler: (engine: EngineService) => Route.Route["handler"],
+  besides: Partial<Pick<Route.Route, "refusal" | "whileStopping">> = {}
 ) => {
   const endpoint = asked.addSuccess(schema, { status }) as Endpoint<N, M, P, Q, B, H, Schema.Schema.Type<S>>
   const ofPath: ReadonlyArray<Code> = asked.path.includes(":") ? ["not_found"] : []
-  return {
-    endpoint,
+  const route = {
     reference: {
       summary,
       description,
@@ -179,8 +178,10 @@ const common = <N extends string, M extends Method, P, Q, B, H, S extends AnySch
     acceptsBody: Option.isSome(asked.payloadSchema),
     maximumValues: Context.get(asked.annotations, MaximumValues),
     whileStopping: false,
-    refusal: () => ({})
+    refusal: () => ({}),
+    ...besides
   }
+  return { endpoint, route: (engine: EngineService): Route.Route => ({ ...route, handler: handler(engine) }) }
 }
 
 /** Runs what the engine does, and answers what it found. */
@@ -189,7 +190,7 @@ const replying =
     { headers, of }: Answer<S, F>,
     run: (given: G) => Effect.Effect<F, EngineError>
   ) =>
-  (given: G): Effect.Effect<Route.Reply<Schema.Schema.Type<S>>, EngineError> =>
+  (given: G): Effect.Effect<Route.Reply, EngineError> =>
     Effect.map(run(given), (found) => ({
       body: of(found, given.cursor),
       headers: headers?.(found) ?? {}
@@ -197,30 +198,29 @@ const replying =
 
 type Run<G, F> = (engine: EngineService, given: G) => Effect.Effect<F, EngineError>
 
-/** @param options.whileStopping whether it is still served while the service stops */
+type RunOfKey<G, F> = (
+  engine: EngineService,
+  caller: Engine.Caller,
+  given: G
+) => Effect.Effect<F, EngineError>
+
+/** @param besides.whileStopping whether it is still served while the service stops */
 export const forAnyone = <N extends string, M extends Method, P, Q, B, H, S extends AnySchema, F>(
   asked: Endpoint<N, M, P, Q, B, H, void>,
   answer: Answer<S, F>,
   reference: NoInfer<Reference<B>>,
   run: Run<NoInfer<Route.Given<P, Q, B>>, NoInfer<F>>,
-  { whileStopping }: { readonly whileStopping: boolean } = { whileStopping: false }
+  besides?: Pick<Route.Route, "whileStopping">
 ) => {
-  const { endpoint, ...route } = common(asked, answer, reference)
-  const prepared = Route.prepare(endpoint)
-  return {
-    endpoint,
-    route: (engine: EngineService): Route.Route => ({
-      ...route,
-      whileStopping,
-      handler: {
-        access: "anyone",
-        prepare: prepared(
-          replying(answer, (given) => run(engine, given)),
-          ""
-        )
-      }
-    })
-  }
+  const prepared = Route.prepare(asked)
+  const handler = (engine: EngineService) => ({
+    access: "anyone" as const,
+    prepare: prepared(
+      replying(answer, (given) => run(engine, given)),
+      ""
+    )
+  })
+  return operation(asked, answer, reference, handler, besides)
 }
 
 /**
@@ -238,28 +238,21 @@ export const forOperator = <N extends string, M extends Method, P, Q, B, H, S ex
     given: { readonly path: NoInfer<P> | undefined; readonly payload: NoInfer<Readable.Readable<B>> }
   ) => Effect.Effect<ReadonlyArray<Fault.Fault>, EngineError> | ReadonlyArray<Fault.Fault>
 ) => {
-  const { endpoint, ...route } = common(asked, answer, reference)
-  const prepared = Route.prepare(endpoint)
-  return {
-    endpoint,
-    command: reference.command,
-    route: (engine: EngineService): Route.Route => ({
-      ...route,
-      handler: {
-        access: "operator",
-        role: endpoint.method === "GET" ? "read" : "admin",
-        prepare: prepared(
-          replying(answer, (given) => run(engine, given)),
-          "",
-          rules &&
-            ((given) => {
-              const found = rules(engine, given)
-              return Effect.isEffect(found) ? found : Effect.succeed(found)
-            })
-        )
-      }
-    })
-  }
+  const prepared = Route.prepare(asked)
+  const handler = (engine: EngineService) => ({
+    access: "operator" as const,
+    role: asked.method === "GET" ? ("read" as const) : ("admin" as const),
+    prepare: prepared(
+      replying(answer, (given) => run(engine, given)),
+      "",
+      rules &&
+        ((given) => {
+          const found = rules(engine, given)
+          return Effect.isEffect(found) ? found : Effect.succeed(found)
+        })
+    )
+  })
+  return { ...operation(asked, answer, reference, handler), command: reference.command }
 }
 
 /** @param refusal members that a refusal of this operation carries besides */
@@ -268,31 +261,20 @@ export const forKey = <N extends string, M extends Method, P, Q, B, H, S extends
   permission: ApiKey.Permission | null,
   answer: Answer<S, F>,
   reference: NoInfer<Reference<B>>,
-  run: (
-    engine: EngineService,
-    caller: Engine.Caller,
-    given: NoInfer<Route.Given<P, Q, B>>
-  ) => Effect.Effect<NoInfer<F>, EngineError>,
-  refusal: (error: EngineError) => Readonly<Record<string, unknown>> = () => ({})
+  run: RunOfKey<NoInfer<Route.Given<P, Q, B>>, NoInfer<F>>,
+  besides?: Pick<Route.Route, "refusal">
 ) => {
-  const { endpoint, ...route } = common(asked, answer, reference)
-  const prepared = Route.prepare(endpoint)
-  return {
-    endpoint,
-    route: (engine: EngineService): Route.Route => ({
-      ...route,
-      refusal,
-      handler: {
-        access: "key",
-        permission,
-        prepare: (caller) =>
-          prepared(
-            replying(answer, (given) => run(engine, caller, given)),
-            caller.key.publicKey
-          )
-      }
-    })
-  }
+  const prepared = Route.prepare(asked)
+  const handler = (engine: EngineService) => ({
+    access: "key" as const,
+    permission,
+    prepare: (caller: Engine.Caller) =>
+      prepared(
+        replying(answer, (given) => run(engine, caller, given)),
+        caller.key.publicKey
+      )
+  })
+  return operation(asked, answer, reference, handler, besides)
 }
 
 /** For an operation whose body the engine checks itself. */
@@ -301,25 +283,14 @@ export const forKeyUnchecked = <N extends string, M extends Method, Q, B, H, S e
   permission: ApiKey.Permission,
   answer: Answer<S, F>,
   reference: NoInfer<Reference<B>>,
-  run: (
-    engine: EngineService,
-    caller: Engine.Caller,
-    given: Route.GivenUnchecked<NoInfer<Q>>
-  ) => Effect.Effect<NoInfer<F>, EngineError>
+  run: RunOfKey<Route.GivenUnchecked<NoInfer<Q>>, NoInfer<F>>
 ) => {
-  const { endpoint, ...route } = common(asked, answer, reference)
-  const prepared = Route.prepareUnchecked(endpoint)
-  return {
-    endpoint,
-    route: (engine: EngineService): Route.Route => ({
-      ...route,
-      handler: {
-        access: "key",
-        permission,
-        prepare: (caller) => prepared(replying(answer, (given) => run(engine, caller, given)))
-      }
-    })
-  }
+  const prepared = Route.prepareUnchecked(asked)
+  return operation(asked, answer, reference, (engine) => ({
+    access: "key",
+    permission,
+    prepare: (caller) => prepared(replying(answer, (given) => run(engine, caller, given)))
+  }))
 }
 
 /**
@@ -332,13 +303,9 @@ export const forPlatform = <N extends string, M extends Method, P, Q, B, H, S ex
   answer: Pick<Answer<S, never>, "example" | "schema">,
   reference: NoInfer<Reference<B> & { readonly proofs: ReadonlyArray<Route.Proof> }>,
   run: (engine: EngineService) => Route.HookHandler
-) => {
-  const { endpoint, ...route } = common(asked, answer, reference)
-  return {
-    endpoint,
-    route: (engine: EngineService): Route.Route => ({
-      ...route,
-      handler: { access: "hook", proofs: reference.proofs, run: run(engine) }
-    })
-  }
-}
+) =>
+  operation(asked, answer, reference, (engine) => ({
+    access: "hook",
+    proofs: reference.proofs,
+    run: run(engine)
+  }))

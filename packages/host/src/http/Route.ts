@@ -17,9 +17,9 @@ import type { Code, EngineError } from "./Problems.ts"
 
 type Faults = ReadonlyArray<Fault.Fault>
 
-/** The answer of a handler: the endpoint's success body, and headers beyond the usual. */
-export interface Reply<A> {
-  readonly body: A
+/** The answer of a handler: the body, and headers beyond the usual. */
+export interface Reply {
+  readonly body: unknown
   readonly headers: Readonly<Record<string, string>>
 }
 
@@ -72,7 +72,7 @@ export type HookHandler = <E extends Tagged>(
   request: HookRequest<E>
 ) => Effect.Effect<string | null, EngineError | E>
 
-type Running = Effect.Effect<Reply<unknown>, EngineError>
+type Running = Effect.Effect<Reply, EngineError>
 
 /** Checks the shape, and returns the handler's effect. */
 export type Prepare = (raw: Raw) => Either.Either<Running, Faults>
@@ -124,16 +124,15 @@ export interface Route {
   readonly refusal: (error: EngineError) => Readonly<Record<string, unknown>>
 }
 
-type Endpoint<Path, Query, Payload, Headers, Success> = HttpApiEndpoint.HttpApiEndpoint<
+/** As it asks; its answer is added by the operation that it is of. */
+type Endpoint<Path, Query, Payload, Headers> = HttpApiEndpoint.HttpApiEndpoint<
   string,
   HttpMethod.HttpMethod,
   Path,
   Query,
   Payload,
   Headers,
-  Success,
-  never,
-  never,
+  void,
   never
 >
 
@@ -146,10 +145,6 @@ export type Rules<Path, Payload> = (given: {
   readonly path: Path | undefined
   readonly payload: Readable.Readable<Payload>
 }) => Effect.Effect<Faults, EngineError>
-
-export type Handler<Path, Query, Payload, Success> = (
-  given: Given<Path, Query, Payload>
-) => Effect.Effect<Reply<Success>, EngineError>
 
 /**
  * Decodes by the endpoint's schema. Without a schema the part must be empty, and its type is `never`, so that no
@@ -211,9 +206,7 @@ const numberAt = (query: unknown, name: string): number | undefined => {
  * All faults of path, query and body, or the handler's effect. `owner` is the owner of the lists that cursors belong
  * to.
  */
-export const prepare = <Path, Query, Payload, Headers, Success>(
-  endpoint: Endpoint<Path, Query, Payload, Headers, Success>
-) => {
+export const prepare = <Path, Query, Payload, Headers>(endpoint: Endpoint<Path, Query, Payload, Headers>) => {
   const decodePath = decoderOf(endpoint.pathSchema, ["path"])
   const decodeQuery = decoderOf(endpoint.urlParamsSchema, ["query"])
   const decodePayload = decoderOf(endpoint.payloadSchema, [])
@@ -245,7 +238,7 @@ export const prepare = <Path, Query, Payload, Headers, Success>(
     )
   }
   return (
-    handler: Handler<Path, Query, Payload, Success>,
+    handler: (given: Given<Path, Query, Payload>) => Running,
     owner: string,
     rules?: Rules<Path, Payload>
   ): Prepare =>
@@ -288,11 +281,11 @@ export interface GivenUnchecked<Query> {
  * For operations whose body the engine checks itself. The faults of the rest of the request are passed on with the
  * payload, so that one refusal lists all.
  */
-export const prepareUnchecked = <Query, Payload, Headers, Success>(
-  endpoint: Endpoint<never, Query, Payload, Headers, Success>
+export const prepareUnchecked = <Query, Payload, Headers>(
+  endpoint: Endpoint<never, Query, Payload, Headers>
 ) => {
   const decodeQuery = decoderOf(endpoint.urlParamsSchema, ["query"])
-  return (handler: (given: GivenUnchecked<Query>) => Effect.Effect<Reply<Success>, EngineError>): Prepare =>
+  return (handler: (given: GivenUnchecked<Query>) => Running): Prepare =>
     (raw) => {
       const query = decodeQuery(raw.query)
       const body = raw.body ?? Body.parse(new Uint8Array())
