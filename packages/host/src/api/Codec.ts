@@ -15,8 +15,10 @@ export interface Computed<S extends Schema.Schema.Any, Found> {
   readonly from: (found: Found) => Schema.Schema.Type<S>
 }
 
+type AnyComputed = Computed<Schema.Schema.Any, never>
+
 /** What stays as it is needs no more than its schema. */
-type Member = Schema.Schema.Any | Codec<Schema.Schema.Any, never> | Computed<Schema.Schema.Any, never>
+type Member = Schema.Schema.Any | Codec<Schema.Schema.Any, never> | AnyComputed
 
 type Members = Readonly<Record<string, Member>>
 
@@ -38,7 +40,7 @@ type Whole<M> = M extends { readonly from: (found: infer Found) => unknown }
 
 /** The value that has, by their names in camelCase, all that the members are made of. */
 type Source<F extends Members> = {
-  readonly [K in keyof F as F[K] extends { readonly from: unknown } ? never : Camel<K> & string]: Value<F[K]>
+  readonly [K in keyof F as F[K] extends AnyComputed ? never : Camel<K> & string]: Value<F[K]>
 } & ({ [K in keyof F]: Whole<F[K]> }[keyof F] extends (found: infer Found) => void ? Found : never)
 
 type Fields<F extends Members> = { readonly [K in keyof F]: SchemaOf<F[K]> }
@@ -98,6 +100,12 @@ export const computed = <S extends Schema.Schema.Any, Found>(
   schema: S,
   from: (found: Found) => Schema.Schema.Type<S>
 ): Computed<S, Found> => ({ schema, from })
+
+/** A member of a struct that is made of a part of the whole value. */
+export const part = <S extends Schema.Schema.Any, Part, Found>(
+  { of, schema }: Codec<S, Part>,
+  from: (found: Found) => Part
+): Computed<S, Found> => computed(schema, (found) => of(from(found)))
 
 export const list = <S extends Schema.Schema.Any, Found>({
   of,

@@ -3,7 +3,7 @@ import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import type { Admin, PerhapsRefusal } from "@sendwright/core"
 import { Consent as Domain, Person, Phone, Unattributed } from "@sendwright/core"
 import * as Schema from "effect/Schema"
-import { codec, computed, list, struct } from "./Codec.ts"
+import { codec, computed, list, part, struct } from "./Codec.ts"
 import * as Examples from "./Examples.ts"
 import { MaximumValues } from "./MaximumValues.ts"
 import { answer, forOperator, one, pageOf } from "./Operation.ts"
@@ -87,7 +87,7 @@ const consentState = struct({
   current: list(
     struct({
       purpose: Schema.Literal(...Domain.purposes),
-      status: computed(verdictStatus.schema, ({ verdict }: Current) => verdictStatus.of(verdict)),
+      status: part(verdictStatus, ({ verdict }: Current) => verdict),
       consent_id: computed(Schema.NullOr(Wire.Id), ({ verdict }: Current) =>
         verdict._tag === "Missing" ? null : verdict.record.id
       )

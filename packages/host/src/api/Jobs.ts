@@ -16,7 +16,7 @@ import { ClientTexts, Reference } from "@sendwright/core/adapter"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
-import { computed, nullOr, struct } from "./Codec.ts"
+import { computed, list, nullOr, struct } from "./Codec.ts"
 import * as Examples from "./Examples.ts"
 import { type Answer, answer, forKey, forOperator, one, pageOf } from "./Operation.ts"
 import { byAccount, id, limit, paging, TimeText, Uuid } from "./Parameters.ts"
@@ -27,12 +27,13 @@ const optional = Schema.optional
 /** A path of the contract, as those of the description are: below the server's address, where that has a path, too. */
 export const links = (jobId: string) => ({ status: `/api/v1/template-messages/${jobId}` })
 
+const templateIdOf = ({ content }: Domain.Job): number =>
+  content.kind === "template" ? content.templateId : 0
+
 const listed = {
   job_id: computed(Wire.Id, ({ id }: Domain.Job) => id),
   status: Schema.Literal(...Domain.statuses),
-  template_id: computed(Wire.Count, ({ content }: Domain.Job) =>
-    content.kind === "template" ? content.templateId : 0
-  ),
+  template_id: computed(Wire.Count, templateIdOf),
   ...ClientTexts.told,
   recipients: Wire.Count,
   counts: EventData.Counts,
@@ -73,25 +74,22 @@ const waitingFor = struct({
   until: Wire.NullableTime
 })
 
-const costed = struct({
+const detailed = struct({
   ...listed,
   currency: Wire.Text,
   estimated_cost: Wire.NullableAmount,
-  pause_reason: Wire.NullableText
+  pause_reason: Wire.NullableText,
+  template: struct({ template_id: Wire.Count, name: Wire.Text, language: Wire.Text }),
+  actual_cost: Wire.NullableAmount,
+  waiting_for: nullOr(waitingFor),
+  expected_completion_at: Wire.NullableTime,
+  results: list(result),
+  next_cursor: Wire.NextCursor
 })
 
-const JobDetail = Schema.Struct({
-  ok: Wire.Ok,
-  job: Schema.Struct({
-    ...costed.schema.fields,
-    template: Schema.Struct({ template_id: Wire.Count, name: Wire.Text, language: Wire.Text }),
-    actual_cost: Wire.NullableAmount,
-    waiting_for: Schema.NullOr(waitingFor.schema),
-    expected_completion_at: Wire.NullableTime.schema,
-    results: Schema.Array(result.schema),
-    next_cursor: Wire.NextCursor
-  })
-}).annotations({ identifier: "JobDetail" })
+const JobDetail = Schema.Struct({ ok: Wire.Ok, job: detailed.schema }).annotations({
+  identifier: "JobDetail"
+})
 
 const Filter = Schema.Struct({
   ...paging,
@@ -155,24 +153,16 @@ const example = Examples.job
 /** A job with a page of its results. */
 const detail: Answer<typeof JobDetail, Engine.JobDetail> = {
   schema: JobDetail,
-  of: (found, cursor) => {
-    const shown = costed.of(found.job)
-    const { language, name } = found.template
-    return {
-      ...Wire.ok,
-      job: {
-        ...shown,
-        template: { template_id: shown.template_id, name, language },
-        actual_cost: found.actualCost,
-        waiting_for: nullOr(waitingFor).of(found.waitingFor),
-        expected_completion_at: Wire.NullableTime.of(found.expectedCompletionAt),
-        results: found.results.items.map((each) =>
-          result.of({ ...each, messageId: Ids.messageId(found.job.id, each.index) })
-        ),
-        next_cursor: cursor(found.results.next)
-      }
-    }
-  },
+  of: ({ job, results, template, ...found }, cursor) => ({
+    ...Wire.ok,
+    job: detailed.of({
+      ...job,
+      ...found,
+      template: { ...template, templateId: templateIdOf(job) },
+      results: results.items.map((each) => ({ ...each, messageId: Ids.messageId(job.id, each.index) })),
+      nextCursor: cursor(results.next)
+    })
+  }),
   example: {
     ...Wire.ok,
     job: {

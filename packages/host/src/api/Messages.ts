@@ -4,9 +4,9 @@ import type { Engine } from "@sendwright/core"
 import { Ids, Requests } from "@sendwright/core"
 import { ClientTexts } from "@sendwright/core/adapter"
 import * as Schema from "effect/Schema"
-import { codec, computed, struct } from "./Codec.ts"
+import { codec, struct } from "./Codec.ts"
 import * as Examples from "./Examples.ts"
-import { answer, forKey, forKeyUnchecked, forOperator, pageOf, replayed } from "./Operation.ts"
+import { forKey, forKeyUnchecked, forOperator, one, pageOf, replayed } from "./Operation.ts"
 import { byAccount, IdempotencyKey, paging, Uuid } from "./Parameters.ts"
 import * as Wire from "./Wire.ts"
 
@@ -60,11 +60,6 @@ const shown = struct({
   deliveredAt: Wire.NullableTime,
   readAt: Wire.NullableTime
 })
-
-const message = struct(
-  { ok: Wire.isOk, message: computed(shown.schema, (found: Engine.Message) => shown.of(flat(found))) },
-  "DirectMessage"
-)
 
 const listed = struct({
   message_id: Wire.Id,
@@ -121,9 +116,10 @@ export const direct = [
       Schema.Struct({ messageId: Uuid })
     ),
     "direct:read",
-    answer(message, {
-      ...Wire.ok,
-      message: {
+    one(
+      "message",
+      codec(shown.schema, (found: Engine.Message) => shown.of(flat(found))),
+      {
         messageId: ids.message,
         to: phone,
         status: "delivered",
@@ -138,8 +134,9 @@ export const direct = [
         sentAt: at,
         deliveredAt: later,
         readAt: null
-      }
-    }),
+      },
+      "DirectMessage"
+    ),
     {
       summary: "Read a direct message",
       description:

@@ -74,15 +74,27 @@ export const replayed = <S extends AnySchema, Found>(
   headers: ({ replayed }) => (replayed ? { "idempotency-replayed": "true" } : {})
 })
 
-/** `{"ok": true, "<name>": …}`. */
+/**
+ * `{"ok": true, "<name>": …}`.
+ *
+ * @param identifier the name of the whole in the description
+ */
 export function one<const Name extends string, S extends AnySchema, Found>(
   name: Name,
   codec: Codec<S, Found>,
-  example: NoInfer<Schema.Schema.Type<S>>
+  example: NoInfer<Schema.Schema.Type<S>>,
+  identifier?: string
 ): Answer<Schema.Struct<{ readonly ok: typeof Ok } & { readonly [K in Name]: S }>, Found>
-export function one(name: string, { of, schema }: Codec<AnySchema, unknown>, example: unknown) {
+export function one(
+  name: string,
+  { of, schema }: Codec<AnySchema, unknown>,
+  example: unknown,
+  identifier?: string
+) {
   return {
-    schema: Schema.Struct({ ok: Ok, [name]: schema }),
+    schema: Schema.Struct({ ok: Ok, [name]: schema }).annotations(
+      identifier === undefined ? {} : { identifier }
+    ),
     example: { ...ok, [name]: example },
     of: (found: unknown) => ({ ...ok, [name]: of(found) })
   }

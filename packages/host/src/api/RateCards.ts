@@ -2,7 +2,7 @@
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import { RateCard as Cards, Currency, Instant, Money } from "@sendwright/core"
 import * as Schema from "effect/Schema"
-import { codec, computed, list, struct } from "./Codec.ts"
+import { codec, list, part, struct } from "./Codec.ts"
 import * as Examples from "./Examples.ts"
 import { answer, forOperator, one, pageOf } from "./Operation.ts"
 import { Paging, TimeText } from "./Parameters.ts"
@@ -36,7 +36,7 @@ const rateCard = struct(
 
 const imported = struct({
   ok: Wire.isOk,
-  rate_card: computed(rateCard.schema, ({ card }: { readonly card: Cards.RateCard }) => rateCard.of(card)),
+  rate_card: part(rateCard, ({ card }: { readonly card: Cards.RateCard }) => card),
   skipped: Schema.Array(
     Schema.Struct({ line: Wire.Count, market: Wire.Text, reason: Wire.Text })
   ).annotations({ description: "Rows of markets that are not known, which were left out." })

@@ -3,9 +3,9 @@ import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import { Restore as Domain, Errors, Fault, type RestoreDecision } from "@sendwright/core"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import { computed, struct } from "./Codec.ts"
+import { computed, part, struct } from "./Codec.ts"
 import * as Examples from "./Examples.ts"
-import { answer, forOperator } from "./Operation.ts"
+import { forOperator, one } from "./Operation.ts"
 import * as Wire from "./Wire.ts"
 
 const Decision = Schema.Struct({
@@ -35,9 +35,7 @@ const decided = struct({
     Schema.NullOr(Schema.Literal(...Domain.reasons)),
     ({ quarantine }: RestoreDecision.Answer) => quarantine?.reason ?? null
   ),
-  since: computed(Wire.NullableTime.schema, ({ quarantine }: RestoreDecision.Answer) =>
-    Wire.NullableTime.of(quarantine?.since ?? null)
-  ),
+  since: part(Wire.NullableTime, ({ quarantine }: RestoreDecision.Answer) => quarantine?.since ?? null),
   dry_run: Schema.Boolean,
   counts: Schema.Struct({
     jobs: Wire.Count,
@@ -47,14 +45,6 @@ const decided = struct({
   }),
   detail: computed(Wire.Text, detailOf)
 })
-
-const answered = struct(
-  {
-    ok: Wire.isOk,
-    restore: computed(decided.schema, (found: RestoreDecision.Answer) => decided.of(found))
-  },
-  "RestoreDecided"
-)
 
 /** Without `open` nothing is opened: it is counted what would be sent. */
 const commandOf = ({
@@ -70,20 +60,19 @@ const commandOf = ({
     : Effect.fail(new Errors.InvalidRequest({ faults: [Fault.make(["hold"], "invalid_value", message)] }))
 }
 
+const example: typeof decided.schema.Type = {
+  held: true,
+  reason: "older",
+  since: Examples.at,
+  dry_run: true,
+  counts: { jobs: 2, unknown: 370, canceled: 0, sent: 0 },
+  detail: "Nothing was changed: the store is held until the same is asked without dry_run."
+}
+
 export const admin = [
   forOperator(
     HttpApiEndpoint.post("restore", "/admin/v1/restore").setPayload(Decision),
-    answer(answered, {
-      ...Wire.ok,
-      restore: {
-        held: true,
-        reason: "older",
-        since: Examples.at,
-        dry_run: true,
-        counts: { jobs: 2, unknown: 370, canceled: 0, sent: 0 },
-        detail: "Nothing was changed: the store is held until the same is asked without dry_run."
-      }
-    }),
+    one("restore", decided, example, "RestoreDecided"),
     {
       summary: "Let a restored store send again, or hold it",
       description:

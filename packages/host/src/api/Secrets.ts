@@ -3,39 +3,9 @@ import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import type { Secrets } from "@sendwright/core"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import { codec } from "./Codec.ts"
+import { codec, computed, struct } from "./Codec.ts"
 import { answer, forOperator } from "./Operation.ts"
 import * as Wire from "./Wire.ts"
-
-const SealedCounts = Schema.Struct({ sessions: Wire.Count, webhooks: Wire.Count })
-
-const Resealed = Schema.Struct({
-  ok: Wire.Ok,
-  secrets: Schema.Struct({
-    key: Wire.Text,
-    resealed: SealedCounts,
-    unreadable: SealedCounts,
-    retired: Schema.Array(Wire.Text),
-    older_keys: Schema.Array(Wire.Text),
-    api_keys_left: Wire.Count,
-    operators_left: Wire.Count,
-    detail: Wire.Text
-  }),
-  /** With `list=true`. */
-  api_keys: Schema.optional(
-    Schema.Array(
-      Schema.Struct({
-        public_key: Wire.Text,
-        session_id: Wire.Id,
-        name: Wire.NullableText,
-        status: Wire.KeyStatus,
-        last_used_at: Wire.NullableTime.schema,
-        /** Ids of master keys; null for a hash that does not name its key. */
-        older_keys: Schema.Array(Wire.NullableText)
-      })
-    )
-  )
-}).annotations({ identifier: "Resealed" })
 
 /** The operator's next step. */
 const afterReseal = ({ apiKeys, olderKeys, operators, unreadable }: Secrets.Resealed): string => {
@@ -55,36 +25,49 @@ const afterReseal = ({ apiKeys, olderKeys, operators, unreadable }: Secrets.Rese
     : `${first}Nothing needs an older master key: leave it out of SECRET_KEY.`
 }
 
-interface Found {
-  readonly found: Secrets.Resealed
-  readonly isListed: boolean
-}
+const counts = struct({
+  sessions: computed(Wire.Count, ({ session }: Secrets.Resealed["resealed"]) => session),
+  webhooks: computed(Wire.Count, ({ webhook }: Secrets.Resealed["resealed"]) => webhook)
+})
 
-const resealed = codec(Resealed, ({ found, isListed }: Found) => ({
-  ...Wire.ok,
-  secrets: {
-    key: found.key,
-    resealed: { sessions: found.resealed.session, webhooks: found.resealed.webhook },
-    unreadable: { sessions: found.unreadable.session, webhooks: found.unreadable.webhook },
-    retired: found.retired,
-    older_keys: found.olderKeys,
-    api_keys_left: found.apiKeys,
-    operators_left: found.operators,
-    detail: afterReseal(found)
-  },
-  ...(isListed
-    ? {
-        api_keys: found.dependents.map(({ apiKey, keys }) => ({
-          public_key: apiKey.publicKey,
-          session_id: apiKey.sessionId,
-          name: apiKey.name,
-          status: apiKey.status,
-          last_used_at: Wire.NullableTime.of(apiKey.lastUsedAt),
-          older_keys: keys
-        }))
-      }
-    : {})
-}))
+const secrets = struct({
+  key: Wire.Text,
+  resealed: counts,
+  unreadable: counts,
+  retired: Schema.Array(Wire.Text),
+  older_keys: Schema.Array(Wire.Text),
+  api_keys_left: computed(Wire.Count, ({ apiKeys }: Secrets.Resealed) => apiKeys),
+  operators_left: computed(Wire.Count, ({ operators }: Secrets.Resealed) => operators),
+  detail: computed(Wire.Text, afterReseal)
+})
+
+const dependent = struct({
+  public_key: Wire.Text,
+  session_id: Wire.Id,
+  name: Wire.NullableText,
+  status: Wire.KeyStatus,
+  last_used_at: Wire.NullableTime,
+  /** Ids of master keys; null for a hash that does not name its key. */
+  older_keys: Schema.Array(Wire.NullableText)
+})
+
+const resealed = codec(
+  Schema.Struct({
+    ok: Wire.Ok,
+    secrets: secrets.schema,
+    /** With `list=true`. */
+    api_keys: Schema.optional(Schema.Array(dependent.schema))
+  }).annotations({ identifier: "Resealed" }),
+  ({ found, isListed }: { readonly found: Secrets.Resealed; readonly isListed: boolean }) => ({
+    ...Wire.ok,
+    secrets: secrets.of(found),
+    ...(isListed
+      ? {
+          api_keys: found.dependents.map(({ apiKey, keys }) => dependent.of({ ...apiKey, olderKeys: keys }))
+        }
+      : {})
+  })
+)
 
 export const admin = [
   forOperator(

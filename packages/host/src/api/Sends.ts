@@ -3,11 +3,11 @@ import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import type { Engine, Estimates } from "@sendwright/core"
 import { RateCard as RateCards, Requests, Template } from "@sendwright/core"
 import * as Schema from "effect/Schema"
-import { codec, computed, struct } from "./Codec.ts"
+import { codec, computed, list, nullOr, struct } from "./Codec.ts"
 import { consentRecord, verdictStatus } from "./Consents.ts"
 import * as Examples from "./Examples.ts"
 import { links } from "./Jobs.ts"
-import { answer, forKeyUnchecked, replayed } from "./Operation.ts"
+import { forKeyUnchecked, one, replayed } from "./Operation.ts"
 import { IdempotencyKey } from "./Parameters.ts"
 import * as Wire from "./Wire.ts"
 
@@ -48,48 +48,38 @@ const priced = struct({
 
 const Reasons = Schema.Array(Schema.Struct({ phone: Wire.Text, reason: Wire.Text }))
 
-const Estimate = Schema.Struct({
-  ok: Wire.Ok,
-  estimate: Schema.Struct({
-    binding: Schema.Literal(false),
-    currency: Wire.Text,
-    total: Schema.NullOr(Wire.Amount).annotations({
-      description: "What the recipients that have a price cost together; null when none has one."
-    }),
-    complete: Schema.Boolean.annotations({
-      description: "Whether every recipient that can be reached has a price."
-    }),
-    recipients: Wire.Count,
-    billable_recipients: Wire.Count,
-    rate_card: Schema.NullOr(rateCard.schema),
-    breakdown: Schema.Array(priced.schema),
-    unpriced: Reasons,
-    undeliverable: Reasons.annotations({
-      description:
-        "Recipients to whom the platform delivers nothing of the category: they would end without an attempt."
-    }),
-    without_consent: Wire.Count,
-    recipients_explained: Schema.optional(Schema.Array(explanation.schema))
-  })
-}).annotations({ identifier: "Estimate" })
+const binding = computed(Schema.Literal(false), () => false as const)
 
-const estimate = codec(Estimate, ({ cost, ...found }: Estimates.Estimate) => ({
-  ...Wire.ok,
-  estimate: {
-    binding: false as const,
-    currency: found.currency,
-    total: cost.total,
-    complete: cost.complete,
-    recipients: found.recipients,
-    billable_recipients: cost.billableRecipients,
-    rate_card: found.rateCard === null ? null : rateCard.of(found.rateCard),
-    breakdown: cost.breakdown.map(priced.of),
-    unpriced: cost.unpriced,
-    undeliverable: cost.undeliverable,
-    without_consent: found.withoutConsent,
-    ...(found.explanations === null ? {} : { recipients_explained: found.explanations.map(explanation.of) })
-  }
-}))
+const costs = struct({
+  binding,
+  currency: Wire.Text,
+  total: Schema.NullOr(Wire.Amount).annotations({
+    description: "What the recipients that have a price cost together; null when none has one."
+  }),
+  complete: Schema.Boolean.annotations({
+    description: "Whether every recipient that can be reached has a price."
+  }),
+  recipients: Wire.Count,
+  billable_recipients: Wire.Count,
+  rate_card: nullOr(rateCard),
+  breakdown: list(priced),
+  unpriced: Reasons,
+  undeliverable: Reasons.annotations({
+    description:
+      "Recipients to whom the platform delivers nothing of the category: they would end without an attempt."
+  }),
+  without_consent: Wire.Count
+})
+
+const explained = list(explanation)
+
+const estimate = codec(
+  Schema.Struct({ ...costs.schema.fields, recipients_explained: Schema.optional(explained.schema) }),
+  ({ cost, explanations, ...found }: Estimates.Estimate) => ({
+    ...costs.of({ ...found, ...cost }),
+    ...(explanations === null ? {} : { recipients_explained: explained.of(explanations) })
+  })
+)
 
 const queued = computed(Schema.Literal("queued"), () => "queued" as const)
 
@@ -103,6 +93,22 @@ const acknowledgement = struct(
   },
   "Acknowledgement"
 )
+
+const example: typeof estimate.schema.Type = {
+  binding: false,
+  currency: "EUR",
+  total: "0.0250",
+  complete: true,
+  recipients: 1,
+  billable_recipients: 1,
+  rate_card: { id: Examples.ids.rateCard, effective_from: Examples.at },
+  breakdown: [
+    { market: "Spain", category: "utility", recipients: 1, unit_price: "0.0250", subtotal: "0.0250" }
+  ],
+  unpriced: [],
+  undeliverable: [],
+  without_consent: 0
+}
 
 const request = {
   template_id: Examples.template.template_id,
@@ -124,24 +130,7 @@ export const versioned = [
       )
       .setPayload(Requests.TemplateMessageRequest),
     "messages:estimate",
-    answer(estimate, {
-      ...Wire.ok,
-      estimate: {
-        binding: false,
-        currency: "EUR",
-        total: "0.0250",
-        complete: true,
-        recipients: 1,
-        billable_recipients: 1,
-        rate_card: { id: Examples.ids.rateCard, effective_from: Examples.at },
-        breakdown: [
-          { market: "Spain", category: "utility", recipients: 1, unit_price: "0.0250", subtotal: "0.0250" }
-        ],
-        unpriced: [],
-        undeliverable: [],
-        without_consent: 0
-      }
-    }),
+    one("estimate", estimate, example, "Estimate"),
     {
       summary: "Estimate the cost of a send, not binding",
       description:

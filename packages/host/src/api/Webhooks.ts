@@ -2,7 +2,7 @@
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import { Webhook as Domain, Event, Instant } from "@sendwright/core"
 import * as Schema from "effect/Schema"
-import { computed, itself, list, struct } from "./Codec.ts"
+import { computed, itself, list, part, struct } from "./Codec.ts"
 import * as Examples from "./Examples.ts"
 import { answer, done, forOperator, one, pageOf } from "./Operation.ts"
 import { id, overlap, Paging, Rotation, TimeText } from "./Parameters.ts"
@@ -44,9 +44,7 @@ const delivery = struct(
     event_id: Wire.Id,
     event_type: Wire.Text,
     status: Schema.Literal("pending", "delivered", "exhausted"),
-    next_attempt_at: computed(Wire.NullableTime.schema, ({ nextAt }: Domain.Delivery) =>
-      Wire.NullableTime.of(nextAt)
-    ),
+    next_attempt_at: part(Wire.NullableTime, ({ nextAt }: Domain.Delivery) => nextAt),
     created_at: Wire.Time,
     attempts: list(attempt)
   },
@@ -105,9 +103,7 @@ const example = Examples.webhook
 const registered = answer(
   struct({
     ok: Wire.isOk,
-    webhook: computed(webhook.schema, ({ endpoint }: { readonly endpoint: Domain.Endpoint }) =>
-      webhook.of(endpoint)
-    ),
+    webhook: part(webhook, ({ endpoint }: { readonly endpoint: Domain.Endpoint }) => endpoint),
     secret: Wire.Text
   }),
   { ...Wire.ok, webhook: example, secret: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwM7vVj3nEx0A=" }
