@@ -121,16 +121,19 @@ const setting = <A>(name: string, wanted: string, parse: (text: string) => A | u
     )
   )
 
-const oneOf = <const Values extends ReadonlyArray<string>>(name: string, ...values: Values) =>
-  setting(name, `one of ${values.join(", ")}`, (text): Values[number] | undefined =>
-    values.find((value) => value === text)
+/** The first is the default. */
+const oneOf = <const Value extends string>(name: string, first: Value, ...others: ReadonlyArray<Value>) => {
+  const values = [first, ...others]
+  return setting(name, `one of ${values.join(", ")}`, (text) => values.find((value) => value === text)).pipe(
+    Config.withDefault(first)
   )
+}
 
-const whole = (name: string, from: number, to: number) =>
+const whole = (name: string, from: number, to: number, otherwise: number) =>
   setting(name, `a whole number from ${from} to ${to}`, (text) => {
     const number = Number(text)
     return /^\d{1,9}$/.test(text) && number >= from && number <= to ? number : undefined
-  })
+  }).pipe(Config.withDefault(otherwise))
 
 const httpUrl = (text: string): string | undefined =>
   /^https?:$/.test(Url.parse(text)?.protocol ?? "") ? text.replace(/\/+$/, "") : undefined
@@ -206,15 +209,12 @@ export const logLevel = setting("LOG_LEVEL", `one of ${Object.keys(levels).join(
 
 const limits = Config.all(
   Record.map(HttpLimits.table, ({ from, setting, to, value }, name) =>
-    whole(setting, from, to).pipe(
-      Config.withDefault(value),
-      Config.map((given) => HttpLimits.counted(name, given))
-    )
+    Config.map(whole(setting, from, to, value), (given) => HttpLimits.counted(name, given))
   )
 )
 
 const settings = {
-  port: whole("PORT", 0, 65_535).pipe(Config.withDefault(8080)),
+  port: whole("PORT", 0, 65_535, 8080),
   host: Config.nonEmptyString("HOST").pipe(Config.withDefault("127.0.0.1")),
   baseUrl: Config.option(
     setting(
@@ -235,11 +235,9 @@ const settings = {
     )
   ),
   guesses: Config.all({
-    perAddress: whole("GUESSES_PER_ADDRESS", 1, 1_000_000).pipe(
-      Config.withDefault(Guesses.defaults.perAddress)
-    ),
-    perSubject: whole("GUESSES_PER_KEY", 1, 1_000_000).pipe(Config.withDefault(Guesses.defaults.perSubject)),
-    perMinute: whole("GUESSES_PER_MINUTE", 1, 60_000).pipe(Config.withDefault(Guesses.defaults.perMinute))
+    perAddress: whole("GUESSES_PER_ADDRESS", 1, 1_000_000, Guesses.defaults.perAddress),
+    perSubject: whole("GUESSES_PER_KEY", 1, 1_000_000, Guesses.defaults.perSubject),
+    perMinute: whole("GUESSES_PER_MINUTE", 1, 60_000, Guesses.defaults.perMinute)
   }),
   secretKey: Config.option(
     setting(
@@ -248,7 +246,7 @@ const settings = {
       SecretBox.parse
     )
   ),
-  logFormat: oneOf("LOG_FORMAT", "pretty", "json").pipe(Config.withDefault("pretty" as const)),
+  logFormat: oneOf("LOG_FORMAT", "pretty", "json"),
   logLevel: Config.withDefault(logLevel, LogLevel.Info),
   allowedNetworks: networksOf("WEBHOOK_ALLOWED_NETWORKS").pipe(Config.withDefault([])),
   senderNetworks: Config.option(networksOf("SENDER_ALLOWED_NETWORKS")),
@@ -260,33 +258,22 @@ const settings = {
   ),
   signatureHeader: header("WEBHOOK_SIGNATURE_HEADER", Signature.defaultHeaderNames.signature),
   timestampHeader: header("WEBHOOK_TIMESTAMP_HEADER", Signature.defaultHeaderNames.timestamp),
-  webhookJitter: whole("WEBHOOK_RETRY_JITTER", 0, 100).pipe(
-    Config.withDefault(20),
-    Config.map((percent) => percent / 100)
+  webhookJitter: Config.map(whole("WEBHOOK_RETRY_JITTER", 0, 100, 20), (percent) => percent / 100),
+  onFailover: oneOf("ON_FAILOVER", "tell", "hold"),
+  role: oneOf("ROLE", "all", "api", "worker"),
+  workerConcurrency: whole("WORKER_CONCURRENCY", 1, 10_000, 64),
+  stopGraceMs: Config.map(whole("STOP_GRACE", 1, 3600, 25), (seconds) => seconds * 1000),
+  auditRetentionMs: Config.map(
+    whole("AUDIT_RETENTION_DAYS", 1, 36_500, Audit.defaultRetentionMs / Instant.day),
+    (days) => days * Instant.day
   ),
-  onFailover: oneOf("ON_FAILOVER", "tell", "hold").pipe(Config.withDefault("tell" as const)),
-  role: oneOf("ROLE", "all", "api", "worker").pipe(Config.withDefault("all" as const)),
-  workerConcurrency: whole("WORKER_CONCURRENCY", 1, 10_000).pipe(Config.withDefault(64)),
-  stopGraceMs: whole("STOP_GRACE", 1, 3600).pipe(
-    Config.withDefault(25),
-    Config.map((seconds) => seconds * 1000)
-  ),
-  auditRetentionMs: whole("AUDIT_RETENTION_DAYS", 1, 36_500).pipe(
-    Config.withDefault(Audit.defaultRetentionMs / Instant.day),
-    Config.map((days) => days * Instant.day)
-  ),
-  sandboxLatencyMs: whole("SANDBOX_LATENCY_MS", 0, 600_000).pipe(
-    Config.withDefault(Sandbox.defaults.latencyMs)
-  ),
+  sandboxLatencyMs: whole("SANDBOX_LATENCY_MS", 0, 600_000, Sandbox.defaults.latencyMs),
   trustedProxies: setting(
     "TRUST_PROXY",
     "a comma-separated list of CIDR networks such as 10.0.0.0/8",
     networks
   ).pipe(Config.withDefault([])),
-  databaseWaitMs: whole("DATABASE_WAIT", 0, 3600).pipe(
-    Config.withDefault(60),
-    Config.map((seconds) => seconds * 1000)
-  ),
+  databaseWaitMs: Config.map(whole("DATABASE_WAIT", 0, 3600, 60), (seconds) => seconds * 1000),
   limits
 }
 

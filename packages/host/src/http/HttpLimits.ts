@@ -22,35 +22,36 @@ export interface Limit {
   readonly over: string
 }
 
+/** A count from 1 on, unless it is said otherwise. */
+const limit = (given: Omit<Limit, "from" | "unit"> & Partial<Limit>): Limit => ({
+  from: 1,
+  unit: "",
+  ...given
+})
+
 export const table = {
-  connections: {
+  connections: limit({
     setting: "LIMIT_CONNECTIONS",
     value: 5000,
-    unit: "",
-    from: 1,
     to: 1_000_000,
     bounds: "open connections",
     over: "a new one is answered 503 with `Retry-After` and closed"
-  },
-  connectionsPerAddress: {
+  }),
+  connectionsPerAddress: limit({
     setting: "LIMIT_CONNECTIONS_PER_ADDRESS",
     value: 2000,
-    unit: "",
-    from: 1,
     to: 1_000_000,
     bounds: "open connections of one address; those of trusted proxies (`TRUST_PROXY`) are not counted",
     over: "a new one is answered 503 with `Retry-After` and closed"
-  },
-  pipelined: {
+  }),
+  pipelined: limit({
     setting: "LIMIT_PIPELINED",
     value: 16,
-    unit: "",
-    from: 1,
     to: 1000,
     bounds: "requests of one connection that have no answer yet",
     over: "the connection is cut; none of those that wait is begun"
-  },
-  heads: {
+  }),
+  heads: limit({
     setting: "LIMIT_HEADS",
     value: 32,
     unit: "KiB",
@@ -58,62 +59,55 @@ export const table = {
     to: 100_000,
     bounds: "heads of one connection's requests that have no answer yet; each header counts 64 bytes more",
     over: "the connection is cut; none of those that wait is begun"
-  },
-  headers: {
+  }),
+  headers: limit({
     setting: "LIMIT_HEADERS",
     value: 100,
-    unit: "",
     from: 20,
     to: 200,
     bounds: "headers of one request",
     over: "431, and the connection is closed"
-  },
-  concurrent: {
+  }),
+  concurrent: limit({
     setting: "LIMIT_CONCURRENT",
     value: 2,
-    unit: "",
-    from: 1,
     to: 1000,
     bounds: "requests of one connection that are worked on, or whose answers its client has not read yet",
     over: "the next one waits"
-  },
-  stalled: {
+  }),
+  stalled: limit({
     setting: "LIMIT_STALLED",
     value: 10,
     unit: "seconds",
-    from: 1,
     to: 3600,
     bounds: "how long a client may take to read an answer",
     over: "the connection is cut"
-  },
-  headersTime: {
+  }),
+  headersTime: limit({
     setting: "LIMIT_HEADERS_TIME",
     value: 10,
     unit: "seconds",
-    from: 1,
     to: 3600,
     bounds: "how long the headers of a request may take to come, and a new connection may stay silent",
     over: "408, and the connection is closed"
-  },
-  requestTime: {
+  }),
+  requestTime: limit({
     setting: "LIMIT_REQUEST_TIME",
     value: 15,
     unit: "seconds",
-    from: 1,
     to: 3600,
     bounds: "how long a request, headers and body, may take to come",
     over: "408, and the connection is closed"
-  },
-  idleTime: {
+  }),
+  idleTime: limit({
     setting: "LIMIT_IDLE_TIME",
     value: 5,
     unit: "seconds",
-    from: 1,
     to: 3600,
     bounds: "how long a connection stays open between two requests",
     over: "the connection is closed"
-  },
-  bodies: {
+  }),
+  bodies: limit({
     setting: "LIMIT_BODIES",
     value: 64,
     unit: "MiB",
@@ -121,8 +115,8 @@ export const table = {
     to: 100_000,
     bounds: "memory for bodies that are still coming; what has come counts, not what is announced",
     over: "503 with `Retry-After`, and the connection is closed without reading the body"
-  },
-  bodiesPerAddress: {
+  }),
+  bodiesPerAddress: limit({
     setting: "LIMIT_BODIES_PER_ADDRESS",
     value: 32,
     unit: "MiB",
@@ -130,44 +124,40 @@ export const table = {
     to: 100_000,
     bounds: "the part of that memory which one client address may take",
     over: "503 with `Retry-After`, and the connection is closed without reading the body"
-  },
-  pages: {
+  }),
+  pages: limit({
     setting: "LIMIT_PAGES",
     value: 100,
     unit: "per second",
-    from: 1,
     to: 1_000_000,
     bounds: "readings of `/docs` and `/openapi.json`, which are long and open to anybody",
     over: "503 with `Retry-After`, and the connection is closed"
-  },
-  pagesPerAddress: {
+  }),
+  pagesPerAddress: limit({
     setting: "LIMIT_PAGES_PER_ADDRESS",
     value: 20,
     unit: "per second",
-    from: 1,
     to: 1_000_000,
     bounds: "readings of these from one client address",
     over: "429 with `Retry-After`, and the connection is closed"
-  },
-  hooksPerSession: {
+  }),
+  hooksPerSession: limit({
     setting: "LIMIT_HOOKS_PER_SESSION",
     value: 1000,
     unit: "per second",
-    from: 1,
     to: 1_000_000,
     bounds: "hooks for one session from one client address",
     over: "429 with `Retry-After`; the body is not read, and platforms repeat it"
-  },
-  hooksPerAddress: {
+  }),
+  hooksPerAddress: limit({
     setting: "LIMIT_HOOKS_PER_ADDRESS",
     value: 2000,
     unit: "per second",
-    from: 1,
     to: 1_000_000,
     bounds: "hooks from one client address, for known sessions or unknown ones",
     over: "429 with `Retry-After`; neither the store is asked nor the body read"
-  }
-} as const satisfies Readonly<Record<string, Limit>>
+  })
+}
 
 export type Name = keyof typeof table
 

@@ -5,6 +5,8 @@
 import type { Errors, Readiness, StorageError } from "@sendwright/core"
 import { Fault } from "@sendwright/core"
 import * as Match from "effect/Match"
+import * as Record from "effect/Record"
+import * as Str from "effect/String"
 import * as Wire from "../api/Wire.ts"
 
 export type EngineError =
@@ -47,134 +49,113 @@ export type HostCode =
 
 interface Entry {
   readonly status: number
-  readonly title: string
+  /** Absent: the words of the code. */
+  readonly title?: string
   readonly description: string
 }
 
-/** The catalogue behind `GET /problems/{code}`. */
-export const catalogue = {
+const entries = {
   malformed_request: {
     status: 400,
-    title: "Malformed request",
     description:
       "What came is no HTTP/1.1 request: the request line, a header, the length or a chunk of the body cannot be read; the Host header is missing or empty; HTTP/1.0 comes with Transfer-Encoding, or HTTP/1.1 with another than chunked; or Host, Authorization, x-public-key, x-secret-key or Idempotency-Key is given twice. The connection is closed."
   },
   invalid_credentials: {
     status: 401,
-    title: "Invalid credentials",
     description:
       "The pair of x-public-key and x-secret-key proves no active API key. A missing header, an unknown key, a wrong secret, and an inactive or revoked key are not told apart. The admin API answers the same to a bearer token that is no operator's."
   },
   subscription_inactive: {
     status: 402,
-    title: "Subscription inactive",
     description:
       "The account's subscription is not active, so nothing can be done with its keys. Ask the operator to activate it."
   },
   feature_unavailable: {
     status: 402,
-    title: "Feature unavailable",
     description:
       "The account's plan does not include the feature (templates, or direct messages) that this operation belongs to."
   },
   quota_exceeded: {
     status: 402,
-    title: "Quota exceeded",
     description:
       "Accepting the send would take the account over its template recipients of the day (UTC). Nothing was consumed; send fewer recipients, or tomorrow."
   },
   daily_limit_reached: {
     status: 402,
-    title: "Daily limit reached",
     description:
       "The account's direct messages of the day (UTC) are used. Nothing was consumed; the limit is fresh again at midnight UTC."
   },
   insufficient_permission: {
     status: 403,
-    title: "Insufficient permission",
     description:
       "The API key lacks the permission that this operation needs, or the operator the role. Permissions of keys are changed through the admin API; an operator of another role is a new one."
   },
   consent_required: {
     status: 403,
-    title: "Consent required",
     description:
       "Recipients listed in `errors` have no registered consent for this purpose, or revoked it. Nothing was sent to anyone. Register their consent, or leave them out."
   },
   not_found: {
     status: 404,
-    title: "Not found",
     description:
       "There is no such route, or no such thing for this caller. Another key's job or message is not told apart from one that does not exist."
   },
   method_not_allowed: {
     status: 405,
-    title: "Method not allowed",
     description: "The path exists, but not with this method. The Allow header lists those that it has."
   },
   request_timeout: {
     status: 408,
-    title: "Request timeout",
     description:
       "The headers did not come within 10 seconds, or the whole request within 15. Nothing was done, and the connection is closed; repeat the request."
   },
   session_disconnected: {
     status: 409,
-    title: "Session disconnected",
     description:
       "The session that the API key is tied to is not connected to its platform. Connect it, then repeat the request."
   },
   idempotency_conflict: {
     status: 409,
-    title: "Idempotency conflict",
     description:
       "The Idempotency-Key was used with another body. `job_id` is the job that the key stands for. A new request needs a fresh key; a repeated one needs the very same body."
   },
   job_ended: {
     status: 409,
-    title: "Job ended",
     description:
       "The job has ended, so that nothing of it is left to cancel; or it was canceled, which is final, so that it cannot be retried. The job itself tells what became of each recipient."
   },
   payload_too_large: {
     status: 413,
-    title: "Payload too large",
     description:
       "The body is over 1 MiB, or over 1 KiB where none is taken. Split the request; a send takes at most 250 recipients in any case."
   },
   unsupported_media_type: {
     status: 415,
-    title: "Unsupported media type",
     description:
       "Bodies are JSON in UTF-8: send Content-Type: application/json, with charset=utf-8 or no charset, and without a content encoding."
   },
   invalid_request: {
     status: 422,
-    title: "Invalid request",
     description:
       "The request has faults, all listed in `errors` (at most 250) with a JSON pointer to the field, a code, and what would be right. Nothing is ignored: a member or parameter that the operation does not define is a fault, too. Body fields start at the field's name; headers, query and path parameters are below /headers, /query and /path. A body is nested at most 32 levels deep, and one over 32 KiB has at most 100 members of one object, 10,000 items of one array, 1,000 different names of members, and 37,000 members and items in all, or 55,000 where templates are imported and 61,000 where consents are recorded, 52,000 of them strings. Nothing was done."
   },
   send_failed: {
     status: 422,
-    title: "Send failed",
     description:
       'The platform refused the direct message, for the reason given. With `outcome: "unknown"` it is not known whether the platform took it; a receipt settles it later, and `links.status` is where to read it.'
   },
   rate_limited: {
     status: 429,
-    title: "Rate limited",
     description:
       "The API key made more requests than its plan allows per minute, more hooks came for a session or from an address than the host takes per second, or too many wrong credentials came from this address. Wait as many seconds as Retry-After says."
   },
   minimum_wait_active: {
     status: 429,
-    title: "Minimum wait active",
     description:
       "The plan's minimum wait since this key's last accepted send has not passed. Wait as many seconds as Retry-After says."
   },
   headers_too_large: {
     status: 431,
-    title: "Headers too large",
     description:
       "The request line and the headers are over 16 KiB together, or there are more than 100 headers. Nothing was done, and the connection is closed."
   },
@@ -186,11 +167,17 @@ export const catalogue = {
   },
   unavailable: {
     status: 503,
-    title: "Unavailable",
     description:
       "The storage does not answer, more sends wait than it keeps up with, more requests of the key wait for direct messages that are still under way than may (32), the host has as many connections or as much of bodies coming in as it may, or the service is stopping. Nothing that was acknowledged is lost. Repeat the request after Retry-After with the same Idempotency-Key."
   }
-} as const satisfies Readonly<Record<string, Entry>>
+} satisfies Readonly<Record<string, Entry>>
+
+/** The catalogue behind `GET /problems/{code}`. */
+export const catalogue = Record.map(entries, ({ description, status, title }: Entry, code) => ({
+  status,
+  title: title ?? Str.capitalize(code.replaceAll("_", " ")),
+  description
+}))
 
 export type Code = keyof typeof catalogue
 
@@ -232,7 +219,7 @@ export interface Problem {
 export const problem = (
   code: Code,
   detail: string,
-  more: Partial<Omit<Problem, "code" | "detail">> = {}
+  more: { readonly [Name in Exclude<keyof Problem, "code" | "detail">]?: Problem[Name] | undefined } = {}
 ): Problem => ({
   code,
   detail,

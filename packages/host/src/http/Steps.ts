@@ -121,15 +121,18 @@ class Refused {
   }
 }
 
-const refuse = (code: Problems.HostCode, detail: string, headers: Headers = none) =>
-  Effect.fail(new Refused(Problems.problem(code, detail), headers))
+const refused = (
+  code: Problems.Code,
+  detail: string,
+  { headers, retryAfterMs }: { readonly headers?: Headers; readonly retryAfterMs?: number | null } = {}
+) => new Refused(Problems.problem(code, detail, { retryAfterMs }), headers)
+
+const refuse = (...why: Parameters<typeof refused>) => Effect.fail(refused(...why))
 
 /** A bug, whose details go only to the log. */
 const unexpected = (defect: unknown): Refused => new Refused(Problems.broken, none, defect ?? "no cause")
 
-const stopping = new Refused(
-  Problems.problem("unavailable", "The service is stopping.", { retryAfterMs: 1000 })
-)
+const stopping = refused("unavailable", "The service is stopping.", { retryAfterMs: 1000 })
 
 const invalid = (faults: ReadonlyArray<Fault.Fault>) =>
   Effect.fail(new Refused(Problems.describe(new Errors.InvalidRequest({ faults }))))
@@ -239,8 +242,7 @@ export const refusing = (baseUrl: string) =>
     const count = counting()
     return (code: Problems.HostCode, detail: string, retryAfterMs: number | null = null): PlainResponse => {
       const requestId = ids.uuid(clock.unsafeCurrentTimeMillis())
-      const problem = Problems.problem(code, detail, { retryAfterMs })
-      const answer = problemAnswer(new Refused(problem), { baseUrl, requestId })
+      const answer = problemAnswer(refused(code, detail, { retryAfterMs }), { baseUrl, requestId })
       count("none", answer.status)
       return sealed({ requestId, rate: undefined }, answer)
     }
@@ -299,12 +301,10 @@ const noRoute = refuse("not_found", "There is no such route.")
 const lastAnswer: Headers = { connection: "close" }
 
 /** The rest of the body is not read, so that the connection cannot be used again. */
-const noRoom = new Refused(
-  Problems.problem("unavailable", "More bodies are coming in than the host has memory for.", {
-    retryAfterMs: 1000
-  }),
-  lastAnswer
-)
+const noRoom = refused("unavailable", "More bodies are coming in than the host has memory for.", {
+  headers: lastAnswer,
+  retryAfterMs: 1000
+})
 const unread = ({ reason }: Unread) => (reason === "no room" ? noRoom : stopping)
 const noBody: Effect.Effect<Raw["body"]> = Effect.succeed(null)
 
@@ -355,7 +355,7 @@ const rawOf = (
 })
 
 const tooManyHooks = (from: string, retryAfterMs: number) =>
-  new Refused(Problems.problem("rate_limited", `Too many hooks come ${from}.`, { retryAfterMs }))
+  refuse("rate_limited", `Too many hooks come ${from}.`, { retryAfterMs })
 
 /** How many hooks may come from each address, in all and for each session: nobody uses up what others have of it. */
 const hookRates = ({ hooksPerAddress, hooksPerSession }: HttpLimits.Limits) => ({
@@ -380,7 +380,7 @@ const hook = (
   const wait = client === undefined ? 0 : rates.address(client, now)
   if (wait > 0) {
     HttpLimits.over("hooksPerAddress")
-    return Effect.fail(tooManyHooks("from your address", wait))
+    return tooManyHooks("from your address", wait)
   }
   const repeated = repeatedFaults(query)
   if (repeated.length > 0) return invalid(repeated)
@@ -389,7 +389,7 @@ const hook = (
     const wait = rates.session(`${path["sessionId"]} ${client}`, now)
     if (wait > 0) {
       HttpLimits.over("hooksPerSession")
-      return Effect.fail(tooManyHooks("from your address for this session", wait))
+      return tooManyHooks("from your address for this session", wait)
     }
     if (request.method !== "POST") return Effect.succeed(new Uint8Array())
     const whole = Effect.mapError(request.body(Body.maximumHookBytes), unread)
@@ -417,27 +417,23 @@ const pageRates = ({ pages, pagesPerAddress }: HttpLimits.Limits) => {
     if (wait > 0) {
       HttpLimits.over("pagesPerAddress")
       const detail = "Too many pages are read from your address."
-      return new Refused(Problems.problem("rate_limited", detail, { retryAfterMs: wait }), lastAnswer)
+      return refused("rate_limited", detail, { headers: lastAnswer, retryAfterMs: wait })
     }
     const waitAll = all("", now)
     if (waitAll === 0) return undefined
     HttpLimits.over("pages")
-    return new Refused(
-      Problems.problem("unavailable", "Too many clients read pages.", { retryAfterMs: waitAll }),
-      lastAnswer
-    )
+    return refused("unavailable", "Too many clients read pages.", {
+      headers: lastAnswer,
+      retryAfterMs: waitAll
+    })
   }
 }
 
 const tooManyGuesses = (retryAfterMs: number) =>
-  Effect.fail(
-    new Refused(
-      Problems.problem(
-        "rate_limited",
-        "Too many wrong credentials came from this address. Wait as long as Retry-After says.",
-        { retryAfterMs }
-      )
-    )
+  refuse(
+    "rate_limited",
+    "Too many wrong credentials came from this address. Wait as long as Retry-After says.",
+    { retryAfterMs }
   )
 
 /** How to prove who one is (RFC 9110 §11.6.1), by who may call. */
@@ -503,14 +499,10 @@ const gate = (
     return given.length === wanted.length && timingSafeEqual(given, wanted)
   }
 
-  const wrongToken = Effect.fail(
-    new Refused(
-      Problems.problem(
-        "invalid_credentials",
-        "The operator's token is missing or wrong. Send Authorization: Bearer <token>."
-      ),
-      challenges.operator
-    )
+  const wrongToken = refuse(
+    "invalid_credentials",
+    "The operator's token is missing or wrong. Send Authorization: Bearer <token>.",
+    { headers: challenges.operator }
   )
 
   type Identified = Pick<Operator.Operator, "name" | "role">
@@ -729,10 +721,10 @@ export const make = (options: Options) =>
       const [first] = methods.values()
       exchange.name = first === undefined ? path : first.route.pattern
       if (page !== undefined && method === "GET") return paged(exchange, query, page)
-      const allow = { allow: Router.allowHeader(known) }
+      const headers = { allow: Router.allowHeader(known) }
       return method === "OPTIONS"
-        ? Effect.succeed({ status: 204, contentType: undefined, headers: allow, body: "" })
-        : refuse("method_not_allowed", `This path has ${allow.allow}.`, allow)
+        ? Effect.succeed({ status: 204, contentType: undefined, headers, body: "" })
+        : refuse("method_not_allowed", `This path has ${headers.allow}.`, { headers })
     }
 
     const finish = (exchange: Exchange, at: number, answer: Answer): PlainResponse => {

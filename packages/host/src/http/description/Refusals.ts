@@ -2,11 +2,13 @@
 import { ApiKey, Fault } from "@sendwright/core"
 import * as Struct from "effect/Struct"
 import * as Examples from "../../api/Examples.ts"
-import { type Code, catalogue } from "../Problems.ts"
+import type { Code } from "../Problems.ts"
+import * as Problems from "../Problems.ts"
 import type { Route } from "../Route.ts"
 import { always, ofKeys } from "./Headers.ts"
 import { type Json, ref } from "./Json.ts"
 
+const { catalogue } = Problems
 const codes = Struct.keys(catalogue)
 
 const text = { type: "string" }
@@ -127,17 +129,12 @@ const faultExample = {
 /** The response that refuses with one of these. */
 export const response = (baseUrl: string, some: ReadonlyArray<Code>): Json => {
   const examples = some.map((code) => {
-    const { description, status, title } = catalogue[code]
-    const value = {
-      ok: false,
-      type: `${baseUrl}/problems/${code}`,
-      title,
-      status,
-      code,
-      detail: description,
-      request_id: Examples.ids.request,
-      ...(code === "invalid_request" ? { errors: [faultExample] } : {})
-    }
+    const { description, title } = catalogue[code]
+    const answer = Problems.body(Problems.problem(code, description), {
+      baseUrl,
+      requestId: Examples.ids.request
+    })
+    const value = code === "invalid_request" ? { ...answer, errors: [faultExample] } : answer
     return [code, { summary: title, value }] as const
   })
   return {
