@@ -63,40 +63,34 @@ const loops = (role: HostConfig["role"]) =>
     return Effect.zipRight(stop(), Scope.close(scope, Exit.void))
   })
 
-/**
- * Warns when one process has only a part of the roles: a SQLite database belongs to one process, so that no other
- * does the rest.
- */
-const warnOfHalf = ({ database, role }: HostConfig): Effect.Effect<void> =>
-  database.kind === "sqlite" && role !== "all"
-    ? Effect.logWarning(
-        `ROLE=${role} on SQLite: no second process can be on this database, so ${role === "api" ? "what is accepted waits for a start with ROLE=all" : "nothing is accepted"}. Use PostgreSQL for several processes.`
-      )
-    : Effect.void
+/** One process has only a part of the roles. A SQLite database belongs to it alone, so that no other does the rest. */
+const isHalf = ({ database, role }: HostConfig): boolean => database.kind === "sqlite" && role !== "all"
 
-/** The database has phones and texts of people, and the key file beside it decrypts every secret that it has. */
-const warnOfOpenFiles = ({ openFiles }: HostConfig): Effect.Effect<void> =>
-  openFiles.length === 0
-    ? Effect.void
-    : Effect.logWarning(
-        `Others than their owner can read ${openFiles.join(", ")}: set their mode to 600 (chmod 600).`
-      )
-
-const warnOfToken = ({ hasWeakToken, isTokenEmpty }: HostConfig): Effect.Effect<void> => {
-  if (isTokenEmpty) return Effect.logWarning("ADMIN_TOKEN is empty, so that there is no admin API.")
-  return hasWeakToken
-    ? Effect.logWarning(
-        "ADMIN_TOKEN can be guessed, and is refused where HOST is not a loopback address. Make another: openssl rand -base64 24"
-      )
-    : Effect.void
+/** What an operator may not have meant, in the order in which it is logged. */
+const doubts = (config: HostConfig): ReadonlyArray<string> => {
+  const { host, openFiles, port, role } = config
+  const told: ReadonlyArray<readonly [isSo: boolean, warning: string]> = [
+    [
+      isHalf(config),
+      `ROLE=${role} on SQLite: no second process can be on this database, so ${role === "api" ? "what is accepted waits for a start with ROLE=all" : "nothing is accepted"}. Use PostgreSQL for several processes.`
+    ],
+    [
+      // The database has phones and texts of people, and the key file beside it decrypts every secret that it has.
+      openFiles.length > 0,
+      `Others than their owner can read ${openFiles.join(", ")}: set their mode to 600 (chmod 600).`
+    ],
+    [config.isTokenEmpty, "ADMIN_TOKEN is empty, so that there is no admin API."],
+    [
+      config.hasWeakToken,
+      "ADMIN_TOKEN can be guessed, and is refused where HOST is not a loopback address. Make another: openssl rand -base64 24"
+    ],
+    [
+      hasDeadLinks(config),
+      `HOST=${host} without BASE_URL: links and problem types begin with ${baseUrlOf(config, port)}, where nobody reaches this host. Set BASE_URL to the address that clients use, such as https://messages.example.`
+    ]
+  ]
+  return told.flatMap(([isSo, warning]) => (isSo ? [warning] : []))
 }
-
-const warnOfDeadLinks = (config: HostConfig): Effect.Effect<void> =>
-  hasDeadLinks(config)
-    ? Effect.logWarning(
-        `HOST=${config.host} without BASE_URL: links and problem types begin with ${baseUrlOf(config, config.port)}, where nobody reaches this host. Set BASE_URL to the address that clients use, such as https://messages.example.`
-      )
-    : Effect.void
 
 /** What says that nobody answers at an address yet: of the system, and of PostgreSQL while it starts. */
 const absences = [
@@ -148,10 +142,7 @@ export const layer = (
     const webhooks = InFlight.make()
     const underWay = () => [`${attempts.count()} attempt(s) to send`, `${webhooks.count()} webhook(s)`]
     const running = Effect.gen(function* () {
-      yield* warnOfHalf(config)
-      yield* warnOfOpenFiles(config)
-      yield* warnOfToken(config)
-      yield* warnOfDeadLinks(config)
+      yield* Effect.forEach(doubts(config), (doubt) => Effect.logWarning(doubt))
       const end = yield* loops(config.role)
       yield* serve(config, { end, underWay })
     })

@@ -4,13 +4,10 @@
  * server's.
  */
 import * as PlatformApp from "@effect/platform/HttpApp"
-import * as HttpMiddleware from "@effect/platform/HttpMiddleware"
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import { Engine } from "@sendwright/core"
 import * as Effect from "effect/Effect"
-import * as FiberRef from "effect/FiberRef"
 import type * as Redacted from "effect/Redacted"
-import * as Runtime from "effect/Runtime"
 import * as Cursors from "./http/Cursors.ts"
 import type * as Guesses from "./http/Guesses.ts"
 import * as HttpApp from "./http/HttpApp.ts"
@@ -67,10 +64,7 @@ export const toWebHandler = ({ address: addressOf, ...options }: WebOptions) =>
       const remoteAddress = request.source instanceof Request ? addressOf?.(request.source) : undefined
       return remoteAddress === undefined ? request : request.modify({ remoteAddress })
     })
-    const runtime = (yield* Effect.runtime()).pipe(
-      Runtime.setFiberRef(HttpMiddleware.currentTracerDisabledWhen, () => true),
-      Runtime.setFiberRef(FiberRef.currentTracerEnabled, false)
-    )
+    const runtime = HttpApp.untraced(yield* Effect.runtime())
     const answer = PlatformApp.toWebHandlerRuntime(runtime)(addressed)
     const handler: WebHandler = async (request) => {
       const response = await answer(request)

@@ -22,31 +22,19 @@ interface Input {
   readonly read: (file: string) => Files.Read<Files.Table>
 }
 
-/** A file whose items the API's own pointers name. */
-const unlined = <A>(content: Files.Read<A>): Files.Read<Files.Table> =>
-  Effect.map(content, (body) => ({ body, lines: undefined }))
+const ofJson = (...fields: ReadonlyArray<string>): Input => ({ name: "file.json", fields, read: Files.body })
 
 /** By the name of the endpoint. */
 const inputs: ReadonlyMap<string, Input> = new Map([
-  [
-    "importTemplates",
-    { name: "file.json", fields: ["templates"], read: (file) => unlined(Files.json(file)) }
-  ],
+  ["importTemplates", ofJson("templates")],
   ["recordConsents", { name: "file.json|file.csv", fields: ["consents"], read: Files.consents }],
-  [
-    "addRateCard",
-    {
-      name: "file.json",
-      fields: ["currency", "effective_from", "prices"],
-      read: (file) => unlined(Files.json(file))
-    }
-  ],
+  ["addRateCard", ofJson("currency", "effective_from", "prices")],
   [
     "importRateCard",
     {
       name: "file.csv",
       fields: ["csv"],
-      read: (file) => unlined(Effect.map(Files.text(file), (csv) => ({ csv })))
+      read: (file) => Effect.map(Files.text(file), (csv) => ({ body: { csv } }))
     }
   ]
 ])
@@ -99,7 +87,7 @@ const commandOf = (name: string, operation: Operation, options: Options) => {
   const input = inputs.get(endpoint.name)
   const content: Args.Args<Files.Table> =
     input === undefined
-      ? Args.map(nothing, (body) => ({ body, lines: undefined }))
+      ? Args.map(nothing, (body) => ({ body }))
       : Args.text({ name: input.name }).pipe(
           Args.withDescription("- is the standard input"),
           Args.mapEffect(input.read)

@@ -40,11 +40,14 @@ export const text = (file: string): Read<string> =>
     Effect.map((content) => new TextDecoder().decode(content))
   )
 
-/** What a file brings for a body, and where in the file an item of it stands; undefined where the API's pointer says it. */
+/** What a file brings for a body, and where in the file an item of it stands; absent where the API's pointer says it. */
 export interface Table {
   readonly body: unknown
-  readonly lines: ReadonlyArray<number> | undefined
+  readonly lines?: ReadonlyArray<number>
 }
+
+/** The API's body in JSON. */
+export const body = (file: string): Read<Table> => Effect.map(json(file), (body) => ({ body }))
 
 const columns = Object.keys(NewConsent.fields)
 
@@ -107,4 +110,4 @@ const consentsOf = (file: string, content: string): Read<Table> =>
 export const consents = (file: string): Read<Table> =>
   file.toLowerCase().endsWith(".csv")
     ? Effect.flatMap(text(file), (content) => consentsOf(file, content))
-    : Effect.map(json(file), (body) => ({ body, lines: undefined }))
+    : body(file)

@@ -3,12 +3,15 @@
  * the request but what every server of the library has.
  */
 import type * as Platform from "@effect/platform/HttpApp"
+import * as HttpMiddleware from "@effect/platform/HttpMiddleware"
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import type { AddressPolicy } from "@sendwright/core"
 import * as Effect from "effect/Effect"
+import * as FiberRef from "effect/FiberRef"
 import * as MutableRef from "effect/MutableRef"
 import * as Option from "effect/Option"
+import * as Runtime from "effect/Runtime"
 import * as BodyReader from "./BodyReader.ts"
 import * as ClientAddress from "./ClientAddress.ts"
 import * as HttpLimits from "./HttpLimits.ts"
@@ -30,6 +33,13 @@ export interface Serving {
   readonly stop: Effect.Effect<void>
   readonly isStopping: () => boolean
 }
+
+/** Gives no request a span of the library's, which would hold every header and the query, secrets among them. */
+export const untraced = <R>(runtime: Runtime.Runtime<R>): Runtime.Runtime<R> =>
+  runtime.pipe(
+    Runtime.setFiberRef(HttpMiddleware.currentTracerDisabledWhen, () => true),
+    Runtime.setFiberRef(FiberRef.currentTracerEnabled, false)
+  )
 
 /** Whether a body comes with a request; it may be empty. */
 export const hasBody = ({ headers, source }: HttpServerRequest.HttpServerRequest): boolean =>

@@ -3,14 +3,12 @@
  * take, and stops it gracefully.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
-import * as HttpMiddleware from "@effect/platform/HttpMiddleware"
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import type { HttpServerResponse } from "@effect/platform/HttpServerResponse"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import * as FiberRef from "effect/FiberRef"
 import * as Option from "effect/Option"
 import * as Runtime from "effect/Runtime"
 import * as RuntimeFlags from "effect/RuntimeFlags"
@@ -139,19 +137,12 @@ const written = ({ connections, linger, serving }: Shared) =>
     return Effect.onInterrupt(answered, () => Effect.sync(() => incoming.socket.destroy()))
   })
 
-/**
- * The library's handler. It gives no request a span, which would hold every header and the query, secrets among them, and
- * counts no fibers.
- */
+/** The library's handler. It counts no fibers. */
 const handlerOf = (shared: Shared) =>
   Effect.flatMap(Effect.runtime(), (runtime) =>
     Effect.provide(
       NodeHttpServer.makeHandler(written(shared)),
-      runtime.pipe(
-        Runtime.setFiberRef(HttpMiddleware.currentTracerDisabledWhen, () => true),
-        Runtime.setFiberRef(FiberRef.currentTracerEnabled, false),
-        Runtime.disableRuntimeFlag(RuntimeFlags.RuntimeMetrics)
-      )
+      Runtime.disableRuntimeFlag(HttpApp.untraced(runtime), RuntimeFlags.RuntimeMetrics)
     )
   )
 

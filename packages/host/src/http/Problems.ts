@@ -10,27 +10,7 @@ import * as Str from "effect/String"
 import * as Wire from "../api/Wire.ts"
 
 export type EngineError =
-  | Errors.InvalidCredentials
-  | Errors.RateLimited
-  | Errors.SubscriptionInactive
-  | Errors.FeatureUnavailable
-  | Errors.InsufficientPermission
-  | Errors.SessionDisconnected
-  | Errors.InvalidRequest
-  | Errors.IdempotencyConflict
-  | Errors.ConsentRequired
-  | Errors.QuotaExceeded
-  | Errors.DailyLimitReached
-  | Errors.MinimumWaitActive
-  | Errors.Overloaded
-  | Errors.SendFailed
-  | Errors.StoreQuarantined
-  | Errors.JobEnded
-  | Errors.HookForged
-  | Errors.PlatformUnavailable
-  | Errors.ForeignTransaction
-  | Errors.InsideTransaction
-  | Errors.NotFound
+  | InstanceType<(typeof Errors)[keyof typeof Errors]>
   | Readiness.NotReady
   | StorageError.StorageError
 

@@ -4,15 +4,20 @@ import type { Json } from "./Json.ts"
 
 const signed = "The HMAC-SHA256 of what was posted."
 
+const header = (name: string, description: string): Json => ({
+  type: "apiKey",
+  in: "header",
+  name,
+  description
+})
+
 /** The components that operations refer to. */
 export const schemes = {
-  publicKey: { type: "apiKey", in: "header", name: "x-public-key", description: "The API key's public key." },
-  secretKey: {
-    type: "apiKey",
-    in: "header",
-    name: "x-secret-key",
-    description: "Its secret. `x-permission` of an operation is the permission that the key must have."
-  },
+  publicKey: header("x-public-key", "The API key's public key."),
+  secretKey: header(
+    "x-secret-key",
+    "Its secret. `x-permission` of an operation is the permission that the key must have."
+  ),
   adminToken: { type: "http", scheme: "bearer", description: "The operator's token." },
   whatsAppToken: {
     type: "apiKey",
@@ -20,14 +25,9 @@ export const schemes = {
     name: "hub.verify_token",
     description: "The session's `verify_token`."
   },
-  whatsAppSignature: { type: "apiKey", in: "header", name: "X-Hub-Signature-256", description: signed },
-  gatewaySignature: { type: "apiKey", in: "header", name: "X-Service-Signature", description: signed },
-  gatewayTimestamp: {
-    type: "apiKey",
-    in: "header",
-    name: "X-Service-Timestamp",
-    description: "When it was signed, in Unix seconds."
-  },
+  whatsAppSignature: header("X-Hub-Signature-256", signed),
+  gatewaySignature: header("X-Service-Signature", signed),
+  gatewayTimestamp: header("X-Service-Timestamp", "When it was signed, in Unix seconds."),
   platformProof: {
     type: "http",
     scheme: "signature",
