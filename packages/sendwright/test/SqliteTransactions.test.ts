@@ -11,7 +11,7 @@ import type { Sent, Transaction } from "sendwright"
 import { createSendwright, SendwrightError } from "sendwright"
 import { fromBetterSqlite3, fromDrizzle, fromNodeSqlite, type SqliteHandle, sqlite } from "sendwright/sqlite"
 import { describe, expect, it, onTestFinished } from "vitest"
-import { ana, furnish, platform, secretKey } from "./Support.ts"
+import { ana, furnish, list, platform, secretKey } from "./Support.ts"
 
 /** A library over a handle: its transaction, which commits what the body did or rolls it back where it throws. */
 interface Library {
@@ -146,6 +146,21 @@ describe.each(libraries)("a synchronous transaction of %s", (_, open) => {
     ])
     expect(second).toEqual({ ...first, replayed: true })
     expect(await session.send(message("1"))).toMatchObject({ jobId: first?.jobId, replayed: true })
+  })
+
+  it("takes the largest send, and many in a row, without a turn of the event loop", async () => {
+    const { library, session, sw } = await given(open)
+    const phones = Array.from({ length: 250 }, (_, n) => `346${String(n).padStart(8, "0")}`)
+    const consents = phones.map((phone) => ({ phone, source: "test" }))
+    const [account] = await list(sw.admin.accounts.list())
+    const accountId = account?.id ?? ""
+    await sw.admin.consents.record({ accountId, consents })
+    const sends = library.transaction((tx) =>
+      Array.from({ length: 4 }, (_, n) =>
+        session.sendSync({ ...message(String(n)), to: phones.map((phone) => ({ phone })) }, { tx })
+      )
+    )
+    expect(new Set(sends.map(({ jobId }) => jobId)).size).toBe(4)
   })
 
   it("goes on after a refusal, which leaves nothing", async () => {

@@ -2,7 +2,10 @@
 import * as Cause from "effect/Cause"
 import type * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as FiberId from "effect/FiberId"
 import type * as ManagedRuntime from "effect/ManagedRuntime"
+import * as Runtime from "effect/Runtime"
+import { SendwrightError } from "../api/SendwrightError.ts"
 import * as Failures from "./Failures.ts"
 
 /** @typeParam R services that `runWith` may ask for */
@@ -33,6 +36,17 @@ const settled = <A>(exit: Exit.Exit<A, unknown>): A => {
   throw Failures.ofCore(Cause.squash(exit.cause))
 }
 
+/** What has to wait is given up: it would go on by itself once the caller's transaction is over. */
+const settledAtOnce = <A>(exit: Exit.Exit<A, unknown>): A => {
+  const cause = Exit.isFailure(exit) ? Cause.squash(exit.cause) : undefined
+  if (!Runtime.isAsyncFiberException(cause)) return settled(exit)
+  cause.fiber.unsafeInterruptAsFork(FiberId.none)
+  throw new SendwrightError(
+    "transaction_unsupported",
+    "A synchronous send cannot wait, and this one has to. Use `send` in a transaction that may wait."
+  )
+}
+
 const itemsOfPage = 100
 
 export const make = <R>(runtime: () => ManagedRuntime.ManagedRuntime<R, unknown>): Running<R> => {
@@ -40,7 +54,7 @@ export const make = <R>(runtime: () => ManagedRuntime.ManagedRuntime<R, unknown>
   return {
     run,
     runWith: run,
-    runSync: (effect) => settled(runtime().runSyncExit(effect)),
+    runSync: (effect) => settledAtOnce(runtime().runSyncExit(effect)),
     pages: async function* <A, E>(page: (page: Page) => Effect.Effect<Paged<A>, E>, limit = itemsOfPage) {
       let after: number | null = null
       do {
