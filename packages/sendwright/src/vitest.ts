@@ -5,6 +5,7 @@ import { matchers } from "./testing.ts"
 
 expect.extend(matchers)
 
+// vitest has this interface for it, from 3.2 on. `Assertion` is merged or not by the order of the program's files.
 declare module "vitest" {
-  interface Assertion<T> extends Checks<T> {}
+  interface Matchers<T> extends Checks<T> {}
 }
