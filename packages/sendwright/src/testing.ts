@@ -1,4 +1,4 @@
-/** Sendwright in your tests: in memory, under a clock that only the test turns, without a network. */
+/** Sendwright in your tests: in memory or over your SQLite, under a clock that only the test turns, without a network. */
 import type { Assertions, Matchers, TestOptions, TestSendwright } from "./api/Testing.ts"
 import * as Kit from "./inside/Kit.ts"
 import * as Known from "./inside/Matchers.ts"

@@ -1,6 +1,9 @@
 /** The test kit: time, people and a platform in a test's hands. */
 import assert from "node:assert"
+import Database from "better-sqlite3"
 import "sendwright/vitest"
+import { postgres } from "sendwright/postgres"
+import { fromBetterSqlite3, sqlite } from "sendwright/sqlite"
 import { assertions, createTestSendwright, matchers, type TestOptions } from "sendwright/testing"
 import { describe, expect, it, onTestFinished } from "vitest"
 
@@ -134,6 +137,56 @@ describe("a person", () => {
     await t.advance("2 days")
     expect(await statusOf(t, jobId)).toEqual(["sent"])
     expect(t.person(ana).inbox).toEqual([])
+  })
+})
+
+describe("the store", () => {
+  const booked = async () => {
+    const database = new Database(":memory:")
+    database.exec("CREATE TABLE booking (id TEXT)")
+    const t = await open({ store: sqlite({ database, migrate: true }) })
+    await t.consent(ana)
+    const book = (id: string, fault?: Error) =>
+      database.transaction(() => {
+        database.prepare("INSERT INTO booking VALUES (?)").run(id)
+        const message = { template: "hello", to: [{ phone: ana }], idempotencyKey: id }
+        t.session.sendSync(message, { tx: fromBetterSqlite3(database) })
+        if (fault !== undefined) throw fault
+      })()
+    return { t, book, database }
+  }
+
+  it("may be the app's own, whose transactions take the send with them", async () => {
+    const { book, t } = await booked()
+    expect(() => book("1", new Error("No."))).toThrow("No.")
+    await t.advance("1 day")
+    expect(t).toHaveSent(0)
+    book("2")
+    await t.advance("1 day")
+    expect(t.person(ana)).toHaveBeenDelivered({ times: 1 })
+  })
+
+  it("of the app survives a process that dies, and stays open at the end", async () => {
+    const { book, database, t } = await booked()
+    t.platform.next(ana).crashesAfterSending()
+    book("1")
+    await t.advance("1 hour")
+    expect(t.person(ana)).toHaveBeenDelivered({ times: 1 })
+    expect(t).toHaveSent(1)
+    await t.stop()
+    expect(database.open).toBe(true)
+  })
+
+  it("in memory has no transactions, and says which store has", async () => {
+    const t = await open()
+    const message = { template: "hello", to: [{ phone: ana }], idempotencyKey: "1" }
+    const tx = fromBetterSqlite3(new Database(":memory:"))
+    await expect(t.session.send(message, { tx })).rejects.toThrow(/sqlite\(\{ database \}\).*test kit/)
+  })
+
+  it("is not PostgreSQL", async () => {
+    const store = postgres({ url: "postgres://nowhere" })
+    await expect(createTestSendwright({ store })).rejects.toMatchObject({ code: "invalid_options" })
   })
 })
 

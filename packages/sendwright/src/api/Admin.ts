@@ -75,7 +75,10 @@ export interface Pacing {
   readonly pairIntervalMs: number | null
 }
 
-/** The words by which people withdraw and give consent; null = those that come with Sendwright. */
+/**
+ * The words by which people withdraw and give consent; null = those that come with Sendwright, CANCEL among them. A list
+ * takes their place: none of them counts beside it.
+ */
 export interface Keywords {
   readonly optOut: ReadonlyArray<string> | null
   readonly optIn: ReadonlyArray<string> | null
@@ -294,7 +297,10 @@ export interface PerhapsRefusal {
 }
 
 export interface Consents {
-  /** Takes what can be taken, and tells of each item what became of it. */
+  /**
+   * Takes what can be taken, and tells of each item what became of it: it does not throw for a bad phone. It commits by
+   * itself, so record consent before your transaction.
+   */
   readonly record: (input: {
     readonly accountId: string
     readonly consents: ReadonlyArray<ConsentInput>

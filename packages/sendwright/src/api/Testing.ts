@@ -3,7 +3,7 @@
 import type { Account } from "./Admin.ts"
 import type { EventType, SendwrightEvent } from "./Events.ts"
 import type { Message, Sent } from "./Messages.ts"
-import type { Sendwright, Session } from "./Sendwright.ts"
+import type { Sendwright, Session, Store } from "./Sendwright.ts"
 
 /** Such as `30 s`, `5 min`, `2 hours`, `10 days`. */
 export type Span =
@@ -80,9 +80,11 @@ export interface TestMessage extends Omit<Partial<Message>, "to"> {
 export interface TestOptions {
   /** When the test begins: a Monday morning in January 2026 unless said otherwise. */
   readonly now?: Date | undefined
+  /** `memory()` unless said otherwise; `sqlite({ database, migrate: true })` for transactions of yours. */
+  readonly store?: Store | undefined
 }
 
-/** Sendwright in memory, with time to turn, people who answer, and a platform that does as it is told. */
+/** Sendwright with time to turn, people who answer, and a platform that does as it is told. */
 export interface TestSendwright {
   readonly sw: Sendwright
   readonly account: Account

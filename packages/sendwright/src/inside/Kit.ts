@@ -1,17 +1,19 @@
-/** The test kit: an engine in memory, a platform, people, and a clock that only a test turns. */
-import type { Stores, WebhookTransport } from "@sendwright/core"
-import { Engine, Memory, verifyWebhook } from "@sendwright/core"
+/** The test kit: an engine, a platform, people, and a clock that only a test turns. */
+import type { WebhookTransport } from "@sendwright/core"
+import { Engine, verifyWebhook } from "@sendwright/core"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
+import * as Scope from "effect/Scope"
 import type { SendwrightEvent } from "../api/Events.ts"
-import type { Sendwright } from "../api/Sendwright.ts"
+import type { Sendwright, Store } from "../api/Sendwright.ts"
 import { SendwrightError } from "../api/SendwrightError.ts"
 import type * as Api from "../api/Testing.ts"
 import * as Assembly from "./Assembly.ts"
 import { isEvent, ofWire } from "./EventView.ts"
 import * as Senders from "./Senders.ts"
-import { MadeStore, noTransaction } from "./Stores.ts"
+import { MadeStore, memory } from "./Stores.ts"
 import { TestClock } from "./TestClock.ts"
 import { scripts, TestPlatform } from "./TestPlatform.ts"
 
@@ -45,18 +47,15 @@ export const milliseconds = (span: string): number => {
   return Duration.toMillis(Duration.decode(`${Number(amount)} ${units[unit]}`))
 }
 
-/** One store for the engine and for the one that takes over after a crash. */
-const sharedMemory = (): MadeStore => {
-  const built = Effect.runSync(Effect.cached(Effect.scoped(Layer.build(Memory.layer))))
-  const layer: Layer.Layer<Stores.Stores> = Layer.effectContext(built)
-  return new MadeStore({
-    name: "memory",
-    layer,
-    within: () => {
-      throw noTransaction("The test kit has no transactions of yours: leave `tx` out.")
-    },
-    migrate: null
-  })
+/** Opens the store once, for the engine and for the one that takes over after a crash. */
+const shared = (given: Store) => {
+  const parts = MadeStore.partsOf(given)
+  if (parts.name === "postgres")
+    throw new SendwrightError("invalid_options", "The test kit's `store` is `memory()` or `sqlite(…)`.")
+  const scope = Effect.runSync(Scope.make())
+  const built = Effect.runSync(Effect.cached(Layer.buildWithScope(parts.layer, scope)))
+  const store = new MadeStore({ ...parts, layer: Layer.effectContext(built) })
+  return { store, close: () => Effect.runPromise(Scope.close(scope, Exit.void)) }
 }
 
 /** The person whom an event is about. */
@@ -304,7 +303,7 @@ export const createTestSendwright = async (options: Api.TestOptions = {}): Promi
     () => drainer?.crash(),
     (phone, attempt) => journal.write(phone, `attempt ${attempt}`)
   )
-  const store = sharedMemory()
+  const { close, store } = shared(options.store ?? memory())
   const sender = new Senders.MadeSender("sandbox", Effect.succeed(platform.sender))
   const assembled = (transport: WebhookTransport.WebhookTransport["Type"]) =>
     Assembly.assemble({ store, senders: [sender], secretKey, logLevel: "none" }, { clock, transport })
@@ -333,6 +332,9 @@ export const createTestSendwright = async (options: Api.TestOptions = {}): Promi
     template,
     consent,
     advance: passing(clock, over, journal),
-    stop: () => first.sw.stop({ graceMs: 0 })
+    stop: async () => {
+      await first.sw.stop({ graceMs: 0 })
+      await close()
+    }
   }
 }

@@ -44,7 +44,9 @@ export const memory = (): Store =>
     name: "memory",
     layer: Memory.layer,
     within: () => {
-      throw noTransaction("memory() has no transactions of yours: leave `tx` out.")
+      throw noTransaction(
+        "memory() has no transactions of yours. Leave `tx` out, or take `sqlite({ database })` or `postgres(…)`, also as the test kit's `store`."
+      )
     },
     migrate: null
   })
