@@ -1,4 +1,5 @@
 /** A sender of the app's own is a plain object. */
+import type { SendwrightError } from "sendwright"
 import { describe, expect, it } from "vitest"
 import { ana, furnish, open, platform } from "./Support.ts"
 
@@ -51,6 +52,20 @@ describe("a sender of one's own", () => {
     expect(sent).toHaveLength(1)
   })
 
+  it.each([Number.POSITIVE_INFINITY, Number.NaN, -1, "soon"])(
+    "that asks for the wait %s is asked again as without one",
+    async (wait) => {
+      const { sender } = platform({
+        send: async () => ({ outcome: "later", message: "Busy.", retryAfterMs: wait as never })
+      })
+      const sw = await open({ senders: [sender] })
+      const { session } = await furnish(sw, "own")
+      const { jobId } = await session.send(message)
+      await sw.drain()
+      expect((await session.job(jobId)).results).toMatchObject([{ status: "sending", attempts: 1 }])
+    }
+  )
+
   it("says before a session is connected what is wrong", async () => {
     const { sender } = platform({
       check: async ({ token }) => (token === "right" ? null : "The token is wrong.")
@@ -69,6 +84,23 @@ describe("a sender of one's own", () => {
     })
     await sw.admin.sessions.change({ id, config: { token: "right" } })
     expect(await sw.admin.sessions.connect({ id })).toMatchObject({ state: "connected" })
+  })
+})
+
+describe("reports", () => {
+  const messageId = "0199aaaa-0000-7000-8000-000000000001"
+  it.each<[string, unknown]>([
+    ["/0/status", { messageId, status: "foo" }],
+    ["/0/message", { message: messageId, status: "read" }],
+    ["/0/at", { messageId, status: "read", at: new Date(Number.NaN) }],
+    ["/0/at", { messageId, status: "read", at: "2026-01-01" }],
+    ["/0/failure/code", { messageId, status: "failed", failure: {} }],
+    ["/0", null]
+  ])("are refused with the place of the fault: %s", async (path, report) => {
+    const sw = await open()
+    const error: unknown = await sw.receive([report as never]).catch((reason: unknown) => reason)
+    expect(error).toMatchObject({ code: "invalid_request" })
+    expect((error as SendwrightError).issues.map((issue) => issue.path)).toContain(path)
   })
 })
 

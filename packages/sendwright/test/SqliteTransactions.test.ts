@@ -184,6 +184,64 @@ describe.each(libraries)("a synchronous transaction of %s", (_, open) => {
   })
 })
 
+/** What who writes JavaScript may give. */
+const untyped = (value: unknown): never => value as never
+
+describe("options of a send that leave it unclear where it is", () => {
+  const tx = (database: SqliteHandle) => fromBetterSqlite3(database)
+  it.each<[string, (database: SqliteHandle) => unknown]>([
+    ["the transaction itself", tx],
+    ["the handle itself", (database) => database],
+    ["another name", (database) => ({ transaction: tx(database) })],
+    ["a variable that was never set", () => ({ tx: undefined })],
+    ["nothing at all", () => null],
+    ["the handle as `tx`", (database) => ({ tx: database })]
+  ])("are refused, and nothing is sent: %s", async (_, options) => {
+    const { library, sent, session, sw } = await given(betterSqlite3)
+    const { database } = library
+    database.exec("BEGIN")
+    const send = session.send(message("1"), untyped(options(database)))
+    await expect(send).rejects.toMatchObject({ code: "transaction_unsupported" })
+    expect(refusal(() => session.sendSync(message("1"), untyped(options(database))))).toBe(
+      "transaction_unsupported"
+    )
+    database.exec("ROLLBACK")
+    await sw.drain()
+    expect(sent).toEqual([])
+  })
+
+  it("are refused where sendSync has none and sendDirect has any", async () => {
+    const { library, sent, session } = await given(betterSqlite3)
+    const sendSync: (message: never) => unknown = untyped(session.sendSync)
+    expect(refusal(() => sendSync(untyped(message("1"))))).toBe("transaction_unsupported")
+    const sendDirect: (message: unknown, options: unknown) => Promise<unknown> = untyped(session.sendDirect)
+    const direct = { to: ana, text: "Hi", idempotencyKey: "1" }
+    await expect(
+      sendDirect(direct, { tx: fromBetterSqlite3(untyped(library.database)) })
+    ).rejects.toMatchObject({
+      code: "transaction_unsupported"
+    })
+    expect(sent).toEqual([])
+  })
+})
+
+describe("a key that is no text", () => {
+  it.each([null, 1, Number.NaN, true, {}])("is refused, and nothing is sent: %s", async (key) => {
+    const { library, sent, session, sw } = await given(betterSqlite3)
+    const wrong = { ...message("1"), idempotencyKey: untyped(key) }
+    const invalid = { code: "invalid_request", issues: [{ path: "/idempotencyKey" }] }
+    await expect(session.send(wrong)).rejects.toMatchObject(invalid)
+    await expect(
+      session.sendDirect({ to: ana, text: "Hi", idempotencyKey: untyped(key) })
+    ).rejects.toMatchObject(invalid)
+    expect(library.transaction((tx) => refusal(() => session.sendSync(wrong, { tx })))).toBe(
+      "invalid_request"
+    )
+    await sw.drain()
+    expect(sent).toEqual([])
+  })
+})
+
 describe("sqlite({ file })", () => {
   it("keeps everything from one process to the next, events for handlers, too", async () => {
     const folder = mkdtempSync(join(tmpdir(), "sendwright-file-"))

@@ -36,7 +36,7 @@ export interface Options {
 
 export interface InTransaction {
   /** The app's open transaction, by an adapter: `fromDrizzle(tx)`. The message goes out after its commit, or never. */
-  readonly tx?: Transaction | undefined
+  readonly tx?: Transaction
 }
 
 /** A transaction of the app, as an adapter of `sendwright/postgres` or `sendwright/sqlite` gives it. */

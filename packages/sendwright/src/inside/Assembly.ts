@@ -13,6 +13,7 @@ import type { Admin } from "../api/Admin.ts"
 import type { Report } from "../api/Sender.ts"
 import type { Options, Sendwright } from "../api/Sendwright.ts"
 import { SendwrightError } from "../api/SendwrightError.ts"
+import * as Inputs from "./Inputs.ts"
 import * as Operators from "./Operators.ts"
 import * as Running from "./Running.ts"
 import * as Senders from "./Senders.ts"
@@ -131,7 +132,8 @@ const processOf = (
       const checks = await run(engine.readiness)
       return { ready: checks.every(({ fault }) => fault === null), checks }
     },
-    receive: async (reports) => {
+    receive: async (given) => {
+      const reports = Inputs.reports(given)
       await ready()
       const now = await run(Clock.currentTimeMillis)
       const unmatched = await run(engine.receive(reports.map((report) => reportOf(report, now))))

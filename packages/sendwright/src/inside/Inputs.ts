@@ -6,6 +6,7 @@ import { RequestDecoder } from "@sendwright/core"
 import * as Schema from "effect/Schema"
 import type * as Admin from "../api/Admin.ts"
 import type * as Messages from "../api/Messages.ts"
+import type { Report } from "../api/Sender.ts"
 import type * as Templates from "../api/Templates.ts"
 import * as Failures from "./Failures.ts"
 
@@ -175,4 +176,17 @@ export const auditQuery = input<Admin.AuditQuery>(
     from: optional(Time),
     to: optional(Time)
   })
+)
+
+const failure = object({ code: Text, providerCode: Schema.NullOr(Text), message: Text, permanent: Flag })
+export const reports = input<ReadonlyArray<Report>>(
+  list(
+    object({
+      messageId: optional(Schema.NullOr(Text)),
+      providerId: optional(Schema.NullOr(Text)),
+      status: oneOf("accepted", "sent", "delivered", "read", "failed"),
+      at: optional(Time),
+      failure: optional(failure)
+    })
+  )
 )

@@ -76,6 +76,10 @@ const failure = (code: string, message: string, permanent: boolean) => ({
 const unknown = (message: string): CoreSenders.SendResult =>
   Sender.SendResult.Ambiguous({ failure: failure("outcome_unknown", message, false) })
 
+/** What is no wait, such as a header that was not read, says nothing. */
+const waitOf = (ms: unknown): number | null =>
+  typeof ms === "number" && Number.isFinite(ms) && ms >= 0 ? ms : null
+
 const resultOf = (result: Api.SendResult): CoreSenders.SendResult => {
   switch (result.outcome) {
     case "accepted":
@@ -85,7 +89,7 @@ const resultOf = (result: Api.SendResult): CoreSenders.SendResult => {
     case "later":
       return Sender.SendResult.Transient({
         failure: failure(result.code ?? "provider_unavailable", result.message, false),
-        retryAfterMs: result.retryAfterMs ?? null,
+        retryAfterMs: waitOf(result.retryAfterMs),
         answered: result.answered ?? true
       })
     case "unknown":

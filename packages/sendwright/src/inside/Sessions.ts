@@ -8,7 +8,8 @@ import { SendwrightError } from "../api/SendwrightError.ts"
 import * as Inputs from "./Inputs.ts"
 import * as Operators from "./Operators.ts"
 import type { Running } from "./Running.ts"
-import type { Parts } from "./Stores.ts"
+import { noTransaction, type Parts } from "./Stores.ts"
+import { MadeTransaction } from "./Transactions.ts"
 import * as Views from "./Views.ts"
 
 type CoreEngine = Engine.Engine["Type"]
@@ -101,6 +102,37 @@ const bodiesOf = (engine: CoreEngine) => {
   }
 }
 
+const isPlain = (value: unknown): value is object => {
+  if (!isRecord(value)) return false
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === null || Object.getPrototypeOf(prototype) === null
+}
+
+/**
+ * The transaction of a send, undefined where none is meant. Whatever else is given, a transaction that is not under its name or a
+ * variable that was never set, means one: a send outside it would stay when it rolls back.
+ */
+const transactionOf = (options: unknown): Transaction | undefined => {
+  if (options === undefined) return undefined
+  const isIt = isPlain(options) && Object.keys(options).every((name) => name === "tx")
+  if (!isIt)
+    throw noTransaction("The options of a send are `{ tx }`: give `{ tx: fromPg(client) }`, or none.")
+  if (!("tx" in options)) return undefined
+  if (options.tx instanceof MadeTransaction) return options.tx
+  throw noTransaction(
+    "`tx` must be a transaction by an adapter, such as `fromPg(client)`: leave it out for none."
+  )
+}
+
+/** @see transactionOf */
+const transactionFor = (options: unknown): Transaction => {
+  const tx = transactionOf(options)
+  if (tx !== undefined) return tx
+  throw noTransaction(
+    "sendSync takes a transaction: give `{ tx: fromBetterSqlite3(database) }`, or use `send`."
+  )
+}
+
 type Sending = Pick<Session, "estimate" | "send" | "sendDirect" | "sendSync">
 
 const sendingOf = (
@@ -117,10 +149,14 @@ const sendingOf = (
   const acceptWithin = (tx: Transaction, message: Messages.Send) =>
     store.within(tx)(Effect.flatMap(engine.callerOf(sessionId), (who) => accept(who, message)))
   return {
-    send: async (message, { tx } = {}) =>
-      run(tx === undefined ? accept(await caller(), message) : acceptWithin(tx, message)),
-    sendSync: (message, { tx }) => runSync(acceptWithin(tx, message)),
-    sendDirect: async ({ idempotencyKey, text, ...rest }) => {
+    send: async (message, options) => {
+      const tx = transactionOf(options)
+      return run(tx === undefined ? accept(await caller(), message) : acceptWithin(tx, message))
+    },
+    sendSync: (message, options) => runSync(acceptWithin(transactionFor(options), message)),
+    sendDirect: async ({ idempotencyKey, text, ...rest }, ...more: ReadonlyArray<unknown>) => {
+      if (more.some((each) => each !== undefined))
+        throw noTransaction("sendDirect sends at once, in no transaction: it takes the message alone.")
       const request = new Requests.Unchecked(defined({ ...rest, message: text }))
       const { createdAt, ...sent } = await run(engine.sendDirect(await caller(), { idempotencyKey, request }))
       return { ...sent, createdAt: Views.date(createdAt) }

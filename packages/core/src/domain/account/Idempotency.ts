@@ -9,9 +9,11 @@ const quoted = /^"((?:[\x20-\x21\x23-\x5b\x5d-\x7e]|\\["\\])*)"$/
 
 /**
  * Reads the header: 1 to 128 visible ASCII characters, bare or as an RFC 8941 string. Both spellings of one key
- * are the same key. `undefined` when it is neither; a repeated header, which arrives joined by ", ", is neither.
+ * are the same key. `undefined` when it is neither; a repeated header, which arrives joined by ", ", is neither, and so is
+ * what a caller without types gives that is no text.
  */
-export const parseKey = (header: string): string | undefined => {
+export const parseKey = (header: unknown): string | undefined => {
+  if (typeof header !== "string") return undefined
   const inner = quoted.exec(header)?.[1]
   const key = inner === undefined ? header : inner.replaceAll(/\\(["\\])/g, "$1")
   return bare.test(key) ? key : undefined

@@ -83,4 +83,9 @@ describe("the key", () => {
       expect(Idempotency.parseKey(bad)).toBeUndefined()
     }
   })
+
+  it("is text and no value that reads like one", () => {
+    for (const bad of [null, 1, Number.NaN, true, {}, ["abc"]])
+      expect(Idempotency.parseKey(bad)).toBeUndefined()
+  })
 })
