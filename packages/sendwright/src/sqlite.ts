@@ -22,7 +22,10 @@ export const migrate: (options: Api.SqliteOptions) => Promise<void> = (options) 
 /** The SQL of {@link migrate}. */
 export const migrationSql: (after?: number) => string = SqliteStore.migrationSql
 
-/** `db.transaction(() => { session.sendSync(message, { tx: fromBetterSqlite3(db) }) })()` */
+/**
+ * `db.transaction(() => { session.sendSync(message, { tx: fromBetterSqlite3(db) }) })()`. One of a handle serves all its
+ * transactions.
+ */
 export const fromBetterSqlite3: (database: Api.SqliteHandle) => Transaction = SqliteStore.fromBetterSqlite3
 
 /** The same of Node's own SQLite, between BEGIN and COMMIT. */
