@@ -2,9 +2,16 @@
 import assert from "node:assert"
 import Database from "better-sqlite3"
 import "sendwright/vitest"
+import { SendwrightError } from "sendwright"
 import { postgres } from "sendwright/postgres"
 import { fromBetterSqlite3, sqlite } from "sendwright/sqlite"
-import { assertions, createTestSendwright, matchers, type TestOptions } from "sendwright/testing"
+import {
+  assertions,
+  createTestSendwright,
+  matchers,
+  type TestOptions,
+  type TestSendwright
+} from "sendwright/testing"
 import { describe, expect, it, onTestFinished } from "vitest"
 
 const ana = "34600001234"
@@ -15,6 +22,9 @@ const open = async (options?: TestOptions) => {
   onTestFinished(() => t.stop())
   return t
 }
+
+/** A value that the types refuse, as whoever writes JavaScript may give it. */
+const wrong = (value: unknown): never => value as never
 
 const statusOf = async (t: Awaited<ReturnType<typeof open>>, jobId: string) =>
   (await t.session.job(jobId)).results.map(({ status }) => status)
@@ -43,9 +53,70 @@ describe("time", () => {
     expect(t.now()).toEqual(before)
   })
 
-  it("is refused where it is none", async () => {
+  it.each(["2 moons", "99999999999 days", "401 days", ""])(
+    "is refused where it is none: `%s`",
+    async (span) => {
+      const t = await open()
+      await expect(t.advance(wrong(span))).rejects.toMatchObject({ code: "invalid_options" })
+    }
+  )
+
+  it("passes for more than a year at once", async () => {
     const t = await open()
-    await expect(t.advance("2 moons" as never)).rejects.toThrow(/no span of time/)
+    await t.send({ to: ana })
+    await t.advance("400 days")
+    expect(t.person(ana)).toHaveBeenDelivered({ times: 1 })
+  })
+
+  it("is turned by one at a time: both are refused, and it never runs back", async () => {
+    const t = await open()
+    const ended = await Promise.allSettled([t.advance("2 hours"), t.advance("1 hour")])
+    expect(ended).toMatchObject([
+      { status: "rejected", reason: { code: "invalid_request" } },
+      { status: "rejected", reason: { message: expect.stringMatching(/Time passes already/) } }
+    ])
+    const before = t.now()
+    await t.advance("1 hour")
+    expect(t.now().getTime() - before.getTime()).toBe(3_600_000)
+  })
+
+  it("is not turned by a handler: who waits for it hears so", async () => {
+    const t = await open()
+    t.sw.on("job.completed", async () => void (await t.advance("3 days")))
+    await t.send({ to: ana })
+    const before = t.now().getTime()
+    await expect(t.advance("1 hour")).rejects.toThrow(/call none in a handler/)
+    expect(t.now().getTime() - before).toBeLessThanOrEqual(3_600_000)
+  })
+
+  it("fails for a handler that never ends, by the name of what it listens to", async () => {
+    const t = await open({ patienceMs: 20 })
+    t.sw.on("recipient.*", () => new Promise(() => {}))
+    await t.send({ to: ana })
+    await expect(t.advance("1 hour")).rejects.toThrow(/A handler of "recipient\.\*"/)
+  })
+
+  it("fails for a reader that asks for no next event", async () => {
+    const t = await open({ patienceMs: 20 })
+    await t.send({ to: ana })
+    const reader = t.sw.events()[Symbol.asyncIterator]()
+    const first = reader.next()
+    const advanced = t.advance("1 hour")
+    await first
+    await expect(advanced).rejects.toThrow(/reader of events\(\)/)
+    await reader.return?.()
+  })
+
+  it("passes on once a slow handler is done", async () => {
+    const t = await open({ patienceMs: 10_000 })
+    const heard: Array<string> = []
+    t.sw.on("job.completed", async ({ type }) => {
+      await new Promise((resolve) => setImmediate(resolve))
+      heard.push(type)
+    })
+    await t.send({ to: ana })
+    await t.advance("1 min")
+    expect(heard).toEqual(["job.completed"])
   })
 })
 
@@ -93,7 +164,55 @@ describe("the platform", () => {
   })
 })
 
+describe("the kit", () => {
+  it("stops what took over after a crash, too", async () => {
+    const t = await open()
+    t.platform.next(ana).crashesAfterSending()
+    await t.send({ to: ana })
+    await t.advance("1 hour")
+    await t.stop()
+    await expect(t.sw.drain()).rejects.toMatchObject({ code: "unavailable" })
+  })
+
+  it.each<[string, unknown, string]>([
+    ["a member that it has not", { nwo: 1 }, "/nwo"],
+    ["a time that is none", { now: new Date("never") }, "/now"],
+    ["a number in the place of a time", { now: 1 }, "/now"],
+    ["no patience", { patienceMs: 0 }, "/patienceMs"],
+    ["nothing", null, ""]
+  ])("refuses %s in its options", async (_, options, path) => {
+    await expect(createTestSendwright(wrong(options))).rejects.toMatchObject({
+      code: "invalid_options",
+      issues: [{ path }]
+    })
+  })
+
+  it.each<[unknown, string]>([
+    [{}, "/to"],
+    [undefined, ""],
+    [{ to: ana, templte: "hello" }, "/templte"]
+  ])("refuses the message %j", async (message, path) => {
+    const t = await open()
+    await expect(t.send(wrong(message))).rejects.toMatchObject({
+      code: "invalid_request",
+      issues: [{ path }]
+    })
+  })
+})
+
 describe("a person", () => {
+  it("that said STOP gets messages again once consent was recorded anew", async () => {
+    const t = await open()
+    await t.send({ to: ana })
+    await t.advance("1 min")
+    await t.person(ana).replies("STOP")
+    await t.consent(ana)
+    await t.send({ to: ana })
+    await t.advance("1 min")
+    expect(t.person(ana)).toHaveBeenDelivered({ times: 2 })
+    expect(t.person(ana)).not.toHaveRefused()
+  })
+
   it("reads, replies, and is heard by handlers and webhooks", async () => {
     const t = await open()
     const heard: Array<string> = []
@@ -208,5 +327,41 @@ describe("matchers", () => {
     expect(failed).toThrow(/accepted: hello \(job.+attempt 1.+recipient\.failed: .+131026/s)
     expect(() => assertions.toHaveRefused(t.person(ana))).toThrow(/should be a refusal/)
     expect(matchers.toHaveBeenDelivered(t.person(bea)).message()).toMatch(/should not have got/)
+  })
+
+  it.each<[string, (t: TestSendwright) => unknown]>([
+    [
+      "a member that nobody knows",
+      (t) => matchers.toHaveBeenDelivered(t.person(ana), wrong({ templte: "x" }))
+    ],
+    [
+      "a text in the place of what is expected",
+      (t) => matchers.toHaveBeenDelivered(t.person(ana), wrong("x"))
+    ],
+    ["half a time", (t) => matchers.toHaveBeenDelivered(t.person(ana), { times: 0.5 })],
+    ["a person in the place of a phone", (t) => matchers.toHaveSent(t, 0, wrong(t.person(ana)))],
+    ["a phone that is written otherwise", (t) => matchers.toHaveSent(t, 0, `+${ana}`)],
+    ["fewer than none", (t) => matchers.toHaveSent(t, -1)],
+    ["a phone in the place of a person", () => matchers.toHaveRefused(wrong(ana))],
+    ["a person in the place of the whole", (t) => matchers.toHaveSent(wrong(t.person(ana)), 0)]
+  ])("refuse %s", async (_, step) => {
+    const t = await open()
+    await t.send({ to: ana })
+    await t.advance("1 min")
+    expect(() => step(t)).toThrow(SendwrightError)
+  })
+
+  it("say how a phone is written", async () => {
+    const t = await open()
+    expect(() => t.person(`+${ana}`)).toThrow(/digits only: 34600001234/)
+    expect(() => t.platform.next("0034 600 001 234")).toThrow(/digits only: 34600001234/)
+  })
+
+  it("say the same of a global regular expression, however often it is asked", async () => {
+    const t = await open()
+    await t.send({ to: ana })
+    await t.advance("1 min")
+    const text = /Hello/g
+    for (let turn = 0; turn < 3; turn++) expect(t.person(ana)).toHaveBeenDelivered({ text })
   })
 })

@@ -72,7 +72,8 @@ export interface Platform {
 }
 
 /** A send with defaults: the template `hello`, a fresh key, and consent of whoever was never asked. */
-export interface TestMessage extends Omit<Partial<Message>, "to"> {
+export interface TestMessage extends Omit<Message, "template" | "to"> {
+  readonly template?: Message["template"] | undefined
   readonly to: string | ReadonlyArray<string>
   readonly idempotencyKey?: string | undefined
 }
@@ -82,6 +83,8 @@ export interface TestOptions {
   readonly now?: Date | undefined
   /** `memory()` unless said otherwise; `sqlite({ database, migrate: true })` for transactions of yours. */
   readonly store?: Store | undefined
+  /** How long, in real time, a handler may take before whatever waits for it fails: 2000 unless said otherwise. */
+  readonly patienceMs?: number | undefined
 }
 
 /** Sendwright with time to turn, people who answer, and a platform that does as it is told. */
@@ -97,8 +100,12 @@ export interface TestSendwright {
   readonly send: (message: TestMessage) => Promise<Sent>
   /** Makes a template of a text; `{{1}}` in it is `body.1` of a send. */
   readonly template: (name: string, text: string) => Promise<void>
+  /** Records consent anew, after a STOP too. */
   readonly consent: (...phones: ReadonlyArray<string>) => Promise<void>
-  /** Lets time pass, from one due time to the next, and does what is due at each. Tells what happened. */
+  /**
+   * Lets time pass, from one due time to the next, and does what is due at each. Tells what happened. At most 400 days at
+   * once; refused while another one is under way, in a handler too.
+   */
   readonly advance: (by: Span) => Promise<ReadonlyArray<Happened>>
   readonly stop: () => Promise<void>
 }

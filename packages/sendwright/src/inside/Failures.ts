@@ -47,10 +47,10 @@ export const issueOf = (fault: Fault.Fault): Issue => {
 }
 
 /** Nothing is wrong but these. */
-export const invalid = (faults: ReadonlyArray<Fault.Fault>): SendwrightError => {
+export const invalid = (faults: ReadonlyArray<Fault.Fault>, code = "invalid_request"): SendwrightError => {
   const issues = faults.map(issueOf)
   const more = issues.length > 1 ? ` (and ${issues.length - 1} more)` : ""
-  return new SendwrightError("invalid_request", `${issues[0]?.message ?? "The input is not valid."}${more}`, {
+  return new SendwrightError(code, `${issues[0]?.message ?? "The input is not valid."}${more}`, {
     issues
   })
 }

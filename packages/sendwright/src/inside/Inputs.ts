@@ -2,12 +2,15 @@
  * What callers may give, checked where it comes in: who writes JavaScript has no compiler that does. A member that an input
  * does not have is a fault, as in the REST API. What a value may be beyond its type is core's to say.
  */
-import { RequestDecoder } from "@sendwright/core"
+import { types } from "node:util"
+import { Fault, Phone, RequestDecoder } from "@sendwright/core"
 import * as Schema from "effect/Schema"
 import type * as Admin from "../api/Admin.ts"
 import type * as Messages from "../api/Messages.ts"
 import type { Report } from "../api/Sender.ts"
+import type { Store } from "../api/Sendwright.ts"
 import type * as Templates from "../api/Templates.ts"
+import type * as Testing from "../api/Testing.ts"
 import * as Failures from "./Failures.ts"
 
 const {
@@ -23,12 +26,15 @@ const NullableCount = Schema.NullOr(Count)
 const isDate = (value: unknown): value is Date => value instanceof Date && !Number.isNaN(value.getTime())
 const Time = Schema.declare(isDate, { title: "a `Date`" })
 
-/** Reads an input, or throws with every fault of it. */
-const input = <A>(schema: Schema.Schema<A>): ((given: unknown) => A) => {
-  const decode = RequestDecoder.decoder(schema)
+/** Reads an input, or throws with every fault of it; `name` is what the whole is called. */
+const input = <A>(
+  schema: Schema.Schema<A>,
+  { code, name }: { readonly code?: string; readonly name?: string } = {}
+): ((given: unknown) => A) => {
+  const decode = RequestDecoder.decoder(schema, name === undefined ? [] : [name])
   return (given) => {
     const read = decode(given)
-    if (read._tag === "Left") throw Failures.invalid(read.left)
+    if (read._tag === "Left") throw Failures.invalid(read.left, code)
     return read.right
   }
 }
@@ -189,4 +195,61 @@ export const reports = input<ReadonlyArray<Report>>(
       failure: optional(failure)
     })
   )
+)
+
+// The test kit ------------------------------------------------------------------------------------------------------
+
+const textOf = input(Text, { name: "phone" })
+
+/** A phone as everything here writes it, so that one that is written otherwise is told apart from nobody. */
+export const phone = (given: unknown): string => {
+  const text = textOf(given)
+  const fault = Phone.check(text)
+  if (fault === undefined) return text
+  throw Failures.invalid([Fault.make(["phone"], "recipient_invalid", fault)])
+}
+
+const NumberOfTimes = Schema.Int.pipe(Schema.nonNegative())
+export const times = input(NumberOfTimes, { name: "times" })
+const Pattern = Schema.declare(types.isRegExp, { title: "a regular expression" })
+export const expected = input<Testing.Expected>(
+  object({
+    template: optional(Text),
+    text: optional(Schema.Union(Text, Pattern)),
+    times: optional(NumberOfTimes)
+  }),
+  { name: "expected" }
+)
+
+const isPerson = (value: unknown): value is Testing.Person =>
+  typeof value === "object" && value !== null && "inbox" in value && "story" in value
+export const testPerson = input(Schema.declare(isPerson, { title: "`t.person(phone)`" }), { name: "person" })
+const isKit = (value: unknown): value is Testing.TestSendwright =>
+  typeof value === "object" && value !== null && "platform" in value && "person" in value
+export const testKit = input(Schema.declare(isKit, { title: "what `createTestSendwright` answered" }), {
+  name: "t"
+})
+
+/** What the kit looks at; the rest of a send is looked at by the session. */
+export const testMessage = input<Testing.TestMessage>(
+  object({
+    to: Schema.Union(Text, list(Text)),
+    idempotencyKey: optional(Text),
+    template: optional(Schema.Union(Text, Count)),
+    language: optional(Text),
+    variables: optional(Schema.Record({ key: Text, value: Text })),
+    currency: optional(Text),
+    reference: optional(Text)
+  })
+)
+const isStore = (value: unknown): value is Store =>
+  typeof value === "object" && value !== null && "name" in value
+const TestStore = Schema.declare(isStore, { title: "`memory()` or `sqlite(…)`" })
+export const testOptions = input<Testing.TestOptions>(
+  object({
+    now: optional(Time),
+    store: optional(TestStore),
+    patienceMs: optional(Schema.Number.pipe(Schema.positive()))
+  }),
+  { code: "invalid_options" }
 )

@@ -12,6 +12,7 @@ import { SendwrightError } from "../api/SendwrightError.ts"
 import type * as Api from "../api/Testing.ts"
 import * as Assembly from "./Assembly.ts"
 import { isEvent, ofWire } from "./EventView.ts"
+import * as Inputs from "./Inputs.ts"
 import * as Senders from "./Senders.ts"
 import { MadeStore, memory } from "./Stores.ts"
 import { TestClock } from "./TestClock.ts"
@@ -37,6 +38,9 @@ const units = {
 
 const isUnit = (text: string | undefined): text is keyof typeof units => text !== undefined && text in units
 
+/** Longer than anything waits, and short enough that a test sees its end. */
+const longestDays = 400
+
 export const milliseconds = (span: string): number => {
   const [, amount, unit] = spanForm.exec(span) ?? []
   if (!isUnit(unit))
@@ -44,7 +48,9 @@ export const milliseconds = (span: string): number => {
       "invalid_options",
       `"${span}" is no span of time. Write "30 s", "5 min" or "2 days".`
     )
-  return Duration.toMillis(Duration.decode(`${Number(amount)} ${units[unit]}`))
+  const ms = Duration.toMillis(Duration.decode(`${Number(amount)} ${units[unit]}`))
+  if (ms <= Duration.toMillis(Duration.days(longestDays))) return ms
+  throw new SendwrightError("invalid_options", `"${span}" is too long: at most ${longestDays} days at once.`)
 }
 
 /** Opens the store once, for the engine and for the one that takes over after a crash. */
@@ -117,18 +123,97 @@ class Journal {
   }
 }
 
+/** Handlers and readers that are not done with an event yet, by what they listen to. A drain waits for them, but not forever. */
+class Patience {
+  readonly #calls = new Map<symbol, string>()
+  readonly #ms: number
+
+  constructor(ms: number) {
+    this.#ms = ms
+  }
+
+  begin(name: string): () => void {
+    const call = Symbol(name)
+    this.#calls.set(call, name)
+    return () => this.#calls.delete(call)
+  }
+
+  /**
+   * Answers as the work does, unless one that is under way at one look is still under way at the next. It looks in real time,
+   * since the test's stands still while it waits.
+   */
+  async during<A>(work: Promise<A>): Promise<A> {
+    let seen: ReadonlySet<symbol> = new Set()
+    let look: NodeJS.Timeout | undefined
+    const late = new Promise<never>((_, reject) => {
+      look = setInterval(() => {
+        const still = [...this.#calls].find(([call]) => seen.has(call))
+        if (still !== undefined) reject(this.#lateness(still[1]))
+        seen = new Set(this.#calls.keys())
+      }, this.#ms)
+    })
+    try {
+      return await Promise.race([work, late])
+    } finally {
+      clearInterval(look)
+    }
+  }
+
+  #lateness(name: string): SendwrightError {
+    const message = `${name} is not done with an event after ${this.#ms} ms of real time, and nothing goes on before it is. Does it wait for something that never comes? \`createTestSendwright({ patienceMs })\` waits longer.`
+    return new SendwrightError("handler_late", message)
+  }
+
+  /** Listens as the other does, and knows who is under way. */
+  watching(sw: Sendwright): Pick<Sendwright, "events" | "on"> {
+    const reading = async function* (this: Patience, events: AsyncIterable<SendwrightEvent>) {
+      for await (const event of events) {
+        const done = this.begin("A reader of events()")
+        try {
+          yield event
+        } finally {
+          done()
+        }
+      }
+    }.bind(this)
+    return {
+      events: (options) => reading(sw.events(options)),
+      on: (pattern, handler) => {
+        if (typeof handler !== "function") return sw.on(pattern, handler)
+        return sw.on(pattern, async (event) => {
+          const done = this.begin(`A handler of "${pattern}"`)
+          try {
+            await handler(event)
+          } finally {
+            done()
+          }
+        })
+      }
+    }
+  }
+}
+
 /** Drains by one engine until it crashes, and then by the next. */
 class Drainer {
   #current: Assembly.Assembled
   #crashed: () => void = () => {}
   readonly #clock: TestClock
+  readonly #patience: Patience
   readonly #takeOver: () => Promise<Assembly.Assembled>
-  readonly others: Array<Assembly.Assembled> = []
+  /** All that there were, the dead ones with them. */
+  readonly engines: Array<Assembly.Assembled>
   #looks: ReadonlyArray<number> = []
 
-  constructor(first: Assembly.Assembled, clock: TestClock, takeOver: () => Promise<Assembly.Assembled>) {
+  constructor(
+    first: Assembly.Assembled,
+    clock: TestClock,
+    patience: Patience,
+    takeOver: () => Promise<Assembly.Assembled>
+  ) {
     this.#current = first
+    this.engines = [first]
     this.#clock = clock
+    this.#patience = patience
     this.#takeOver = takeOver
   }
 
@@ -139,10 +224,12 @@ class Drainer {
     const died = new Promise<"died">((resolve) => {
       this.#crashed = () => resolve("died")
     })
-    const ended = await Promise.race([this.#current.sw.drain().then(() => "done" as const), died])
+    const ended = await this.#patience.during(
+      Promise.race([this.#current.sw.drain().then(() => "done" as const), died])
+    )
     if (ended === "done") return
     this.#current = await this.#takeOver()
-    this.others.push(this.#current)
+    this.engines.push(this.#current)
     this.#looks = looksAfterCrash.map((ms) => this.#clock.now + ms)
     await this.drain()
   }
@@ -158,21 +245,61 @@ class Drainer {
 /** Shorter steps than this are none: what is due and stays due waits for another reason. */
 const leastStepMs = 1
 
-const passing = (clock: TestClock, drainer: Drainer, journal: Journal) => async (by: Api.Span) => {
-  const until = clock.now + milliseconds(by)
-  const from = journal.webhooks.length
-  await drainer.drain()
-  for (let next = await drainer.nextDue(); next !== null && next <= until; next = await drainer.nextDue()) {
-    const at = Math.max(next, clock.now + leastStepMs)
-    if (at > until) break
-    clock.now = at
-    await drainer.drain()
+/** Time goes one way: who turns it while it passes already is refused, and so is whoever turned it first. */
+class Passing {
+  readonly #clock: TestClock
+  readonly #drainer: Drainer
+  readonly #journal: Journal
+  #isUnderWay = false
+  #second: SendwrightError | undefined
+
+  constructor(clock: TestClock, drainer: Drainer, journal: Journal) {
+    this.#clock = clock
+    this.#drainer = drainer
+    this.#journal = journal
   }
-  clock.now = until
-  await drainer.drain()
-  return journal.webhooks
-    .slice(from)
-    .map((event) => ({ at: event.createdAt, type: event.type, phone: phoneOf(event), event }))
+
+  readonly advance = async (by: Api.Span): Promise<ReadonlyArray<Api.Happened>> => {
+    const until = this.#clock.now + milliseconds(by)
+    if (this.#isUnderWay) {
+      const message =
+        "Time passes already: `await` each `advance` before the next one, and call none in a handler."
+      this.#second = new SendwrightError("invalid_request", message)
+      throw this.#second
+    }
+    this.#isUnderWay = true
+    this.#second = undefined
+    const from = this.#journal.webhooks.length
+    try {
+      await this.#to(until)
+    } finally {
+      this.#isUnderWay = false
+    }
+    return this.#journal.webhooks
+      .slice(from)
+      .map((event) => ({ at: event.createdAt, type: event.type, phone: phoneOf(event), event }))
+  }
+
+  async #to(until: number): Promise<void> {
+    await this.#drain()
+    for (let next = await this.#nextUntil(until); next !== null; next = await this.#nextUntil(until)) {
+      this.#clock.now = next
+      await this.#drain()
+    }
+    this.#clock.now = until
+    await this.#drain()
+  }
+
+  async #drain(): Promise<void> {
+    await this.#drainer.drain()
+    if (this.#second !== undefined) throw this.#second
+  }
+
+  async #nextUntil(until: number): Promise<number | null> {
+    const next = await this.#drainer.nextDue()
+    const at = next === null ? until + 1 : Math.max(next, this.#clock.now + leastStepMs)
+    return at > until ? null : at
+  }
 }
 
 const templateOf = (name: string, text: string) => ({
@@ -190,7 +317,8 @@ const people =
     clock: TestClock,
     hear: (content: Parameters<TestPlatform["post"]>[0]) => Promise<void>
   ) =>
-  (phone: string): Api.Person => {
+  (whose: string): Api.Person => {
+    const phone = Inputs.phone(whose)
     let serial = 0
     return {
       phone,
@@ -219,10 +347,11 @@ const people =
         journal.write(phone, "blocked the number")
         platform.blocked.add(phone)
       },
-      changesNumber: (number) => {
+      changesNumber: async (next) => {
+        const number = Inputs.phone(next)
         journal.write(phone, `has the number ${number} from now on`)
         const formerly = { phone, userId: null }
-        return hear({ people: [{ phone: number, userId: null, formerly, at: clock.now }] })
+        await hear({ people: [{ phone: number, userId: null, formerly, at: clock.now }] })
       },
       story: () => journal.story(phone)
     }
@@ -231,7 +360,8 @@ const people =
 const orders = (platform: TestPlatform): Api.Platform => {
   const facade: Api.Platform = {
     attempts: platform.attempts,
-    next: (phone) => {
+    next: (whose) => {
+      const phone = Inputs.phone(whose)
       const add = (script: Parameters<TestPlatform["script"]>[1]): Api.Platform => {
         platform.script(phone, script)
         return facade
@@ -271,17 +401,18 @@ const sendingBy = (
   const asked = new Set<string>()
   let serial = 0
   const consent = async (...phones: ReadonlyArray<string>): Promise<void> => {
-    const fresh = phones.filter((phone) => !asked.has(phone))
-    for (const phone of fresh) asked.add(phone)
-    const consents = fresh.map((phone) => ({ phone, source: "test" }))
-    if (fresh.length > 0) await sw.admin.consents.record({ accountId: account.id, consents })
+    const consents = phones.map((phone) => ({ phone: Inputs.phone(phone), source: "test" }))
+    for (const phone of phones) asked.add(phone)
+    if (phones.length > 0) await sw.admin.consents.record({ accountId: account.id, consents })
   }
-  const send = async ({ idempotencyKey, to, ...rest }: Api.TestMessage) => {
+  const send = async (given: Api.TestMessage) => {
+    const { idempotencyKey, template = "hello", to, ...rest } = Inputs.testMessage(given)
     const phones = typeof to === "string" ? [to] : to
-    await consent(...phones)
+    await consent(...phones.filter((phone) => !asked.has(phone)))
     serial += 1
     const key = idempotencyKey ?? `test-${serial}`
-    const message = { template: "hello", language: "en", ...rest, to: phones.map((phone) => ({ phone })) }
+    const language = typeof template === "string" ? { language: "en" } : {}
+    const message = { template, ...language, ...rest, to: phones.map((phone) => ({ phone })) }
     try {
       const sent = await session.send({ ...message, idempotencyKey: key })
       for (const phone of phones) journal.write(phone, `accepted: ${message.template} (job ${sent.jobId})`)
@@ -295,9 +426,14 @@ const sendingBy = (
   return { consent, send }
 }
 
+/** Longer than a handler takes, and shorter than a runner of tests waits. */
+const patienceMs = 2000
+
 export const createTestSendwright = async (options: Api.TestOptions = {}): Promise<Api.TestSendwright> => {
-  const clock = new TestClock(options.now?.getTime() ?? mondayMorning)
+  const given = Inputs.testOptions(options)
+  const clock = new TestClock(given.now?.getTime() ?? mondayMorning)
   const journal = new Journal(clock)
+  const patience = new Patience(given.patienceMs ?? patienceMs)
   let drainer: Drainer | undefined
   const platform = new TestPlatform(
     () => drainer?.crash(),
@@ -309,7 +445,7 @@ export const createTestSendwright = async (options: Api.TestOptions = {}): Promi
     Assembly.assemble({ store, senders: [sender], secretKey, logLevel: "none" }, { clock, transport })
   const first = await assembled(journal.transport)
   const { sw } = first
-  const over = new Drainer(first, clock, () => assembled(first.transport))
+  const over = new Drainer(first, clock, patience, () => assembled(first.transport))
   drainer = over
   const furnished = await furnish(sw, journal)
   const { account, session, template } = furnished
@@ -321,7 +457,7 @@ export const createTestSendwright = async (options: Api.TestOptions = {}): Promi
     await over.drain()
   }
   return {
-    sw: { ...sw, drain: () => over.drain() },
+    sw: { ...sw, ...patience.watching(sw), drain: () => over.drain() },
     account,
     session,
     platform: orders(platform),
@@ -331,9 +467,9 @@ export const createTestSendwright = async (options: Api.TestOptions = {}): Promi
     send,
     template,
     consent,
-    advance: passing(clock, over, journal),
+    advance: new Passing(clock, over, journal).advance,
     stop: async () => {
-      await first.sw.stop({ graceMs: 0 })
+      await Promise.all(over.engines.map((each) => each.sw.stop({ graceMs: 0 })))
       await close()
     }
   }

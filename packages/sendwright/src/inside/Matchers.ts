@@ -1,10 +1,12 @@
 /** Matchers for vitest and jest, and the same as assertions. A failure prints what happened with the person. */
 import { AssertionError } from "node:assert"
 import type * as Api from "../api/Testing.ts"
+import * as Inputs from "./Inputs.ts"
 
 const isLike = (received: Api.Received, { template, text }: Api.Expected): boolean =>
   (template === undefined || received.template === template) &&
-  (text === undefined || (typeof text === "string" ? received.text === text : text.test(received.text)))
+  (text === undefined ||
+    (typeof text === "string" ? received.text === text : received.text.search(text) >= 0))
 
 const described = ({ template, text }: Api.Expected): string =>
   [
@@ -15,7 +17,9 @@ const described = ({ template, text }: Api.Expected): string =>
 const times = (count: number): string => (count === 1 ? "once" : `${count} times`)
 
 export const matchers: Api.Matchers = {
-  toHaveBeenDelivered: (person, expected = {}) => {
+  toHaveBeenDelivered: (somebody, wish = {}) => {
+    const person = Inputs.testPerson(somebody)
+    const expected = Inputs.expected(wish)
     const found = person.inbox.filter((received) => isLike(received, expected)).length
     const pass = expected.times === undefined ? found > 0 : found === expected.times
     const wanted = expected.times === undefined ? "" : ` ${times(expected.times)}`
@@ -25,20 +29,26 @@ export const matchers: Api.Matchers = {
         `${person.phone} should ${pass ? "not " : ""}have got a message${described(expected)}${wanted}, and got ${found}.\n\n${person.story()}`
     }
   },
-  toHaveRefused: (person) => ({
-    pass: person.refused,
-    message: () =>
-      `The last word of ${person.phone} should ${person.refused ? "not " : ""}be a refusal.\n\n${person.story()}`
-  }),
-  toHaveSent: (t, count, phone) => {
+  toHaveRefused: (somebody) => {
+    const person = Inputs.testPerson(somebody)
+    return {
+      pass: person.refused,
+      message: () =>
+        `The last word of ${person.phone} should ${person.refused ? "not " : ""}be a refusal.\n\n${person.story()}`
+    }
+  },
+  toHaveSent: (kit, attempts, to) => {
+    const t = Inputs.testKit(kit)
+    const count = Inputs.times(attempts)
+    const phone = to === undefined ? undefined : Inputs.phone(to)
     const found = t.platform.attempts.filter((each) => phone === undefined || each.phone === phone)
     const pass = found.length === count
     const phones = phone === undefined ? [...new Set(found.map((each) => each.phone))] : [phone]
-    const to = phone === undefined ? "" : ` to ${phone}`
+    const whom = phone === undefined ? "" : ` to ${phone}`
     return {
       pass,
       message: () =>
-        `The platform should ${pass ? "not " : ""}have been asked ${times(count)}${to}, and was ${times(found.length)}.\n\n${phones.map((each) => t.person(each).story()).join("\n\n")}`
+        `The platform should ${pass ? "not " : ""}have been asked ${times(count)}${whom}, and was ${times(found.length)}.\n\n${phones.map((each) => t.person(each).story()).join("\n\n")}`
     }
   }
 }
