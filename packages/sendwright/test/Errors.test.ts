@@ -1,8 +1,14 @@
 /** What is refused says why, by the codes of the REST API and in the words of this package. */
+
+import { Errors } from "@sendwright/core"
 import type { Sendwright } from "sendwright"
-import { createSendwright, memory, SendwrightError, sandbox } from "sendwright"
+import { createSendwright, httpGateway, memory, SendwrightError, sandbox, whatsapp } from "sendwright"
 import { describe, expect, it } from "vitest"
+import * as Failures from "../src/inside/Failures.ts"
 import { ana, open, secretKey, start, template } from "./Support.ts"
+
+/** A value that the types refuse, as whoever writes JavaScript may give it. */
+const wrong = (value: unknown): never => value as never
 
 const refusal = async (step: Promise<unknown>): Promise<SendwrightError> => {
   const error: unknown = await step.then(
@@ -113,13 +119,70 @@ describe("an operator's call", () => {
 
 describe("createSendwright", () => {
   const options = { store: memory(), senders: [sandbox()], secretKey } as const
-  it.each<[string, Partial<Parameters<typeof createSendwright>[0]>]>([
-    ["a secret key of another length", { secretKey: "c2hvcnQ=" }],
-    ["no sender", { senders: [] }],
-    ["a store that is none", { store: { name: "memory" } }],
-    ["a pattern that no event matches", { on: Object.fromEntries([["job.complete", () => {}]]) }]
-  ])("refuses %s as `invalid_options`", async (_, some) => {
-    expect((await refusal(createSendwright({ ...options, ...some }))).code).toBe("invalid_options")
+  const own = { provider: "own", send: async () => ({ outcome: "accepted" }) }
+
+  it.each<[string, object, string]>([
+    ["a secret key of another length", { secretKey: "c2hvcnQ=" }, "/secretKey"],
+    ["a secret key that is no base64", { secretKey: `!${secretKey}` }, "/secretKey"],
+    ["a secret key that nobody set", { secretKey: undefined }, "/secretKey"],
+    ["a number as the secret key", { secretKey: 7 }, "/secretKey"],
+    ["no sender", { senders: [] }, "/senders"],
+    ["nothing as a sender", { senders: [null] }, "/senders/0"],
+    ["a sender that cannot send", { senders: [{ provider: "own", send: 5 }] }, "/senders/0/send"],
+    ["a sender without a name", { senders: [{ send: own.send }] }, "/senders/0/provider"],
+    [
+      "a sender of a name that none may have",
+      { senders: [{ ...own, provider: "My Own" }] },
+      "/senders/0/provider"
+    ],
+    ["two senders of one name", { senders: [sandbox(), sandbox()] }, "/senders/1/provider"],
+    ["a misspelt member of a sender", { senders: [{ ...own, lookup: own.send }] }, "/senders/0/lookup"],
+    ["a text for true", { senders: [{ ...own, deduplicates: "false" }] }, "/senders/0/deduplicates"],
+    ["a store that is none", { store: { name: "memory" } }, "/store"],
+    ["a pattern that no event matches", { on: { "job.complete": () => {} } }, "/on/job.complete"],
+    ["a handler that is none", { on: { "job.completed": 5 } }, "/on/job.completed"],
+    ["another name for `on`", { handlers: {} }, "/handlers"],
+    ["a level that there is not", { logLevel: "warn" }, "/logLevel"]
+  ])("refuses %s as `invalid_options`", async (_, some, path) => {
+    const error = await refusal(createSendwright(wrong({ ...options, ...some })))
+    expect([error.code, error.issues.map((issue) => issue.path)]).toEqual(["invalid_options", [path]])
+  })
+
+  it("tells every fault at once, with what was meant", async () => {
+    const senders = [{ ...own, lookup: own.send, provider: "Own" }]
+    const { issues } = await refusal(createSendwright(wrong({ store: memory(), senders, logLvl: "none" })))
+    expect(issues.map(({ path }) => path)).toEqual([
+      "/secretKey",
+      "/logLvl",
+      "/senders/0/provider",
+      "/senders/0/lookup"
+    ])
+    expect(issues[1]?.message).toContain("Did you mean `logLevel`?")
+    expect(issues[3]?.message).toContain("Did you mean `lookUp`?")
+  })
+
+  it("takes an instance of a class as a sender", async () => {
+    class Gateway {
+      readonly provider = "own"
+      readonly token = "x"
+      async send() {
+        return { outcome: "accepted" as const }
+      }
+    }
+    const sw = await createSendwright({ ...options, senders: [new Gateway()] })
+    await sw.stop()
+  })
+
+  it.each([null, undefined, "x"])("refuses %j", async (given) => {
+    expect((await refusal(createSendwright(wrong(given)))).code).toBe("invalid_options")
+  })
+
+  it.each<[string, () => unknown]>([
+    ["sandbox()", () => sandbox(wrong({ foo: 1 }))],
+    ["whatsapp()", () => whatsapp(wrong({ connections: "64" }))],
+    ["httpGateway()", () => httpGateway(wrong({ connections: 0 }))]
+  ])("has %s refuse what it does not take", (_, make) => {
+    expect(make).toThrow(SendwrightError)
   })
 
   it("is over once it was stopped, however often", async () => {
@@ -127,5 +190,16 @@ describe("createSendwright", () => {
     await sw.start()
     await Promise.all([sw.stop(), sw.stop()])
     expect((await refusal(sw.drain())).code).toBe("unavailable")
+  })
+})
+
+describe("an error of core", () => {
+  it.each(Object.keys(Errors))("has a code: %s", (tag) => {
+    expect(Failures.ofCore({ _tag: tag })).toBeInstanceOf(SendwrightError)
+  })
+
+  it("that it does not refuse with is a defect, and stays what it is", () => {
+    const defect = Object.assign(new Error("No.", { cause: "a bug" }), { _tag: "RuntimeException" })
+    expect(Failures.ofCore(defect)).toBe(defect)
   })
 })

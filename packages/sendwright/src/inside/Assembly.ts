@@ -15,6 +15,7 @@ import type { Options, Sendwright } from "../api/Sendwright.ts"
 import { SendwrightError } from "../api/SendwrightError.ts"
 import * as Inputs from "./Inputs.ts"
 import * as Operators from "./Operators.ts"
+import * as Checked from "./Options.ts"
 import * as Running from "./Running.ts"
 import * as Senders from "./Senders.ts"
 import * as Sessions from "./Sessions.ts"
@@ -48,28 +49,12 @@ const levels = {
 
 const longestGraceMs = 25_000
 
-const secrets = (secretKey: string) => {
-  const bytes = Buffer.from(secretKey, "base64")
-  if (bytes.length === SecretBox.masterBytes) return SecretBox.layer(Redacted.make(bytes))
-  const message =
-    "`secretKey` must be 32 bytes in base64: make one with `openssl rand -base64 32`, and keep it with the database."
-  throw new SendwrightError("invalid_options", message)
-}
+const secrets = (secretKey: string) => SecretBox.layer(Redacted.make(Buffer.from(secretKey, "base64")))
 
 const ofNetwork = UndiciTransport.layer().pipe(Layer.provide(AddressPolicy.layer([])))
 
 const transportOf = ({ transport }: World) =>
   transport === undefined ? ofNetwork : Layer.succeed(WebhookTransport.WebhookTransport, transport)
-
-const checkOptions = (options: Options): void => {
-  if (
-    typeof options !== "object" ||
-    options === null ||
-    !Array.isArray(options.senders) ||
-    options.senders.length === 0
-  )
-    throw new SendwrightError("invalid_options", "Give `store`, at least one of `senders`, and `secretKey`.")
-}
 
 const reportOf = ({ at, failure, messageId = null, providerId = null, status }: Report, now: number) => ({
   messageId,
@@ -191,7 +176,7 @@ const nameOf = ({
 }): string => JSON.stringify([messageId, providerId, status])
 
 export const assemble = async (options: Options, world: World = {}): Promise<Assembled> => {
-  checkOptions(options)
+  Checked.check(options)
   const local = Subscriptions.make(options.on ?? {})
   const runtime = ManagedRuntime.make(layerOf(options, world, local))
   let isOver = false

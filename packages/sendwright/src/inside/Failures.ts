@@ -3,20 +3,33 @@ import { Fault } from "@sendwright/core"
 import type { Issue } from "../api/SendwrightError.ts"
 import { SendwrightError } from "../api/SendwrightError.ts"
 
-/** Core's tags whose code is not the tag in snake_case. */
+/** Codes by core's tags. What isn't among them is no refusal but a defect. */
 const codes: ReadonlyMap<string, string> = new Map([
-  ["StorageError", "unavailable"],
+  ["ConsentRequired", "consent_required"],
+  ["DailyLimitReached", "daily_limit_reached"],
+  ["FeatureUnavailable", "feature_unavailable"],
+  ["ForeignTransaction", "transaction_unsupported"],
+  ["HookForged", "invalid_credentials"],
+  ["IdempotencyConflict", "idempotency_conflict"],
+  ["InsideTransaction", "inside_transaction"],
+  ["InsufficientPermission", "insufficient_permission"],
+  ["InvalidCredentials", "invalid_credentials"],
+  ["InvalidRequest", "invalid_request"],
+  ["JobEnded", "job_ended"],
+  ["MigrationError", "unavailable"],
+  ["MinimumWaitActive", "minimum_wait_active"],
+  ["NotFound", "not_found"],
   ["Overloaded", "unavailable"],
   ["PlatformUnavailable", "unavailable"],
+  ["QuotaExceeded", "quota_exceeded"],
+  ["RateLimited", "rate_limited"],
+  ["SendFailed", "send_failed"],
+  ["SessionDisconnected", "session_disconnected"],
+  ["StorageError", "unavailable"],
   ["StoreQuarantined", "unavailable"],
-  ["HookForged", "invalid_credentials"],
-  ["ForeignTransaction", "transaction_unsupported"],
-  ["WrongMasterKey", "invalid_options"],
-  ["MigrationError", "unavailable"]
+  ["SubscriptionInactive", "subscription_inactive"],
+  ["WrongMasterKey", "invalid_options"]
 ])
-
-const codeOf = (tag: string): string =>
-  codes.get(tag) ?? tag.replace(/(?<!^)[A-Z]/g, (letter) => `_${letter}`).toLowerCase()
 
 /** How long to wait where the error says nothing of it, as the REST API says it. */
 const waits: ReadonlyMap<string, number> = new Map([
@@ -46,9 +59,13 @@ export const issueOf = (fault: Fault.Fault): Issue => {
   return { path: Fault.pointer({ path }), code: fault.code, message: worded(fault.message) }
 }
 
-/** Nothing is wrong but these. */
+/** Nothing is wrong but these, of an input whose names are the caller's. */
 export const invalid = (faults: ReadonlyArray<Fault.Fault>, code = "invalid_request"): SendwrightError => {
-  const issues = faults.map(issueOf)
+  const issues = faults.map((fault) => ({
+    path: Fault.pointer(fault),
+    code: fault.code,
+    message: fault.message.replace(/^The body\b/, "What is given")
+  }))
   const more = issues.length > 1 ? ` (and ${issues.length - 1} more)` : ""
   return new SendwrightError(code, `${issues[0]?.message ?? "The input is not valid."}${more}`, {
     issues
@@ -89,11 +106,12 @@ const detailsOf = (error: object): Readonly<Record<string, unknown>> =>
 const messageOf = (error: unknown): string =>
   error instanceof Error ? error.message : "Something went wrong on our side."
 
-/** Core's error as a {@link SendwrightError}; what core does not know, a bug or an error of a handler, as it is. */
+/** Core's refusal as a {@link SendwrightError}; anything else, a defect or an error of the app's, as it is with its cause. */
 export const ofCore = (error: unknown): unknown => {
-  if (error instanceof SendwrightError || !isTagged(error)) return error
+  const code = isTagged(error) ? codes.get(error._tag) : undefined
+  if (code === undefined || !isTagged(error)) return error
   const { _tag, faults, retryAfterMs } = error
-  return new SendwrightError(codeOf(_tag), worded(messageOf(error)), {
+  return new SendwrightError(code, worded(messageOf(error)), {
     issues: isFaults(faults) ? faults.map(issueOf) : [],
     retryAfterMs: typeof retryAfterMs === "number" ? retryAfterMs : (waits.get(_tag) ?? null),
     details: detailsOf(error),

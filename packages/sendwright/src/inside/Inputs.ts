@@ -7,7 +7,7 @@ import { Fault, Phone, RequestDecoder } from "@sendwright/core"
 import * as Schema from "effect/Schema"
 import type * as Admin from "../api/Admin.ts"
 import type * as Messages from "../api/Messages.ts"
-import type { Report } from "../api/Sender.ts"
+import type { PlatformOptions, Report, SandboxOptions } from "../api/Sender.ts"
 import type { Store } from "../api/Sendwright.ts"
 import type * as Templates from "../api/Templates.ts"
 import type * as Testing from "../api/Testing.ts"
@@ -197,6 +197,19 @@ export const reports = input<ReadonlyArray<Report>>(
   )
 )
 
+// What senders take -------------------------------------------------------------------------------------------------
+
+const ofOptions = { code: "invalid_options" }
+const Milliseconds = Schema.Number.pipe(Schema.nonNegative())
+export const sandbox = input<SandboxOptions>(
+  object({ latencyMs: optional(Milliseconds), receiptDelayMs: optional(Milliseconds) }),
+  ofOptions
+)
+export const platform = input<PlatformOptions>(
+  object({ connections: optional(Schema.Int.pipe(Schema.positive())) }),
+  ofOptions
+)
+
 // The test kit ------------------------------------------------------------------------------------------------------
 
 const textOf = input(Text, { name: "phone" })
@@ -251,5 +264,5 @@ export const testOptions = input<Testing.TestOptions>(
     store: optional(TestStore),
     patienceMs: optional(Schema.Number.pipe(Schema.positive()))
   }),
-  { code: "invalid_options" }
+  ofOptions
 )

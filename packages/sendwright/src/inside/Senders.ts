@@ -6,7 +6,7 @@ import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import type * as Api from "../api/Sender.ts"
-import { SendwrightError } from "../api/SendwrightError.ts"
+import * as Inputs from "./Inputs.ts"
 
 type CoreSender = CoreSenders.Sender
 type Config = Readonly<Record<string, unknown>>
@@ -25,17 +25,19 @@ export class MadeSender implements Api.BuiltInSender {
 const given = <A extends object>(options: A) =>
   Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
 
-export const sandbox = (options: Api.SandboxOptions = {}): Api.BuiltInSender =>
-  new MadeSender(
+export const sandbox = (options: Api.SandboxOptions = {}): Api.BuiltInSender => {
+  const checked = given(Inputs.sandbox(options))
+  return new MadeSender(
     "sandbox",
-    Effect.sync(() => Sandbox.make(given(options)))
+    Effect.sync(() => Sandbox.make(checked))
   )
+}
 
 export const whatsapp = (options: Api.PlatformOptions = {}): Api.BuiltInSender =>
-  new MadeSender("whatsapp_cloud", WhatsApp.make(given(options)))
+  new MadeSender("whatsapp_cloud", WhatsApp.make(given(Inputs.platform(options))))
 
 export const httpGateway = (options: Api.PlatformOptions = {}): Api.BuiltInSender =>
-  new MadeSender("http", HttpGateway.make(given(options)))
+  new MadeSender("http", HttpGateway.make(given(Inputs.platform(options))))
 
 const isRecord = (value: unknown): value is Config => typeof value === "object" && value !== null
 
@@ -148,10 +150,8 @@ const ofCustom = (custom: Api.CustomSender): CoreSender => {
 
 const makeOf = (sender: Api.Sender): Effect.Effect<CoreSender, never, Scope.Scope> => {
   if (sender instanceof MadeSender) return sender.make
-  if ("send" in sender) return Effect.sync(() => ofCustom(sender))
-  const message =
-    "Each of `senders` must be sandbox(), whatsapp(), httpGateway(), or an object with `provider` and `send`."
-  throw new SendwrightError("invalid_options", message)
+  // Whatever is none of ours was looked at as one of the app's (`Options`).
+  return "send" in sender ? Effect.sync(() => ofCustom(sender)) : Effect.dieMessage("No sender.")
 }
 
 export const layer = (senders: ReadonlyArray<Api.Sender>): Layer.Layer<CoreSenders.Senders> => {

@@ -1,0 +1,99 @@
+/** What `createSendwright` takes, looked at before anything is opened: every fault at once. */
+import { Event, Fault, RequestDecoder, Session } from "@sendwright/core"
+import * as Schema from "effect/Schema"
+import type { Options } from "../api/Sendwright.ts"
+import * as Failures from "./Failures.ts"
+import { MadeSender } from "./Senders.ts"
+import { MadeStore } from "./Stores.ts"
+
+const { optional } = Schema
+
+const isCallable = (value: unknown): value is () => unknown => typeof value === "function"
+const Callable = Schema.declare(isCallable, { title: "a function" })
+
+const isMadeStore = (value: unknown): value is MadeStore => value instanceof MadeStore
+const OneStore = Schema.declare(isMadeStore, {
+  title: "memory(), sqlite(…) of sendwright/sqlite, or postgres(…) of sendwright/postgres"
+})
+
+const formed = (form: RegExp, description: string) =>
+  Schema.String.pipe(Schema.filter((text) => form.test(text), { description }))
+
+const Provider = formed(
+  Session.providerForm,
+  "1 to 64 lower-case letters, digits, `_` and `-`, a letter first"
+)
+
+/** 32 bytes, perhaps with the line break of the tool that made them. */
+const SecretKey = formed(
+  /^\s*[A-Za-z0-9+/_-]{43}=?\s*$/,
+  "32 bytes in base64: make one with `openssl rand -base64 32`, and keep it with the database"
+)
+
+const decoded = RequestDecoder.decoder(
+  Schema.Struct({
+    store: OneStore,
+    senders: Schema.Array(Schema.Unknown).pipe(Schema.minItems(1)),
+    secretKey: SecretKey,
+    on: optional(Schema.Struct(Object.fromEntries(Event.patterns.map((name) => [name, optional(Callable)])))),
+    logLevel: optional(Schema.Literal("debug", "info", "warning", "error", "none"))
+  })
+)
+
+const custom = {
+  provider: Provider,
+  send: Callable,
+  deduplicates: optional(Schema.Boolean),
+  lookUp: optional(Callable),
+  check: optional(Callable),
+  templates: optional(Callable)
+}
+
+/** A plain object as it is; of an instance of a class, whose other members are its own, what a sender has. */
+const membersOf = (sender: object): object => {
+  const prototype: unknown = Object.getPrototypeOf(sender)
+  if (prototype === Object.prototype || prototype === null) return sender
+  const names = Object.keys(custom).filter((name) => name in sender)
+  return Object.fromEntries(names.map((name) => [name, Reflect.get(sender, name)]))
+}
+
+const senderFaults = (sender: unknown, place: number): ReadonlyArray<Fault.Fault> => {
+  const path = ["senders", place]
+  if (sender instanceof MadeSender) return []
+  if (typeof sender !== "object" || sender === null) {
+    const message =
+      "Each of `senders` must be sandbox(), whatsapp(), httpGateway(), or an object with `provider` and `send`."
+    return [Fault.make(path, "invalid_type", message)]
+  }
+  const read = RequestDecoder.decoder(Schema.Struct(custom), path)(membersOf(sender))
+  return read._tag === "Left" ? read.left : []
+}
+
+const providerOf = (sender: unknown): unknown =>
+  typeof sender === "object" && sender !== null && "provider" in sender ? sender.provider : undefined
+
+const twinFaults = (senders: ReadonlyArray<unknown>): ReadonlyArray<Fault.Fault> => {
+  const names = senders.map(providerOf)
+  return names.flatMap((name, place) => {
+    if (typeof name !== "string" || names.indexOf(name) === place) return []
+    const message = `Two senders have the \`provider\` "${name}": give one of them another name.`
+    return [Fault.make(["senders", place, "provider"], "invalid_value", message)]
+  })
+}
+
+const sendersOf = (options: unknown): ReadonlyArray<unknown> => {
+  const given: unknown =
+    typeof options === "object" && options !== null && "senders" in options ? options.senders : []
+  return Array.isArray(given) ? [...given] : []
+}
+
+export const check: (options: unknown) => asserts options is Options = (options) => {
+  const read = decoded(options)
+  const senders = sendersOf(options)
+  const faults = [
+    ...(read._tag === "Left" ? read.left : []),
+    ...senders.flatMap(senderFaults),
+    ...twinFaults(senders)
+  ]
+  if (faults.length > 0) throw Failures.invalid(faults, "invalid_options")
+}
