@@ -90,6 +90,91 @@ describe("a send", () => {
   })
 })
 
+type Started = Awaited<ReturnType<typeof start>>
+const to = [{ phone: ana }]
+const hello = { template: "hello", to, idempotencyKey: "1" }
+
+describe("what no type would let pass", () => {
+  it.each<[string, (started: Started) => Promise<unknown>, ReadonlyArray<string>]>([
+    ["no message", ({ session }) => session.send(wrong(undefined)), [""]],
+    ["null for a message", ({ session }) => session.send(wrong(null)), [""]],
+    ["a text for a message", ({ session }) => session.send(wrong("x")), [""]],
+    ["no direct message", ({ session }) => session.sendDirect(wrong(undefined)), [""]],
+    ["null for what is estimated", ({ session }) => session.estimate(wrong(null)), [""]],
+    [
+      "people that are not there",
+      ({ session }) => session.send(wrong({ ...hello, to: new Array(3) })),
+      ["/to/0", "/to/1", "/to/2"]
+    ],
+    [
+      "the names of the REST API",
+      ({ session }) => session.send(wrong({ ...hello, template_id: 1, recipients: to })),
+      ["/template_id", "/recipients"]
+    ],
+    [
+      "those of a recipient",
+      ({ session }) => session.send(wrong({ ...hello, to: [{ phone: ana, external_id: "1" }] })),
+      ["/to/0/external_id"]
+    ],
+    [
+      "`message` for `text`",
+      ({ session }) => session.sendDirect(wrong({ to: ana, text: "x", message: "y" })),
+      ["/message"]
+    ],
+    ["a direct message without a text", ({ session }) => session.sendDirect(wrong({ to: ana })), ["/text"]],
+    [
+      "a language beside an id",
+      ({ session }) => session.send({ ...hello, template: 1, language: "xx" }),
+      ["/language"]
+    ],
+    [
+      "null for a language",
+      ({ session }) => session.send(wrong({ ...hello, language: null })),
+      ["/language"]
+    ],
+    ["no post", ({ sw }) => sw.hook(wrong(undefined)), [""]],
+    ["null for reports", ({ sw }) => sw.receive(wrong(null)), [""]],
+    ["null for the end", ({ sw }) => sw.stop(wrong(null)), [""]]
+  ])("refuses %s", async (_, step, paths) => {
+    const error = await refusal(step(await start()))
+    expect([error.code, error.issues.map(({ path }) => path)]).toEqual(["invalid_request", paths])
+    expect(error.message).not.toMatch(/template_id, |header|The body/)
+  })
+
+  it.each([null, "job.*"])("refuses events(%j)", async (options) => {
+    const { sw } = await start()
+    expect(() => sw.events(wrong(options))).toThrow(SendwrightError)
+  })
+
+  it("names the near member, as callers write it", async () => {
+    const { session } = await start()
+    const error = await refusal(session.sendDirect(wrong({ to: ana, text: "x", link_preview: true })))
+    expect(error.issues).toMatchObject([
+      { path: "/link_preview", message: "`link_preview` is not known here. Did you mean `linkPreview`?" }
+    ])
+  })
+
+  it("speaks of the key by its name here", async () => {
+    const { session } = await start()
+    const error = await refusal(session.send(wrong({ template: "hello", to })))
+    expect(error.issues).toMatchObject([{ path: "/idempotencyKey", code: "required" }])
+    expect(error.message).toMatch(/^`idempotencyKey` is required/)
+    await session.send(hello)
+    const conflict = await refusal(session.send({ ...hello, reference: "other" }))
+    expect(conflict.message).toMatch(/^This `idempotencyKey` was used/)
+  })
+
+  it("leaves the names of variables as they are", async () => {
+    const { session } = await start()
+    const variables = JSON.parse('{"body.order_id":"1","__proto__":"x"}')
+    const error = await refusal(session.send({ ...hello, to: [{ phone: ana, variables }] }))
+    expect(error.issues.map(({ path }) => path).toSorted()).toEqual([
+      "/to/0/variables/__proto__",
+      "/to/0/variables/body.order_id"
+    ])
+  })
+})
+
 describe("an operator's call", () => {
   it("with a member that it does not have is refused with what was meant", async () => {
     const sw = await open()

@@ -109,7 +109,8 @@ const processOf = (
       await ready()
       await run(engine.drain)
     },
-    stop: ({ graceMs } = {}) => {
+    stop: async (options = {}) => {
+      const { graceMs } = Inputs.stopping(options)
       stopped ??= end(graceMs)
       return stopped
     },
@@ -125,7 +126,8 @@ const processOf = (
       const unknown = new Set(unmatched.map(nameOf))
       return reports.filter((report) => unknown.has(nameOf(reportOf(report, now))))
     },
-    hook: async ({ body = new Uint8Array(), headers, method, provider, query = {}, sessionId }) => {
+    hook: async (given) => {
+      const { body = new Uint8Array(), headers, method, provider, query = {}, sessionId } = Inputs.hook(given)
       await ready()
       const byName = Object.fromEntries(
         Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])
@@ -202,7 +204,7 @@ export const assemble = async (options: Options, world: World = {}): Promise<Ass
     admin: heard(Operators.make(engine.admin, running), subscriptions.listenTo),
     session: Sessions.make(context),
     on: (pattern, handler) => subscriptions.on(pattern, handler),
-    events: ({ signal } = {}) => subscriptions.read(signal),
+    events: (options = {}) => subscriptions.read(Inputs.reading(options).signal),
     ...processOf(engine, worker, running, subscriptions.ready, dispose)
   }
   await subscriptions.ready()

@@ -40,6 +40,8 @@ const waits: ReadonlyMap<string, number> = new Map([
 
 /** What a send calls otherwise than the REST API. */
 const renamed: ReadonlyMap<string, string> = new Map([
+  ["Idempotency-Key", "idempotencyKey"],
+  ["message", "text"],
   ["recipients", "to"],
   ["template_id", "template"]
 ])
@@ -47,17 +49,30 @@ const renamed: ReadonlyMap<string, string> = new Map([
 const camel = (name: string): string =>
   renamed.get(name) ?? name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
 
-/** A message with the names of fields as callers of this package write them. */
+/** A message with the names of fields as callers of this package write them, and without HTTP's headers. */
 const worded = (message: string): string =>
-  message.replace(/`([a-z]+(?:_[a-z]+)*)`/g, (_, name: string) => `\`${camel(name)}\``)
+  message
+    .replace(/`([a-z]+(?:_[a-z]+)*)`/g, (_, name: string) => `\`${camel(name)}\``)
+    .replace(/(?:The header )?Idempotency-Key/g, "`idempotencyKey`")
+    .replace(", bare or in double quotes", "")
+    .replaceAll("Retry-After", "`retryAfterMs`")
 
-export const issueOf = (fault: Fault.Fault): Issue => {
-  const [first, ...rest] = fault.path.map((part) => (typeof part === "string" ? camel(part) : part))
-  const where = first === "headers" || first === "query" || first === "path" ? rest : [first ?? "", ...rest]
-  const path =
-    fault.path.length === 0 ? [] : where.map((part) => (part === "Idempotency-Key" ? "idempotencyKey" : part))
-  return { path: Fault.pointer({ path }), code: fault.code, message: worded(fault.message) }
+/** Parts of a request that no caller of this package sees. */
+const parts: ReadonlySet<unknown> = new Set(["headers", "query", "path"])
+
+/** Names below `variables` are the caller's own. */
+const named = (path: Fault.Fault["path"]): Fault.Fault["path"] => {
+  const own = path.indexOf("variables")
+  return path.map((part, place) =>
+    typeof part === "string" && (own < 0 || place < own) ? camel(part) : part
+  )
 }
+
+export const issueOf = ({ code, message, path }: Fault.Fault): Issue => ({
+  path: Fault.pointer({ path: named(parts.has(path[0]) ? path.slice(1) : path) }),
+  code,
+  message: worded(message)
+})
 
 /** Nothing is wrong but these, of an input whose names are the caller's. */
 export const invalid = (faults: ReadonlyArray<Fault.Fault>, code = "invalid_request"): SendwrightError => {

@@ -7,8 +7,8 @@ import { Fault, Phone, RequestDecoder } from "@sendwright/core"
 import * as Schema from "effect/Schema"
 import type * as Admin from "../api/Admin.ts"
 import type * as Messages from "../api/Messages.ts"
-import type { PlatformOptions, Report, SandboxOptions } from "../api/Sender.ts"
-import type { Store } from "../api/Sendwright.ts"
+import type { Hook, PlatformOptions, Report, SandboxOptions } from "../api/Sender.ts"
+import type { Signal, Store } from "../api/Sendwright.ts"
 import type * as Templates from "../api/Templates.ts"
 import type * as Testing from "../api/Testing.ts"
 import * as Failures from "./Failures.ts"
@@ -196,6 +196,75 @@ export const reports = input<ReadonlyArray<Report>>(
     })
   )
 )
+
+// Messages ----------------------------------------------------------------------------------------------------------
+
+/** Core says what is wrong with these values. What only this package knows, and what it does not know, is refused here. */
+const anything = optional(Schema.Unknown)
+const nameOrId = object({
+  template: anything,
+  language: optional(Text),
+  to: anything,
+  variables: anything,
+  currency: anything,
+  reference: anything,
+  idempotencyKey: optional(Text)
+})
+const sendOf = input(nameOrId)
+const recipientMembers = { phone: anything, variables: anything, externalId: anything }
+
+/** The faults of the members that recipients have; of most there are none, which is seen without making a decoder. */
+const recipientFaults = (to: unknown): ReadonlyArray<Fault.Fault> =>
+  Array.isArray(to)
+    ? Array.from(to, (each: unknown, place) => {
+        if (typeof each !== "object" || each === null || Array.isArray(each)) return []
+        if (Object.keys(each).every((name) => Object.hasOwn(recipientMembers, name))) return []
+        const read = RequestDecoder.decoder(object(recipientMembers), ["to", place])(each)
+        return read._tag === "Left" ? read.left : []
+      }).flat()
+    : []
+
+/** A send, or what an estimate is asked for, by its members. */
+export const send = (given: unknown): typeof nameOrId.Type => {
+  const message = sendOf(given)
+  const faults = [...recipientFaults(message.to)]
+  if (message.language !== undefined && typeof message.template === "number") {
+    const text = "A template's id says its language: leave `language` out, or give the template's name."
+    faults.push(Fault.make(["language"], "invalid_value", text))
+  }
+  if (faults.length > 0) throw Failures.invalid(faults.slice(0, Fault.maximum))
+  return message
+}
+export const direct = input(
+  object({
+    to: anything,
+    text: anything,
+    linkPreview: anything,
+    reference: anything,
+    idempotencyKey: optional(Text)
+  })
+)
+
+const isRecord = (value: unknown): value is Readonly<Record<string, string>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+const Texts = Schema.declare(isRecord, { title: "an object" })
+export const hook = input<Hook>(
+  object({
+    provider: Text,
+    sessionId: Text,
+    method: oneOf("GET", "POST"),
+    headers: Texts,
+    query: optional(Texts),
+    body: optional(Schema.declare(types.isUint8Array, { title: "bytes (a `Uint8Array`)" }))
+  })
+)
+
+const isSignal = (value: unknown): value is Signal =>
+  typeof value === "object" && value !== null && "aborted" in value && "addEventListener" in value
+export const reading = input(
+  object({ signal: optional(Schema.declare(isSignal, { title: "an `AbortSignal`" })) })
+)
+export const stopping = input(object({ graceMs: optional(Count) }))
 
 // What senders take -------------------------------------------------------------------------------------------------
 

@@ -2,7 +2,6 @@
 import type { Engine } from "@sendwright/core"
 import { Requests } from "@sendwright/core"
 import * as Effect from "effect/Effect"
-import type * as Messages from "../api/Messages.ts"
 import type { Session, Transaction } from "../api/Sendwright.ts"
 import { SendwrightError } from "../api/SendwrightError.ts"
 import * as Inputs from "./Inputs.ts"
@@ -88,13 +87,14 @@ const numbersOf = (engine: CoreEngine) => {
     })
 }
 
+type Given = ReturnType<typeof Inputs.send>
+
 /** The body as the REST API has it. Core checks it whole, so that every fault is told at once. */
 const bodiesOf = (engine: CoreEngine) => {
   const numberOf = numbersOf(engine)
-  return (who: Engine.Caller, message: Messages.Message) => {
-    const given: Messages.Message & Partial<Messages.Send> = message
-    const { idempotencyKey: _, language, template, to, ...rest } = given
-    const recipients: unknown = Array.isArray(to) ? to.map(recipient) : to
+  return (who: Engine.Caller, message: Given) => {
+    const { idempotencyKey: _, language, template, to, ...rest } = message
+    const recipients: unknown = Array.isArray(to) ? Array.from(to, recipient) : to
     const of = (template_id: unknown) => new Requests.Unchecked(defined({ ...rest, template_id, recipients }))
     return typeof template === "string"
       ? Effect.map(numberOf(who, template, language), of)
@@ -141,27 +141,30 @@ const sendingOf = (
   caller: () => Promise<Engine.Caller>
 ): Sending => {
   const bodyOf = bodiesOf(engine)
-  const accept = (who: Engine.Caller, message: Messages.Send) =>
+  const accept = (who: Engine.Caller, message: Given) =>
     Effect.flatMap(bodyOf(who, message), (request) =>
       engine.send(who, { idempotencyKey: message.idempotencyKey, request })
     )
   /** All that is looked up is looked up in the app's transaction, which may have made it. */
-  const acceptWithin = (tx: Transaction, message: Messages.Send) =>
+  const acceptWithin = (tx: Transaction, message: Given) =>
     store.within(tx)(Effect.flatMap(engine.callerOf(sessionId), (who) => accept(who, message)))
   return {
-    send: async (message, options) => {
+    send: async (given, options) => {
+      const message = Inputs.send(given)
       const tx = transactionOf(options)
       return run(tx === undefined ? accept(await caller(), message) : acceptWithin(tx, message))
     },
-    sendSync: (message, options) => runSync(acceptWithin(transactionFor(options), message)),
-    sendDirect: async ({ idempotencyKey, text, ...rest }, ...more: ReadonlyArray<unknown>) => {
+    sendSync: (given, options) => runSync(acceptWithin(transactionFor(options), Inputs.send(given))),
+    sendDirect: async (message, ...more: ReadonlyArray<unknown>) => {
       if (more.some((each) => each !== undefined))
         throw noTransaction("sendDirect sends at once, in no transaction: it takes the message alone.")
+      const { idempotencyKey, text, ...rest } = Inputs.direct(message)
       const request = new Requests.Unchecked(defined({ ...rest, message: text }))
       const { createdAt, ...sent } = await run(engine.sendDirect(await caller(), { idempotencyKey, request }))
       return { ...sent, createdAt: Views.date(createdAt) }
     },
-    estimate: async (message) => {
+    estimate: async (given) => {
+      const message = Inputs.send(given)
       const who = await caller()
       const estimated = Effect.flatMap(bodyOf(who, message), (request) => engine.estimate(who, request))
       return Views.estimate(await run(estimated))
