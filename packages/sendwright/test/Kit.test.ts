@@ -187,6 +187,16 @@ describe("the kit", () => {
     })
   })
 
+  it.each<[string, (t: TestSendwright) => unknown]>([
+    ["a template without a text", (t) => t.template("empty", wrong(undefined))],
+    ["a number for a text", (t) => t.person(ana).replies(wrong(5))],
+    ["a code that is none", async (t) => t.platform.next(ana).fails("busy")],
+    ["a session without an id", async (t) => t.sw.session(wrong(undefined))]
+  ])("refuses %s", async (_, step) => {
+    const t = await open()
+    await expect(step(t)).rejects.toMatchObject({ code: "invalid_request" })
+  })
+
   it.each<[unknown, string]>([
     [{}, "/to"],
     [undefined, ""],

@@ -224,6 +224,8 @@ const recipientFaults = (to: unknown): ReadonlyArray<Fault.Fault> =>
       }).flat()
     : []
 
+export const sessionId = input(Text, { name: "sessionId" })
+
 /** A send, or what an estimate is asked for, by its members. */
 export const send = (given: unknown): typeof nameOrId.Type => {
   const message = sendOf(given)
@@ -290,6 +292,12 @@ export const phone = (given: unknown): string => {
   if (fault === undefined) return text
   throw Failures.invalid([Fault.make(["phone"], "recipient_invalid", fault)])
 }
+
+export const testText = input(Text, { name: "text" })
+const digits = { description: 'the digits of an error code, such as "131049"' }
+export const errorCode = input(Text.pipe(Schema.filter((text) => /^\d+$/.test(text), digits)), {
+  name: "code"
+})
 
 const NumberOfTimes = Schema.Int.pipe(Schema.nonNegative())
 export const times = input(NumberOfTimes, { name: "times" })

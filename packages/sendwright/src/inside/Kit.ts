@@ -331,11 +331,12 @@ const people =
         )
         return words.at(-1)?.type === "consent.revoked"
       },
-      replies: (text) => {
+      replies: async (words) => {
+        const text = Inputs.testText(words)
         serial += 1
         journal.write(phone, `wrote: ${text}`)
         const id = `in-${phone}-${clock.now}-${serial}`
-        return hear({ messages: [{ id, from: phone, text, type: "text", at: clock.now }] })
+        await hear({ messages: [{ id, from: phone, text, type: "text", at: clock.now }] })
       },
       reads: async () => {
         const last = platform.inboxes.get(phone)?.at(-1)
@@ -367,7 +368,7 @@ const orders = (platform: TestPlatform): Api.Platform => {
         return facade
       }
       return {
-        fails: (code) => add(scripts.fails(code)),
+        fails: (code) => add(scripts.fails(Inputs.errorCode(code))),
         hangs: () => add(scripts.hangs()),
         answersLate: (after) => add(scripts.answersLate(milliseconds(after))),
         isBusy: (wait) => add(scripts.isBusy(milliseconds(wait))),
@@ -384,7 +385,8 @@ const furnish = async (sw: Sendwright, journal: Journal) => {
   const account = await sw.admin.accounts.create({ name: "Test", currency: "EUR", plan })
   const { id } = await sw.admin.sessions.create({ accountId: account.id, name: "test", provider: "sandbox" })
   const template = async (name: string, text: string): Promise<void> => {
-    await sw.admin.templates.import({ sessionId: id, templates: [templateOf(name, text)] })
+    const templates = [templateOf(name, Inputs.testText(text))]
+    await sw.admin.templates.import({ sessionId: id, templates })
   }
   await template("hello", "Hello")
   const { secret } = await sw.admin.webhooks.create({ accountId: account.id, url: receiver, events: ["*"] })

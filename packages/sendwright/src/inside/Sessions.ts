@@ -178,7 +178,8 @@ async function* mapped<A, B>(items: AsyncIterable<A>, view: (item: A) => B): Asy
 
 export const make =
   (context: Context) =>
-  (sessionId: string): Session => {
+  (id: string): Session => {
+    const sessionId = Inputs.sessionId(id)
     const { engine, running } = context
     const { pages, run } = running
     const caller = callerOf(context, sessionId)
