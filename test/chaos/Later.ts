@@ -9,7 +9,6 @@ import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 
 const root = fileURLToPath(new URL("../..", import.meta.url))
-const core = join(root, "packages/core/src")
 
 /** Where the workspace's packages are found by their names. */
 const cache = join(root, "node_modules/.cache/sendwright-chaos")
@@ -55,11 +54,7 @@ export const program = async (): Promise<string> => {
     format: "cjs",
     platform: "node",
     target: "node20",
-    alias: {
-      "@sendwright/core/postgres": join(core, "postgres.ts"),
-      "@sendwright/core/sqlite": join(core, "sqlite.ts"),
-      "@sendwright/core": join(core, "index.ts")
-    },
+    conditions: ["@sendwright/source"],
     nodePaths: [join(root, "packages/core/node_modules"), join(root, "node_modules")],
     external: ["better-sqlite3", "pg"],
     plugins: [expanded],
