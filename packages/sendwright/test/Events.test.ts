@@ -1,5 +1,7 @@
 /** Events in the process: at least once, kept while nobody listens. */
+import Database from "better-sqlite3"
 import type { SendwrightEvent } from "sendwright"
+import { fromBetterSqlite3, sqlite } from "sendwright/sqlite"
 import { describe, expect, it } from "vitest"
 import { ana, furnish, list, open, start } from "./Support.ts"
 
@@ -64,6 +66,45 @@ describe("a handler", () => {
     expect(heard).toEqual([first.jobId, second.jobId])
   })
 
+  it("that comes later has its events kept from `ready()` on, also those of a send in a transaction", async () => {
+    const database = new Database(":memory:")
+    const { session, sw } = await start({ store: sqlite({ database, migrate: true }) })
+    await sw.start()
+    const heard: Array<string> = []
+    sw.on("job.completed", ({ data }) => void heard.push(data.jobId))
+    await sw.ready()
+    const { jobId } = database.transaction(() =>
+      session.sendSync(message("1"), { tx: fromBetterSqlite3(database) })
+    )()
+    await expect.poll(() => heard).toEqual([jobId])
+  })
+
+  it("that comes later has its events kept soon, whoever asks for nothing", async () => {
+    const { account, sw } = await start()
+    sw.on("job.completed", () => {})
+    const patterns = async () =>
+      (await list(sw.admin.webhooks.list({ accountId: account.id }))).flatMap(({ events }) => events)
+    await expect.poll(patterns).toEqual(["job.completed"])
+  })
+
+  it("hears of accounts that another process creates while this one is started, or drains", async () => {
+    const store = sqlite({ database: new Database(":memory:"), migrate: true })
+    const heard: Array<string> = []
+    const here = await open({ store, on: { "job.completed": ({ data }) => void heard.push(data.jobId) } })
+    const other = await open({ store })
+    const first = await furnish(other)
+    await here.drain()
+    const { jobId } = await first.session.send(message("1"))
+    await other.drain()
+    await here.drain()
+    expect(heard).toEqual([jobId])
+    const later = await other.admin.accounts.create({ name: "Later" })
+    const webhooks = async () => (await list(other.admin.webhooks.list({ accountId: later.id }))).length
+    expect(await webhooks()).toBe(0)
+    await here.start()
+    await expect.poll(webhooks, { timeout: 5000 }).toBe(1)
+  })
+
   it("hears in the background, too", async () => {
     const { session, sw } = await start()
     const heard = new Promise<string>((resolve) => sw.on("job.completed", ({ data }) => resolve(data.jobId)))
@@ -112,6 +153,31 @@ describe("a reader", () => {
     for (const { id, status } of await deliveries())
       if (status === "pending") await sw.admin.webhooks.replay({ deliveryId: id })
     expect(await rest).toContain(last)
+  })
+
+  it("shares the events with another one", async () => {
+    const { session, sw } = await start()
+    const leave = new AbortController()
+    const ids: Array<string> = []
+    const read = async () => {
+      for await (const { id } of sw.events({ signal: leave.signal })) ids.push(id)
+    }
+    const reading = [read(), read()]
+    await session.send(message("1"))
+    await sw.drain()
+    leave.abort()
+    await Promise.all(reading)
+    expect(ids.length).toBeGreaterThan(1)
+    expect(new Set(ids).size).toBe(ids.length)
+  })
+
+  it("ends when Sendwright is stopped", async () => {
+    const { sw } = await start()
+    await sw.start()
+    const all = list(sw.events())
+    await sw.ready()
+    await sw.stop()
+    expect(await all).toEqual([])
   })
 
   it("ends when it is told to", async () => {

@@ -18,7 +18,7 @@ it("an operation that has to wait, where nothing may, is refused and does not go
   )
   let refused: unknown
   try {
-    Running.make(() => runtime).runSync(waits)
+    Running.make(runtime).runSync(waits)
   } catch (error) {
     refused = error
   }

@@ -1,6 +1,13 @@
 /** A sender of the app's own is a plain object. */
+import { describe, expect, it } from "@effect/vitest"
+import { Sender as CoreSender } from "@sendwright/core"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
+import * as TestClock from "effect/TestClock"
 import type { SendwrightError } from "sendwright"
-import { describe, expect, it } from "vitest"
+import * as Senders from "../src/inside/Senders.ts"
 import { ana, furnish, open, platform } from "./Support.ts"
 
 const message = { template: "hello", to: [{ phone: ana }], idempotencyKey: "1" }
@@ -126,4 +133,61 @@ describe("stop", () => {
     await sw.stop({ graceMs: 50 })
     expect(performance.now() - before).toBeLessThan(10_000)
   })
+
+  it("rejects a call that is under way beyond its time", async () => {
+    const { sender, sent } = platform({ send: () => new Promise(() => {}) })
+    const sw = await open({ senders: [sender] })
+    const { session } = await furnish(sw, "own")
+    await session.send(message)
+    const draining = sw.drain()
+    const direct = session.sendDirect({ to: ana, text: "Hi" })
+    const rejected = Promise.all([
+      expect(draining).rejects.toMatchObject({ code: "unavailable" }),
+      expect(direct).rejects.toMatchObject({ code: "unavailable" })
+    ])
+    await expect.poll(() => sent.length).toBe(2)
+    await sw.stop({ graceMs: 50 })
+    await rejected
+  })
+})
+
+describe("a sender whose promise is never kept", () => {
+  const never = () => new Promise<never>(() => {})
+  const asked = Effect.flatMap(CoreSender.Senders, (senders) => {
+    const sender = senders.get("own")
+    return sender === undefined ? Effect.dieMessage("No sender.") : Effect.succeed(sender)
+  }).pipe(Effect.provide(Senders.layer([{ provider: "own", send: never, check: never, templates: never }])))
+  const outbound = {
+    messageId: "0199aaaa-0000-7000-8000-000000000001",
+    sessionId: "0199aaaa-0000-7000-8000-000000000002",
+    to: ana,
+    attempt: 1,
+    content: { kind: "direct", text: "Hi", linkPreview: false },
+    config: {}
+  } as const
+
+  it.effect("leaves the outcome unknown after 15 seconds, also of what cannot be interrupted", () =>
+    Effect.gen(function* () {
+      const { send } = yield* asked
+      const sending = yield* Effect.fork(Effect.uninterruptible(send(outbound as never)))
+      yield* TestClock.adjust("14 seconds")
+      expect(yield* Fiber.poll(sending)).toEqual(Option.none())
+      yield* TestClock.adjust("1 seconds")
+      expect(yield* Fiber.join(sending)).toMatchObject({
+        _tag: "Ambiguous",
+        failure: { code: "outcome_unknown" }
+      })
+    })
+  )
+
+  it.effect("is unavailable to whoever asks it for something else", () =>
+    Effect.gen(function* () {
+      const { check, templates } = yield* asked
+      const checking = yield* Effect.fork(check?.({}) ?? Effect.void)
+      const listing = yield* Effect.fork(Effect.exit(templates?.({}) ?? Effect.void))
+      yield* TestClock.adjust("15 seconds")
+      expect(yield* Fiber.join(checking)).toMatchObject({ code: "provider_unavailable" })
+      expect(Exit.isFailure(yield* Fiber.join(listing))).toBe(true)
+    })
+  )
 })

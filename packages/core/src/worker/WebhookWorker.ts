@@ -153,7 +153,15 @@ export const make = (options: {
               },
               outcome: { delivered: next === "delivered", durationMs, pauseMs }
             }
-          })
+          }).pipe(
+            Effect.tap(({ settlement }) =>
+              settlement.next === null
+                ? Effect.logWarning(
+                    `Delivery ${delivery.deliveryId} of event ${delivery.eventId} to webhook ${delivery.endpoint.id} was given up`
+                  )
+                : Effect.void
+            )
+          )
         })
     }
   })

@@ -28,7 +28,7 @@ export interface Outbound {
   readonly config: Readonly<Record<string, unknown>>
 }
 
-/** What became of the attempt. A promise that is rejected says `unknown`. */
+/** What became of the attempt. A promise that is rejected, or not kept within 15 seconds, says `unknown`. */
 export type SendResult =
   /** The platform has it, under this id of its own. */
   | { readonly outcome: "accepted"; readonly providerId?: string | null | undefined }

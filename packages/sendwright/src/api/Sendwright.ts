@@ -91,19 +91,34 @@ export interface Sendwright {
   readonly session: (id: string) => Session
   /**
    * Calls the handler with each event that matches, at least once. From the first `on` of a pattern its events are kept in
-   * the store, also while no process listens. Answers what takes the handler away; the events are kept on.
+   * the store, also while no process listens. A handler of `createSendwright` has them kept when that returns; one that comes
+   * later once `ready()` has. Answers what takes the handler away; the events are kept on.
+   *
+   * One that throws, or takes more than 30 seconds, is called again, by the schedule of webhooks: after 5 seconds, later each
+   * day, for 8 days; a pattern that has seen nothing but failures for 5 days rests until the next start. The log tells each failure,
+   * and when an event was given up. Where several handlers have one pattern and one
+   * of them fails, all of them are called again: what they do must bear that.
    */
   readonly on: <Pattern extends EventPattern>(pattern: Pattern, handler: Handler<Pattern>) => () => void
   /**
+   * When this returns, the events of every pattern that `on` has are kept, of every account that there is. Every call but a send
+   * in a transaction waits for it by itself. Of an account that another process creates they are kept within a second or so of a
+   * process that was started, and from the first call of one of its sessions here.
+   */
+  readonly ready: () => Promise<void>
+  /**
    * All events one by one, for one reader or several that share them. An event is done when the next one is asked for; the
-   * last one before the loop is left comes again.
+   * last one before the loop is left comes again. `stop` ends the readers.
    */
   readonly events: (options?: { readonly signal?: Signal | undefined }) => AsyncIterable<SendwrightEvent>
   /** Sends what is due in the background, until `stop`. */
   readonly start: () => Promise<void>
   /** Does everything that is due now, and returns when nothing is: for tests, scripts and cron. */
   readonly drain: () => Promise<void>
-  /** Ends the background work within the grace period, and closes what was opened here. */
+  /**
+   * Ends the background work and the readers of events within the grace period, and closes what was opened here. A call that is
+   * still under way at its end is rejected with `unavailable`.
+   */
   readonly stop: (options?: { readonly graceMs?: number | undefined }) => Promise<void>
   readonly health: () => Promise<Health>
   /** Applies what a platform reports of messages, for a sender of your own. Answers the reports of unknown ones. */

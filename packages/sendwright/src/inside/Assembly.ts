@@ -12,7 +12,6 @@ import * as Scope from "effect/Scope"
 import type { Admin } from "../api/Admin.ts"
 import type { Report } from "../api/Sender.ts"
 import type { Options, Sendwright } from "../api/Sendwright.ts"
-import { SendwrightError } from "../api/SendwrightError.ts"
 import * as Inputs from "./Inputs.ts"
 import * as Operators from "./Operators.ts"
 import * as Checked from "./Options.ts"
@@ -49,6 +48,9 @@ const levels = {
 
 const longestGraceMs = 25_000
 
+/** How often accounts are looked for that other processes have created. */
+const lookMs = 1000
+
 const secrets = (secretKey: string) => SecretBox.layer(Redacted.make(Buffer.from(secretKey, "base64")))
 
 const ofNetwork = UndiciTransport.layer().pipe(Layer.provide(AddressPolicy.layer([])))
@@ -76,22 +78,35 @@ const reportOf = ({ at, failure, messageId = null, providerId = null, status }: 
 const processOf = (
   engine: Engine.Engine["Type"],
   worker: Worker.Worker["Type"],
-  { run }: Running.Running,
-  ready: () => Promise<void>,
+  { end: endCalls, run }: Running.Running,
+  { end: endReaders, look, ready }: Subscriptions.Subscriptions,
   dispose: () => Promise<void>
 ): Pick<Sendwright, "drain" | "health" | "hook" | "receive" | "start" | "stop"> => {
   let loops: Promise<Scope.CloseableScope> | undefined
   let stopped: Promise<void> | undefined
 
+  /** Other processes create accounts, too. */
+  const looking = Effect.tryPromise({ try: look, catch: (error) => error }).pipe(
+    Effect.catchAll((error) => Effect.logWarning("New accounts could not be looked for", error)),
+    Effect.delay(lookMs),
+    Effect.forever
+  )
+
   const begin = async (): Promise<Scope.CloseableScope> => {
     await ready()
     const scope = await run(Scope.make())
-    await run(Scope.extend(worker.start, scope))
+    await run(Scope.extend(Effect.zipRight(worker.start, Effect.forkScoped(looking)), scope))
     return scope
   }
-  const end = async (graceMs: number | undefined): Promise<void> => {
+  /** In turn: nothing new begins, what was sent is waited for, and whoever still waits for an answer gets one. */
+  const end = async (graceMs = longestGraceMs): Promise<void> => {
+    const began = performance.now()
+    endReaders()
     const scope = await loops?.catch(() => undefined)
-    if (scope !== undefined) await run(Effect.zipRight(worker.stop(graceMs), Scope.close(scope, Exit.void)))
+    await run(worker.stop(graceMs))
+    if (scope !== undefined) await run(Scope.close(scope, Exit.void))
+    const leftMs = Math.min(graceMs, longestGraceMs) - (performance.now() - began)
+    await endCalls(Math.max(0, leftMs))
     await dispose()
   }
 
@@ -106,7 +121,7 @@ const processOf = (
       }
     },
     drain: async () => {
-      await ready()
+      await look()
       await run(engine.drain)
     },
     stop: async (options = {}) => {
@@ -181,15 +196,7 @@ export const assemble = async (options: Options, world: World = {}): Promise<Ass
   Checked.check(options)
   const local = Subscriptions.make(options.on ?? {})
   const runtime = ManagedRuntime.make(layerOf(options, world, local))
-  let isOver = false
-  const running = Running.make(() => {
-    if (isOver) throw new SendwrightError("unavailable", "This Sendwright was stopped.")
-    return runtime
-  })
-  const dispose = async (): Promise<void> => {
-    isOver = true
-    await runtime.dispose()
-  }
+  const running = Running.make(runtime)
   const [engine, worker, transport] = await running.runWith(
     Effect.all([Engine.Engine, Worker.Worker, WebhookTransport.WebhookTransport])
   )
@@ -198,14 +205,16 @@ export const assemble = async (options: Options, world: World = {}): Promise<Ass
     engine,
     running,
     store: MadeStore.partsOf(options.store),
-    listenTo: subscriptions.listenTo
+    listenTo: subscriptions.listenTo,
+    beginListening: subscriptions.beginListening
   }
   const sw: Sendwright = {
     admin: heard(Operators.make(engine.admin, running), subscriptions.listenTo),
     session: Sessions.make(context),
     on: (pattern, handler) => subscriptions.on(pattern, handler),
     events: (options = {}) => subscriptions.read(Inputs.reading(options).signal),
-    ...processOf(engine, worker, running, subscriptions.ready, dispose)
+    ready: () => subscriptions.ready(),
+    ...processOf(engine, worker, running, subscriptions, () => runtime.dispose())
   }
   await subscriptions.ready()
   return { sw, transport, runWith: running.runWith }

@@ -1,7 +1,8 @@
 /** Core's effects as promises. */
 import * as Cause from "effect/Cause"
-import type * as Effect from "effect/Effect"
+import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import type * as Fiber from "effect/Fiber"
 import * as FiberId from "effect/FiberId"
 import type * as ManagedRuntime from "effect/ManagedRuntime"
 import * as Runtime from "effect/Runtime"
@@ -19,6 +20,8 @@ export interface Running<R = never> {
     page: (page: Page) => Effect.Effect<Paged<A>, E>,
     limit?: number
   ) => AsyncGenerator<A, void>
+  /** Refuses every call from here on, and interrupts those that take longer. All are over, for their callers, when this is. */
+  readonly end: (patienceMs: number) => Promise<void>
 }
 
 export interface Page {
@@ -31,9 +34,11 @@ export interface Paged<A> {
   readonly next: number | null
 }
 
+const stopped = () => new SendwrightError("unavailable", "This Sendwright was stopped.")
+
 const settled = <A>(exit: Exit.Exit<A, unknown>): A => {
   if (Exit.isSuccess(exit)) return exit.value
-  throw Failures.ofCore(Cause.squash(exit.cause))
+  throw Cause.isInterruptedOnly(exit.cause) ? stopped() : Failures.ofCore(Cause.squash(exit.cause))
 }
 
 /** What has to wait is given up: it would go on by itself once the caller's transaction is over. */
@@ -49,12 +54,52 @@ const settledAtOnce = <A>(exit: Exit.Exit<A, unknown>): A => {
 
 const itemsOfPage = 100
 
-export const make = <R>(runtime: () => ManagedRuntime.ManagedRuntime<R, unknown>): Running<R> => {
-  const run: Running<R>["runWith"] = async (effect) => settled(await runtime().runPromiseExit(effect))
+/** So long a call that was interrupted may take to store what it knows. */
+const tidyingMs = 250
+
+/** A call under way, and how its caller is told that it is over. */
+type Calls = Map<Fiber.RuntimeFiber<unknown, unknown>, (error: SendwrightError) => void>
+
+/** By the clock of the machine: that of a test may stand still. */
+const atMost = (ms: number, step: Promise<unknown>): Promise<unknown> =>
+  Effect.runPromise(
+    Effect.raceFirst(
+      Effect.promise(() => step),
+      Effect.sleep(ms)
+    )
+  )
+
+export const make = <R>(runtime: ManagedRuntime.ManagedRuntime<R, unknown>): Running<R> => {
+  const calls: Calls = new Map()
+  let isOver = false
+  const open = (): ManagedRuntime.ManagedRuntime<R, unknown> => {
+    if (isOver) throw stopped()
+    return runtime
+  }
+  const run: Running<R>["runWith"] = async <A, E>(effect: Effect.Effect<A, E, R>) => {
+    const fiber = open().runFork(effect)
+    const exit = await new Promise<Exit.Exit<A, unknown>>((resolve, reject) => {
+      calls.set(fiber, reject)
+      fiber.addObserver((ended) => {
+        calls.delete(fiber)
+        resolve(ended)
+      })
+    })
+    return settled(exit)
+  }
+  const allEnded = () =>
+    Promise.all([...calls.keys()].map((fiber) => new Promise((resolve) => fiber.addObserver(resolve))))
+  const end = async (patienceMs: number): Promise<void> => {
+    isOver = true
+    await atMost(patienceMs, allEnded())
+    for (const fiber of [...calls.keys()]) fiber.unsafeInterruptAsFork(FiberId.none)
+    await atMost(tidyingMs, allEnded())
+    for (const reject of calls.values()) reject(stopped())
+  }
   return {
     run,
     runWith: run,
-    runSync: (effect) => settledAtOnce(runtime().runSyncExit(effect)),
+    runSync: (effect) => settledAtOnce(open().runSyncExit(effect)),
     pages: async function* <A, E>(page: (page: Page) => Effect.Effect<Paged<A>, E>, limit = itemsOfPage) {
       let after: number | null = null
       do {
@@ -62,6 +107,7 @@ export const make = <R>(runtime: () => ManagedRuntime.ManagedRuntime<R, unknown>
         yield* items
         after = next
       } while (after !== null)
-    }
+    },
+    end
   }
 }

@@ -1,6 +1,7 @@
 /** Senders: those that come with core, and plain objects with promises. */
 import type { Sender as CoreSenders } from "@sendwright/core"
 import { HttpGateway, Rendering, Sandbox, Sender, WhatsApp } from "@sendwright/core"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
@@ -101,12 +102,24 @@ const resultOf = (result: Api.SendResult): CoreSenders.SendResult => {
 
 const reason = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
-/** A promise that is rejected tells nothing of the message. */
-const asked = (ask: () => Promise<Api.SendResult>): Effect.Effect<CoreSenders.SendResult> =>
-  Effect.tryPromise(ask).pipe(
-    Effect.map(resultOf),
-    Effect.catchAll(({ error }) => Effect.succeed(unknown(reason(error))))
+/** As long as WhatsApp's own platform is given. */
+const patience = Duration.seconds(15)
+
+/** Asks a sender, also where nothing else may be interrupted: a promise may never be kept. */
+const answerOf = <A>(ask: () => A | PromiseLike<A>): Effect.Effect<A, string> =>
+  Effect.tryPromise({ try: async () => ask(), catch: reason }).pipe(
+    Effect.interruptible,
+    Effect.timeoutFail({
+      duration: patience,
+      onTimeout: () => `The sender did not answer within ${Duration.toSeconds(patience)} seconds.`
+    })
   )
+
+/** A promise that is rejected, or not kept, tells nothing of the message. */
+const outcome = <A>(answer: Effect.Effect<A, string>) =>
+  Effect.catchAll(answer, (why) => Effect.succeed(unknown(why)))
+
+const unavailable = (why: string) => failure("provider_unavailable", why, false)
 
 const ofCustom = (custom: Api.CustomSender): CoreSender => {
   const { check, deduplicates = false, lookUp, provider, templates } = custom
@@ -114,36 +127,38 @@ const ofCustom = (custom: Api.CustomSender): CoreSender => {
     provider,
     deduplicates,
     configure: (config) => Either.right(config),
-    send: (message) => asked(() => custom.send(outbound(message))),
+    send: (message) =>
+      outcome(
+        Effect.map(
+          answerOf(() => custom.send(outbound(message))),
+          resultOf
+        )
+      ),
     ...(lookUp === undefined
       ? {}
       : {
-          lookUp: (message: CoreSenders.OutboundMessage) =>
-            Effect.tryPromise(() => lookUp(outbound(message))).pipe(
-              Effect.map((found) => (found === null ? null : resultOf(found))),
-              Effect.catchAll(({ error }) => Effect.succeed(unknown(reason(error))))
-            )
+          lookUp: (message: CoreSenders.OutboundMessage) => {
+            const found = answerOf(() => lookUp(outbound(message)))
+            return outcome(Effect.map(found, (result) => (result === null ? null : resultOf(result))))
+          }
         }),
     ...(check === undefined
       ? {}
       : {
           check: (config: unknown) =>
-            Effect.tryPromise(() => check(configOf(config))).pipe(
+            answerOf(() => check(configOf(config))).pipe(
               Effect.map((fault) => (fault === null ? null : failure("check_failed", fault, true))),
-              Effect.catchAll(({ error }) =>
-                Effect.succeed(failure("provider_unavailable", reason(error), false))
-              )
+              Effect.catchAll((why) => Effect.succeed(unavailable(why)))
             )
         }),
     ...(templates === undefined
       ? {}
       : {
           templates: (config: unknown) =>
-            Effect.tryPromise({
-              try: () => templates(configOf(config)),
-              catch: (error) =>
-                new Sender.PlatformRefusal({ failure: failure("provider_unavailable", reason(error), false) })
-            })
+            Effect.mapError(
+              answerOf(() => templates(configOf(config))),
+              (why) => new Sender.PlatformRefusal({ failure: unavailable(why) })
+            )
         })
   }
 }

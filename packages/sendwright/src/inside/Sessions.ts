@@ -19,6 +19,8 @@ export interface Context {
   readonly store: Parts
   /** Makes sure that the events of an account are kept for the handlers of this process. */
   readonly listenTo: (accountId: string) => Promise<void>
+  /** Begins that, where a transaction of the app's is not to wait for it: it would have to end first. */
+  readonly beginListening: (accountId: string) => void
 }
 
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
@@ -136,7 +138,7 @@ const transactionFor = (options: unknown): Transaction => {
 type Sending = Pick<Session, "estimate" | "send" | "sendDirect" | "sendSync">
 
 const sendingOf = (
-  { engine, running: { run, runSync }, store }: Context,
+  { beginListening, engine, running: { run, runSync }, store }: Context,
   sessionId: string,
   caller: () => Promise<Engine.Caller>
 ): Sending => {
@@ -147,7 +149,12 @@ const sendingOf = (
     )
   /** All that is looked up is looked up in the app's transaction, which may have made it. */
   const acceptWithin = (tx: Transaction, message: Given) =>
-    store.within(tx)(Effect.flatMap(engine.callerOf(sessionId), (who) => accept(who, message)))
+    store.within(tx)(
+      Effect.flatMap(engine.callerOf(sessionId), (who) => {
+        beginListening(who.session.accountId)
+        return accept(who, message)
+      })
+    )
   return {
     send: async (given, options) => {
       const message = Inputs.send(given)

@@ -78,6 +78,13 @@ const tell = async (handlers: ReadonlyArray<AnyHandler>, body: string): Promise<
   return failed === undefined ? answered(204) : answered(500, reason(failed.reason))
 }
 
+/** Whoever wrote the handler looks into the log before they look at deliveries. */
+const logged = (subscription: string, answer: Answer): Effect.Effect<void> => {
+  if (subscription === readers || answer.status === 204) return Effect.void
+  const why = answer._tag === "Answered" ? answer.excerpt : `It took longer than ${patience}.`
+  return Effect.logWarning(`A handler of "${subscription}" failed, and is called again later: ${why}`)
+}
+
 const transportTo = (handlers: Handlers, outside: Transport): Transport => ({
   post: (request) => {
     const subscription = subscriptionAt(request.url)
@@ -85,7 +92,7 @@ const transportTo = (handlers: Handlers, outside: Transport): Transport => ({
     return Effect.timeoutTo(
       Effect.promise(() => tell(handlers.of(subscription), request.body)),
       { duration: patience, onSuccess: (answer) => answer, onTimeout: () => late }
-    )
+    ).pipe(Effect.tap((answer) => logged(subscription, answer)))
   },
   reaches: (url) => {
     const subscription = subscriptionAt(url)
@@ -137,44 +144,78 @@ interface Waiting {
   readonly left: (error: Error) => void
 }
 
-/** An event is done when the next one is asked for. What is left is told again. */
-async function* reading(
-  handlers: Handlers,
-  ready: () => Promise<void>,
-  signal: Signal | undefined
-): AsyncGenerator<Events.SendwrightEvent, void> {
-  const waiting: Array<Waiting> = []
-  let wake = (): void => {}
-  const remove = handlers.add(
-    readers,
-    (event) =>
-      new Promise<void>((done, left) => {
-        waiting.push({ event, done, left })
-        wake()
-      })
-  )
-  const aborted = (): void => wake()
-  signal?.addEventListener("abort", aborted)
-  let current: Waiting | undefined
-  try {
-    await ready()
-    while (signal?.aborted !== true) {
-      current = waiting.shift()
-      if (current === undefined) {
-        await new Promise<void>((resolve) => {
-          wake = resolve
+/** The readers of a process: each event goes to one of them. What is left is told again. */
+class Readers {
+  readonly #handlers: Handlers
+  readonly #wakes = new Set<() => void>()
+  #waiting: Array<Waiting> = []
+  #remove = (): void => {}
+  #isOver = false
+
+  constructor(handlers: Handlers) {
+    this.#handlers = handlers
+  }
+
+  end(): void {
+    this.#isOver = true
+    this.#wake()
+  }
+
+  #wake(): void {
+    for (const wake of this.#wakes) wake()
+  }
+
+  #enter(wake: () => void): void {
+    this.#wakes.add(wake)
+    if (this.#wakes.size > 1) return
+    this.#remove = this.#handlers.add(
+      readers,
+      (event) =>
+        new Promise<void>((done, left) => {
+          this.#waiting.push({ event, done, left })
+          this.#wake()
         })
-        continue
-      }
-      yield current.event
-      current.done()
-      current = undefined
-    }
-  } finally {
-    remove()
-    signal?.removeEventListener("abort", aborted)
+    )
+  }
+
+  #leave(wake: () => void, current: Waiting | undefined): void {
     const left = new Error("The reader left.")
-    for (const each of current === undefined ? waiting : [current, ...waiting]) each.left(left)
+    current?.left(left)
+    this.#wakes.delete(wake)
+    if (this.#wakes.size > 0) return
+    this.#remove()
+    for (const each of this.#waiting) each.left(left)
+    this.#waiting = []
+  }
+
+  /** An event is done when the next one is asked for. */
+  async *read(
+    ready: () => Promise<void>,
+    signal: Signal | undefined
+  ): AsyncGenerator<Events.SendwrightEvent, void> {
+    let resume = (): void => {}
+    const wake = (): void => resume()
+    let current: Waiting | undefined
+    this.#enter(wake)
+    signal?.addEventListener("abort", wake)
+    try {
+      await ready()
+      while (!this.#isOver && signal?.aborted !== true) {
+        current = this.#waiting.shift()
+        if (current === undefined) {
+          await new Promise<void>((resolve) => {
+            resume = resolve
+          })
+          continue
+        }
+        yield current.event
+        current.done()
+        current = undefined
+      }
+    } finally {
+      signal?.removeEventListener("abort", wake)
+      this.#leave(wake, current)
+    }
   }
 }
 
@@ -216,10 +257,16 @@ const onEach = (on: On, given: Events.Handlers): void => {
 export interface Subscriptions {
   /** Makes the webhooks of an account, where they are not yet. */
   readonly listenTo: (accountId: string) => Promise<void>
+  /** Begins that; the log tells what goes wrong. */
+  readonly beginListening: (accountId: string) => void
   /** Has made those of every account that there is. */
   readonly ready: () => Promise<void>
+  /** Has made those of accounts that other processes have created since. */
+  readonly look: () => Promise<void>
   readonly on: On
   readonly read: (signal: Signal | undefined) => AsyncGenerator<Events.SendwrightEvent, void>
+  /** Ends every reader. */
+  readonly end: () => void
 }
 
 /** Handlers, before there is an engine whose events they hear. */
@@ -229,25 +276,81 @@ export interface Local {
   readonly over: (admin: CoreAdmin, running: Running) => Subscriptions
 }
 
+/** So many of the newest accounts are looked at each time: their order is that of their beginnings, not of their commits. */
+const newest = 100
+
+/** Makes the webhooks of accounts. */
+const keeping = (handlers: Handlers, admin: CoreAdmin, running: Running) => {
+  const ensure = once(ensuring(admin, running))
+  const heard = new Set<string>()
+  const listenTo = async (accountId: string): Promise<void> => {
+    for (const subscription of handlers.subscriptions) await ensure(accountId, subscription)
+    heard.add(accountId)
+  }
+  let readyFor = ""
+  let making: Promise<void> | undefined
+  const make = async (): Promise<void> => {
+    // Handlers that are given in one go are asked for together.
+    await Promise.resolve()
+    const names = handlers.subscriptions.join(" ")
+    for await (const { id } of running.pages(admin.accounts.list)) await listenTo(id)
+    readyFor = names
+  }
+  const ready = async (): Promise<void> => {
+    while (handlers.subscriptions.join(" ") !== readyFor) {
+      making ??= make().finally(() => {
+        making = undefined
+      })
+      await making
+    }
+  }
+  const look = async (): Promise<void> => {
+    await ready()
+    if (handlers.subscriptions.length === 0) return
+    let looked = 0
+    for await (const { id } of running.pages(admin.accounts.list, newest)) {
+      const isKnown = heard.has(id)
+      await listenTo(id)
+      looked += 1
+      if (isKnown && looked >= newest) return
+    }
+  }
+  return { listenTo, ready, look }
+}
+
+/** What nobody waits for tells the log what went wrong. Once this process was stopped, there is nobody to tell. */
+const beginning =
+  ({ run }: Running) =>
+  (step: Promise<void>): void => {
+    const told = (cause: unknown) =>
+      run(Effect.logWarning("Events may not be kept yet for handlers; the next call tries again", cause))
+    step.catch(told).catch(() => {})
+  }
+
 export const make = (given: Events.Handlers): Local => {
   const handlers = new Handlers()
+  const all = new Readers(handlers)
   const on = listening(handlers)
   onEach(on, given)
   return {
     beside: (outside) => transportTo(handlers, outside),
     over: (admin, running) => {
-      const ensure = once(ensuring(admin, running))
-      const listenTo = async (accountId: string): Promise<void> => {
-        for (const subscription of handlers.subscriptions) await ensure(accountId, subscription)
+      const { listenTo, look, ready } = keeping(handlers, admin, running)
+      const begin = beginning(running)
+      return {
+        listenTo,
+        // Behind the transaction that it is begun in, where that is synchronous.
+        beginListening: (accountId) => begin(Promise.resolve().then(() => listenTo(accountId))),
+        ready,
+        look,
+        on: (pattern, handler) => {
+          const remove = on(pattern, handler)
+          begin(ready())
+          return remove
+        },
+        read: (signal) => all.read(ready, signal),
+        end: () => all.end()
       }
-      let readyFor = ""
-      const ready = async (): Promise<void> => {
-        const names = handlers.subscriptions.join(" ")
-        if (names === readyFor) return
-        for await (const { id } of running.pages(admin.accounts.list)) await listenTo(id)
-        readyFor = names
-      }
-      return { listenTo, ready, on, read: (signal) => reading(handlers, ready, signal) }
     }
   }
 }
