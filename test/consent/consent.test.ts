@@ -107,7 +107,7 @@ const postgres = Layer.unwrapScoped(
 
 /**
  * Every case with `npm run histories`. Faults that were planted in the hook, in consent at the dispatch and in who is one
- * person showed on each store in any part of them.
+ * person showed in memory in each part that was tried.
  */
 const isWhole = process.env["CASES"] === "all"
 const every = 19
