@@ -6,6 +6,7 @@ import * as Arrays from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import type { Instant } from "../domain/Instant.ts"
+import type { Failure } from "../domain/job/Recipient.ts"
 import * as Transitions from "../domain/job/Transitions.ts"
 import type { Moment } from "../runtime/Moment.ts"
 import type { DispatchedJob, Settlement } from "../storage/JobStore.ts"
@@ -53,7 +54,7 @@ export interface Ended {
 /** What the outcomes of a job ask of the engine. */
 export interface Asked {
   readonly batch: Batch
-  readonly failures: ReadonlyArray<NonNullable<Attempted["actionable"]>>
+  readonly failures: ReadonlyArray<Failure>
 }
 
 /** What one dispatcher has claimed and not stored: in hand, under way, or ended. */
@@ -135,13 +136,16 @@ export class InFlight {
    * What outcomes ask of the engine, by session. Until {@link acted} is called for a session none of its outcomes is collected.
    */
   act(): ReadonlyMap<string, ReadonlyArray<Asked>> {
-    const found = new Map<string, Map<Batch, Array<NonNullable<Attempted["actionable"]>>>>()
-    for (const [place, { actionable, ...ended }] of this.#ended.entries()) {
+    const found = new Map<string, Map<Batch, Array<Failure>>>()
+    for (const [place, ended] of this.#ended.entries()) {
+      const { actionable } = ended
       const { sessionId } = ended.batch.job
       if (actionable === null || this.#isClosed || this.isActing(sessionId)) continue
-      const ofSession = found.get(sessionId) ?? new Map()
+      const ofSession: Map<Batch, Array<Failure>> = found.get(sessionId) ?? new Map()
       found.set(sessionId, ofSession)
-      ofSession.set(ended.batch, [...(ofSession.get(ended.batch) ?? []), actionable])
+      const failures = ofSession.get(ended.batch)
+      if (failures === undefined) ofSession.set(ended.batch, [actionable])
+      else failures.push(actionable)
       this.#ended[place] = { ...ended, actionable: null }
     }
     for (const sessionId of found.keys()) this.#acting.add(sessionId)
