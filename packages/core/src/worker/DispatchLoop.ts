@@ -115,9 +115,8 @@ class OpenLoop<S, C> implements DispatchLoop {
 
   readonly close = Effect.uninterruptibleMask((restore) =>
     Effect.gen(this, function* () {
-      // The answer to a commit is heard; what it leads to is not done any more.
-      if (this.#pending._tag === "Stored")
-        for (const notice of this.#advance()[0]) yield* this.#report(notice)
+      // The answer to a commit, or to a begin, is heard: what was begun must not be given back. What it leads to is not done any more.
+      if (this.#pending._tag !== "Woken") for (const notice of this.#advance()[0]) yield* this.#report(notice)
       this.#pending = { _tag: "Interrupted" }
       yield* this.#drive(({ _tag }) => _tag === "Leave", restore)
       if (this.#alarm !== null) yield* Fiber.interruptFork(this.#alarm.fiber)

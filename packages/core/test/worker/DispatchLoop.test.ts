@@ -145,6 +145,28 @@ describe("a loop", () => {
     }).pipe(provided)
   )
 
+  it.effect("that ends right after what it claimed was begun gives back none of it", () =>
+    Effect.gen(function* () {
+      const kind = { settleMs: 25, idleMs: 1000, looksFirst: false, plainOf: () => null }
+      const { did, loop } = yield* opened({
+        kind: {
+          ...kind,
+          subjectOf: (outcome) => outcome,
+          released: (claimed) => claimed.map((each) => `${each} released`)
+        },
+        commit: (settlements, worker) =>
+          Effect.sync(() => {
+            did.push(`commit ${settlements.join(" ")}`)
+            return { claimed: worker === null ? [] : ["a"], postponed: [], isFull: false }
+          }),
+        begin: (claimed) => Effect.sync(() => void did.push(`begin ${claimed.join(" ")}`))
+      })
+      yield* loop.step
+      yield* loop.close
+      expect(did).toEqual(["commit ", "begin a"])
+    }).pipe(provided)
+  )
+
   it.effect("ends with its names given up, whatever broke before", () =>
     Effect.gen(function* () {
       const { given, loop } = yield* opened({ look: Effect.die(new TypeError("a bug")) })
