@@ -31,4 +31,5 @@ export const isEvent = (value: unknown): value is SendwrightEvent =>
   "createdAt" in value &&
   value.createdAt instanceof Date &&
   "data" in value &&
-  typeof value.data === "object"
+  typeof value.data === "object" &&
+  value.data !== null

@@ -3,7 +3,7 @@
  * does not have is a fault, as in the REST API. What a value may be beyond its type is core's to say.
  */
 import { types } from "node:util"
-import { Fault, Phone, RequestDecoder } from "@sendwright/core"
+import { ApiKey, Fault, Phone, RequestDecoder } from "@sendwright/core"
 import * as Schema from "effect/Schema"
 import type * as Admin from "../api/Admin.ts"
 import type * as Messages from "../api/Messages.ts"
@@ -78,19 +78,7 @@ export const sessionChange = input<Admin.SessionChange>(
   object({ id: Text, name: optional(Text), ...settings })
 )
 
-const permissions = optional(
-  list(
-    oneOf(
-      "connection:read",
-      "templates:read",
-      "messages:estimate",
-      "messages:send",
-      "jobs:read",
-      "direct:send",
-      "direct:read"
-    )
-  )
-)
+const permissions = optional(list(oneOf(...ApiKey.permissions)))
 export const key = input<Admin.KeyInput>(object({ sessionId: Text, name: optional(Text), permissions }))
 export const keyChange = input<Admin.KeyChange>(
   object({
