@@ -111,8 +111,11 @@ export type Counts = Readonly<Record<Status, number>>
 export const noCounts: Counts = Records.map(meanings, () => 0)
 
 /** The number of a job's recipients that stand so. */
-export const countOf = (counts: Counts, standing: Standing): number =>
-  statuses.reduce((sum, status) => (stands(status, standing) ? sum + counts[status] : sum), 0)
+export const countOf = (counts: Counts, standing: Standing): number => {
+  let sum = 0
+  for (const status of statuses) if (stands(status, standing)) sum += counts[status]
+  return sum
+}
 
 /** How the platform billed a message. */
 export interface Pricing {

@@ -124,19 +124,26 @@ const recipientData = (
     : { job_id: id, message_id, session_id, phone: recipient.phone, ...rest }
 }
 
-/** Its data are made once an endpoint subscribes to it. */
-const draft = (type: Type, data: () => Draft["data"]): Draft => ({
-  type,
-  get data() {
-    return data()
+/** A draft whose data are made once an endpoint subscribes to it. */
+class Told implements Draft {
+  readonly type: Type
+  readonly #data: () => Draft["data"]
+
+  constructor(type: Type, data: () => Draft["data"]) {
+    this.type = type
+    this.#data = data
   }
-})
+
+  get data(): Draft["data"] {
+    return this.#data()
+  }
+}
 
 /** The event of a recipient's change; nothing for statuses that have no event (`queued`, `sending`, `canceled`). */
 export const recipientChanged = (job: Owner, recipient: RecipientResult): Draft | undefined => {
   const { status } = recipient
   const type = job.content.kind === "direct" ? ofStatus("message", status) : ofStatus("recipient", status)
-  return type === undefined ? undefined : draft(type, () => recipientData(job, recipient))
+  return type === undefined ? undefined : new Told(type, () => recipientData(job, recipient))
 }
 
 const jobData = (job: Job, templateId: number): EventData.JobData => ({
@@ -157,7 +164,7 @@ export const jobChanged = (job: Job, before: JobStatus): Draft | undefined => {
   if (job.status === before || job.content.kind === "direct") return undefined
   const type = jobTypes.get(job.status)
   const { templateId } = job.content
-  return type === undefined ? undefined : draft(type, () => jobData(job, templateId))
+  return type === undefined ? undefined : new Told(type, () => jobData(job, templateId))
 }
 
 /**
