@@ -1,9 +1,14 @@
 /** The test kit: time, people and a platform in a test's hands. */
 import assert from "node:assert"
+import { setImmediate as nextTurn } from "node:timers/promises"
 import Database from "better-sqlite3"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Scope from "effect/Scope"
+import Pg from "pg"
 import "sendwright/vitest"
 import { SendwrightError } from "sendwright"
-import { postgres } from "sendwright/postgres"
+import { fromPg, postgres } from "sendwright/postgres"
 import { fromBetterSqlite3, sqlite } from "sendwright/sqlite"
 import {
   assertions,
@@ -13,6 +18,7 @@ import {
   type TestSendwright
 } from "sendwright/testing"
 import { describe, expect, it, onTestFinished } from "vitest"
+import { emptyDatabase } from "../../../test/support/Postgres.ts"
 
 const ana = "34600001234"
 const bea = "34600005678"
@@ -306,16 +312,79 @@ describe("the store", () => {
     expect(database.open).toBe(true)
   })
 
+  it("of the app is waited for while a transaction is open on it, though the test's time stands still", async () => {
+    const { database, t } = await booked()
+    database.exec("BEGIN")
+    const sending = t.send({ to: ana })
+    for (let turn = 0; turn < 10; turn++) await nextTurn()
+    database.exec("COMMIT")
+    await sending
+    await t.advance("1 min")
+    expect(t.person(ana)).toHaveBeenDelivered({ times: 1 })
+  })
+
   it("in memory has no transactions, and says which store has", async () => {
     const t = await open()
     const message = { template: "hello", to: [{ phone: ana }], idempotencyKey: "1" }
     const tx = fromBetterSqlite3(new Database(":memory:"))
     await expect(t.session.send(message, { tx })).rejects.toThrow(/sqlite\(\{ database \}\).*test kit/)
   })
+})
 
-  it("is not PostgreSQL", async () => {
-    const store = postgres({ url: "postgres://nowhere" })
-    await expect(createTestSendwright({ store })).rejects.toMatchObject({ code: "invalid_options" })
+describe("a store in PostgreSQL", () => {
+  const begin = new Date("2026-03-01T08:00:00Z")
+  const inPostgres = async () => {
+    const scope = await Effect.runPromise(Scope.make())
+    onTestFinished(() => Effect.runPromise(Scope.close(scope, Exit.void)))
+    const pool = new Pg.Pool({
+      connectionString: await Effect.runPromise(Scope.extend(emptyDatabase, scope))
+    })
+    onTestFinished(() => pool.end())
+    const t = await open({ store: postgres({ pool }), now: begin })
+    await t.consent(ana)
+    const book = async (id: string, end: "COMMIT" | "ROLLBACK") => {
+      const client = await pool.connect()
+      await client.query("BEGIN")
+      const message = { template: "hello", to: [{ phone: ana }], idempotencyKey: id }
+      await t.session.send(message, { tx: fromPg(client) })
+      await client.query(end)
+      client.release()
+    }
+    return { book, pool, t }
+  }
+
+  it("has the test's time, and not its server's", async () => {
+    const { t } = await inPostgres()
+    t.platform.next(ana).isBusy("30 s").next(ana).isBusy("2 min")
+    await t.send({ to: ana })
+    await t.advance("1 hour")
+    const seconds = t.platform.attempts.map(({ at }) => (at.getTime() - begin.getTime()) / 1000)
+    const [first = -1, second = -1, third = -1] = seconds
+    expect(first).toBe(0)
+    expect(Math.abs(second - 32)).toBeLessThan(3)
+    expect(Math.abs(third - second - 122)).toBeLessThan(3)
+    expect(t.person(ana)).toHaveBeenDelivered({ times: 1 })
+  })
+
+  it("takes sends in transactions of the app's", async () => {
+    const { book, t } = await inPostgres()
+    await book("1", "ROLLBACK")
+    await t.advance("1 day")
+    expect(t).toHaveSent(0)
+    await book("2", "COMMIT")
+    await t.advance("1 day")
+    expect(t.person(ana)).toHaveBeenDelivered({ times: 1 })
+  })
+
+  it("survives a process that dies, and leaves the pool open at the end", async () => {
+    const { book, pool, t } = await inPostgres()
+    t.platform.next(ana).crashesAfterSending()
+    await book("1", "COMMIT")
+    await t.advance("1 hour")
+    expect(t).toHaveSent(1)
+    expect(t.person(ana)).toHaveBeenDelivered({ times: 1 })
+    await t.stop()
+    expect((await pool.query("SELECT 1 AS one")).rows).toEqual([{ one: 1 }])
   })
 })
 

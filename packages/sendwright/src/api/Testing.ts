@@ -81,7 +81,7 @@ export interface TestMessage extends Omit<Message, "template" | "to"> {
 export interface TestOptions {
   /** When the test begins: a Monday morning in January 2026 unless said otherwise. */
   readonly now?: Date | undefined
-  /** `memory()` unless said otherwise; `sqlite({ database, migrate: true })` for transactions of yours. */
+  /** `memory()` unless said otherwise; `sqlite({ database, migrate: true })` or `postgres({ pool })` for transactions of yours. */
   readonly store?: Store | undefined
   /** How long, in real time, a handler may take before whatever waits for it fails: 2000 unless said otherwise. */
   readonly patienceMs?: number | undefined

@@ -322,7 +322,7 @@ export const testMessage = input<Testing.TestMessage>(
 )
 const isStore = (value: unknown): value is Store =>
   typeof value === "object" && value !== null && "name" in value
-const TestStore = Schema.declare(isStore, { title: "`memory()` or `sqlite(…)`" })
+const TestStore = Schema.declare(isStore, { title: "`memory()`, `sqlite(…)` or `postgres(…)`" })
 export const testOptions = input<Testing.TestOptions>(
   object({
     now: optional(Time),

@@ -6,6 +6,7 @@
  */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
@@ -41,6 +42,9 @@ class CurrentPlace extends Context.Reference<CurrentPlace>()("@sendwright/core/s
 /** A fiber may outlive the hand-over; then nobody can say whose transaction it is in. */
 const isOver = (place: Place | null): boolean => place?.isApps === true && !place.isOpen
 
+/** The app's transaction ends by no other time: that of a test may stand still. */
+const machine = Clock.make()
+
 /** The longest pause between two looks whether the app's transaction has ended, in milliseconds. */
 const longestPauseMs = 5
 
@@ -74,7 +78,7 @@ const afterPause = <A, E>(
   Effect.suspend(() =>
     driver.isInTransaction()
       ? Effect.zipRight(
-          Effect.sleep(pauseMs),
+          machine.sleep(Duration.millis(pauseMs)),
           afterPause(driver, step, Math.min(pauseMs * 2, longestPauseMs))
         )
       : step()
