@@ -14,6 +14,7 @@ RUN mkdir /data && chown node:node /data
 WORKDIR /app
 COPY --from=build /src/node_modules node_modules
 COPY --from=build /src/packages/core packages/core
+COPY --from=build /src/packages/http packages/http
 COPY --from=build /src/packages/host packages/host
 USER node
 VOLUME /data

@@ -19,7 +19,9 @@ const isAllowed = (license) => {
 const root = join(dirname(fileURLToPath(import.meta.url)), "..")
 const given = process.argv.slice(2)
 const folders =
-  given.length === 0 ? ["core", "host", "sendwright"].map((name) => join(root, "packages", name)) : given
+  given.length === 0
+    ? ["core", "host", "http", "sendwright"].map((name) => join(root, "packages", name))
+    : given
 
 const all = new Map(folders.flatMap((folder) => closureOf(folder)).map((entry) => [entry.id, entry]))
 const refused = [...all.values()].filter(({ license }) => !isAllowed(license))

@@ -34,7 +34,7 @@ const component = (entry, type) => {
   }
 }
 
-for (const name of ["core", "host", "sendwright"]) {
+for (const name of ["core", "host", "http", "sendwright"]) {
   const folder = join(root, "packages", name)
   const [subject, ...others] = closureOf(folder)
   const bom = {

@@ -100,11 +100,13 @@ describe("docs/security.md", () => {
 describe.each(["architecture.md", "dispatch.md"])("docs/%s", (name) => {
   it("names files and functions that are there", () => {
     const page = read(`../docs/${name}`)
-    // `worker/Batch` (`prepare`, `start`), also as `host/api/Jobs`.
+    // `worker/Batch` (`prepare`, `start`), also as `host/http/NodeServer`; `api` and `http` are folders of packages/http.
     const named = [...page.matchAll(/`((?:[a-z]+\/)+[A-Z]\w+)`(?:[ \n]\(((?:`\w+`(?:, )?)+)\))?/g)]
     expect(named.length).toBeGreaterThan(15)
     for (const [, path = "", functions = ""] of named) {
-      const source = path.startsWith("host/") ? `host/src/${path.slice(5)}` : `core/src/${path}`
+      const [, home = path.match(/^(?:api|http)\//) ? "http" : "core", inside = path] =
+        /^(host|core)\/(.+)$/.exec(path) ?? []
+      const source = `${home}/src/${inside}`
       const [file] = [`${source}.ts`, `${source}/index.ts`]
         .map((found) => new URL(`../packages/${found}`, import.meta.url))
         .filter((found) => existsSync(found))

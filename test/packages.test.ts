@@ -36,7 +36,7 @@ const packages = fileURLToPath(new URL("../packages", import.meta.url))
 const manifestOf = (name: string) =>
   Schema.decodeUnknownSync(Manifest)(readFileSync(join(packages, name, "package.json"), "utf8"))
 
-describe.each(["core", "host", "sendwright"])("packages/%s, published", (name) => {
+describe.each(["core", "host", "http", "sendwright"])("packages/%s, published", (name) => {
   const { exports, publishConfig } = manifestOf(name)
 
   it("has the entries that it has here, without the condition that reads its source", () => {
@@ -107,7 +107,7 @@ describe("@sendwright/core's public names", () => {
 describe("a changeset", () => {
   it("names its packages in its head, as `changeset version` reads it", () => {
     const folder = fileURLToPath(new URL("../.changeset", import.meta.url))
-    const head = /^---\n\s*("(@sendwright\/(core|host)|sendwright)": (major|minor|patch)\n)+---\n/
+    const head = /^---\n\s*("(@sendwright\/(core|host|http)|sendwright)": (major|minor|patch)\n)+---\n/
     const headless = readdirSync(folder).filter(
       (name) => name.endsWith(".md") && !head.test(readFileSync(join(folder, name), "utf8"))
     )

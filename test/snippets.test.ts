@@ -15,6 +15,7 @@ const pages = [
   "examples/README.md",
   "packages/core/README.md",
   "packages/host/README.md",
+  "packages/http/README.md",
   "packages/sendwright/README.md",
   ...readdirSync(join(root, "docs"), { recursive: true, encoding: "utf8" })
     .filter((name) => name.endsWith(".md"))

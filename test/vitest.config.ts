@@ -18,7 +18,7 @@ const longest: ReadonlyArray<string> = [
   "packages/host/test/Ready.test.ts",
   "test/simulation/outage.test.ts",
   "test/contract/clients.test.ts",
-  "packages/host/test/http/Bodies.test.ts",
+  "packages/http/test/http/Bodies.test.ts",
   "test/simulation/simulation.test.ts",
   "packages/host/test/Stop.test.ts",
   "test/snippets.test.ts",

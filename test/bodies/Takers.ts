@@ -15,12 +15,11 @@ import {
 } from "@sendwright/core"
 import { Sqlite } from "@sendwright/core/sqlite"
 import { RecordingTransport } from "@sendwright/core/testing"
+import { Routes, Steps } from "@sendwright/http/server"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as MutableRef from "effect/MutableRef"
 import * as Redacted from "effect/Redacted"
-import * as Routes from "../../packages/host/src/http/Routes.ts"
-import * as Steps from "../../packages/host/src/http/Steps.ts"
 
 export interface Taker {
   /** Method and pattern. */

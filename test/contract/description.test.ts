@@ -1,13 +1,13 @@
 /** `/openapi.json` is right for strict tools, and says all of every operation. */
 import { createConfig, lintFromString } from "@redocly/openapi-core"
 import { Engine, Event, HttpGateway, Sandbox, WhatsApp } from "@sendwright/core"
+import { Api } from "@sendwright/http/contract"
+import { Routes } from "@sendwright/http/server"
 import { Validator } from "@seriousme/openapi-schema-validator"
 import spectral from "@stoplight/spectral-core"
 import rulesets from "@stoplight/spectral-rulesets"
 import * as Effect from "effect/Effect"
 import { describe, expect, it } from "vitest"
-import { Api } from "../../packages/host/src/api/Api.ts"
-import * as Routes from "../../packages/host/src/http/Routes.ts"
 import * as OpenApi from "../support/OpenApi.ts"
 import { at, items } from "../support/TestHost.ts"
 
@@ -45,7 +45,7 @@ describe("the description", () => {
   it("has an operation for each route, and no other", () => {
     const served = routes.map(({ method, pattern }) => `${method} ${pattern.replaceAll(/:(\w+)/g, "{$1}")}`)
     expect(operations.map(({ method, path }) => `${method} ${path}`).sort()).toEqual(served.sort())
-    const known = Object.values(Api.groups).flatMap((group) => Object.keys(group.endpoints))
+    const known = Object.values(Api.Api.groups).flatMap((group) => Object.keys(group.endpoints))
     expect(operations.map(({ id }) => id.replace(/^.*\./, "")).sort()).toEqual(known.sort())
     expect(new Set(operations.map(({ id }) => id)).size).toBe(operations.length)
   })

@@ -13,6 +13,7 @@ const cache = join(bundle, "main.cjs.cache")
 const built = [
   join(host, "dist/.tsbuildinfo"),
   join(host, "../core/dist/.tsbuildinfo"),
+  join(host, "../http/dist/.tsbuildinfo"),
   join(scripts, "start.mjs")
 ]
 

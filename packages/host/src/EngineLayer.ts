@@ -14,12 +14,12 @@ import {
   type WrongMasterKey
 } from "@sendwright/core"
 import type { MigrationError } from "@sendwright/core/sqlite"
+import type { InFlight } from "@sendwright/http/server"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { HostConfig } from "./HostConfig.ts"
 import { senderNetworksOf } from "./HostConfig.ts"
-import type * as InFlight from "./http/InFlight.ts"
 
 /** The share of a stop's time for attempts in progress. The rest is for settling them and for closing the database. */
 export const graceShare = 0.9

@@ -1,5 +1,6 @@
 /** The service as one layer: the engine, its workers and the server, by the configuration. */
 import { Engine, Worker } from "@sendwright/core"
+import { Cursors, HttpApp, InFlight, Routes } from "@sendwright/http/server"
 import * as Context from "effect/Context"
 import * as DefaultServices from "effect/DefaultServices"
 import * as Effect from "effect/Effect"
@@ -13,11 +14,7 @@ import { graceShare } from "./EngineLayer.ts"
 import type { BadSettings, HostConfig } from "./HostConfig.ts"
 import { baseUrlOf, hasDeadLinks } from "./HostConfig.ts"
 import * as AccessLog from "./http/AccessLog.ts"
-import * as Cursors from "./http/Cursors.ts"
-import * as HttpApp from "./http/HttpApp.ts"
-import * as InFlight from "./http/InFlight.ts"
 import * as NodeServer from "./http/NodeServer.ts"
-import * as Routes from "./http/Routes.ts"
 import type { StartFailure } from "./StartFailure.ts"
 
 /** One request in so many gets a span, where the program around the host has a tracer. */

@@ -5,6 +5,7 @@ import { isIPv4 } from "node:net"
 import { dirname, resolve } from "node:path"
 import { AddressPolicy, Audit, Instant, type Restore, Sandbox, SecretBox, Signature } from "@sendwright/core"
 import { PublicUrl, Url } from "@sendwright/core/adapter"
+import { Guesses, HttpLimits } from "@sendwright/http/server"
 import * as Config from "effect/Config"
 import * as ConfigError from "effect/ConfigError"
 import * as ConfigProvider from "effect/ConfigProvider"
@@ -17,8 +18,6 @@ import * as LogLevel from "effect/LogLevel"
 import * as Option from "effect/Option"
 import * as Record from "effect/Record"
 import * as Redacted from "effect/Redacted"
-import * as Guesses from "./http/Guesses.ts"
-import * as HttpLimits from "./http/HttpLimits.ts"
 
 /** Where the stores are. */
 export type Database =

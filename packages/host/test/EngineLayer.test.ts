@@ -1,6 +1,7 @@
 /** The senders of a host: its own three, and those that its program gives it. */
 import { describe, expect, it } from "@effect/vitest"
 import { Engine, Sender } from "@sendwright/core"
+import { InFlight } from "@sendwright/http/server"
 import * as Cause from "effect/Cause"
 import * as ConfigProvider from "effect/ConfigProvider"
 import * as Context from "effect/Context"
@@ -8,7 +9,6 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as EngineLayer from "../src/EngineLayer.ts"
 import * as HostConfig from "../src/HostConfig.ts"
-import * as InFlight from "../src/http/InFlight.ts"
 
 const named = (provider: string): Sender.Sender => ({
   provider,

@@ -2,11 +2,11 @@ import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, wri
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
+import { HttpLimits } from "@sendwright/http/server"
 import * as ConfigProvider from "effect/ConfigProvider"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import * as HostConfig from "../src/HostConfig.ts"
-import * as HttpLimits from "../src/http/HttpLimits.ts"
 
 const load = (environment: Readonly<Record<string, string>>) =>
   HostConfig.load.pipe(

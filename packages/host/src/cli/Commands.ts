@@ -1,14 +1,13 @@
 /** The commands: one for each operation of the admin API, which names it, and by its first word in a group. */
 import * as Args from "@effect/cli/Args"
 import * as Command from "@effect/cli/Command"
+import { AdminApi, type Operation as Contract } from "@sendwright/http/contract"
 import * as Arr from "effect/Array"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import * as Record from "effect/Record"
-import * as AdminApi from "../api/AdminApi.ts"
-import type { AdminOperation } from "../api/Operation.ts"
 import type { Options } from "../EngineLayer.ts"
 import * as Logs from "../Logs.ts"
 import * as Files from "./Files.ts"
@@ -62,7 +61,7 @@ const asText = (fields: Flags.Fields): Readonly<Record<string, string>> =>
   Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, String(value)]))
 
 /** What is looked at of an operation of the admin API. */
-interface Operation extends Pick<AdminOperation<unknown>, "command" | "route"> {
+interface Operation extends Pick<Contract.AdminOperation<unknown>, "command" | "route"> {
   readonly endpoint: {
     readonly name: string
     readonly path: string

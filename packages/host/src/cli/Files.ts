@@ -5,10 +5,9 @@ import * as HelpDoc from "@effect/cli/HelpDoc"
 import * as FileSystem from "@effect/platform/FileSystem"
 import { Fault } from "@sendwright/core"
 import { Csv } from "@sendwright/core/adapter"
+import { Body, Consents } from "@sendwright/http/contract"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
-import { NewConsent } from "../api/Consents.ts"
-import * as Body from "../http/Body.ts"
 import * as Logs from "../Logs.ts"
 import * as Times from "./Times.ts"
 
@@ -49,7 +48,7 @@ export interface Table {
 /** The API's body in JSON. */
 export const body = (file: string): Read<Table> => Effect.map(json(file), (body) => ({ body }))
 
-const columns = Object.keys(NewConsent.fields)
+const columns = Object.keys(Consents.NewConsent.fields)
 
 /** A column's name as the API writes it: letter case, spaces and hyphens are the spreadsheet's. */
 const columnOf = (cell: string): string => cell.toLowerCase().replaceAll(/[\s-]+/g, "_")

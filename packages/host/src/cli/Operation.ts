@@ -1,6 +1,8 @@
 /** Does one operation of the admin API on the configured database, by the API's own handler. */
 import { userInfo } from "node:os"
 import { Acting, Engine, Errors } from "@sendwright/core"
+import type { Operation, Problems, Route } from "@sendwright/http/contract"
+import { Cursors, InFlight } from "@sendwright/http/server"
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
@@ -8,12 +10,8 @@ import * as Either from "effect/Either"
 import * as FiberRef from "effect/FiberRef"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
-import type { Operation } from "../api/Operation.ts"
 import * as EngineLayer from "../EngineLayer.ts"
 import * as HostConfig from "../HostConfig.ts"
-import * as Cursors from "../http/Cursors.ts"
-import * as InFlight from "../http/InFlight.ts"
-import type { Raw } from "../http/Route.ts"
 import * as Logs from "../Logs.ts"
 import * as StartFailure from "../StartFailure.ts"
 
@@ -40,10 +38,10 @@ const user = Effect.orElseSucceed(
 
 /** The success body. */
 export const perform = (
-  { route }: Pick<Operation<unknown>, "route">,
-  given: Pick<Raw, "body" | "path" | "query">,
+  { route }: Pick<Operation.Operation<unknown>, "route">,
+  given: Pick<Route.Raw, "body" | "path" | "query">,
   options: EngineLayer.Options
-) =>
+): Effect.Effect<unknown, NotOpened | Problems.EngineError> =>
   Effect.gen(function* () {
     const config = yield* Effect.mapError(HostConfig.load, notOpened)
     // Quiet, as `Cli` begins, unless LOG_LEVEL says otherwise.

@@ -1,5 +1,5 @@
 /** Logs a line for each answered request at debug level, in batches, since a write for each would be noticeable. */
-
+import type { Steps } from "@sendwright/http/server"
 import * as Cause from "effect/Cause"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
@@ -10,7 +10,6 @@ import * as List from "effect/List"
 import * as Logger from "effect/Logger"
 import * as LogLevel from "effect/LogLevel"
 import * as Logs from "../Logs.ts"
-import type { Answered } from "./Steps.ts"
 
 const every = "200 millis"
 
@@ -30,7 +29,7 @@ export const make = ({
     // One line only, without the indented lines that other events have for people.
     const line = logFormat === "json" ? Logs.line("json") : Logger.map(Logger.logfmtLogger, Logs.inLine)
     const logger = yield* Logger.batched(line, every, (lines) => Console.log(lines.join("\n")))
-    return ({ at, ...answered }: Answered): void =>
+    return ({ at, ...answered }: Steps.Answered): void =>
       logger.log({
         fiberId: FiberId.none,
         logLevel: LogLevel.Debug,

@@ -3,13 +3,12 @@ import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import { STATUS_CODES } from "node:http"
 import type { Socket } from "node:net"
 import type { Duplex } from "node:stream"
+import type { Problems } from "@sendwright/http/contract"
+import { HttpLimits, type Steps } from "@sendwright/http/server"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Runtime from "effect/Runtime"
 import type { Connections } from "./Connections.ts"
-import * as HttpLimits from "./HttpLimits.ts"
-import type { HostCode } from "./Problems.ts"
-import type { PlainResponse, Refuse } from "./Steps.ts"
 
 /** How long a client that still sends is read from, so that it gets to read the answer. */
 const lingerMs = 1000
@@ -17,17 +16,17 @@ const lingerMs = 1000
 const mostLingering = 100
 const retryMs = 5000
 
-const refusals: ReadonlyMap<string, readonly [HostCode, string]> = new Map([
+const refusals: ReadonlyMap<string, readonly [Problems.HostCode, string]> = new Map([
   ["HPE_HEADER_OVERFLOW", ["headers_too_large", "The headers must be at most 16 KiB."]],
   ["HPE_CHUNK_EXTENSIONS_OVERFLOW", ["payload_too_large", "The extensions of a chunk are too long."]],
   ["ERR_HTTP_REQUEST_TIMEOUT", ["request_timeout", "The request did not come in time."]]
 ])
 
-const malformed: readonly [HostCode, string] = ["malformed_request", "This is no HTTP/1.1 request."]
+const malformed: readonly [Problems.HostCode, string] = ["malformed_request", "This is no HTTP/1.1 request."]
 
 const codeOf = (error: Error): string => ("code" in error ? String(error.code) : "")
 
-const written = ({ body, headers, status }: PlainResponse, now: number): string => {
+const written = ({ body, headers, status }: Steps.PlainResponse, now: number): string => {
   const all = {
     ...headers,
     date: new Date(now).toUTCString(),
@@ -51,7 +50,7 @@ export const linger = (socket: Duplex, ms = lingerMs): Effect.Effect<void> =>
     Effect.sync(() => socket.destroy())
   )
 
-const say = (socket: Duplex, response: PlainResponse): Effect.Effect<void> =>
+const say = (socket: Duplex, response: Steps.PlainResponse): Effect.Effect<void> =>
   Effect.gen(function* () {
     const text = written(response, yield* Clock.currentTimeMillis)
     yield* Effect.sync(() => {
@@ -68,17 +67,17 @@ const tooMany: Readonly<Record<"connections" | "connectionsPerAddress", string>>
 }
 
 /** A tunnel has no path that could say what is allowed, so that nothing is (RFC 9110 §10.2.1). */
-const noTunnel = (refuse: Refuse): PlainResponse => {
+const noTunnel = (refuse: Steps.Refuse): Steps.PlainResponse => {
   const refusal = refuse("method_not_allowed", "This is no proxy.")
   return { ...refusal, headers: { ...refusal.headers, allow: "" } }
 }
 
 /** Answers clients' errors, tunnels and connections over a limit, for the lifetime of the server. */
-export const answer = (server: Server, refuse: Refuse, connections: Connections): Effect.Effect<void> =>
+export const answer = (server: Server, refuse: Steps.Refuse, connections: Connections): Effect.Effect<void> =>
   Effect.map(Effect.runtime(), (runtime) => {
     const run = Runtime.runFork(runtime)
     let lingering = 0
-    const end = (socket: Duplex, refusal: PlainResponse): void => {
+    const end = (socket: Duplex, refusal: Steps.PlainResponse): void => {
       if (lingering >= mostLingering) {
         socket.destroy()
         return

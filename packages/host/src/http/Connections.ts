@@ -5,11 +5,10 @@
 import { IncomingMessage, type ServerResponse } from "node:http"
 import type { Socket } from "node:net"
 import { EventLoopBudget } from "@sendwright/core/adapter"
+import { ClientAddress, HttpLimits } from "@sendwright/http/server"
 import * as Effect from "effect/Effect"
 import * as Metric from "effect/Metric"
 import * as MetricKey from "effect/MetricKey"
-import * as ClientAddress from "./ClientAddress.ts"
-import * as HttpLimits from "./HttpLimits.ts"
 import * as Reading from "./Reading.ts"
 
 /** A header takes about as much besides its letters, where it was parsed and where it can be looked up. */

@@ -7,19 +7,15 @@ import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import type { HttpServerResponse } from "@effect/platform/HttpServerResponse"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
+import type { Problems } from "@sendwright/http/contract"
+import { ClientAddress, HttpApp, HttpLimits, InFlight, type Steps } from "@sendwright/http/server"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Runtime from "effect/Runtime"
 import * as RuntimeFlags from "effect/RuntimeFlags"
-import * as ClientAddress from "./ClientAddress.ts"
 import * as ClientErrors from "./ClientErrors.ts"
 import * as Connections from "./Connections.ts"
-import * as HttpApp from "./HttpApp.ts"
-import * as HttpLimits from "./HttpLimits.ts"
-import * as InFlight from "./InFlight.ts"
-import type { HostCode } from "./Problems.ts"
-import type * as Steps from "./Steps.ts"
 
 export interface Options<E, R> extends HttpApp.Options {
   readonly address: { readonly port: number; readonly host: string }
@@ -31,7 +27,7 @@ export interface Options<E, R> extends HttpApp.Options {
   readonly besides: { readonly end: Effect.Effect<void>; readonly underWay: () => ReadonlyArray<string> }
 }
 
-type Fault = readonly [code: HostCode, detail: string]
+type Fault = readonly [code: Problems.HostCode, detail: string]
 
 const malformed = (detail: string): Fault => ["malformed_request", detail]
 

@@ -1,15 +1,14 @@
 /** The binding over a real socket: what only a server can get wrong. */
 import { connect } from "node:net"
 import { describe, expect, it } from "@effect/vitest"
+import { HttpLimits, Steps } from "@sendwright/http/server"
 import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as MutableRef from "effect/MutableRef"
 import * as Option from "effect/Option"
-import * as HttpLimits from "../../src/http/HttpLimits.ts"
 import * as NodeServer from "../../src/http/NodeServer.ts"
-import * as Steps from "../../src/http/Steps.ts"
 import * as Serving from "./Serving.ts"
 
 /** Everything the server says to these bytes until it hangs up, or until `enough`. */

@@ -3,9 +3,9 @@ import { subscribe, unsubscribe } from "node:diagnostics_channel"
 import type { Socket } from "node:net"
 import { connect } from "node:net"
 import { expect, it } from "@effect/vitest"
+import type { Steps } from "@sendwright/http/server"
 import * as Effect from "effect/Effect"
 import * as NodeServer from "../../src/http/NodeServer.ts"
-import type * as Steps from "../../src/http/Steps.ts"
 import * as Serving from "./Serving.ts"
 
 /** How often Node says so: of each request that it has parsed, of each connection that it has accepted. */

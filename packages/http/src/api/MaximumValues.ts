@@ -5,6 +5,6 @@ import * as Context from "effect/Context"
 export const usual = 37_000
 
 /** More where one request brings thousands of items: as many as the endpoint takes, of the fewest members each. */
-export class MaximumValues extends Context.Reference<MaximumValues>()("@sendwright/host/api/MaximumValues", {
+export class MaximumValues extends Context.Reference<MaximumValues>()("@sendwright/http/api/MaximumValues", {
   defaultValue: () => usual
 }) {}

@@ -6,6 +6,8 @@ import { createServer } from "node:http"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { describe, expect, it } from "@effect/vitest"
 import { Engine, Errors, Requests } from "@sendwright/core"
+import { httpApp, toWebHandler } from "@sendwright/http"
+import { HttpApp, Routes } from "@sendwright/http/server"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -13,11 +15,8 @@ import * as Fiber from "effect/Fiber"
 import { identity } from "effect/Function"
 import * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
-import * as HttpApp from "../../src/http/HttpApp.ts"
+import { caller } from "../../../http/test/http/Caller.ts"
 import * as NodeServer from "../../src/http/NodeServer.ts"
-import * as Routes from "../../src/http/Routes.ts"
-import * as Sendwright from "../../src/Sendwright.ts"
-import { caller } from "./Caller.ts"
 
 type EngineService = typeof Engine.Engine.Service
 
@@ -77,7 +76,7 @@ const overNode = Effect.gen(function* () {
 
 /** As an embedder serves it by the library. */
 const overPlatform = Effect.gen(function* () {
-  const app = yield* Effect.provideService(Sendwright.httpApp(options), Engine.Engine, engine())
+  const app = yield* Effect.provideService(httpApp(options), Engine.Engine, engine())
   const server = yield* NodeHttpServer.make(() => createServer(), { port: 0, host: "127.0.0.1" })
   yield* server.serve(app)
   const ask: Ask = (path, init) =>
@@ -88,7 +87,7 @@ const overPlatform = Effect.gen(function* () {
 })
 
 const overWeb = Effect.map(
-  Effect.provideService(Sendwright.toWebHandler(options), Engine.Engine, engine()),
+  Effect.provideService(toWebHandler(options), Engine.Engine, engine()),
   (handler): Ask =>
     (path, init) =>
       handler(new Request(`http://base${path}`, init))
@@ -194,7 +193,7 @@ describe("the web binding", () => {
         )
     })
     const scope = yield* Scope.make()
-    const handler = yield* Sendwright.toWebHandler(options).pipe(
+    const handler = yield* toWebHandler(options).pipe(
       Effect.provideService(Engine.Engine, service),
       Scope.extend(scope)
     )
