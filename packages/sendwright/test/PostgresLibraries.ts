@@ -7,8 +7,17 @@ import { CompiledQuery, Kysely, PostgresDialect } from "kysely"
 import Pg from "pg"
 import Postgres from "postgres"
 import type { Transaction } from "sendwright"
-import { fromDrizzle, fromKnex, fromKysely, fromPg, fromPostgresJs, fromTypeorm } from "sendwright/postgres"
+import {
+  fromDrizzle,
+  fromKnex,
+  fromKysely,
+  fromPg,
+  fromPostgresJs,
+  fromPrisma,
+  fromTypeorm
+} from "sendwright/postgres"
 import { DataSource } from "typeorm"
+import { prismaOver } from "./PrismaClient.ts"
 
 /** An open transaction: what an adapter makes of it, statements of the app's own, and a savepoint within it. */
 export interface Open {
@@ -178,6 +187,31 @@ const typeorm = (url: string): Library => {
   }
 }
 
+const prisma = (url: string): Library => {
+  const client = prismaOver(url, most)
+  return {
+    transaction: (body) =>
+      client.$transaction(
+        (tx) =>
+          body({
+            tx: fromPrisma(tx),
+            run: (text) => tx.$executeRawUnsafe(text),
+            savepoint: async (inner) => {
+              await tx.$executeRawUnsafe("SAVEPOINT app")
+              try {
+                await inner(fromPrisma(tx))
+              } catch (error) {
+                await tx.$executeRawUnsafe("ROLLBACK TO app")
+                throw error
+              }
+            }
+          }),
+        { timeout: 60_000 }
+      ),
+    close: () => client.$disconnect()
+  }
+}
+
 export const libraries = {
   pg,
   "postgres.js": postgresJs,
@@ -185,5 +219,6 @@ export const libraries = {
   "Drizzle over postgres.js": drizzleJs,
   Kysely: kysely,
   Knex: knex,
+  Prisma: prisma,
   TypeORM: typeorm
 } as const satisfies Readonly<Record<string, (url: string) => Library>>

@@ -1,9 +1,17 @@
 /** A send in a transaction of the app's, by each library that apps have for it. */
+import { spawn } from "node:child_process"
+import { once } from "node:events"
+import { createInterface } from "node:readline"
+import { fileURLToPath } from "node:url"
+import { inspect } from "node:util"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
+import Knex from "knex"
+import { CamelCasePlugin, Kysely, ParseJSONResultsPlugin, PostgresDialect } from "kysely"
 import Pg from "pg"
-import type { Outbound, Sendwright, Session } from "sendwright"
+import Postgres from "postgres"
+import type { Outbound, Sendwright, Sent, Session } from "sendwright"
 import { createSendwright, SendwrightError } from "sendwright"
 import {
   fromDrizzle,
@@ -13,10 +21,11 @@ import {
   fromPostgresJs,
   fromPrisma,
   fromTypeorm,
+  type PgClient,
   postgres
 } from "sendwright/postgres"
-import { afterAll, beforeAll, describe, expect, inject, it } from "vitest"
-import { migratedDatabase } from "../../../test/support/Postgres.ts"
+import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from "vitest"
+import { connection, migratedDatabase } from "../../../test/support/Postgres.ts"
 import { type Library, libraries } from "./PostgresLibraries.ts"
 import { ana, furnish, platform, secretKey } from "./Support.ts"
 
@@ -25,10 +34,14 @@ let url: string
 let sw: Sendwright
 let session: Session
 let sent: ReadonlyArray<Outbound>
+/** A connection of the app's that is in no transaction. */
+let app: Pg.Client
 
 beforeAll(async () => {
   scope = await Effect.runPromise(Scope.make())
   url = await Effect.runPromise(Scope.extend(migratedDatabase, scope))
+  app = await Effect.runPromise(Scope.extend(connection(url), scope))
+  await app.query(furnishing)
   const own = platform()
   sent = own.sent
   sw = await createSendwright({
@@ -74,6 +87,33 @@ const codeOf = (step: Promise<unknown>): Promise<string> =>
 
 class Undone extends Error {}
 
+const ask = async (text: string): Promise<number> => {
+  const { rows } = await app.query<{ readonly n: string }>(text)
+  return Number(rows[0]?.n)
+}
+
+const appsRows = () => ask("SELECT count(*) AS n FROM app")
+
+/** Returns once a connection waits for the lock of another one's key. */
+const waits = () =>
+  expect
+    .poll(() => ask("SELECT count(*) AS n FROM pg_stat_activity WHERE wait_event_type = 'Lock'"), {
+      timeout: 5000,
+      interval: 5
+    })
+    .toBeGreaterThan(0)
+
+/**
+ * What the app has beside the engine's tables: one of its own, a role that may use none of the engine's, and a rule by which a
+ * job is refused where a transaction says so.
+ */
+const furnishing = `
+  CREATE TABLE app (n INTEGER);
+  DO $$ BEGIN CREATE ROLE stranger; EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$;
+  ALTER TABLE sendwright_job ADD CONSTRAINT refused
+    CHECK (coalesce(current_setting('sendwright.refused', true), '') <> 'yes');
+`
+
 describe.each(Object.entries(libraries))("a transaction of %s", (_, open) => {
   let library: Library
   beforeAll(() => {
@@ -81,10 +121,11 @@ describe.each(Object.entries(libraries))("a transaction of %s", (_, open) => {
   })
   afterAll(() => library.close())
 
-  it("that commits sends, and not before", async () => {
-    const jobId = await library.transaction(async ({ run, tx }) => {
+  it("that commits sends, and not before, however much goes out meanwhile", async () => {
+    const jobId = await library.transaction(async ({ tx }) => {
       const sending = await session.send(message(), { tx })
-      await run("SELECT pg_sleep(0.3)")
+      await goesOut((await session.send(message())).jobId)
+      await goesOut((await session.send(message())).jobId)
       expect(wentOut(sending.jobId)).toBe(false)
       return sending.jobId
     })
@@ -112,9 +153,10 @@ describe.each(Object.entries(libraries))("a transaction of %s", (_, open) => {
         lost = (await session.send(message(), { tx: inner })).jobId
         throw new Undone()
       }).catch(() => {})
-      return { kept: kept.jobId, lost }
+      const after = await session.send(message(), { tx })
+      return { kept: [kept.jobId, after.jobId], lost }
     })
-    await goesOut(ids.kept)
+    for (const jobId of ids.kept) await goesOut(jobId)
     expect(await isThere(ids.lost)).toBe(false)
   })
 
@@ -139,25 +181,67 @@ describe.each(Object.entries(libraries))("a transaction of %s", (_, open) => {
     expect(both.map(({ replayed }) => replayed).toSorted()).toEqual([false, true])
   })
 
-  it("goes on after a refusal", async () => {
+  it("has one key to itself while it is open: another one waits, and has it where this one is undone", async () => {
+    const given = message()
+    let second: Promise<Sent> | undefined
+    const undone = library.transaction(async ({ tx }) => {
+      await session.send(given, { tx })
+      second = library.transaction((open) => session.send(given, { tx: open.tx }))
+      await waits()
+      throw new Undone()
+    })
+    await expect(undone).rejects.toThrow(Undone)
+    const sent = await second
+    expect(sent?.replayed).toBe(false)
+    await goesOut(sent?.jobId ?? "")
+  })
+
+  it("refuses another message under its key, and goes on", async () => {
+    const given = message()
     const jobId = await library.transaction(async ({ run, tx }) => {
-      const stranger = { ...message(), to: [{ phone: "34699999999" }] }
-      expect(await codeOf(session.send(stranger, { tx }))).toBe("consent_required")
-      expect(await codeOf(session.send({ ...message(), to: [] }, { tx }))).toBe("invalid_request")
-      await run("SELECT 1")
-      return (await session.send(message(), { tx })).jobId
+      const first = await session.send(given, { tx })
+      expect(await codeOf(session.send({ ...given, reference: "other" }, { tx }))).toBe(
+        "idempotency_conflict"
+      )
+      await run("INSERT INTO app VALUES (1)")
+      return first.jobId
     })
     await goesOut(jobId)
   })
 
-  it("delays nobody's send while it is open", async () => {
+  it("has the app's rows and the sends after a refusal, which takes nothing with it", async () => {
+    const before = await appsRows()
+    const jobId = await library.transaction(async ({ run, tx }) => {
+      await run("INSERT INTO app VALUES (1)")
+      const stranger = { ...message(), to: [{ phone: "34699999999" }] }
+      expect(await codeOf(session.send(stranger, { tx }))).toBe("consent_required")
+      expect(await codeOf(session.send({ ...message(), to: [] }, { tx }))).toBe("invalid_request")
+      expect(await codeOf(session.send({ ...message(), template: "nowhere" }, { tx }))).toBe(
+        "invalid_request"
+      )
+      await run("INSERT INTO app VALUES (2)")
+      return (await session.send(message(), { tx })).jobId
+    })
+    await goesOut(jobId)
+    expect((await appsRows()) - before).toBe(2)
+  })
+
+  it("delays nobody's send for as long as it is open", async () => {
     await library.transaction(async ({ tx }) => {
       await session.send(message(), { tx })
-      const other = await session.send(message())
-      await goesOut(other.jobId)
-      const another = await library.transaction((open) => session.send(message(), { tx: open.tx }))
-      await goesOut(another.jobId)
+      for (let turn = 0; turn < 3; turn++) {
+        await goesOut((await session.send(message())).jobId)
+        const another = await library.transaction((open) => session.send(message(), { tx: open.tx }))
+        await goesOut(another.jobId)
+      }
     })
+  })
+
+  it("takes two sends at once, one after the other", async () => {
+    const both = await library.transaction(({ tx }) =>
+      Promise.all([session.send(message(), { tx }), session.send(message(), { tx })])
+    )
+    for (const { jobId } of both) await goesOut(jobId)
   })
 
   it("whose connection is killed before the commit sends nothing", async () => {
@@ -174,22 +258,191 @@ describe.each(Object.entries(libraries))("a transaction of %s", (_, open) => {
     await dying.close().catch(() => {})
   })
 
-  it("that has failed before says so", async () => {
-    const codes: Array<string> = []
-    await library
-      .transaction(async ({ run, tx }) => {
-        await run("SELECT 1 / 0").catch(() => {})
-        codes.push(await codeOf(session.send(message(), { tx })))
-        throw new Undone()
-      })
-      .catch(() => {})
-    expect(codes).toEqual(["transaction_unsupported"])
+  it.each([
+    ["has failed before", "SELECT 1 / 0", /an earlier statement of the transaction failed/],
+    ["is read only", "SET TRANSACTION READ ONLY", /the transaction is read only/],
+    [
+      "is of another isolation",
+      "SET TRANSACTION ISOLATION LEVEL SERIALIZABLE",
+      /isolation level is serializable. Hand over one of READ COMMITTED/
+    ],
+    ["may not write the engine's tables", "SET LOCAL ROLE stranger", /its role may not write/]
+  ])("that %s says so, and shows nothing of the message", async (_, before, words) => {
+    const secret = `${message().idempotencyKey}-secret`
+    const refusals: Array<unknown> = []
+    const undone = library.transaction(async ({ run, tx }) => {
+      await run(before).catch(() => {})
+      await session
+        .send({ ...message(secret), reference: secret }, { tx })
+        .catch((error) => refusals.push(error))
+      throw new Undone()
+    })
+    await expect(undone).rejects.toThrow(Undone)
+    expect(refusals).toMatchObject([
+      { code: "transaction_unsupported", message: expect.stringMatching(words) }
+    ])
+    const told = inspect(refusals, { depth: null, showHidden: true })
+    expect([told.includes(secret), told.includes(ana)]).toEqual([false, false])
   })
 
-  it("that is over takes no send", async () => {
+  it("whose statement fails shows nothing of the message", async () => {
+    const secret = `${message().idempotencyKey}-secret`
+    const refusals: Array<unknown> = []
+    const undone = library.transaction(async ({ run, tx }) => {
+      await run("SELECT set_config('sendwright.refused', 'yes', true)")
+      await session
+        .send({ ...message(secret), reference: secret }, { tx })
+        .catch((error) => refusals.push(error))
+      throw new Undone()
+    })
+    await expect(undone).rejects.toThrow(Undone)
+    const cause = { cause: { code: "23514" }, contentRefused: true }
+    expect(refusals).toMatchObject([{ code: "unavailable", cause }])
+    const told = inspect(refusals, { depth: null, showHidden: true })
+    expect([told.includes(secret), told.includes(ana)]).toEqual([false, false])
+  })
+
+  it("of another database says which to give", async () => {
+    const other = open(inject("postgres"))
+    const refusals: Array<unknown> = []
+    // Some libraries reject it by the statement that failed, also where that was caught.
+    await other
+      .transaction(async ({ tx }) => {
+        await session.send(message(), { tx }).catch((error) => refusals.push(error))
+      })
+      .catch(() => {})
+    const words = /Hand over one of the engine's own database/
+    expect(refusals).toMatchObject([
+      { code: "transaction_unsupported", message: expect.stringMatching(words) }
+    ])
+    await other.close()
+  })
+
+  it("that is over takes no send, and says so", async () => {
     const over = await library.transaction(async ({ tx }) => tx)
-    const code = await codeOf(session.send(message(), { tx: over }))
-    expect(["transaction_unsupported", "unavailable"]).toContain(code)
+    await expect(session.send(message(), { tx: over })).rejects.toMatchObject({
+      code: "transaction_unsupported",
+      message: expect.stringMatching(/no transaction is open/)
+    })
+  })
+})
+
+describe("a process that is killed before its commit", () => {
+  const ids = new Map<string, string>()
+
+  beforeAll(async () => {
+    const file = fileURLToPath(new URL("KilledApp.ts", import.meta.url))
+    const given = [
+      "--import",
+      "tsx",
+      "--conditions=@sendwright/source",
+      file,
+      url,
+      session.id,
+      secretKey,
+      ana
+    ]
+    const child = spawn(process.execPath, given, { stdio: ["ignore", "pipe", "inherit"] })
+    const exited = once(child, "exit")
+    for await (const line of createInterface(child.stdout)) {
+      const [name, jobId] = JSON.parse(line)
+      ids.set(name, jobId)
+      if (ids.size === Object.keys(libraries).length) child.kill("SIGKILL")
+    }
+    await exited
+    expect([...ids.keys()].toSorted()).toEqual(Object.keys(libraries).toSorted())
+  }, 60_000)
+
+  it.each(Object.keys(libraries))(
+    "leaves nothing of a transaction of %s, and its key is free",
+    async (name) => {
+      expect(await isThere(ids.get(name) ?? "")).toBe(false)
+      const sent = await session.send(message(`killed-${name.replaceAll(" ", "-")}`))
+      expect(sent.replayed).toBe(false)
+      await goesOut(sent.jobId)
+      expect(wentOut(ids.get(name) ?? "")).toBe(false)
+    }
+  )
+
+  it("leaves no row, no lock and no transaction", async () => {
+    expect(await ask("SELECT count(*) AS n FROM app WHERE n = 9")).toBe(0)
+    const open = "SELECT count(*) AS n FROM pg_stat_activity WHERE datname = current_database()"
+    await expect.poll(() => ask(`${open} AND state LIKE 'idle in transaction%'`), { timeout: 5000 }).toBe(0)
+    const locks = "SELECT count(*) AS n FROM pg_locks WHERE locktype = 'advisory' AND granted"
+    await expect.poll(() => ask(locks), { timeout: 5000 }).toBe(0)
+  })
+})
+
+describe("a client of the app's", () => {
+  /** One whose columns come as no type of the engine's. */
+  const reading = async (parse: (type: number, text: string) => unknown) => {
+    const types = { getTypeParser: (type: number) => (text: string) => parse(type, text) }
+    const client = new Pg.Client({ connectionString: url, types: types as Pg.CustomTypesConfig })
+    await client.connect()
+    onTestFinished(() => client.end())
+    return client
+  }
+  const integers = new Set([20, 21, 23])
+
+  it.each<[string, (type: number, text: string) => unknown]>([
+    ["all as text", (_, text) => text],
+    ["integers as bigints", (type, text) => (integers.has(type) ? BigInt(text) : text)],
+    ["integers as numbers", (type, text) => (integers.has(type) ? Number(text) : text)],
+    ["JSON parsed", (type, text) => (type === 114 || type === 3802 ? JSON.parse(text) : text)]
+  ])("may read its columns otherwise: %s", async (_, parse) => {
+    const client = await reading(parse)
+    const given = message()
+    await client.query("BEGIN")
+    const first = await session.send(given, { tx: fromPg(client) })
+    expect(await session.send(given, { tx: fromPg(client) })).toEqual({ ...first, replayed: true })
+    await client.query("COMMIT")
+    await goesOut(first.jobId)
+  })
+
+  it("may answer rows alone, without counts", async () => {
+    const client = await reading((_, text) => text)
+    const bare: PgClient = {
+      query: async (text, values) => ({ rows: (await client.query(text, values)).rows })
+    }
+    await bare.query("BEGIN", [])
+    const { jobId } = await session.send(message(), { tx: fromPg(bare) })
+    await bare.query("COMMIT", [])
+    await goesOut(jobId)
+  })
+
+  it("may rename columns and read texts as the app likes: Kysely's plugins", async () => {
+    const plugins = [new CamelCasePlugin(), new ParseJSONResultsPlugin()]
+    const pool = new Pg.Pool({ connectionString: url })
+    const db = new Kysely<object>({ dialect: new PostgresDialect({ pool }), plugins })
+    const { jobId } = await db
+      .transaction()
+      .execute(async (trx) => session.send(message(), { tx: fromKysely(trx) }))
+    await goesOut(jobId)
+    await db.destroy()
+  })
+
+  it.each(["camel", "pascal", "kebab"] as const)("may rename columns: %s of postgres.js", async (how) => {
+    const sql = Postgres(url, { transform: Postgres[how], onnotice: () => {} })
+    const sending = await sql.begin((tx) => session.send(message(), { tx: fromPostgresJs(tx) }))
+    await goesOut(sending.jobId)
+    await sql.end()
+  })
+
+  it("may rename columns: `postProcessResponse` of Knex", async () => {
+    const camel = (name: string) => name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
+    const db = Knex({
+      client: "pg",
+      connection: url,
+      postProcessResponse: (result) => ({
+        ...result,
+        rows: result.rows?.map((row: object) =>
+          Object.fromEntries(Object.entries(row).map(([name, value]) => [camel(name), value]))
+        )
+      })
+    })
+    const { jobId } = await db.transaction((trx) => session.send(message(), { tx: fromKnex(trx) }))
+    await goesOut(jobId)
+    await db.destroy()
   })
 })
 
@@ -202,21 +455,11 @@ describe("what is no transaction", () => {
     ["fromDrizzle", () => fromDrizzle(anything({ session: { client: pool }, rollback: () => {} }))],
     ["fromKysely", () => fromKysely(anything({ executeQuery: () => {}, isTransaction: false }))],
     ["fromKnex", () => fromKnex(anything({ raw: () => {} }))],
-    ["fromPrisma", () => fromPrisma(anything({ $queryRawUnsafe: () => {}, $transaction: () => {} }))],
+    ["fromPrisma", () => fromPrisma(anything({ $queryRawUnsafe: () => {}, $connect: () => {} }))],
     ["fromTypeorm", () => fromTypeorm(anything({ query: () => {} }))]
   ])("is refused by %s with what to give", (name, give) => {
     expect(give).toThrow(expect.objectContaining({ code: "transaction_unsupported" }))
     expect(give).toThrow(new RegExp(`^${name} takes .+`))
-  })
-
-  it("of this database is refused by a send with what to give", async () => {
-    const client = new Pg.Client(inject("postgres"))
-    await client.connect()
-    await client.query("BEGIN")
-    const refused = session.send(message(), { tx: fromPg(client) })
-    expect(await codeOf(refused)).toBe("transaction_unsupported")
-    await expect(refused).rejects.toThrow(/one of the engine's own database/)
-    await client.end()
   })
 
   it("is refused by a send, too", async () => {
@@ -227,6 +470,35 @@ describe("what is no transaction", () => {
 })
 
 describe("a pool of the app's", () => {
+  it("gives a send its transaction's connection, and no second one", async () => {
+    const pool = new Pg.Pool({ connectionString: url, max: 1 })
+    const options = { senders: [platform().sender], secretKey, logLevel: "none" } as const
+    const other = await createSendwright({ ...options, store: postgres({ pool }) })
+    const client = await pool.connect()
+    await client.query("BEGIN")
+    const { jobId } = await other.session(session.id).send(message(), { tx: fromPg(client) })
+    await client.query("COMMIT")
+    client.release()
+    await goesOut(jobId)
+    await other.stop({ graceMs: 0 })
+    await pool.end()
+  })
+
+  it("may be another one than the engine's, and the send is in the transaction all the same", async () => {
+    const [first, second] = [new Pg.Pool({ connectionString: url }), new Pg.Pool({ connectionString: url })]
+    const options = { senders: [platform().sender], secretKey, logLevel: "none" } as const
+    const other = await createSendwright({ ...options, store: postgres({ pool: first }) })
+    const client = await second.connect()
+    await client.query("BEGIN")
+    const { jobId } = await other.session(session.id).send(message(), { tx: fromPg(client) })
+    expect(await isThere(jobId)).toBe(false)
+    await client.query("COMMIT")
+    client.release()
+    await goesOut(jobId)
+    await other.stop({ graceMs: 0 })
+    await Promise.all([first.end(), second.end()])
+  })
+
   it("is enough for Sendwright, which leaves it open, and migrates it when told", async () => {
     const fresh = await Effect.runPromise(Scope.make())
     const { freshDatabase } = await import("../../../test/support/Postgres.ts")

@@ -51,6 +51,7 @@ export interface DrizzleTransaction {
 export interface KyselyTransaction {
   readonly isTransaction: boolean
   readonly executeQuery: (query: never) => Promise<{ readonly rows: Array<unknown> }>
+  readonly withoutPlugins: () => KyselyTransaction
 }
 
 /** The `trx` of Knex's `knex.transaction`. */

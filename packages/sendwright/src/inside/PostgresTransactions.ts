@@ -23,7 +23,31 @@ const by =
   async (text, values) =>
     rowsOf(isFunction(method) ? await Reflect.apply(method, owner, [textOf(text), values]) : undefined)
 
-const made = (query: Api.Query["query"]): Transaction => new PostgresTransaction("postgres", { query })
+/** As the server refuses a statement outside a transaction; the libraries refuse it in words of their own, or not at all. */
+class Over extends Error {
+  readonly code = "25P01"
+}
+
+interface Ends {
+  /** True once the library knows that the transaction has ended. */
+  readonly isOver?: () => boolean
+  /** The same, by how it refuses a statement. */
+  readonly tellsOver?: (error: unknown) => boolean
+}
+
+const never = (): boolean => false
+
+const made = (query: Api.Query["query"], { isOver = never, tellsOver = never }: Ends = {}): Transaction =>
+  new PostgresTransaction("postgres", {
+    query: async (text, values) => {
+      if (isOver()) throw new Over()
+      try {
+        return await query(text, values)
+      } catch (error) {
+        throw tellsOver(error) ? new Over() : error
+      }
+    }
+  })
 
 /** A pool runs each statement on another connection. */
 const isPool = (value: unknown): boolean => memberOf(value, "totalCount") !== undefined
@@ -59,12 +83,17 @@ const isObject = (value: unknown): value is object =>
 export const fromKysely = (trx: Api.KyselyTransaction): Transaction => {
   const isOpen = memberOf(trx, "isTransaction") === true && isFunction(memberOf(trx, "executeQuery"))
   expect(isOpen, "fromKysely", "the `trx` of `db.transaction().execute(async (trx) => …)`")
-  const execute: unknown = trx.executeQuery
-  return made(async (sql, parameters) => {
-    const node = { kind: "RawNode", sqlFragments: [sql], parameters: [] }
-    const query = { sql, parameters, query: node, queryId: { queryId: "sendwright" } }
-    return rowsOf(isFunction(execute) ? await Reflect.apply(execute, trx, [query]) : undefined)
-  })
+  // The app's plugins are for the app's rows: they rename columns, and read what looks like JSON.
+  const plain = trx.withoutPlugins()
+  const execute: unknown = plain.executeQuery
+  return made(
+    async (sql, parameters) => {
+      const node = { kind: "RawNode", sqlFragments: [sql], parameters: [] }
+      const query = { sql, parameters, query: node, queryId: { queryId: "sendwright" } }
+      return rowsOf(isFunction(execute) ? await Reflect.apply(execute, plain, [query]) : undefined)
+    },
+    { tellsOver: (error) => /^Transaction is already /.test(String(memberOf(error, "message"))) }
+  )
 }
 
 /** Knex writes `?` for each value, and takes a backslash before one that is an operator. */
@@ -73,15 +102,18 @@ const asQuestions = (text: string): string => text.replaceAll("?", "\\?").replac
 export const fromKnex = (trx: Api.KnexTransaction): Transaction => {
   const isOpen = isFunction(memberOf(trx, "raw")) && isFunction(memberOf(trx, "isCompleted"))
   expect(isOpen, "fromKnex", "the `trx` of `knex.transaction(async (trx) => …)`")
-  return made(by(trx, trx.raw, asQuestions))
+  return made(by(trx, trx.raw, asQuestions), { isOver: () => trx.isCompleted() })
 }
 
 export const fromPrisma = (tx: Api.PrismaTransaction): Transaction => {
   const query = memberOf(tx, "$queryRawUnsafe")
-  // A client that can begin a transaction is none.
-  const isOpen = isFunction(query) && !isFunction(memberOf(tx, "$transaction"))
+  // A client that can connect is none. Newer ones can begin another transaction inside one.
+  const isOpen = isFunction(query) && !isFunction(memberOf(tx, "$connect"))
   expect(isOpen, "fromPrisma", "the `tx` of `prisma.$transaction(async (tx) => …)`")
-  return made(async (text, values) => rowsOf(await tx.$queryRawUnsafe(asText(text), ...values)))
+  return made(async (text, values) => rowsOf(await tx.$queryRawUnsafe(asText(text), ...values)), {
+    // It was closed, or has lasted for longer than its `timeout`.
+    tellsOver: (error) => memberOf(error, "code") === "P2028"
+  })
 }
 
 export const fromTypeorm = (manager: Api.TypeormTransaction): Transaction => {
@@ -89,10 +121,11 @@ export const fromTypeorm = (manager: Api.TypeormTransaction): Transaction => {
   const query = memberOf(runner, "query")
   const isOpen = isFunction(query) && isObject(runner) && memberOf(runner, "isTransactionActive") === true
   expect(isOpen, "fromTypeorm", "the `manager` of `dataSource.transaction(async (manager) => …)`")
-  return made(async (text, values) => {
+  const statement: Api.Query["query"] = async (text, values) => {
     const structured = isFunction(query)
       ? await Reflect.apply(query, runner, [text, values, true])
       : undefined
     return rowsOf(memberOf(structured, "records"))
-  })
+  }
+  return made(statement, { isOver: () => memberOf(runner, "isTransactionActive") !== true })
 }

@@ -9,8 +9,8 @@ import type { Listen } from "../EmbeddedCommits.ts"
 
 const channel = "sendwright_accepted"
 
-/** To be run in the transaction. */
-export const announcement = `SELECT pg_notify('${channel}', '')`
+/** To be run in the transaction, by a client that may read no column of the type void. */
+export const announcement = `SELECT pg_notify('${channel}', '')::text`
 
 /** How long after its end a connection is opened again. */
 const pause = "1 second"

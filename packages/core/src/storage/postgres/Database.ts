@@ -55,6 +55,7 @@ import {
   Refused,
   statementTimeout,
   transact,
+  Unusable,
   unheard
 } from "./PipelinedConnection.ts"
 
@@ -136,7 +137,7 @@ const lockGiven = "sendwright.lock_given"
 
 /** The expressions are evaluated from left to right. */
 const lockWithin = (ms: number) => `set_config('lock_timeout', '${ms}', true),
-  pg_advisory_xact_lock(hashtextextended(?, 0)), set_config('lock_timeout', '${lockTimeoutOfWork}', true)`
+  pg_advisory_xact_lock(hashtextextended(?, 0))::text, set_config('lock_timeout', '${lockTimeoutOfWork}', true)`
 
 /** The first expression answers whether the lock had been given before. */
 const lockForClaim = `SELECT (current_setting('${lockGiven}') = 'true')::int AS had, ${lockWithin(lockTimeoutOfClaim)},
@@ -206,7 +207,7 @@ const words: Omit<Dialect, keyof ReturnType<typeof patient>> = {
   isSerialized: `current_setting('${lockGiven}') = 'true'`,
   tryKey: `pg_try_advisory_xact_lock(${keyLock})::int`,
   noteKey: function* (publicKey, key) {
-    yield* run(`SELECT pg_advisory_xact_lock_shared(${keyLock})`, publicKey, key)
+    yield* run(`SELECT pg_advisory_xact_lock_shared(${keyLock})::text`, publicKey, key)
   },
   announce: () => run(CommitListener.announcement),
   jsonArray: (expressions) => `json_build_array(${expressions})::text`,
@@ -282,8 +283,10 @@ function* setLockTimeout(value: string): Program<string> {
   )
   // A verb decides on what it reads after a lock. A snapshot that is older than the lock would let two pass a limit.
   if (row?.["isolation"] !== "read committed")
-    throw new Error(
-      `The transaction's isolation level is ${row?.["isolation"]}. Send in one of READ COMMITTED, which is PostgreSQL's default.`
+    throw new Refused(
+      new Unusable(
+        `the transaction's isolation level is ${row?.["isolation"]}. Hand over one of READ COMMITTED, which is PostgreSQL's default.`
+      )
     )
   return String(row["before"])
 }

@@ -5,8 +5,10 @@ import { SqlError } from "@effect/sql/SqlError"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import Pg from "pg"
+import { ForeignTransaction } from "../../domain/Errors.ts"
 import { StorageError } from "../StorageError.ts"
 import type { Answer, Program, Row, SqlParameter, Statement } from "../sql/Program.ts"
+import * as SqlState from "./SqlState.ts"
 
 /** The longest that a statement takes, and that it waits for a lock, in milliseconds. */
 export const statementTimeout = 10_000
@@ -61,32 +63,15 @@ export class Refused {
   }
 }
 
-/** No class of states begins with an E, as the system's codes do. */
-const isState = /^[0-9A-DF-Z][0-9A-Z]{4}$/
-
-/** How deep a client may wrap the server's error. */
-const mostCauses = 4
-
-/** The SQLSTATE, of whichever client's error: some wrap the server's. */
-const codeOf = (error: unknown): string => {
-  let cause = error
-  for (let depth = 0; depth < mostCauses; depth++) {
-    if (Predicate.hasProperty(cause, "code") && typeof cause.code === "string" && isState.test(cause.code))
-      return cause.code
-    cause = Predicate.hasProperty(cause, "cause") ? cause.cause : undefined
-  }
-  return ""
-}
-
 /**
  * Serialization failure, deadlock, and a row that another committed after we had looked for it: nothing happened, and it
  * passes when it is done again.
  */
-const isCollision = (cause: unknown): boolean => ["40001", "40P01", "23505"].includes(codeOf(cause))
+const isCollision = (cause: unknown): boolean => ["40001", "40P01", "23505"].includes(SqlState.of(cause))
 
 /** A lock that was not given in time. */
 export const isLockTimeout = (cause: unknown): boolean =>
-  cause instanceof Refused && codeOf(cause.cause) === "55P03"
+  cause instanceof Refused && SqlState.of(cause.cause) === "55P03"
 
 /** Data exceptions, integrity constraints and program limits (PostgreSQL's documentation, appendix A). */
 const ofContent = /^(22|23|54)/
@@ -99,26 +84,54 @@ const passing = /^(08|25006|25P0[34]|3B001|40|53|55|57|58)/
 
 /** As `StorageError.contentRefused`. */
 const refusesContent = (cause: unknown): boolean | undefined => {
-  const code = codeOf(cause)
+  const code = SqlState.of(cause)
   return ofContent.test(code) ? true : passing.test(code) ? false : undefined
 }
 
 /** Why a transaction that was handed over cannot be used, by its SQLSTATE. */
 const unusable: Readonly<Record<string, string>> = {
+  "25006": "the transaction is read only. Hand over one that may write.",
   "25P01":
     "no transaction is open on the client that was handed over. Hand over the client that it was begun on, and not a pool, between its BEGIN and its COMMIT.",
   "25P02": "an earlier statement of the transaction failed, and nothing but a rollback is left of it.",
+  "42501":
+    "its role may not write the engine's tables. Grant it SELECT, INSERT, UPDATE and DELETE on them, and the use of their sequences.",
   "42P01":
     "the transaction is of a database, or of a search_path, without the engine's tables. Hand over one of the engine's own database."
 }
 
+/** The same, where the server refuses no statement. */
+export class Unusable extends Error {}
+
+const reasonOf = (cause: unknown): string | undefined =>
+  cause instanceof Unusable ? cause.message : unusable[SqlState.of(cause)]
+
+/** What is kept of a client's error. Its words and members may quote the statement's values: phones, texts, their variables. */
+class ClientError extends Error {
+  override readonly name = "ClientError"
+  /** The SQLSTATE; empty where the server said none. */
+  readonly code: string
+
+  constructor(error: unknown) {
+    const code = SqlState.of(error)
+    const kind = Predicate.hasProperty(error, "name") ? ` (${error.name})` : ""
+    super(
+      `${code === "" ? "The client failed" : `The server refused a statement with SQLSTATE ${code}`}${kind}.`
+    )
+    this.code = code
+  }
+}
+
+const told = (cause: unknown): unknown =>
+  cause instanceof Unusable || cause instanceof ForeignTransaction ? cause : new ClientError(cause)
+
 /** As {@link failure}, of what was handed over. */
 export const failureWithin = (operation: string, error: unknown): Effect.Effect<never, StorageError> => {
   const cause = error instanceof SqlError ? error.cause : error instanceof Refused ? error.cause : undefined
-  const reason = unusable[codeOf(cause)]
+  const reason = reasonOf(cause)
   return cause === undefined
     ? failure(operation, error)
-    : Effect.mapError(failure(operation, new Refused(cause)), (failed) =>
+    : Effect.mapError(failure(operation, new Refused(told(cause))), (failed) =>
         reason === undefined ? failed : new StorageError({ ...failed, reason })
       )
 }
@@ -322,7 +335,8 @@ const connect = (source: Source): Effect.Effect<Pg.PoolClient, Refused> =>
   })
 
 /** Whether what failed left its connection in order. */
-export const isUsable = (cause: unknown): boolean => cause instanceof Refused && codeOf(cause.cause) !== ""
+export const isUsable = (cause: unknown): boolean =>
+  cause instanceof Refused && SqlState.of(cause.cause) !== ""
 
 /** Runs a step on a connection of its own. One that failed is not used again: its state is not known. */
 export const onConnection = <A>(
@@ -358,6 +372,22 @@ export const onConnection = <A>(
 const countedText = (text: string): string =>
   `WITH changed AS (${text} RETURNING 1) SELECT count(*)::int AS changes FROM changed`
 
+const isRenamed = /[A-Z-]/
+
+/** Ours have neither capitals nor hyphens. */
+const nameOf = (column: string): string =>
+  column
+    .replace(/[A-Z]/g, (letter, at: number) => `${at === 0 ? "" : "_"}${letter.toLowerCase()}`)
+    .replaceAll("-", "_")
+
+/** The columns by our names: a client may be set to write all names as the embedder does. */
+const named = (rows: ReadonlyArray<Row>): ReadonlyArray<Row> =>
+  Object.keys(rows[0] ?? {}).some((column) => isRenamed.test(column))
+    ? rows.map((row) =>
+        Object.fromEntries(Object.entries(row).map(([column, value]) => [nameOf(column), value]))
+      )
+    : rows
+
 /** Runs a verb over the connection of the transaction that the fiber is in. */
 const over = <A>(
   connection: Connection,
@@ -368,10 +398,10 @@ const over = <A>(
     text: string,
     parameters: Statement["parameters"]
   ): Effect.Effect<ReadonlyArray<Row>, Refused> =>
-    Effect.mapError(
-      connection.executeUnprepared(prepare(text).text, parameters.map(storable), undefined),
-      (error) => new Refused(error.cause)
-    )
+    Effect.mapBoth(connection.executeUnprepared(prepare(text).text, parameters.map(storable), undefined), {
+      onFailure: (error) => new Refused(error.cause),
+      onSuccess: named
+    })
   const execute = ({ parameters, text, wants }: Statement): Effect.Effect<Answer, Refused> =>
     wants === "changes"
       ? Effect.map(ask(countedText(text), parameters), ([row]) => ({

@@ -9,13 +9,14 @@ import { ForeignTransaction } from "../../domain/Errors.ts"
 import * as Memo from "../../domain/Memo.ts"
 import * as ForeignConnection from "../sql/ForeignConnection.ts"
 import * as Lock from "../sql/Lock.ts"
+import { Unusable } from "./PipelinedConnection.ts"
 import { type Reserve, Session } from "./Session.ts"
 
 /**
  * A client with an open transaction, such as `pg`'s, or what makes another client look like it. Parameters are `$1`, `$2` and so
  * on, in order and once each; their values are texts, numbers, bytes and null. The answer is the rows, or has them as `rows`;
- * nothing is asked of counts and of columns' types, and `int8` may come as text or as a bigint. An error has the SQLSTATE as its
- * `code`, or as that of its `cause`.
+ * nothing is asked of counts and of columns' types, numbers may come as text or as a bigint, and columns' names in camelCase.
+ * An error has the SQLSTATE as its `code`, or as that of what it wraps.
  */
 export interface Queryable {
   readonly query: (text: string, values: Array<unknown>) => PromiseLike<Rows | { readonly rows: Rows }>
@@ -28,18 +29,22 @@ type Transform = (<A extends object>(rows: ReadonlyArray<A>) => ReadonlyArray<A>
 /** How a statement runs in what was handed over. */
 type Run = (text: string, values: ReadonlyArray<unknown>) => Effect.Effect<ReadonlyArray<object>, SqlError>
 
+const failed = (cause: unknown): SqlError => new SqlError({ cause, message: "Failed to execute statement" })
+
 const runOf = (transaction: Queryable | Connection): Run =>
   "query" in transaction
     ? (text, values) =>
         Effect.tryPromise({
-          try: async () => {
-            const answer: unknown = await transaction.query(text, [...values])
+          try: async (): Promise<unknown> => transaction.query(text, [...values]),
+          catch: failed
+        }).pipe(
+          Effect.flatMap((answer) => {
             const rows = Predicate.hasProperty(answer, "rows") ? answer.rows : answer
-            if (!Array.isArray(rows)) throw new TypeError("`query` of the client answered no rows")
-            return rows
-          },
-          catch: (cause) => new SqlError({ cause, message: "Failed to execute statement" })
-        })
+            return Array.isArray(rows)
+              ? Effect.succeed(rows)
+              : failed(new Unusable("`query` of what was handed over answers no rows."))
+          })
+        )
     : (text, values) => transaction.executeUnprepared(text, values, undefined)
 
 /** The standard clients' idea of a connection, over what was handed over. */
