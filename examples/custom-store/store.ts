@@ -26,9 +26,9 @@ export interface Options {
 
 /** SQLite's primary result codes, the low byte of what the driver tells. */
 const refusals = new Set([/* TOOBIG */ 18, /* CONSTRAINT */ 19, /* MISMATCH */ 20])
+const collisions = new Set([/* BUSY */ 5, /* LOCKED */ 6])
 const passing = new Set([
-  ...[/* BUSY */ 5, /* LOCKED */ 6, /* NOMEM */ 7, /* READONLY */ 8, /* IOERR */ 10],
-  ...[/* FULL */ 13, /* CANTOPEN */ 14, /* PROTOCOL */ 15]
+  ...[/* NOMEM */ 7, /* READONLY */ 8, /* IOERR */ 10, /* FULL */ 13, /* CANTOPEN */ 14, /* PROTOCOL */ 15]
 ])
 
 /** SQLite ends a transaction by itself on a full disk and the like; what follows must not commit on its own. */
@@ -38,16 +38,17 @@ class TransactionLost extends Error {
 
 /** What the database refuses is a StorageError. All else is a bug, and so a defect. */
 const failure = (operation: string, cause: unknown): Effect.Effect<never, StorageError.StorageError> => {
-  const fail = (contentRefused: boolean | undefined) =>
-    Effect.fail(new StorageError.StorageError({ operation, cause, contentRefused }))
-  if (cause instanceof TransactionLost) return fail(false)
+  const fail = (fault: StorageError.StorageError["fault"]) =>
+    Effect.fail(new StorageError.StorageError({ operation, cause, fault }))
+  if (cause instanceof TransactionLost) return fail("unavailable")
   const { code, errcode } = Object(cause)
   // A database that was closed.
-  if (code === "ERR_INVALID_STATE") return fail(false)
+  if (code === "ERR_INVALID_STATE") return fail("unavailable")
   if (code !== "ERR_SQLITE_ERROR") return Effect.die(cause)
   const primary = Number(errcode) & 0xff
-  if (refusals.has(primary)) return fail(true)
-  return fail(passing.has(primary) ? false : undefined)
+  if (refusals.has(primary)) return fail("content")
+  if (collisions.has(primary)) return fail("collision")
+  return fail(passing.has(primary) ? "unavailable" : undefined)
 }
 
 const attempt = <A>(operation: string, step: () => A): Effect.Effect<A, StorageError.StorageError> =>

@@ -67,6 +67,11 @@ const alone = async <A>(run: (stores: Stores.PostgresStores) => Promise<A>): Pro
   }
 }
 
+/** With the times that processes have, which take half an hour; quick with those of the short form. */
+const times = quick ? Crashes.short : Crashes.real
+const crashes = (killers: number) => async (setting: Setting) =>
+  (await Crashes.poisoned({ ...setting, jobs: 4, recipients: 250 }, killers, times)).account
+
 const always: ReadonlyArray<Scenario> = [
   ["kills", (setting) => Kills.atRandom(setting, "deduplicating")],
   ["kills", (setting) => Kills.atRandom(setting, "plain")],
@@ -79,21 +84,14 @@ const always: ReadonlyArray<Scenario> = [
   ["odd-ids", (setting) => Kills.oddIds(setting)],
   ["far-apart", (setting) => Kills.farApart(setting)],
   ["wrong-key", (setting) => Kills.wrongKey(setting)],
-  ["restores", (setting) => Restores.midDrain(setting)]
-]
-
-/** With the times that processes have, which take half an hour; quick with those of the short form. */
-const times = quick ? Crashes.short : Crashes.real
-const crashes = (killers: number) => async (setting: Setting) =>
-  (await Crashes.poisoned({ ...setting, jobs: 4, recipients: 250 }, killers, times)).account
-
-const ofSqlite: ReadonlyArray<Scenario> = [
-  ["disk", (setting) => Hosts.diskFull(setting)],
+  ["restores", (setting) => Restores.midDrain(setting)],
   ["crashes", (setting) => Crashes.ofAnotherCause(setting, "deduplicating", times)],
   ["crashes", (setting) => Crashes.ofAnotherCause(setting, "plain", times)],
   ["poison", crashes(1)],
   ["poison", crashes(5)]
 ]
+
+const ofSqlite: ReadonlyArray<Scenario> = [["disk", (setting) => Hosts.diskFull(setting)]]
 
 const ofPostgres: ReadonlyArray<Scenario> = [
   ["half-open", (setting) => Outages.halfOpen(setting, quick ? 1 : Math.max(2, Math.round(kills / 50)))],

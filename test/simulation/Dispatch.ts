@@ -241,7 +241,7 @@ export const run = (
         const settlements = outcomes
         outcomes = []
         since = null
-        step({ _tag: "Collected", settlements, left: false })
+        step({ _tag: "Collected", settlements, lapsed: false })
         break
       }
       case "Commit": {

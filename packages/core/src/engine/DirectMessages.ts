@@ -316,7 +316,7 @@ const replaying = (
 const busy = new StorageError({
   operation: "JobStore.settleAndClaim",
   cause: "Another transaction has the session's jobs locked.",
-  contentRefused: false
+  fault: "collision"
 })
 
 /**
@@ -335,7 +335,7 @@ const settling = (circuits: Context.Tag.Service<Circuits>) => (settlement: Settl
   })
   return Effect.retry(once, {
     schedule: untilStored,
-    while: (error) => error === busy || (left.inbound !== undefined && error.contentRefused !== true)
+    while: (error) => error === busy || (left.inbound !== undefined && error.fault !== "content")
   })
 }
 

@@ -9,12 +9,14 @@ export class StorageError extends Data.TaggedError("StorageError")<{
   /** For the log of the process, never for a caller: a driver's message can quote data. */
   readonly cause: unknown
   /**
-   * True when the database is there and does not take these values, so that it would refuse them again. False when it may
-   * take the same later: a lock was not given up in time, two commits collided, a disk is full, the server stops. Then it is
-   * stored later, however much later that is. An adapter that cannot tell leaves it out: what a database that works refuses
-   * again and again, while it takes others, counts as refused then.
+   * Whose fault the database says it is. An adapter that cannot tell leaves it out: what a database that works refuses again
+   * and again, while it takes others, counts as the content's then.
+   *
+   * - `content`: the database does not take these values, and would refuse them again. Nothing was made.
+   * - `collision`: another transaction was in the way. Nothing was made, and the same may be taken later.
+   * - `unavailable`: the disk is full, the server stops. It may have been made, and the same may be taken later.
    */
-  readonly contentRefused?: boolean | undefined
+  readonly fault?: "content" | "collision" | "unavailable" | undefined
   /** Why the store cannot be opened, where it is, and what to do: one line without a secret, for who set it up. */
   readonly reason?: string | undefined
 }> {

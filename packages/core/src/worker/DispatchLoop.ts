@@ -21,6 +21,8 @@ export interface Verbs<S, C> {
   readonly kind: Kind<S, C>
   /** Tells that there may be something to claim. */
   readonly signal: Signal
+  /** Called before the facts are asked for: gives back what has waited for too long. */
+  readonly refresh: () => void
   /** The rest of the facts. Synchronous; what is asked for then is decided on by them. */
   readonly facts: (now: Moment.Moment) => Omit<Facts, "graceIsOver" | "now" | "stopping">
   /** When something has to be looked at whatever is waited for; null when nothing has. */
@@ -28,7 +30,7 @@ export interface Verbs<S, C> {
   /** In how long something is due for who may have it now, in milliseconds. */
   readonly look: Effect.Effect<number | null, StorageError>
   /** The outcomes since the last time, once what they ask of the engine is done. */
-  readonly collect: Effect.Effect<{ readonly settlements: ReadonlyArray<S>; readonly left: boolean }>
+  readonly collect: Effect.Effect<{ readonly settlements: ReadonlyArray<S>; readonly lapsed: boolean }>
   /** @param worker null where nothing is claimed */
   readonly commit: (
     settlements: ReadonlyArray<S>,
@@ -61,12 +63,12 @@ const longestMs = 1000
  */
 const afterQueued = Effect.yieldNow()
 
-/** After a commit that failed. A bug, too, may have come after the commit was made. */
+/** After a commit that failed. */
 const notStored = (cause: Cause.Cause<StorageError>): Settling.NotStored => ({
   _tag: "NotStored",
   cause,
   refused: Isolate.isRefusal(cause),
-  doubtful: !Isolate.isContentRefused(cause)
+  doubtful: !Isolate.isNotMade(cause)
 })
 
 class OpenLoop<S, C> implements DispatchLoop {
@@ -175,9 +177,10 @@ class OpenLoop<S, C> implements DispatchLoop {
 
   /** One transition, synchronous: what it decides on stays as it is until it is asked for. */
   #advance(): readonly [notices: ReadonlyArray<Notice<S>>, request: Request<S, C>] {
-    const { facts, kind } = this.#verbs
+    const { facts, kind, refresh } = this.#verbs
     // Whatever wakes it from here on is not in the facts.
     this.#isWoken = false
+    refresh()
     const now = this.#now()
     const stopping = this.#grace.hasBegun()
     const graceIsOver = this.#grace.remainingAt(now) === 0
@@ -200,7 +203,7 @@ class OpenLoop<S, C> implements DispatchLoop {
         return giveBack(notice.workers)
       case "ReportRefused": {
         const what = `An outcome of ${nameOf(notice.settlement)} cannot be stored`
-        const message = notice.left ? `${what} in any form: the rescue takes it back` : what
+        const message = notice.toRescue ? `${what} in any form: the rescue takes it back` : what
         return Effect.logError(message, notice.cause)
       }
       case "ReportUnsettled":

@@ -87,10 +87,10 @@ export type Event<S, C> =
   /** In how long something is due for who may have it now, in milliseconds; null when nothing waits. */
   | { readonly _tag: "Looked"; readonly inMs: number | null }
   /**
-   * The outcomes since the last collection; what they ask of the engine is done. `left`: some were not attempted, since a
+   * The outcomes since the last collection; what they ask of the engine is done. `lapsed`: some were not attempted, since a
    * rescue may have taken them back.
    */
-  | { readonly _tag: "Collected"; readonly settlements: ReadonlyArray<S>; readonly left: boolean }
+  | { readonly _tag: "Collected"; readonly settlements: ReadonlyArray<S>; readonly lapsed: boolean }
   /** `isFull`: a claim brought as much as it may, so there is probably more. `postponed`: these are not stored yet. */
   | ({ readonly _tag: "Stored" } & Exchanged<S, C>)
   | Settling.NotStored
@@ -173,8 +173,8 @@ const to = <S, C>(
 ): Transition<S, C> => [{ ...state, phase }, notices, request]
 
 /** Gives names up under which something may be claimed. */
-const givingUp = <S>({ left }: Settling.Settling<S>, names: ReadonlyArray<string>): Notices<S> => {
-  const [unbegun, attempted] = Arrays.partition(names, (name) => left.includes(name))
+const givingUp = <S>({ unsettled }: Settling.Settling<S>, names: ReadonlyArray<string>): Notices<S> => {
+  const [unbegun, attempted] = Arrays.partition(names, (name) => unsettled.includes(name))
   const notices: Array<Notice<S>> = []
   if (unbegun.length > 0) notices.push({ _tag: "GiveBack", workers: unbegun })
   if (attempted.length > 0) notices.push({ _tag: "Deregister", workers: attempted })
@@ -183,10 +183,10 @@ const givingUp = <S>({ left }: Settling.Settling<S>, names: ReadonlyArray<string
 
 /** The last transition. Where something is not settled its names are left to the rescue. */
 const leave = <S, C>(state: State<S, C>, facts: Facts, notices: Notices<S>): Transition<S, C> => {
-  const { doubtful, left, retired, settlements, worker } = state
+  const { doubtful, retired, settlements, unsettled, worker } = state
   const isSettled = settlements.length === 0 && facts.inUse.size === 0
   const names = doubtful ? [...retired, worker] : retired
-  const unbegun = isSettled ? names.filter((name) => !left.includes(name)) : []
+  const unbegun = isSettled ? names.filter((name) => !unsettled.includes(name)) : []
   const workers = [...retired, worker].filter((name) => !unbegun.includes(name))
   return to(
     { ...state, settlements: [], aside: [] },
@@ -349,14 +349,14 @@ const notStored = <S, C>(
 const collected = <S, C>(
   before: State<S, C>,
   more: ReadonlyArray<S>,
-  left: boolean,
+  lapsed: boolean,
   facts: Facts,
   kind: Kind<S, C>
 ): Transition<S, C> => {
   const settlements = more.length === 0 ? before.settlements : [...before.settlements, ...more]
   // One with nothing to do makes no commit, and a name must not wait for one.
-  const [state, silent] = Settling.release<State<S, C>>(
-    { ...before, settlements, doubtful: before.doubtful || left },
+  const [state, silent] = Settling.giveUp<State<S, C>>(
+    { ...before, settlements, doubtful: before.doubtful || lapsed },
     facts.inUse
   )
   return decide(state, facts, kind, givingUp(state, silent))
@@ -421,7 +421,7 @@ export const next = <S, C>(
     case "Looked":
       return decide(looked(state, event.inMs, facts, kind), facts, kind)
     case "Collected":
-      return collected(state, event.settlements, event.left, facts, kind)
+      return collected(state, event.settlements, event.lapsed, facts, kind)
     case "Registered":
       return decide(Settling.renamed<State<S, C>>(state, event.worker), facts, kind)
     case "Interrupted":

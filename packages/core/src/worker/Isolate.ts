@@ -8,13 +8,18 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { StorageError } from "../storage/StorageError.ts"
 
-/** True when the store says that it does not take what it was given. Then nothing of it was stored. */
-export const isContentRefused = (cause: Cause.Cause<StorageError>): boolean =>
-  Option.exists(Cause.failureOption(cause), ({ contentRefused }) => contentRefused === true)
+const isOf = (cause: Cause.Cause<StorageError>, ...faults: ReadonlyArray<StorageError["fault"]>): boolean =>
+  Option.exists(Cause.failureOption(cause), ({ fault }) => faults.includes(fault))
+
+/** True when the store says that it does not take what it was given. */
+const isContentRefused = (cause: Cause.Cause<StorageError>): boolean => isOf(cause, "content")
 
 /** True when the store says that it may take later what it did not take now. */
 export const isPassing = (cause: Cause.Cause<StorageError>): boolean =>
-  Option.exists(Cause.failureOption(cause), ({ contentRefused }) => contentRefused === false)
+  isOf(cause, "collision", "unavailable")
+
+/** True when the store says that nothing was made. A bug may have come after the commit. */
+export const isNotMade = (cause: Cause.Cause<StorageError>): boolean => isOf(cause, "content", "collision")
 
 /** A defect counts as a refusal: the store broke over what it was given. */
 export const isRefusal = (cause: Cause.Cause<StorageError>): boolean =>

@@ -242,16 +242,14 @@ const verbsOf = (parts: Parts, grace: GracePeriod, wake: () => void): SendVerbs 
   return {
     kind: { ...kind, idleMs: parts.idleMs },
     signal: signals.sends,
-    facts: (now) => {
-      turns.releaseStale()
-      return {
-        hasRoom: bulkhead.limit(now) > 0,
-        mayBring: bulkhead.isDry ? "now" : bulkhead.mayBring(now) ? "withOutcomes" : "nothing",
-        since: inFlight.since,
-        isIdle: inFlight.isIdle,
-        inUse: inFlight.inUse
-      }
-    },
+    refresh: () => turns.releaseStale(),
+    facts: (now) => ({
+      hasRoom: bulkhead.limit(now) > 0,
+      mayBring: bulkhead.isDry ? "now" : bulkhead.mayBring(now) ? "withOutcomes" : "nothing",
+      since: inFlight.since,
+      isIdle: inFlight.isIdle,
+      inUse: inFlight.inUse
+    }),
     wakeAt: () => turns.staleAt,
     look: Effect.gen(function* () {
       const now = yield* Clock.currentTimeMillis
@@ -264,7 +262,7 @@ const verbsOf = (parts: Parts, grace: GracePeriod, wake: () => void): SendVerbs 
     }),
     collect: Effect.sync(() => {
       act(parts, inFlight)
-      return { settlements: inFlight.collect().map(({ settlement }) => settlement), left: false }
+      return { settlements: inFlight.collect().map(({ settlement }) => settlement), lapsed: false }
     }),
     ...claimsOf(parts, inFlight, grace),
     end: Effect.suspend(() => {

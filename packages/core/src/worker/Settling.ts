@@ -7,8 +7,8 @@
  * - A failed commit may have been made: what it claimed is unknown to the loop, which claims nothing more under that name
  *   (`mayClaim`). It first makes a commit without a claim, and takes a new name when that was answered: one for each
  *   outage, however long (`renamed`). The old name stays alive while something runs under it and outcomes are to be
- *   stored; then it is deregistered (`release`). What it still has was not begun, and is given back; but the rescue gets it
- *   where an outcome could not be stored (`left`).
+ *   stored; then it is deregistered (`giveUp`). What it still has was not begun, and is given back; but the rescue gets it
+ *   where an outcome could not be stored (`unsettled`).
  * - Of outcomes that a working store refuses those at fault are found by halves, stored without text from outside, and at
  *   last reported and left to the rescue (`narrow`). A store that is down refuses nothing: nothing is halved or cut.
  * - An outcome that the store postpones, since an open transaction has its session, goes with a later commit (`postponed`).
@@ -31,7 +31,7 @@ export interface Settling<S> {
   /** Names that were given up for that, and are not deregistered yet. */
   readonly retired: ReadonlyArray<string>
   /** Names under which something was attempted of which no outcome can be stored. */
-  readonly left: ReadonlyArray<string>
+  readonly unsettled: ReadonlyArray<string>
   /** Outcomes that are not stored yet, the oldest first. */
   readonly settlements: ReadonlyArray<S>
   /** The number of settlements in one commit while those are found that the store refuses; null when it has all. */
@@ -81,12 +81,12 @@ export const unheard: NotStored = {
   doubtful: false
 }
 
-/** `left`: nothing of it can be stored, and its recipient is left to the rescue. */
+/** `toRescue`: nothing of it can be stored, and its recipient is left to the rescue. */
 export interface ReportRefused<S> {
   readonly _tag: "ReportRefused"
   readonly settlement: S
   readonly cause: Cause.Cause<StorageError>
-  readonly left: boolean
+  readonly toRescue: boolean
 }
 
 /** The loop ends with outcomes that are not stored; their recipients are left to the rescue. */
@@ -120,7 +120,7 @@ export const make = (worker: string): Settling<never> => ({
   worker,
   doubtful: false,
   retired: [],
-  left: [],
+  unsettled: [],
   settlements: [],
   portion: null,
   refusals: 0,
@@ -194,7 +194,7 @@ export const recallAll = <S, T extends Settling<S>>(state: T): T =>
  * @param inUse the names under which something runs
  * @returns the names that are deregistered now
  */
-export const release = <T extends Settling<unknown>>(
+export const giveUp = <T extends Settling<unknown>>(
   state: T,
   inUse: ReadonlySet<string>
 ): readonly [state: T, silent: ReadonlyArray<string>] => {
@@ -207,7 +207,7 @@ export const release = <T extends Settling<unknown>>(
 }
 
 /**
- * After a commit that was answered; as {@link release}.
+ * After a commit that was answered; as {@link giveUp}.
  *
  * @param postponed the settlements that it did not store, since somebody else has their session locked
  */
@@ -237,7 +237,7 @@ export const stored = <S, T extends Settling<S>>(
       postponedUntil: before.postponed.length > 0 ? before.postponedUntil : now + postponedMs
     })
   }
-  return release(recalling ? recallAside<S, T>(state) : state, inUse)
+  return giveUp(recalling ? recallAside<S, T>(state) : state, inUse)
 }
 
 /** The event of a commit at a stop that stored all but what somebody else has locked. */
@@ -247,7 +247,7 @@ export const locked: NotStored = {
     new StorageError({
       operation: "JobStore.settleAndClaim",
       cause: "Another transaction keeps the session's jobs locked.",
-      contentRefused: false
+      fault: "collision"
     })
   ),
   refused: false,
@@ -315,14 +315,14 @@ const replaceFirst = <S, T extends Settling<S>>(
   plainOf: Kind<S>["plainOf"]
 ): readonly [T, ReadonlyArray<ReportRefused<S>>] => {
   const plain = plainOf(first)
-  const report = { _tag: "ReportRefused", settlement: first, cause, left: plain === null } as const
+  const report = { _tag: "ReportRefused", settlement: first, cause, toRescue: plain === null } as const
   const portion = plain === null && others.length === 0 ? null : 1
   // Its name is given up, so that what was claimed under it is rescued.
   const doubtful = state.doubtful || plain === null
   const settlements = plain === null ? others : [plain, ...others]
   // Which of the names it was is not known.
-  const left = plain === null ? [...state.retired, state.worker] : state.left
-  return [{ ...state, settlements, portion, refusals: 0, doubtful, left, recalling: false }, [report]]
+  const unsettled = plain === null ? [...state.retired, state.worker] : state.unsettled
+  return [{ ...state, settlements, portion, refusals: 0, doubtful, unsettled, recalling: false }, [report]]
 }
 
 /** At a stop nobody proves first whether it is the store: half is stored, and at last one after the other. */

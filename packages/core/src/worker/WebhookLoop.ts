@@ -3,6 +3,7 @@ import * as Clock from "effect/Clock"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import { constVoid } from "effect/Function"
 import * as Runtime from "effect/Runtime"
 import * as EventLoopBudget from "../runtime/EventLoopBudget.ts"
 import type { GracePeriod } from "../runtime/GracePeriod.ts"
@@ -57,7 +58,7 @@ const inFlightOf = (
   wake: () => void
 ) => {
   let answered: Array<DeliverySettlement> = []
-  let left = false
+  let lapsed = false
   let since: Moment.Moment | null = null
   /** The name under which each is under way, or answered and not collected. */
   const names = new Map<string, string>()
@@ -69,7 +70,7 @@ const inFlightOf = (
   }
   const giveUp = ({ deliveryId }: ClaimedDelivery): void => {
     names.delete(deliveryId)
-    left = true
+    lapsed = true
     ended()
   }
   const attempt = (delivery: ClaimedDelivery, name: string, claimedAt: Moment.Moment): Effect.Effect<void> =>
@@ -107,10 +108,10 @@ const inFlightOf = (
       })
     },
     collect: () => {
-      const collected = { settlements: answered, left }
+      const collected = { settlements: answered, lapsed }
       for (const { deliveryId } of answered) names.delete(deliveryId)
       answered = []
-      left = false
+      lapsed = false
       since = null
       return collected
     },
@@ -134,6 +135,7 @@ const verbsOf = (
   return {
     kind,
     signal: signals.deliveries,
+    refresh: constVoid,
     facts: () => ({
       hasRoom: free() > 0,
       mayBring: "withOutcomes",

@@ -54,7 +54,7 @@ const prepared = Effect.gen(function* () {
 describe("a receiver that answers what the store does not take", { concurrent: true }, () => {
   it.effect("delays no other delivery, and its own are settled without its words", () =>
     Effect.gen(function* () {
-      const refused = new StorageError({ operation: "exchange", cause: "refused", contentRefused: true })
+      const refused = new StorageError({ operation: "exchange", cause: "refused", fault: "content" })
       const refusing = Layer.effect(
         WebhookStore,
         Effect.map(WebhookStore, (store) => ({

@@ -52,6 +52,7 @@ const opened = Effect.fnUntraced(function* (some: Partial<Verbs<Outcome, string>
         released: () => []
       },
       signal: sends,
+      refresh: () => {},
       facts: () => ({
         hasRoom: true,
         mayBring: "nothing",
@@ -68,7 +69,7 @@ const opened = Effect.fnUntraced(function* (some: Partial<Verbs<Outcome, string>
         const settlements = outcomes
         outcomes = []
         since = null
-        return { settlements, left: false }
+        return { settlements, lapsed: false }
       }),
       commit: (settlements, worker) =>
         Effect.gen(function* () {
@@ -144,6 +145,32 @@ describe("a loop", () => {
       expect(commits).toBe(20)
     }).pipe(provided)
   )
+
+  for (const [fault, names] of [
+    ["collision", []],
+    ["content", []],
+    ["unavailable", ["name"]],
+    [undefined, ["name"]]
+  ] as const)
+    it.effect(`gives up its name after a claim that failed only where it may have been made (${fault})`, () =>
+      Effect.gen(function* () {
+        let fails = true
+        const given: Array<string> = []
+        const { loop } = yield* opened({
+          giveBack: (workers) => Effect.sync(() => void given.push(...workers)),
+          commit: () =>
+            Effect.suspend(() => {
+              if (!fails) return Effect.succeed({ claimed: [], postponed: [], isFull: false })
+              fails = false
+              return Effect.fail(new StorageError({ operation: "exchange", cause: "failed", fault }))
+            })
+        })
+        yield* Effect.exit(loop.step)
+        yield* Effect.fork(Effect.forever(loop.step))
+        yield* TestClock.adjust(2000)
+        expect(given).toEqual(names)
+      }).pipe(provided)
+    )
 
   it.effect("that ends right after what it claimed was begun gives back none of it", () =>
     Effect.gen(function* () {

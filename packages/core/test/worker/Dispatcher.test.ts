@@ -58,10 +58,10 @@ const noticed: Seen = { _tag: "Woken", noticed: true }
 const looked = (inMs: number | null): Seen => ({ _tag: "Looked", inMs })
 const interrupted: Seen = { _tag: "Interrupted" }
 const begun: Seen = { _tag: "Begun" }
-const collected = (settlements: ReadonlyArray<Settlement> = [], left = false): Seen => ({
+const collected = (settlements: ReadonlyArray<Settlement> = [], lapsed = false): Seen => ({
   _tag: "Collected",
   settlements,
-  left
+  lapsed
 })
 const stored = (count = 0, isFull = false, postponed: ReadonlyArray<Settlement> = []): Seen => ({
   _tag: "Stored",
@@ -86,7 +86,7 @@ const named = (events: ReadonlyArray<readonly [Seen, Facts]>) => {
 const storing = (settling = 0, claims = true): Partial<State> => ({
   phase: { _tag: "Storing", commit: { settling, claims } }
 })
-const passing = Cause.fail(new StorageError({ operation: "exchange", cause: "55P03", contentRefused: false }))
+const passing = Cause.fail(new StorageError({ operation: "exchange", cause: "55P03", fault: "collision" }))
 const proving = (settling: number, claims = false, because = cause): Partial<State> => ({
   phase: { _tag: "Proving", commit: { settling, claims }, cause: because }
 })
@@ -410,7 +410,7 @@ const rows: ReadonlyArray<Row> = [
   },
   {
     title: "leaves a retired name to the rescue when an outcome could not be stored",
-    from: { ...storing(1), settlements: [s0], retired: ["w0", "w2"], left: ["w0"] },
+    from: { ...storing(1), settlements: [s0], retired: ["w0", "w2"], unsettled: ["w0"] },
     event: stored(),
     does: "GiveBack Deregister Look",
     becomes: { retired: [] }
@@ -765,7 +765,7 @@ const rows: ReadonlyArray<Row> = [
   },
   {
     title: "that leaves leaves to the rescue what an outcome was left of",
-    from: { interrupted: true, doubtful: true, left: ["w1"] },
+    from: { interrupted: true, doubtful: true, unsettled: ["w1"] },
     event: collected(),
     does: "Leave",
     with: { workers: ["w1"] }
@@ -853,7 +853,7 @@ const checked = (state: State, event: Seen, facts: Facts) => {
           .filter((one) => !event.postponed.includes(one))
       : []
   const told = notices.flatMap((notice) => {
-    if (notice._tag === "ReportRefused" && notice.left) return [notice.settlement]
+    if (notice._tag === "ReportRefused" && notice.toRescue) return [notice.settlement]
     return notice._tag === "ReportUnsettled" ? notice.settlements : []
   })
   const brought = event._tag === "Collected" ? event.settlements : []
@@ -874,7 +874,7 @@ const checked = (state: State, event: Seen, facts: Facts) => {
     expect(after.settlements.filter((one) => state.settlements.includes(one))).toEqual([])
     for (const worker of notice.workers) {
       expect([...state.retired, ...(state.interrupted ? [state.worker] : [])]).toContain(worker)
-      if (notice._tag === "GiveBack") expect(state.left).not.toContain(worker)
+      if (notice._tag === "GiveBack") expect(state.unsettled).not.toContain(worker)
       expect([...facts.inUse]).not.toContain(worker)
     }
   }
@@ -948,7 +948,7 @@ describe("a dispatcher, whatever comes in whatever order,", () => {
           const { after, notices, request } = checked(state, event, { ...facts, now })
           state = after
           for (const notice of notices)
-            if (notice._tag === "ReportRefused" && notice.left) reported.push(notice.settlement.index)
+            if (notice._tag === "ReportRefused" && notice.toRescue) reported.push(notice.settlement.index)
           if (request._tag === "Wait" && request.until === Number.POSITIVE_INFINITY) break
           switch (request._tag) {
             case "Wait":

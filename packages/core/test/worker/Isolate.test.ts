@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import { StorageError } from "../../src/storage/StorageError.ts"
 import * as Isolate from "../../src/worker/Isolate.ts"
 
-const refusal = new StorageError({ operation: "store", cause: "22P05", contentRefused: true })
+const refusal = new StorageError({ operation: "store", cause: "22P05", fault: "content" })
 const outage = new StorageError({ operation: "store", cause: "ECONNREFUSED" })
 
 /** A store that does not take some items, and counts its commits. */

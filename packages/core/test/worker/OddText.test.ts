@@ -226,7 +226,7 @@ const refusing = (isBad: (text: string) => boolean, failing: Effect.Effect<never
     }))
   )
 
-const refused = new StorageError({ operation: "exchange", cause: "refused", contentRefused: true })
+const refused = new StorageError({ operation: "exchange", cause: "refused", fault: "content" })
 const isBad = (text: string) => text.includes("bad")
 
 describe("a store that refuses what one recipient brought", () => {

@@ -20,7 +20,7 @@ import { accept, accepted, platform, running } from "./Support.ts"
 const refusing = Effect.fnUntraced(function* (
   isRefused: (settlement: Settlement, now: number) => boolean,
   seconds: number,
-  contentRefused?: boolean
+  fault?: StorageError["fault"]
 ) {
   const logged: Array<string> = []
   const log = Logger.replace(
@@ -33,7 +33,7 @@ const refusing = Effect.fnUntraced(function* (
   const error = new StorageError({
     operation: "exchange",
     cause,
-    ...(contentRefused === undefined ? {} : { contentRefused })
+    fault
   })
   const layer = Layer.effect(
     JobStore,
@@ -103,14 +103,14 @@ describe("a store that refuses one outcome of a batch without saying why", { con
 })
 
 describe("an outcome that is refused in any form", { concurrent: true }, () => {
-  for (const contentRefused of [undefined, true] as const) {
-    const how = contentRefused === true ? "by a store that says so" : "by a store that does not say so"
+  for (const fault of [undefined, "content"] as const) {
+    const how = fault === "content" ? "by a store that says so" : "by a store that does not say so"
     it.effect(`${how}, is told in the log and left to the rescue; the others go on`, () =>
       Effect.gen(function* () {
         const { jobId } = yield* accept(8)
         const isRefused = (settlement: Settlement, now: number) =>
           now < 75_000 && settlement.jobId === jobId && settlement.index === 2
-        const { logged, sent } = yield* refusing(isRefused, 45, contentRefused)
+        const { logged, sent } = yield* refusing(isRefused, 45, fault)
         const before = yield* results(jobId)
         expect(before.map(({ status }) => status)).toEqual(
           before.map((_, index) => (index === 2 ? "sending" : "accepted"))
@@ -120,7 +120,7 @@ describe("an outcome that is refused in any form", { concurrent: true }, () => {
         expect(logged.some((line) => line.includes(`${place} in any form`))).toBe(true)
         expect(sent.length).toBeGreaterThanOrEqual(8)
         // Its name was given up, so that it is attempted again; that outcome is stored.
-        yield* refusing(isRefused, 150, contentRefused)
+        yield* refusing(isRefused, 150, fault)
         expect((yield* find(jobId)).status).toBe("completed")
       }).pipe(Effect.provide(Memory.layer))
     )
@@ -135,7 +135,7 @@ describe("a store that cannot take one outcome of a batch for a while, and says 
       const { jobId } = yield* accept(8)
       // A lock that somebody keeps for two minutes, say.
       const isLocked = (settlement: Settlement, now: number) => isOdd(settlement) && now < 120_000
-      const { logged } = yield* refusing(isLocked, 90, false)
+      const { logged } = yield* refusing(isLocked, 90, "collision")
       expect((yield* find(jobId)).counts).toMatchObject({ accepted: 7, sending: 1 })
       expect(logged).toEqual([])
     }).pipe(Effect.provide(Memory.layer))
@@ -145,7 +145,7 @@ describe("a store that cannot take one outcome of a batch for a while, and says 
     Effect.gen(function* () {
       const { jobId } = yield* accept(8)
       const isLocked = (settlement: Settlement, now: number) => isOdd(settlement) && now < 120_000
-      const { logged, sent } = yield* refusing(isLocked, 130, false)
+      const { logged, sent } = yield* refusing(isLocked, 130, "collision")
       expect((yield* find(jobId)).counts).toMatchObject({ accepted: 8 })
       expect(logged).toEqual([])
       expect(sent).toHaveLength(8)

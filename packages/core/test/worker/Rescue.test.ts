@@ -65,7 +65,7 @@ describe("a worker that died", { concurrent: true }, () => {
           ...jobs,
           rescue: (command: Parameters<typeof jobs.rescue>[0]) =>
             command.worker === "gone-1"
-              ? Effect.fail(new StorageError({ operation: "rescue", cause: "CHECK", contentRefused: true }))
+              ? Effect.fail(new StorageError({ operation: "rescue", cause: "CHECK", fault: "content" }))
               : jobs.rescue(command)
         }))
       )

@@ -72,10 +72,7 @@ describe("the webhook loop", { concurrent: true }, () => {
   )
 
   for (const [how, refusal] of [
-    [
-      "says so",
-      Effect.fail(new StorageError({ operation: "exchange", cause: "22P05", contentRefused: true }))
-    ],
+    ["says so", Effect.fail(new StorageError({ operation: "exchange", cause: "22P05", fault: "content" }))],
     ["breaks over it", Effect.die(new TypeError("Do not know how to serialize a BigInt"))],
     ["does not say why", Effect.fail(down)]
   ] as const) {

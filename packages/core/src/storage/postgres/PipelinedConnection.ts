@@ -76,16 +76,21 @@ export const isLockTimeout = (cause: unknown): boolean =>
 /** Data exceptions, integrity constraints and program limits (PostgreSQL's documentation, appendix A). */
 const ofContent = /^(22|23|54)/
 
+/** Transactions that were rolled back, and locks that were not given in time. But for one: 40003 does not say what was made. */
+const collisions = /^(40(?!003)|55P03)/
+
 /**
  * Connections, transactions that only read or took too long, savepoints that were not made after an earlier failure,
- * collisions, resources, locks, cancellations and stops, errors of the system.
+ * resources, cancellations and stops, errors of the system.
  */
 const passing = /^(08|25006|25P0[34]|3B001|40|53|55|57|58)/
 
-/** As `StorageError.contentRefused`. */
-const refusesContent = (cause: unknown): boolean | undefined => {
+/** As `StorageError.fault`. */
+const faultOf = (cause: unknown): StorageError["fault"] => {
   const code = SqlState.of(cause)
-  return ofContent.test(code) ? true : passing.test(code) ? false : undefined
+  if (ofContent.test(code)) return "content"
+  if (collisions.test(code)) return "collision"
+  return passing.test(code) ? "unavailable" : undefined
 }
 
 /** Why a transaction that was handed over cannot be used, by its SQLSTATE. */
@@ -142,7 +147,11 @@ const tries = 10
 export const failure = (operation: string, cause: unknown): Effect.Effect<never, StorageError> =>
   cause instanceof Refused
     ? Effect.fail(
-        new StorageError({ operation, cause: cause.cause, contentRefused: refusesContent(cause.cause) })
+        new StorageError({
+          operation,
+          cause: cause.cause,
+          fault: faultOf(cause.cause)
+        })
       )
     : Effect.die(cause)
 

@@ -27,7 +27,7 @@ import type { Answer, Program, Row, SqlParameter, Statement } from "../sql/Progr
 import { perform } from "../sql/Program.ts"
 import * as Client from "./Client.ts"
 import { dialect } from "./Dialect.ts"
-import { refusesContent } from "./Driver.ts"
+import { faultOf } from "./Driver.ts"
 import * as GroupCommit from "./GroupCommit.ts"
 import { migrate } from "./Migrator.ts"
 import * as Open from "./Open.ts"
@@ -49,7 +49,7 @@ const failure = (operation: string, cause: unknown): Effect.Effect<never, Storag
         new StorageError({
           operation: Ownership.isLost(cause) ? Ownership.lostOperation : operation,
           cause,
-          contentRefused: refusesContent(cause.code)
+          fault: faultOf(cause.code)
         })
       )
     : Effect.die(cause)

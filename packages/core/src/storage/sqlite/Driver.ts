@@ -1,4 +1,6 @@
 /** One face for the SQLite handles that an app may have: better-sqlite3's, and that of Node itself. Imports neither. */
+
+import type { StorageError } from "../StorageError.ts"
 import type { Answer, Row, Statement } from "../sql/Program.ts"
 
 /** Of a statement, what is used. Methods, so that each library's own types fit. */
@@ -54,10 +56,11 @@ export const codeOf = (cause: unknown): string | undefined => {
   return code.startsWith("SQLITE_") ? code : undefined
 }
 
-/** As `StorageError.contentRefused`. */
-export const refusesContent = (code: string): boolean | undefined => {
-  if (/^SQLITE_(CONSTRAINT|MISMATCH|TOOBIG)/.test(code)) return true
-  return /^SQLITE_(BUSY|CANTOPEN|FULL|IOERR|LOCKED|NOMEM|PROTOCOL|READONLY)/.test(code) ? false : undefined
+/** As `StorageError.fault`. */
+export const faultOf = (code: string): StorageError["fault"] => {
+  if (/^SQLITE_(CONSTRAINT|MISMATCH|TOOBIG)/.test(code)) return "content"
+  if (/^SQLITE_(BUSY|LOCKED)/.test(code)) return "collision"
+  return /^SQLITE_(CANTOPEN|FULL|IOERR|NOMEM|PROTOCOL|READONLY)/.test(code) ? "unavailable" : undefined
 }
 
 /** Throws where the handle is none of those that are known. */

@@ -55,7 +55,7 @@ const failure = (operation: string, cause: unknown): Effect.Effect<never, Storag
   const code = Driver.codeOf(cause)
   return code === undefined
     ? Effect.die(cause)
-    : Effect.fail(new StorageError({ operation, cause, contentRefused: Driver.refusesContent(code) }))
+    : Effect.fail(new StorageError({ operation, cause, fault: Driver.faultOf(code) }))
 }
 
 /** Runs the step now, and answers what came of it: between a look at the handle and the step nothing else may run. */

@@ -311,12 +311,14 @@ describe("a verb", () => {
           Effect.flip(
             db.write("failing", () => script(`DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '${code}'; END $$`))
           ),
-          ({ contentRefused }) => contentRefused
+          ({ fault }) => fault
         )
       for (const code of ["22001", "23505", "54000"])
-        expect([code, yield* failing(code)]).toEqual([code, true])
-      for (const code of ["55P03", "57014", "40001", "40P01", "53100", "25006"])
-        expect([code, yield* failing(code)]).toEqual([code, false])
+        expect([code, yield* failing(code)]).toEqual([code, "content"])
+      for (const code of ["55P03", "40001", "40P01"])
+        expect([code, yield* failing(code)]).toEqual([code, "collision"])
+      for (const code of ["57014", "40003", "53100", "25006"])
+        expect([code, yield* failing(code)]).toEqual([code, "unavailable"])
       expect(yield* failing("XX000")).toBeUndefined()
     })
   )
