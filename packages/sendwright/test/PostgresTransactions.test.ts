@@ -296,7 +296,7 @@ describe.each(Object.entries(libraries))("a transaction of %s", (_, open) => {
       throw new Undone()
     })
     await expect(undone).rejects.toThrow(Undone)
-    const cause = { cause: { code: "23514" }, contentRefused: true }
+    const cause = { cause: { code: "23514" }, fault: "content" }
     expect(refusals).toMatchObject([{ code: "unavailable", cause }])
     const told = inspect(refusals, { depth: null, showHidden: true })
     expect([told.includes(secret), told.includes(ana)]).toEqual([false, false])
