@@ -12,6 +12,7 @@ const longest: ReadonlyArray<string> = [
   "test/chaos/chaos.test.ts",
   "packages/core/test/storage/postgres/Postgres.test.ts",
   "test/consent/consent.test.ts",
+  "test/tarballs.test.ts",
   "packages/core/test/worker/Outages.test.ts",
   "packages/core/test/storage/sqlite/Sqlite.test.ts",
   "test/contract/fuzz.test.ts",
