@@ -135,7 +135,29 @@ describe("core", () => {
   })
 })
 
+describe("http", () => {
+  it("needs no driver, no command line and no native module", () => {
+    const wrong = http.flatMap((file) =>
+      [...source(file).matchAll(/from "([^".][^"]*)"/g)]
+        .map(([, name = ""]) => name)
+        .filter(
+          (name) =>
+            !/^(?:node:\w+|effect\/\w+|@effect\/platform\/\w+|@sendwright\/core(?:\/adapter)?)$/.test(name)
+        )
+        .map((name) => `${file} → ${name}`)
+    )
+    expect(wrong).toEqual([])
+  })
+})
+
 describe("sendwright", () => {
+  it("loads the API only where it is mounted", () => {
+    const using = promises.filter((file) => /from "@sendwright\/http/.test(source(file)))
+    expect(using).toEqual(["packages/sendwright/src/inside/Mounting.ts"])
+    const loading = promises.filter((file) => imports(file).some((to) => to.endsWith("/inside/Mounting.ts")))
+    expect(loading).toEqual(["packages/sendwright/src/http.ts"])
+  })
+
   it("shows types of its own alone: what is inside is named by no entry's declarations", () => {
     const entries = promises.filter((file) => /\/src\/\w+\.ts$/.test(file))
     const seen = new Set<string>()

@@ -106,21 +106,70 @@ describe("the documents' TypeScript", () => {
   })
 })
 
+describe("the documents' mounts", () => {
+  it("in docs/embedding.md serve the API below their prefix", patience, async () => {
+    const at = snippetsOf("docs/embedding.md").findIndex((text) => text.includes("inExpress")) + 1
+    const program = `
+      import { serve } from "@hono/node-server"
+      import express from "express"
+      import Fastify from "fastify"
+      import { Hono } from "hono"
+      import { createSendwright, memory, sandbox } from "sendwright"
+      import { handlerOf, inExpress, inFastify, inHono } from "./docs-embedding.md-${at}.ts"
+
+      const secretKey = Buffer.alloc(32, 1).toString("base64")
+      const sw = await createSendwright({ store: memory(), senders: [sandbox()], secretKey })
+      const handler = handlerOf(sw)
+      const show = async (name: string, port: number) => {
+        const response = await fetch(\`http://127.0.0.1:\${port}/api/messaging/openapi.json\`)
+        console.log(name, response.status, JSON.stringify((await response.json()).servers))
+      }
+      const app = express()
+      inExpress(app, handler)
+      app.use(express.json())
+      const server = app.listen(0, "127.0.0.1", async () => {
+        await show("express", Object(server.address()).port)
+        const fastify = Fastify()
+        inFastify(fastify, handler)
+        await fastify.listen({ port: 0, host: "127.0.0.1" })
+        await show("fastify", Object(fastify.server.address()).port)
+        const hono = new Hono()
+        inHono(hono, handler)
+        serve({ fetch: hono.fetch, port: 0, hostname: "127.0.0.1" }, async ({ port }) => {
+          await show("hono", port)
+          await sw.stop()
+          process.exit(0)
+        })
+      })`
+    writeFileSync(join(project, "mounts.ts"), program)
+    const { stderr, stdout } = await run("mounts.ts")
+    rmSync(join(project, "mounts.ts"))
+    expect(stderr).toBe("")
+    const served = '200 [{"url":"/api/messaging"}]'
+    expect(stdout.trim().split("\n")).toEqual(
+      ["express", "fastify", "hono"].map((name) => `${name} ${served}`)
+    )
+  })
+})
+
 describe("the documents' install lines", () => {
   const Manifest = Schema.parseJson(
     Schema.Struct({ peerDependencies: Schema.Record({ key: Schema.String, value: Schema.String }) })
   )
   const peers = Schema.decodeUnknownSync(Manifest)(read("packages/core/package.json")).peerDependencies
 
-  it.each(["README.md", "packages/core/README.md", "packages/sendwright/README.md"])(
-    "in %s have ranges that core works with",
-    (page) => {
-      const lines = [...read(page).matchAll(/^npm install .*$/gm)].map(([line]) => line)
-      const named = lines.flatMap((line) => [...line.matchAll(/"(@?[^"@]+)@([^"]+)"/g)])
-      expect(named.map(([, name]) => name)).toContain(page.includes("sendwright/") ? "@effect/sql" : "effect")
-      for (const [, name = "", range = ""] of named) {
-        expect([name, range.startsWith("^"), peers[name]?.startsWith(range)]).toEqual([name, true, true])
-      }
+  it.each([
+    ["README.md", "effect"],
+    ["packages/core/README.md", "effect"],
+    ["packages/http/README.md", "effect"],
+    ["packages/sendwright/README.md", "@effect/sql"],
+    ["docs/embedding.md", "@effect/platform"]
+  ])("in %s have ranges that core works with, %s among them", (page, needed) => {
+    const lines = [...read(page).matchAll(/^npm install .*$/gm)].map(([line]) => line)
+    const named = lines.flatMap((line) => [...line.matchAll(/"(@?[^"@]+)@([^"]+)"/g)])
+    expect(named.map(([, name]) => name)).toContain(needed)
+    for (const [, name = "", range = ""] of named) {
+      expect([name, range.startsWith("^"), peers[name]?.startsWith(range)]).toEqual([name, true, true])
     }
-  )
+  })
 })

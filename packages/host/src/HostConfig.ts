@@ -5,7 +5,7 @@ import { isIPv4 } from "node:net"
 import { dirname, resolve } from "node:path"
 import { AddressPolicy, Audit, Instant, type Restore, Sandbox, SecretBox, Signature } from "@sendwright/core"
 import { PublicUrl, Url } from "@sendwright/core/adapter"
-import { Guesses, HttpLimits } from "@sendwright/http/server"
+import { Address, AdminToken, Guesses, HttpLimits } from "@sendwright/http/server"
 import * as Config from "effect/Config"
 import * as ConfigError from "effect/ConfigError"
 import * as ConfigProvider from "effect/ConfigProvider"
@@ -137,12 +137,6 @@ const whole = (name: string, from: number, to: number, otherwise: number) =>
 const httpUrl = (text: string): string | undefined =>
   /^https?:$/.test(Url.parse(text)?.protocol ?? "") ? text.replace(/\/+$/, "") : undefined
 
-/** An origin and a path, of the characters of a URL (RFC 3986 §2): it stands in links and types, and in the log. */
-const baseUrl = (text: string): string | undefined => {
-  const url = /^https?:\/\/[\w.\-~:/%!$&'()*+,;=@[\]]+$/i.test(text) ? Url.parse(text) : undefined
-  return url?.username === "" && url.password === "" ? text.replace(/\/+$/, "") : undefined
-}
-
 /**
  * `sqlite:<file>` or `sqlite::memory:`; a missing folder is created when the database is opened. SQLite's URI options
  * are refused, since they would become part of the file's name.
@@ -219,7 +213,7 @@ const settings = {
     setting(
       "BASE_URL",
       "an absolute http or https URL such as https://messages.example, in ASCII, without user, password, query and fragment",
-      baseUrl
+      Address.baseUrl
     )
   ),
   database: setting(
@@ -309,12 +303,6 @@ const fromFiles = Effect.gen(function* () {
   return { values, faults }
 })
 
-/** Short enough to type, too long to guess at the rate that wrong tokens are answered. */
-const minimumTokenLength = 24
-
-const isWeak = (token: Redacted.Redacted<string>): boolean =>
-  Redacted.value(token).length < minimumTokenLength || new Set(Redacted.value(token)).size === 1
-
 type Parsed = {
   readonly [Name in keyof typeof settings]: Either.Either<
     Config.Config.Success<(typeof settings)[Name]>,
@@ -334,9 +322,9 @@ const faultsTogether = (parsed: Parsed): ReadonlyArray<SettingFault> => {
     host !== undefined &&
     !isLoopback(host) &&
     adminToken !== undefined &&
-    Option.exists(adminToken, isWeak)
+    Option.exists(adminToken, AdminToken.isWeak)
   ) {
-    const reason = `must have at least ${minimumTokenLength} characters, and not one repeated, where HOST is not a loopback address (openssl rand -base64 24)`
+    const reason = `must have at least ${AdminToken.minimumLength} characters, and not one repeated, where HOST is not a loopback address (openssl rand -base64 24)`
     faults.push({ variable: "ADMIN_TOKEN", reason })
   }
   const [signature, timestamp] = [parsed.signatureHeader, parsed.timestampHeader].map((name) =>
@@ -439,7 +427,7 @@ export const load: Effect.Effect<HostConfig, BadSettings> = Effect.gen(function*
     baseUrl: Option.getOrUndefined(given.baseUrl),
     senderNetworks: Option.getOrUndefined(given.senderNetworks),
     adminToken,
-    hasWeakToken: adminToken !== undefined && isWeak(adminToken),
+    hasWeakToken: adminToken !== undefined && AdminToken.isWeak(adminToken),
     isTokenEmpty,
     webhookProxy: Option.getOrUndefined(given.webhookProxy),
     webhookHeaders: {

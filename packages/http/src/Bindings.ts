@@ -1,24 +1,36 @@
 /**
- * The whole API over an engine, for a server of one's own: as an `HttpApp` for those of `@effect/platform`, and as a
- * function of web-standard requests for Hono, Deno, Bun and others. Connections, their limits and time limits are that
- * server's.
+ * The whole API over an engine, for a server of one's own: as an `HttpApp` for those of `@effect/platform`, and as functions
+ * of web-standard requests and of Node's for all others. Connections, their limits and time limits are that server's.
  */
-import * as PlatformApp from "@effect/platform/HttpApp"
-import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
+import type { IncomingMessage, ServerResponse } from "node:http"
+import type { Http2ServerRequest, Http2ServerResponse } from "node:http2"
 import { Engine } from "@sendwright/core"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type * as Fiber from "effect/Fiber"
+import * as FiberId from "effect/FiberId"
 import type * as Redacted from "effect/Redacted"
+import * as Runtime from "effect/Runtime"
+import * as RuntimeFlags from "effect/RuntimeFlags"
+import * as Stream from "effect/Stream"
+import * as Address from "./http/Address.ts"
 import * as Cursors from "./http/Cursors.ts"
 import type * as Guesses from "./http/Guesses.ts"
 import * as HttpApp from "./http/HttpApp.ts"
 import * as Routes from "./http/Routes.ts"
+import type * as Steps from "./http/Steps.ts"
 
 export interface Options extends HttpApp.Options {
   /**
-   * Where clients reach the API, without a slash at the end: what problems and the description link to. Where it has a path,
-   * requests are handed over without it, and clients put it before `links.status`.
+   * Where clients reach the server, without a slash at the end: what problems and the description link to, before the prefix.
+   * Without it they link to paths. It may have a path that a proxy removes, and clients put that before `links.status`.
    */
-  readonly baseUrl: string
+  readonly baseUrl?: string | undefined
+  /**
+   * The path below which the API is mounted, such as `/api/messaging`: all of its paths begin with it, those in answers, too.
+   * Whether a router has removed it from a request does not matter.
+   */
+  readonly prefix?: string | undefined
   /** Without it there is no admin API. */
   readonly adminToken?: Redacted.Redacted<string> | undefined
   /** Seals the cursors of lists. Without it a key of this process does, so that other processes cannot read them. */
@@ -27,6 +39,30 @@ export interface Options extends HttpApp.Options {
   readonly guesses?: Guesses.Limits | undefined
 }
 
+const prefixOf = (given: string): Effect.Effect<string> => {
+  const prefix = Address.prefix(given)
+  return prefix === undefined
+    ? Effect.dieMessage(`The prefix must be a path such as /api/messaging, and not ${JSON.stringify(given)}.`)
+    : Effect.succeed(prefix)
+}
+
+const make = ({ adminToken, baseUrl = "", prefix: given = "", secretKey, ...options }: Options) =>
+  Effect.gen(function* () {
+    const engine = yield* Engine.Engine
+    const prefix = yield* prefixOf(given)
+    const address = `${baseUrl}${prefix}`
+    const serving = yield* HttpApp.make({
+      ...options,
+      engine,
+      ...Routes.ofApi(engine, address, prefix),
+      baseUrl: address,
+      prefix,
+      adminToken,
+      cursors: secretKey === undefined ? undefined : Cursors.make(secretKey)
+    })
+    return { prefix, serving }
+  })
+
 /**
  * The same routes, refusals and headers as the host's own server. When the scope closes, new requests are refused, and
  * those in progress end.
@@ -34,42 +70,173 @@ export interface Options extends HttpApp.Options {
  * The library's span of a request holds its headers and its query, secrets among them: serve it where
  * `HttpMiddleware.withTracerDisabledWhen` turns that span off.
  */
-export const httpApp = ({ adminToken, baseUrl, secretKey, ...options }: Options) =>
+export const httpApp = (options: Options) =>
   Effect.gen(function* () {
-    const engine = yield* Engine.Engine
-    const { app, stop, underWay } = yield* HttpApp.make({
-      ...options,
-      engine,
-      ...Routes.ofApi(engine, baseUrl),
-      baseUrl,
-      adminToken,
-      cursors: secretKey === undefined ? undefined : Cursors.make(secretKey)
-    })
-    yield* Effect.addFinalizer(() => Effect.zipRight(stop, underWay.none))
-    return app
+    const { serving } = yield* make(options)
+    yield* Effect.addFinalizer(() => Effect.zipRight(serving.stop, serving.underWay.none))
+    return serving.app
   })
 
-export interface WebOptions extends Options {
-  /** The client's address, as the server knows it. Without it wrong credentials are counted by public key alone. */
-  readonly address?: ((request: Request) => string | undefined) | undefined
+/** Where a request came from. Without it wrong credentials are counted by public key alone. */
+export interface Client {
+  readonly address: string | undefined
 }
 
 /** Answers a request; rejects only when its client no longer waits for the answer. */
-export type WebHandler = (request: Request) => Promise<Response>
+export interface WebHandler {
+  (request: Request, client: Client): Promise<Response>
+  (request: Request): Promise<Response>
+}
 
-export const toWebHandler = ({ address: addressOf, ...options }: WebOptions) =>
-  Effect.gen(function* () {
-    const app = yield* httpApp(options)
-    const addressed = Effect.updateService(app, HttpServerRequest.HttpServerRequest, (request) => {
-      const remoteAddress = request.source instanceof Request ? addressOf?.(request.source) : undefined
-      return remoteAddress === undefined ? request : request.modify({ remoteAddress })
+/** What is not below the prefix goes on to `next`, where there is one. */
+export type NodeHandler = (
+  request: IncomingMessage | Http2ServerRequest,
+  response: ServerResponse | Http2ServerResponse,
+  next?: () => void
+) => void
+
+export interface Handlers {
+  readonly web: WebHandler
+  readonly node: NodeHandler
+  /** Refuses new requests, waits for those in progress, and interrupts those that take longer. */
+  readonly stop: (graceMs: number) => Effect.Effect<void>
+}
+
+/** Answers a request, and returns what is to be called when its client leaves. */
+type Begin = (incoming: HttpApp.Incoming, answer: (response: Steps.PlainResponse) => void) => () => void
+
+const ofRequest = (request: Request, address: string | undefined): HttpApp.Incoming => {
+  const { body } = request
+  return {
+    method: request.method,
+    url: request.url,
+    headers: Object.fromEntries(request.headers),
+    peer: address,
+    hasBody: body !== null,
+    isTaken: request.bodyUsed || body?.locked === true,
+    source: request,
+    stream: () =>
+      body === null
+        ? Stream.empty
+        : Stream.fromReadableStream(
+            () => body,
+            (cause) => cause
+          )
+  }
+}
+
+const responseOf = ({ body, headers, status }: Steps.PlainResponse, method: string): Response => {
+  const isEmpty = status === 204
+  const length = isEmpty ? {} : { "content-length": String(Buffer.byteLength(body)) }
+  return new Response(isEmpty || method === "HEAD" ? null : body, {
+    status,
+    headers: { ...headers, ...length }
+  })
+}
+
+const web =
+  (begin: Begin): WebHandler =>
+  (request: Request, client?: Client) =>
+    new Promise<Response>((resolve, reject) => {
+      const { method, signal } = request
+      if (signal.aborted) return reject(signal.reason)
+      let leave = (): void => {}
+      leave = begin(ofRequest(request, client?.address), (response) => {
+        signal.removeEventListener("abort", leave)
+        if (signal.aborted) reject(signal.reason)
+        else resolve(responseOf(response, method))
+      })
+      signal.addEventListener("abort", leave, { once: true })
     })
-    const runtime = HttpApp.untraced(yield* Effect.runtime())
-    const answer = PlatformApp.toWebHandlerRuntime(runtime)(addressed)
-    const handler: WebHandler = async (request) => {
-      const response = await answer(request)
-      request.signal.throwIfAborted()
-      return response
-    }
-    return handler
+
+/** The path as the client asked for it: Connect and its heirs remove what they have mounted something at from `url`. */
+const urlOf = (request: Parameters<NodeHandler>[0]): string => {
+  const original: unknown = Reflect.get(request, "originalUrl")
+  return typeof original === "string" ? original : (request.url ?? "/")
+}
+
+const bodiless: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"])
+
+const ofNode = (request: Parameters<NodeHandler>[0], url: string): HttpApp.Incoming => {
+  const { headers, httpVersionMajor, method = "GET", readableDidRead, socket } = request
+  return {
+    method,
+    url,
+    headers,
+    peer: socket.remoteAddress,
+    // HTTP/2 announces no body; that there may be one is enough.
+    hasBody: httpVersionMajor > 1 ? !bodiless.has(method) : HttpApp.hasBody({ headers, source: request }),
+    isTaken: readableDidRead,
+    source: request,
+    stream: () => Stream.fromAsyncIterable<Uint8Array, unknown>(request, (cause) => cause)
+  }
+}
+
+const write = (
+  response: Parameters<NodeHandler>[1],
+  version: number,
+  { body, headers, status }: Steps.PlainResponse
+): void => {
+  // The client is gone.
+  if (response.closed || response.writableEnded) return
+  // HTTP/2 has no such header, and Node refuses it there.
+  for (const [name, value] of Object.entries(headers))
+    if (version < 2 || name !== "connection") response.setHeader(name, value)
+  response.statusCode = status
+  if (status === 204) {
+    response.end()
+    return
+  }
+  response.setHeader("content-length", Buffer.byteLength(body))
+  response.end(body)
+}
+
+const node =
+  (begin: Begin, prefix: string): NodeHandler =>
+  (request, response, next) => {
+    const url = urlOf(request)
+    if (next !== undefined && Address.below(prefix, url.replace(/\?.*$/s, "")) === undefined) return next()
+    const version = request.httpVersionMajor
+    const leave = begin(ofNode(request, url), (answer) => write(response, version, answer))
+    response.once("close", leave)
+  }
+
+const stopping = "The service is stopping."
+
+/** Those that take longer are told that the service stops. */
+const beginning = ({ refuse, serve }: HttpApp.Serving, runtime: Runtime.Runtime<never>) => {
+  const fork = Runtime.runFork(
+    Runtime.disableRuntimeFlag(HttpApp.untraced(runtime), RuntimeFlags.RuntimeMetrics)
+  )
+  const fibers = new Set<Fiber.RuntimeFiber<Steps.PlainResponse>>()
+  const begin: Begin = (incoming, answer) => {
+    const fiber = fork(serve(incoming))
+    fibers.add(fiber)
+    fiber.addObserver((exit) => {
+      fibers.delete(fiber)
+      answer(Exit.isSuccess(exit) ? exit.value : refuse("unavailable", stopping, 1000))
+    })
+    return () => fiber.unsafeInterruptAsFork(FiberId.none)
+  }
+  const cut = Effect.sync(() => {
+    for (const fiber of [...fibers]) fiber.unsafeInterruptAsFork(FiberId.none)
+  })
+  return { begin, cut }
+}
+
+const longestGraceMs = 25_000
+
+/** The API as functions. They stop when the scope closes. */
+export const handlers = (options: Options) =>
+  Effect.gen(function* () {
+    const { prefix, serving } = yield* make(options)
+    const { begin, cut } = beginning(serving, yield* Effect.runtime())
+    const stop = (graceMs: number) =>
+      serving.stop.pipe(
+        Effect.zipRight(Effect.timeoutOption(Effect.interruptible(serving.underWay.none), graceMs)),
+        Effect.zipRight(cut)
+      )
+    yield* Effect.addFinalizer(() => stop(longestGraceMs))
+    const made: Handlers = { web: web(begin), node: node(begin, prefix), stop }
+    return made
   })

@@ -57,7 +57,8 @@ export const perform = (
           ...given,
           faults: [],
           idempotencyKey: undefined,
-          cursors: Cursors.make(config.secretKey, ...config.olderSecretKeys)
+          cursors: Cursors.make(config.secretKey, ...config.olderSecretKeys),
+          prefix: ""
         }),
         (faults) => new Errors.InvalidRequest({ faults })
       )

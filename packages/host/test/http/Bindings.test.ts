@@ -1,12 +1,13 @@
 /**
- * All bindings answer alike: one table of requests, over the host's server, over a server of the library, and as
- * web-standard `Request`s.
+ * All bindings answer alike: one table of requests, over the host's server, over a server of the library, over one of
+ * node:http, and as web-standard `Request`s.
  */
-import { createServer } from "node:http"
+import { createServer, type Server } from "node:http"
+import { connect } from "node:net"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { describe, expect, it } from "@effect/vitest"
 import { Engine, Errors, Requests } from "@sendwright/core"
-import { httpApp, toWebHandler } from "@sendwright/http"
+import { handlers, httpApp } from "@sendwright/http"
 import { HttpApp, Routes } from "@sendwright/http/server"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -87,11 +88,30 @@ const overPlatform = Effect.gen(function* () {
 })
 
 const overWeb = Effect.map(
-  Effect.provideService(toWebHandler(options), Engine.Engine, engine()),
-  (handler): Ask =>
+  Effect.provideService(handlers(options), Engine.Engine, engine()),
+  ({ web }): Ask =>
     (path, init) =>
-      handler(new Request(`http://base${path}`, init))
+      web(new Request(`http://base${path}`, init))
 )
+
+const listening = (server: Server): Effect.Effect<number, never, Scope.Scope> =>
+  Effect.acquireRelease(
+    Effect.async<number>((resume) => {
+      server.listen(0, "127.0.0.1", () => {
+        const address = server.address()
+        resume(Effect.succeed(typeof address === "object" && address !== null ? address.port : 0))
+      })
+    }),
+    () => Effect.sync(() => server.close() && server.closeAllConnections())
+  )
+
+/** Below a prefix, as whoever asks knows nothing of. */
+const overHandler = Effect.gen(function* () {
+  const { node } = yield* Effect.provideService(handlers({ ...options, prefix }), Engine.Engine, engine())
+  const port = yield* listening(createServer(node))
+  const ask: Ask = (path, init) => fetch(`http://127.0.0.1:${port}${prefix}${path}`, init)
+  return ask
+})
 
 const credentials = { "x-public-key": "pk", "x-secret-key": "right" }
 const json = { ...credentials, "content-type": "application/json" }
@@ -149,36 +169,42 @@ const table: ReadonlyArray<readonly [path: string, status: number, init?: Reques
   [`/hooks/http/${session1}`, 413, { method: "POST", body: "x".repeat(4 * 1024 * 1024 + 1) }]
 ]
 
-/** Of the server, not of the answer. */
-const connection = new Set(["date", "connection", "keep-alive", "transfer-encoding"])
+/** Of the server, not of the answer; lengths are compared with bodies. */
+const apart = new Set(["date", "connection", "content-length", "keep-alive", "transfer-encoding"])
+
+const prefix = "/api/messaging"
 
 const answerOf = async (ask: Ask, path: string, init: RequestInit = {}) => {
   const headers = new Headers(init.headers)
   headers.set("x-request-id", "the-same")
   const response = await ask(path, { ...init, headers })
+  const body = await response.text()
+  const length = response.headers.get("content-length")
   return {
     status: response.status,
-    headers: Object.fromEntries([...response.headers].filter(([name]) => !connection.has(name)).toSorted()),
-    body: await response.text()
+    headers: Object.fromEntries([...response.headers].filter(([name]) => !apart.has(name)).toSorted()),
+    body: body.replaceAll(prefix, ""),
+    isMeasured: init.method === "HEAD" || response.status === 204 || length === `${Buffer.byteLength(body)}`
   }
 }
 
 describe("the bindings", () => {
   it.scopedLive("answer every request alike", () =>
     Effect.gen(function* () {
-      const all = [yield* overNode, yield* overPlatform, yield* overWeb]
+      const all = [yield* overNode, yield* overPlatform, yield* overWeb, yield* overHandler]
       for (const [path, status, init] of table) {
         const [first, ...others] = yield* Effect.promise(() =>
           Promise.all(all.map((ask) => answerOf(ask, path, init)))
         )
         expect([path, init?.method, first?.status]).toEqual([path, init?.method, status])
+        expect(first?.isMeasured, path).toBe(true)
         for (const other of others) expect(other).toEqual(first)
       }
     })
   )
 })
 
-describe("the web binding", () => {
+describe("the functions", () => {
   /** A send that ends when it is told to. */
   const held = Effect.gen(function* () {
     const begun = yield* Deferred.make<void>()
@@ -193,13 +219,13 @@ describe("the web binding", () => {
         )
     })
     const scope = yield* Scope.make()
-    const handler = yield* toWebHandler(options).pipe(
+    const { node, web: handler } = yield* handlers(options).pipe(
       Effect.provideService(Engine.Engine, service),
       Scope.extend(scope)
     )
     const ask = (init: RequestInit = {}) =>
       handler(new Request("http://base/api/v1/templates", { headers: credentials, ...init }))
-    return { ask, begun: Deferred.await(begun), may, interrupted: Deferred.await(interrupted), scope }
+    return { ask, node, begun: Deferred.await(begun), may, interrupted: Deferred.await(interrupted), scope }
   })
 
   it.live("refuses what comes once its scope closes, and waits for what is under way", () =>
@@ -228,6 +254,54 @@ describe("the web binding", () => {
       controller.abort()
       yield* interrupted
       expect(Exit.isFailure(yield* Fiber.join(asked))).toBe(true)
+      const before = yield* Effect.exit(Effect.tryPromise(() => ask({ signal: controller.signal })))
+      expect(Exit.isFailure(before)).toBe(true)
+    })
+  )
+
+  it.scopedLive("interrupt what a client of Node's server has left", () =>
+    Effect.gen(function* () {
+      const { begun, interrupted, node } = yield* held
+      const port = yield* listening(createServer(node))
+      const controller = new AbortController()
+      const asked = yield* Effect.fork(
+        Effect.exit(
+          Effect.tryPromise(() =>
+            fetch(`http://127.0.0.1:${port}/api/v1/templates`, {
+              headers: credentials,
+              signal: controller.signal
+            })
+          )
+        )
+      )
+      yield* begun
+      controller.abort()
+      yield* interrupted
+      expect(Exit.isFailure(yield* Fiber.join(asked))).toBe(true)
+    })
+  )
+
+  it.scopedLive("dismiss a body that is still coming once they stop", () =>
+    Effect.gen(function* () {
+      const { node, scope } = yield* held
+      const port = yield* listening(createServer(node))
+      const socket = yield* Effect.acquireRelease(
+        Effect.sync(() => connect(port, "127.0.0.1")),
+        (socket) => Effect.sync(() => socket.destroy())
+      )
+      let heard = ""
+      const answered = Effect.async<void>((resume) => {
+        socket.on("data", (chunk) => {
+          heard += chunk
+          resume(Effect.void)
+        })
+      })
+      const head = Object.entries(json).map(([name, value]) => `${name}: ${value}\r\n`)
+      socket.write(`POST ${send} HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n${head.join("")}\r\n{`)
+      yield* Effect.sleep(50)
+      yield* Effect.fork(Scope.close(scope, Exit.void))
+      yield* answered
+      expect(heard).toMatch(/^HTTP\/1\.1 503 /)
     })
   )
 })

@@ -1,18 +1,18 @@
 /**
  * Parts of answers: each is its schema, and how a value of the engine becomes it. The engine's names in camelCase become
- * those of the contract in snake_case here.
+ * those of the contract in snake_case here. What links to something is told the prefix of the API's paths.
  */
 import * as Schema from "effect/Schema"
 
 export interface Codec<S extends Schema.Schema.Any, Found> {
   readonly schema: S
-  readonly of: (found: Found) => Schema.Schema.Type<S>
+  readonly of: (found: Found, prefix: string) => Schema.Schema.Type<S>
 }
 
 /** A member that is made of the whole value, not of the one that has its name. */
 export interface Computed<S extends Schema.Schema.Any, Found> {
   readonly schema: S
-  readonly from: (found: Found) => Schema.Schema.Type<S>
+  readonly from: (found: Found, prefix: string) => Schema.Schema.Type<S>
 }
 
 type AnyComputed = Computed<Schema.Schema.Any, never>
@@ -30,11 +30,11 @@ type SchemaOf<M> = M extends { readonly schema: infer S extends Schema.Schema.An
 
 type Camel<Name> = Name extends `${infer Head}_${infer Tail}` ? `${Head}${Capitalize<Camel<Tail>>}` : Name
 
-type Value<M> = M extends { readonly of: (found: infer Found) => unknown }
+type Value<M> = M extends { readonly of: (found: infer Found, prefix: string) => unknown }
   ? Found
   : Schema.Schema.Type<SchemaOf<M>>
 
-type Whole<M> = M extends { readonly from: (found: infer Found) => unknown }
+type Whole<M> = M extends { readonly from: (found: infer Found, prefix: string) => unknown }
   ? (found: Found) => void
   : (found: unknown) => void
 
@@ -52,8 +52,8 @@ type AnyMember =
   | Schema.Schema.Any
   | {
       readonly schema: Schema.Schema.Any
-      readonly of?: (found: unknown) => unknown
-      readonly from?: (found: unknown) => unknown
+      readonly of?: (found: unknown, prefix: string) => unknown
+      readonly from?: (found: unknown, prefix: string) => unknown
     }
 
 /** @param identifier the name of the schema in the description */
@@ -69,18 +69,18 @@ export function struct(members: Readonly<Record<string, AnyMember>>, identifier?
   const makers = entries.map(([name, member]) => {
     const { from, of } = "schema" in member ? member : {}
     const source = camel(name)
-    const make = (found: object): unknown => {
-      if (from !== undefined) return from(found)
+    const make = (found: object, prefix: string): unknown => {
+      if (from !== undefined) return from(found, prefix)
       const value: unknown = Reflect.get(found, source)
-      return of === undefined ? value : of(value)
+      return of === undefined ? value : of(value, prefix)
     }
     return [name, make] as const
   })
   return {
     schema: identifier === undefined ? schema : schema.annotations({ identifier }),
-    of: (found: object) => {
+    of: (found: object, prefix: string) => {
       const body: Record<string, unknown> = {}
-      for (const [name, make] of makers) body[name] = make(found)
+      for (const [name, make] of makers) body[name] = make(found, prefix)
       return body
     }
   }
@@ -88,7 +88,7 @@ export function struct(members: Readonly<Record<string, AnyMember>>, identifier?
 
 export const codec = <S extends Schema.Schema.Any, Found>(
   schema: S,
-  of: (found: Found) => Schema.Schema.Type<S>
+  of: (found: Found, prefix: string) => Schema.Schema.Type<S>
 ): Codec<S, Found> => ({ schema, of })
 
 /** What is answered as the engine has it. */
@@ -98,21 +98,21 @@ export const itself = <S extends Schema.Schema.Any>(schema: S): Codec<S, Schema.
 /** A member of a struct that is made of the whole value. */
 export const computed = <S extends Schema.Schema.Any, Found>(
   schema: S,
-  from: (found: Found) => Schema.Schema.Type<S>
+  from: (found: Found, prefix: string) => Schema.Schema.Type<S>
 ): Computed<S, Found> => ({ schema, from })
 
 /** A member of a struct that is made of a part of the whole value. */
 export const part = <S extends Schema.Schema.Any, Part, Found>(
   { of, schema }: Codec<S, Part>,
   from: (found: Found) => Part
-): Computed<S, Found> => computed(schema, (found) => of(from(found)))
+): Computed<S, Found> => computed(schema, (found, prefix) => of(from(found), prefix))
 
 export const list = <S extends Schema.Schema.Any, Found>({
   of,
   schema
 }: Codec<S, Found>): Codec<Schema.Array$<S>, ReadonlyArray<Found>> => ({
   schema: Schema.Array(schema),
-  of: (found) => found.map(of)
+  of: (found, prefix) => found.map((each) => of(each, prefix))
 })
 
 export const nullOr = <S extends Schema.Schema.Any, Found>({
@@ -120,5 +120,5 @@ export const nullOr = <S extends Schema.Schema.Any, Found>({
   schema
 }: Codec<S, Found>): Codec<Schema.NullOr<S>, Found | null> => ({
   schema: Schema.NullOr(schema),
-  of: (found) => (found === null ? null : of(found))
+  of: (found, prefix) => (found === null ? null : of(found, prefix))
 })

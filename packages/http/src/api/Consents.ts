@@ -66,7 +66,7 @@ const ConsentResult = Schema.Struct({
 const consentResult = (result: Admin.ConsentResult, index: number): typeof ConsentResult.Type =>
   result._tag === "Recorded"
     ? { index, phone: result.record.phone, ok: true, consent_id: result.record.id }
-    : { index, phone: result.phone, ok: false, errors: result.faults.map(Wire.Fault.of) }
+    : { index, phone: result.phone, ok: false, errors: Wire.faults(result.faults) }
 
 const consentResults = codec(
   Schema.Struct({ ok: Wire.Ok, recorded: Wire.Count, results: Schema.Array(ConsentResult) }),

@@ -24,8 +24,10 @@ import * as Wire from "./Wire.ts"
 
 const optional = Schema.optional
 
-/** A path of the contract, as those of the description are: below the server's address, where that has a path, too. */
-export const links = (jobId: string) => ({ status: `/api/v1/template-messages/${jobId}` })
+/** The path that the server is asked. */
+export const links = (jobId: string, prefix: string) => ({
+  status: `${prefix}/api/v1/template-messages/${jobId}`
+})
 
 const templateIdOf = ({ content }: Domain.Job): number =>
   content.kind === "template" ? content.templateId : 0
@@ -40,7 +42,7 @@ const listed = {
   created_at: Wire.Time,
   updated_at: Wire.Time,
   completed_at: Wire.NullableTime,
-  links: computed(Wire.Links, ({ id }: Domain.Job) => links(id))
+  links: computed(Wire.Links, ({ id }: Domain.Job, prefix) => links(id, prefix))
 }
 
 const job = struct(listed, "Job")
@@ -153,15 +155,18 @@ const example = Examples.job
 /** A job with a page of its results. */
 const detail: Answer<typeof JobDetail, Engine.JobDetail> = {
   schema: JobDetail,
-  of: ({ job, results, template, ...found }, cursor) => ({
+  of: ({ job, results, template, ...found }, { cursor, prefix }) => ({
     ...Wire.ok,
-    job: detailed.of({
-      ...job,
-      ...found,
-      template: { ...template, templateId: templateIdOf(job) },
-      results: results.items.map((each) => ({ ...each, messageId: Ids.messageId(job.id, each.index) })),
-      nextCursor: cursor(results.next)
-    })
+    job: detailed.of(
+      {
+        ...job,
+        ...found,
+        template: { ...template, templateId: templateIdOf(job) },
+        results: results.items.map((each) => ({ ...each, messageId: Ids.messageId(job.id, each.index) })),
+        nextCursor: cursor(results.next)
+      },
+      prefix
+    )
   }),
   example: {
     ...Wire.ok,

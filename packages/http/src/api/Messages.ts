@@ -118,7 +118,7 @@ export const direct = [
     "direct:read",
     one(
       "message",
-      codec(shown.schema, (found: Engine.Message) => shown.of(flat(found))),
+      codec(shown.schema, (found: Engine.Message, prefix) => shown.of(flat(found), prefix)),
       {
         messageId: ids.message,
         to: phone,
@@ -153,7 +153,7 @@ export const admin = [
     ),
     pageOf(
       "messages",
-      codec(listed.schema, (found: Engine.Message) => listed.of(flat(found))),
+      codec(listed.schema, (found: Engine.Message, prefix) => listed.of(flat(found), prefix)),
       {
         message_id: ids.message,
         session_id: ids.session,

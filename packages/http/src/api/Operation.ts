@@ -44,12 +44,14 @@ type Endpoint<N extends string, M extends Method, P, Q, B, H, A> = HttpApiEndpoi
 export interface Answer<S extends AnySchema, Found> {
   readonly schema: S
   readonly example: Schema.Schema.Type<S>
-  /** @param cursor gives the cursor of a position in the list that is answered */
-  readonly of: (found: Found, cursor: Given["cursor"]) => Schema.Schema.Type<S>
+  readonly of: (found: Found, place: Place) => Schema.Schema.Type<S>
   readonly headers?: (found: Found) => Readonly<Record<string, string>>
 }
 
 type Given = Route.Given<unknown, unknown, unknown>
+
+/** The prefix of the API's paths, and what gives the cursor of a position in the list that is answered. */
+type Place = Pick<Given, "cursor" | "prefix">
 
 /** `{"ok": true}`. */
 export const done: Answer<Schema.Struct<{ readonly ok: typeof Ok }>, unknown> = {
@@ -60,17 +62,16 @@ export const done: Answer<Schema.Struct<{ readonly ok: typeof Ok }>, unknown> = 
 
 /** An answer that has a form of its own. */
 export const answer = <S extends AnySchema, Found>(
-  codec: Codec<S, Found>,
+  { of, schema }: Codec<S, Found>,
   example: NoInfer<Schema.Schema.Type<S>>
-): Answer<S, Found> => ({ ...codec, example })
+): Answer<S, Found> => ({ schema, example, of: (found, { prefix }) => of(found, prefix) })
 
 /** An answer that may be a replay, which its header tells. */
 export const replayed = <S extends AnySchema, Found>(
   codec: Codec<S, Found>,
   example: NoInfer<Schema.Schema.Type<S>>
 ): Answer<S, Found & { readonly replayed: boolean }> => ({
-  ...codec,
-  example,
+  ...answer(codec, example),
   headers: ({ replayed }) => (replayed ? { "idempotency-replayed": "true" } : {})
 })
 
@@ -96,7 +97,7 @@ export function one(
       identifier === undefined ? {} : { identifier }
     ),
     example: { ...ok, [name]: example },
-    of: (found: unknown) => ({ ...ok, [name]: of(found) })
+    of: (found: unknown, { prefix }: Place) => ({ ...ok, [name]: of(found, prefix) })
   }
 }
 
@@ -121,7 +122,11 @@ export function pageOf(
   return {
     schema: Schema.Struct({ ok: Ok, [name]: Schema.Array(schema), next_cursor: NextCursor }),
     example: { ...ok, [name]: [example], next_cursor: null },
-    of: ({ items, next }, cursor) => ({ ...ok, [name]: items.map(of), next_cursor: cursor(next) })
+    of: ({ items, next }, { cursor, prefix }) => ({
+      ...ok,
+      [name]: items.map((item) => of(item, prefix)),
+      next_cursor: cursor(next)
+    })
   }
 }
 
@@ -198,13 +203,13 @@ const operation = <N extends string, M extends Method, P, Q, B, H, S extends Any
 
 /** Runs what the engine does, and answers what it found. */
 const replying =
-  <G extends Pick<Given, "cursor">, S extends AnySchema, F>(
+  <G extends Place, S extends AnySchema, F>(
     { headers, of }: Answer<S, F>,
     run: (given: G) => Effect.Effect<F, EngineError>
   ) =>
   (given: G): Effect.Effect<Route.Reply, EngineError> =>
     Effect.map(run(given), (found) => ({
-      body: of(found, given.cursor),
+      body: of(found, given),
       headers: headers?.(found) ?? {}
     }))
 

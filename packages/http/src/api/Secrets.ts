@@ -58,12 +58,14 @@ const resealed = codec(
     /** With `list=true`. */
     api_keys: Schema.optional(Schema.Array(dependent.schema))
   }).annotations({ identifier: "Resealed" }),
-  ({ found, isListed }: { readonly found: Secrets.Resealed; readonly isListed: boolean }) => ({
+  ({ found, isListed }: { readonly found: Secrets.Resealed; readonly isListed: boolean }, prefix) => ({
     ...Wire.ok,
-    secrets: secrets.of(found),
+    secrets: secrets.of(found, prefix),
     ...(isListed
       ? {
-          api_keys: found.dependents.map(({ apiKey, keys }) => dependent.of({ ...apiKey, olderKeys: keys }))
+          api_keys: found.dependents.map(({ apiKey, keys }) =>
+            dependent.of({ ...apiKey, olderKeys: keys }, prefix)
+          )
         }
       : {})
   })

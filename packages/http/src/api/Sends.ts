@@ -29,9 +29,9 @@ const explanation = struct({
   unit_price: Wire.NullableAmount,
   consent: codec(
     Schema.Struct({ status: verdictStatus.schema, record: Schema.NullOr(consentRecord.schema) }),
-    (consent: Estimates.Explanation["consent"]) => ({
-      status: verdictStatus.of(consent),
-      record: consent._tag === "Missing" ? null : consentRecord.of(consent.record)
+    (consent: Estimates.Explanation["consent"], prefix) => ({
+      status: verdictStatus.of(consent, prefix),
+      record: consent._tag === "Missing" ? null : consentRecord.of(consent.record, prefix)
     })
   )
 })
@@ -75,9 +75,9 @@ const explained = list(explanation)
 
 const estimate = codec(
   Schema.Struct({ ...costs.schema.fields, recipients_explained: Schema.optional(explained.schema) }),
-  ({ cost, explanations, ...found }: Estimates.Estimate) => ({
-    ...costs.of({ ...found, ...cost }),
-    ...(explanations === null ? {} : { recipients_explained: explained.of(explanations) })
+  ({ cost, explanations, ...found }: Estimates.Estimate, prefix) => ({
+    ...costs.of({ ...found, ...cost }, prefix),
+    ...(explanations === null ? {} : { recipients_explained: explained.of(explanations, prefix) })
   })
 )
 
@@ -89,7 +89,7 @@ const acknowledgement = struct(
     job_id: Wire.Id,
     status: queued,
     recipients: Wire.Count,
-    links: computed(Wire.Links, ({ jobId }: Engine.Acknowledgement) => links(jobId))
+    links: computed(Wire.Links, ({ jobId }: Engine.Acknowledgement, prefix) => links(jobId, prefix))
   },
   "Acknowledgement"
 )

@@ -43,7 +43,7 @@ const session = struct(
       Wire.NullableTime.schema.annotations({
         description: "When a message asks the platform again that does not answer."
       }),
-      ({ outage }: Domain.Session) => Wire.NullableTime.of(outage?.probeAt ?? null)
+      ({ outage }: Domain.Session, prefix) => Wire.NullableTime.of(outage?.probeAt ?? null, prefix)
     ),
     connected_since: Wire.NullableTime,
     created_at: Wire.Time,

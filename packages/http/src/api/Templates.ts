@@ -47,7 +47,7 @@ const ImportResult = Schema.Struct({
 const importResult = (result: Admin.ImportResult, index: number): typeof ImportResult.Type => {
   if (result._tag === "Refused") {
     const { faults, language, name } = result
-    return { index, name, language, status: "refused", errors: faults.map(Wire.Fault.of) }
+    return { index, name, language, status: "refused", errors: Wire.faults(faults) }
   }
   const { language, name, sendable, templateId, unsendableReason } = result.template
   return {

@@ -26,7 +26,7 @@ export const NullableTime = nullOr(Time)
 export const Links = Schema.Struct({
   status: Text.annotations({
     description:
-      "Where to read it: a path to be put behind the address of this server, whatever path that has."
+      "Where to read it: the path that the server is asked, with the prefix below which the API is mounted. A path that a proxy removes comes before it."
   })
 })
 
@@ -35,7 +35,7 @@ export const unavailable = computed(
   NullableTime.schema.annotations({
     description: "Since when the platform does not answer; its jobs wait. null while it does."
   }),
-  ({ outage }: Session.Session) => NullableTime.of(outage?.since ?? null)
+  ({ outage }: Session.Session, prefix) => NullableTime.of(outage?.since ?? null, prefix)
 )
 
 export const Permission = Schema.Literal(...ApiKeys.permissions)
@@ -55,3 +55,7 @@ export const Fault = codec(
   }).annotations({ identifier: "Fault" }),
   (found: Faults.Fault) => ({ pointer: Faults.pointer(found), code: found.code, message: found.message })
 )
+
+/** They link to nothing. */
+export const faults = (found: ReadonlyArray<Faults.Fault>): ReadonlyArray<typeof Fault.schema.Type> =>
+  found.map((fault) => Fault.of(fault, ""))

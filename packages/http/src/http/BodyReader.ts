@@ -3,7 +3,6 @@
  * that is too long, so that its client never hears why, and make text of any bytes.
  */
 import { IncomingMessage } from "node:http"
-import type { HttpServerRequest } from "@effect/platform/HttpServerRequest"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import * as BodyMemory from "./BodyMemory.ts"
@@ -54,10 +53,17 @@ type Read = Effect.Effect<Uint8Array | undefined, Unread>
 const noRoom = new Unread({ reason: "no room" })
 const stopping = new Unread({ reason: "stopping" })
 
+/** A body that may still be coming. */
+export interface Coming {
+  /** The request as its server has it. One of node:http is read as such. */
+  readonly source: unknown
+  readonly stream: () => Stream.Stream<Uint8Array, unknown>
+}
+
 export interface BodyReader {
   /** True when a body is known to have come as a whole. */
-  readonly isComplete: (request: HttpServerRequest) => boolean
-  readonly read: (request: HttpServerRequest, maximum: number, client: string | undefined) => Read
+  readonly isComplete: (coming: Coming) => boolean
+  readonly read: (coming: Coming, maximum: number, client: string | undefined) => Read
   /** Ends the reading of all that are still coming, at a stop. */
   readonly dismiss: () => void
 }
@@ -100,7 +106,7 @@ export const make = (limits: HttpLimits.Limits): BodyReader => {
     })
 
   /** A body of any other server. */
-  const streamed = ({ stream }: HttpServerRequest, maximum: number, client: string | undefined): Read =>
+  const streamed = ({ stream }: Coming, maximum: number, client: string | undefined): Read =>
     Effect.suspend(() => {
       const gathering = gatherer(memory, maximum, client)
       let last: ReturnType<typeof gathering.add> = "added"
@@ -108,7 +114,7 @@ export const make = (limits: HttpLimits.Limits): BodyReader => {
         coming.add(resume)
         return Effect.sync(() => coming.delete(resume))
       })
-      const whole = Stream.runForEachWhile(stream, (chunk) =>
+      const whole = Stream.runForEachWhile(stream(), (chunk) =>
         Effect.sync(() => {
           last = gathering.add(chunk)
           return last === "added"
@@ -129,9 +135,9 @@ export const make = (limits: HttpLimits.Limits): BodyReader => {
 
   return {
     isComplete: ({ source }) => source instanceof IncomingMessage && source.complete,
-    read: (request, maximum, client) => {
-      const { source } = request
-      if (!(source instanceof IncomingMessage)) return streamed(request, maximum, client)
+    read: (body, maximum, client) => {
+      const { source } = body
+      if (!(source instanceof IncomingMessage)) return streamed(body, maximum, client)
       if (!source.complete) return received(source, maximum, client)
       // It lies there: that needs neither listeners nor a wait.
       const whole: Uint8Array = source.read() ?? new Uint8Array()

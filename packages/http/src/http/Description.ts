@@ -3,6 +3,7 @@
  * catalogue of problems know: who may call, with which permission, and what is refused.
  */
 import * as OpenApi from "@effect/platform/OpenApi"
+import { Url } from "@sendwright/core/adapter"
 import { Api } from "../api/Api.ts"
 import * as Events from "./description/Events.ts"
 import { always, headers, ofKeys, ofReplays } from "./description/Headers.ts"
@@ -41,7 +42,13 @@ const referred = (part: unknown, schemas: Json, found: Set<string>): void => {
 const withExample = (content: Json, example: unknown): Json =>
   mapEntries(content, (media) => ({ ...(isObject(media) ? media : {}), example }))
 
-const answersOf = (operation: Json, route: Route): Json => {
+/** An example with the prefix in its links. */
+const located = (example: unknown, prefix: string): unknown =>
+  JSON.parse(JSON.stringify(example), (name, value) =>
+    name === "links" && isObject(value) ? mapEntries(value, (path) => `${prefix}${path}`) : value
+  )
+
+const answersOf = (operation: Json, route: Route, prefix: string): Json => {
   // The builder's own 400 is never answered: faults of the shape are 422.
   const { 400: _, ...answers } = member(operation, "responses")
   return mapEntries(answers, (answer) => ({
@@ -51,7 +58,10 @@ const answersOf = (operation: Json, route: Route): Json => {
       ...(route.handler.access === "key" ? ofKeys : {}),
       ...(route.reference.isIdempotent === true ? ofReplays : {})
     },
-    content: withExample(mapEntries(member(answer, "content"), opened), route.reference.answer)
+    content: withExample(
+      mapEntries(member(answer, "content"), opened),
+      located(route.reference.answer, prefix)
+    )
   }))
 }
 
@@ -64,7 +74,7 @@ const isRequired = (content: Json, schemas: Json): boolean =>
     return Array.isArray(required) && required.length > 0
   })
 
-const described = (operation: Json, route: Route, schemas: Json): Json => {
+const described = (operation: Json, route: Route, schemas: Json, prefix: string): Json => {
   const { requestBody, ...rest } = operation
   const content = member(requestBody, "content")
   const refusals = Refusals.of(route)
@@ -85,7 +95,7 @@ const described = (operation: Json, route: Route, schemas: Json): Json => {
           }
         }),
     responses: {
-      ...answersOf(operation, route),
+      ...answersOf(operation, route, prefix),
       ...Object.fromEntries(
         Array.from(refusals, ([status, codes]) => [status, ref("responses", Refusals.nameOf(codes))])
       )
@@ -97,7 +107,9 @@ const pathOf = (pattern: string): string => pattern.replaceAll(/:(\w+)/g, "{$1}"
 
 /** A host, as far as its description tells of it. */
 export interface Described {
+  /** With the prefix; may be a path alone. */
   readonly baseUrl: string
+  readonly prefix: string
   readonly routes: ReadonlyArray<Route>
   readonly senders: Senders.Senders
 }
@@ -106,7 +118,7 @@ export interface Described {
  * OpenAPI 3.1. Bodies of requests are closed, since nothing of them is ignored; answers, events and what platforms post
  * may grow, so these are open (decisions.md §10 "Requests").
  */
-export const openApi = ({ baseUrl, routes, senders }: Described): Json => {
+export const openApi = ({ baseUrl, prefix, routes, senders }: Described): Json => {
   // As plain JSON, which is what is looked into. The builder gives each schema that takes anything the same `$id`.
   const spec: unknown = JSON.parse(JSON.stringify(OpenApi.fromApi(Api)), (name, value) =>
     name === "$id" ? undefined : value
@@ -124,7 +136,7 @@ export const openApi = ({ baseUrl, routes, senders }: Described): Json => {
   for (const route of routes) {
     const [path, method] = [pathOf(route.pattern), route.method.toLowerCase()]
     const operation = member(member(member(spec, "paths"), path), method)
-    paths[path] = { ...paths[path], [method]: described(operation, route, schemas) }
+    paths[path] = { ...paths[path], [method]: described(operation, route, schemas, prefix) }
     for (const codes of Refusals.of(route).values())
       responses[Refusals.nameOf(codes)] = Refusals.response(baseUrl, codes)
     if (route.handler.access !== "hook") referred(operation["requestBody"], schemas, closed)
@@ -137,10 +149,13 @@ export const openApi = ({ baseUrl, routes, senders }: Described): Json => {
     openapi: "3.1.0",
     info: {
       ...member(spec, "info"),
-      contact: { name: "The operator of this service", url: baseUrl },
+      contact: {
+        name: "The operator of this service",
+        ...(Url.parse(baseUrl) === undefined ? {} : { url: baseUrl })
+      },
       license: { name: "MIT", identifier: "MIT" }
     },
-    servers: [{ url: baseUrl }],
+    servers: [{ url: baseUrl === "" ? "/" : baseUrl }],
     tags: [...tags, Events.tag],
     paths,
     webhooks: events.webhooks,

@@ -2,6 +2,7 @@
  * The contract as an `HttpApp` of `@effect/platform`, for its servers and for web-standard requests. It needs nothing of
  * the request but what every server of the library has.
  */
+import { Readable } from "node:stream"
 import type * as Platform from "@effect/platform/HttpApp"
 import * as HttpMiddleware from "@effect/platform/HttpMiddleware"
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
@@ -26,6 +27,8 @@ export interface Options {
 
 export interface Serving {
   readonly app: Platform.Default
+  /** The same for a server that is none of the library's. */
+  readonly serve: (incoming: Incoming) => Effect.Effect<Steps.PlainResponse>
   readonly refuse: Steps.Refuse
   /** Requests whose handler had everything including the body before the stop, until the handler ends. */
   readonly underWay: InFlight.InFlight
@@ -42,7 +45,7 @@ export const untraced = <R>(runtime: Runtime.Runtime<R>): Runtime.Runtime<R> =>
   )
 
 /** Whether a body comes with a request; it may be empty. */
-export const hasBody = ({ headers, source }: HttpServerRequest.HttpServerRequest): boolean =>
+export const hasBody = ({ headers, source }: Pick<Incoming, "headers" | "source">): boolean =>
   source instanceof Request
     ? source.body !== null
     : headers["transfer-encoding"] !== undefined || (headers["content-length"] ?? "0") !== "0"
@@ -57,21 +60,57 @@ const responseOf = ({ body, headers, status }: Steps.PlainResponse): HttpServerR
 
 const nothing = Effect.succeed(new Uint8Array())
 const dismissed = Effect.fail(new Steps.Unread({ reason: "stopping" }))
+const taken = Effect.fail(new Steps.Unread({ reason: "taken" }))
+
+/** A request as its server has it. */
+export interface Incoming extends BodyReader.Coming {
+  readonly method: string
+  readonly url: string
+  readonly headers: Steps.PlainRequest["headers"]
+  /** Where it came from; undefined when the server does not know it. */
+  readonly peer: string | undefined
+  readonly hasBody: boolean
+  /** Whether somebody has read of its body before. */
+  readonly isTaken: boolean
+}
+
+const isTaken = (source: unknown): boolean =>
+  source instanceof Readable
+    ? source.readableDidRead
+    : source instanceof Request && (source.bodyUsed || source.body?.locked === true)
+
+const ofPlatform = (request: HttpServerRequest.HttpServerRequest, prefix: string): Incoming => {
+  const { headers, method, originalUrl, source, url } = request
+  return {
+    method,
+    // A router that the app is mounted in has removed the prefix.
+    url: prefix === "" ? url : originalUrl,
+    headers,
+    peer: Option.getOrUndefined(request.remoteAddress),
+    hasBody: hasBody(request),
+    isTaken: isTaken(source),
+    source,
+    stream: () => request.stream
+  }
+}
 
 /** Serves a handler of plain requests. `stopping` is set by its stop, and the handler looks at it. */
 export const of = (
   handle: Steps.Handle,
   refuse: Steps.Refuse,
-  { limits = HttpLimits.defaults, trustedProxies = [], stopping }: Options & Pick<Steps.Options, "stopping">
+  {
+    limits = HttpLimits.defaults,
+    prefix = "",
+    stopping,
+    trustedProxies = []
+  }: Options & Pick<Steps.Options, "prefix" | "stopping">
 ): Serving => {
   const clients = ClientAddress.make(trustedProxies)
   const bodies = BodyReader.make(limits)
   const underWay = InFlight.make()
-  const app = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
-    const { headers, method, url } = request
-    const peer = Option.getOrUndefined(Option.map(request.remoteAddress, ClientAddress.normal))
-    const address = peer === undefined ? undefined : clients.of(peer, headers)
-    const comesWithBody = hasBody(request)
+  const serve = (incoming: Incoming): Effect.Effect<Steps.PlainResponse> => {
+    const { hasBody, headers, method, peer, url } = incoming
+    const address = peer === undefined ? undefined : clients.of(ClientAddress.normal(peer), headers)
     let isUnderWay = false
     const begin = (): boolean => {
       if (isUnderWay || MutableRef.get(stopping)) return isUnderWay
@@ -81,29 +120,26 @@ export const of = (
     }
     const read = (maximum: number) => {
       if (!isUnderWay && MutableRef.get(stopping)) return dismissed
-      if (!comesWithBody) return nothing
+      if (!hasBody) return nothing
+      if (incoming.isTaken) return taken
       const client = address === undefined ? undefined : ClientAddress.clientOf(address)
-      return Effect.filterOrElse(bodies.read(request, maximum, client), begin, () => dismissed)
+      return Effect.filterOrElse(bodies.read(incoming, maximum, client), begin, () => dismissed)
     }
-    if (!comesWithBody || bodies.isComplete(request)) begin()
-    const handled = handle({
-      method,
-      url,
-      headers,
-      address,
-      hasBody: comesWithBody,
-      body: (maximum) => Effect.suspend(() => read(maximum))
-    })
-    // The library interrupts nothing outside of its routers: whoever left would be worked for to the end.
-    return Effect.interruptible(Effect.map(handled, responseOf)).pipe(
-      Effect.onExit(() => Effect.sync(() => isUnderWay && underWay.end()))
+    if (!hasBody || bodies.isComplete(incoming)) begin()
+    const body = (maximum: number) => Effect.suspend(() => read(maximum))
+    return Effect.onExit(handle({ method, url, headers, address, hasBody, body }), () =>
+      Effect.sync(() => isUnderWay && underWay.end())
     )
-  })
+  }
+  const app = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
+    // The library interrupts nothing outside of its routers: whoever left would be worked for to the end.
+    Effect.interruptible(Effect.map(serve(ofPlatform(request, prefix)), responseOf))
+  )
   const stop = Effect.sync(() => {
     MutableRef.set(stopping, true)
     bodies.dismiss()
   })
-  return { app, refuse, underWay, stop, isStopping: () => MutableRef.get(stopping) }
+  return { app, serve, refuse, underWay, stop, isStopping: () => MutableRef.get(stopping) }
 }
 
 /** Serves the contract over an engine. */

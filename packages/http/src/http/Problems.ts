@@ -192,6 +192,8 @@ export interface Problem {
   readonly detail: string
   readonly faults: ReadonlyArray<Fault.Fault> | null
   readonly retryAfterMs: number | null
+  /** Where to read what became of it: a path of the contract. */
+  readonly link: string | null
   /** Further members of the body. */
   readonly members: Readonly<Record<string, unknown>>
 }
@@ -205,6 +207,7 @@ export const problem = (
   detail,
   faults: more.faults ?? null,
   retryAfterMs: more.retryAfterMs ?? null,
+  link: more.link ?? null,
   members: more.members ?? {}
 })
 
@@ -248,16 +251,17 @@ export const describe: (error: EngineError) => Problem = Match.typeTags<EngineEr
   DailyLimitReached: (error) => problem("daily_limit_reached", error.message),
   MinimumWaitActive: (error) =>
     problem("minimum_wait_active", error.message, { retryAfterMs: error.retryAfterMs }),
-  SendFailed: (error) =>
-    problem("send_failed", error.message, {
+  SendFailed: ({ failure, message, messageId, outcome }) => {
+    const isToBeRead = outcome === "unknown" && messageId !== null
+    return problem("send_failed", message, {
+      link: isToBeRead ? `/api/public/messages/${messageId}` : null,
       members: {
-        ...(error.messageId === null ? {} : { messageId: error.messageId }),
-        reason: error.failure,
-        ...(error.outcome === "unknown" && error.messageId !== null
-          ? { outcome: error.outcome, links: { status: `/api/public/messages/${error.messageId}` } }
-          : {})
+        ...(messageId === null ? {} : { messageId }),
+        reason: failure,
+        ...(isToBeRead ? { outcome } : {})
       }
-    }),
+    })
+  },
   JobEnded: (error) => problem("job_ended", error.message),
   // No request is in a transaction of an embedder.
   ForeignTransaction: () => broken,
@@ -276,7 +280,7 @@ export const statusOf = (found: Problem): number => catalogue[found.code].status
 /** The body of the answer. */
 export const body = (
   found: Problem,
-  context: { readonly baseUrl: string; readonly requestId: string }
+  context: { readonly baseUrl: string; readonly prefix: string; readonly requestId: string }
 ): Readonly<Record<string, unknown>> => ({
   ok: false,
   type: `${context.baseUrl}/problems/${found.code}`,
@@ -285,12 +289,9 @@ export const body = (
   code: found.code,
   detail: found.detail,
   request_id: context.requestId,
-  ...(found.faults === null
-    ? {}
-    : {
-        errors: found.faults.slice(0, Fault.maximum).map(Wire.Fault.of)
-      }),
-  ...found.members
+  ...(found.faults === null ? {} : { errors: Wire.faults(found.faults.slice(0, Fault.maximum)) }),
+  ...found.members,
+  ...(found.link === null ? {} : { links: { status: `${context.prefix}${found.link}` } })
 })
 
 /** The meaning of a fault's code; `undefined` for what is none. */

@@ -33,6 +33,8 @@ export interface Raw {
   readonly body: Either.Either<unknown, Faults> | null
   readonly idempotencyKey: string | undefined
   readonly cursors: Cursors.Cursors
+  /** Of the API's paths, for links. */
+  readonly prefix: string
 }
 
 /** The input of every handler; a field that its endpoint does not declare cannot be read. */
@@ -45,6 +47,8 @@ export interface Given<Path, Query, Payload> {
   readonly page: Page.Page
   /** The cursor of the list's next page; null when there is none. */
   readonly cursor: (next: number | null) => string | null
+  /** Of the API's paths, for links. */
+  readonly prefix: string
 }
 
 interface Tagged {
@@ -261,7 +265,8 @@ export const prepare = <Path, Query, Payload, Headers>(endpoint: Endpoint<Path, 
           payload: payload.right,
           idempotencyKey: raw.idempotencyKey,
           page: { limit: numberAt(query.right, "limit") ?? Page.defaultLimit, after },
-          cursor: (next) => (next === null ? null : raw.cursors.seal(place(), next))
+          cursor: (next) => (next === null ? null : raw.cursors.seal(place(), next)),
+          prefix: raw.prefix
         })
       )
     }
@@ -275,6 +280,7 @@ export interface GivenUnchecked<Query> {
   readonly idempotencyKey: string | undefined
   /** It answers no list. */
   readonly cursor: (next: number | null) => null
+  readonly prefix: string
 }
 
 /**
@@ -301,7 +307,8 @@ export const prepareUnchecked = <Query, Payload, Headers>(
           query: Either.getOrElse(query, (): Partial<Query> => ({})),
           payload,
           idempotencyKey: raw.idempotencyKey,
-          cursor: () => null
+          cursor: () => null,
+          prefix: raw.prefix
         })
       )
     }

@@ -45,13 +45,15 @@ const once = (contentType: string, make: (module: Description) => string): Page 
 const front: Page = {
   access: "anyone",
   contentType: "text/plain; charset=utf-8",
-  body: Effect.succeed("The API is described in /docs.\n"),
+  body: Effect.succeed("The API is described in docs.\n"),
   location: "docs"
 }
 
 const pages = (described: Described): ReadonlyMap<string, Page> =>
   new Map([
     ["/", front],
+    // The prefix alone: what is relative to it is so to its last segment.
+    ["", { ...front, location: `${described.prefix.slice(described.prefix.lastIndexOf("/") + 1)}/docs` }],
     [
       "/openapi.json",
       once("application/json; charset=utf-8", ({ openApi }) => JSON.stringify(openApi(described)))
@@ -66,7 +68,8 @@ export const ofWorker = (engine: Context.Tag.Service<Engine.Engine>): Routes => 
   pages: new Map([metrics])
 })
 
-export const ofApi = (engine: Context.Tag.Service<Engine.Engine>, baseUrl: string): Routes => {
+/** @param baseUrl the address of the API, with its prefix */
+export const ofApi = (engine: Context.Tag.Service<Engine.Engine>, baseUrl: string, prefix = ""): Routes => {
   const routes = Api.operations.map(({ route }) => route(engine))
-  return { routes, pages: pages({ baseUrl, routes, senders: engine.senders }) }
+  return { routes, pages: pages({ baseUrl, prefix, routes, senders: engine.senders }) }
 }

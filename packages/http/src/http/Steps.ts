@@ -21,6 +21,7 @@ import * as MetricLabel from "effect/MetricLabel"
 import * as MutableRef from "effect/MutableRef"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
+import * as Address from "./Address.ts"
 import * as Body from "./Body.ts"
 import * as ClientAddress from "./ClientAddress.ts"
 import * as Cursors from "./Cursors.ts"
@@ -48,8 +49,13 @@ export interface PlainRequest {
   readonly body: (maximum: number) => Effect.Effect<Uint8Array | undefined, Unread>
 }
 
-/** Why a body is not read: the memory for bodies that are still coming is used up, or the service stops meanwhile. */
-export class Unread extends Data.TaggedError("Unread")<{ readonly reason: "no room" | "stopping" }> {}
+/**
+ * Why a body is not read: the memory for bodies that are still coming is used up, the service stops meanwhile, or somebody
+ * before us has read it.
+ */
+export class Unread extends Data.TaggedError("Unread")<{
+  readonly reason: "no room" | "stopping" | "taken"
+}> {}
 
 type Headers = Readonly<Record<string, string>>
 
@@ -89,7 +95,10 @@ export interface Options {
   readonly routes: ReadonlyArray<Route>
   /** By path. */
   readonly pages: ReadonlyMap<string, Page>
+  /** The address of the API, with its prefix. */
   readonly baseUrl: string
+  /** What every path begins with; absent where the API is all that a server has. */
+  readonly prefix?: string | undefined
   readonly adminToken: Redacted.Redacted<string> | undefined
   /** Absent: the defaults. */
   readonly guesses?: Guesses.Limits | undefined
@@ -205,7 +214,7 @@ const text = (contentType: string, body: string | Uint8Array, location?: string)
 
 const problemAnswer = (
   { headers, problem }: Refused,
-  context: { readonly baseUrl: string; readonly requestId: string }
+  context: Parameters<typeof Problems.body>[1]
 ): Answer => ({
   status: Problems.statusOf(problem),
   contentType: "application/problem+json",
@@ -242,7 +251,11 @@ export const refusing = (baseUrl: string) =>
     const count = counting()
     return (code: Problems.HostCode, detail: string, retryAfterMs: number | null = null): PlainResponse => {
       const requestId = ids.uuid(clock.unsafeCurrentTimeMillis())
-      const answer = problemAnswer(refused(code, detail, { retryAfterMs }), { baseUrl, requestId })
+      const answer = problemAnswer(refused(code, detail, { retryAfterMs }), {
+        baseUrl,
+        prefix: "",
+        requestId
+      })
       count("none", answer.status)
       return sealed({ requestId, rate: undefined }, answer)
     }
@@ -305,7 +318,15 @@ const noRoom = refused("unavailable", "More bodies are coming in than the host h
   headers: lastAnswer,
   retryAfterMs: 1000
 })
-const unread = ({ reason }: Unread) => (reason === "no room" ? noRoom : stopping)
+
+const takenDetail =
+  "The body was read before the API got the request, by a body parser most likely. Mount the API before express.json() and its like: hooks are signed over the bytes as they came."
+
+/** A mistake of whoever mounted the API, which the log tells, too. */
+const taken = new Refused(Problems.problem("internal", takenDetail), none, new Error(takenDetail))
+
+const unreadFor: Readonly<Record<Unread["reason"], Refused>> = { "no room": noRoom, stopping, taken }
+const unread = ({ reason }: Unread) => unreadFor[reason]
 const noBody: Effect.Effect<Raw["body"]> = Effect.succeed(null)
 
 /**
@@ -343,15 +364,14 @@ type Step = Effect.Effect<Answer, Refused | EngineError>
 /** A request as it came, for a route or a page. */
 const rawOf = (
   request: PlainRequest,
-  { cursors, path, query }: Pick<Raw, "cursors" | "path"> & { readonly query: string },
+  { query, ...known }: Pick<Raw, "cursors" | "path" | "prefix"> & { readonly query: string },
   body: Raw["body"]
 ): Raw => ({
-  path,
+  ...known,
   query: parameters(query),
   faults: repeatedFaults(query),
   body,
-  idempotencyKey: headerOf(request, "idempotency-key"),
-  cursors
+  idempotencyKey: headerOf(request, "idempotency-key")
 })
 
 const tooManyHooks = (from: string, retryAfterMs: number) =>
@@ -557,7 +577,7 @@ const gate = (
 
 /** The steps of a request of a known route: credentials, shape, handler. */
 const routed = (
-  { engine, cursors }: Pick<Options, "engine"> & { readonly cursors: Cursors.Cursors },
+  { engine, ...known }: Pick<Options, "engine"> & Pick<Raw, "cursors" | "prefix">,
   { asOperator, guarded }: ReturnType<typeof gate>,
   rates: ReturnType<typeof hookRates>,
   clock: Clock.Clock
@@ -565,7 +585,7 @@ const routed = (
   /** Shape, then the handler. */
   const finish = ({ request }: Exchange, { path, route }: Matched, query: string, prepare: Prepare): Step => {
     const shaped = (body: Raw["body"]): Step => {
-      const running = prepare(rawOf(request, { path, query, cursors }, body))
+      const running = prepare(rawOf(request, { ...known, path, query }, body))
       if (Either.isLeft(running)) return invalid(running.left)
       return Effect.map(running.right, (done) => json(route.status, done.body, done.headers))
     }
@@ -650,7 +670,7 @@ const traced = (exchange: Exchange, step: Step): Step =>
 /** An unexpected error becomes a 500 without details, and a line in the log with them. */
 const refusal = (
   exchange: Exchange,
-  baseUrl: string,
+  server: { readonly baseUrl: string; readonly prefix: string },
   cause: Cause.Cause<Refused | EngineError>
 ): Effect.Effect<Answer> => {
   // The client is gone or the request's time is over, so that no answer can be sent.
@@ -660,7 +680,7 @@ const refusal = (
   if (error._tag === "RateLimited") exchange.rate = rateLimit(error.limit, 0, error.resetAfterMs)
   const refused = error._tag === "Refused" ? error : described(error, exchange.route)
   const { requestId } = exchange
-  const answer = problemAnswer(refused, { baseUrl, requestId })
+  const answer = problemAnswer(refused, { ...server, requestId })
   if (refused.cause === undefined) return Effect.succeed(answer)
   return Effect.logError("A request failed unexpectedly", Cause.die(refused.cause)).pipe(
     Effect.annotateLogs({ requestId }),
@@ -670,7 +690,7 @@ const refusal = (
 
 export const make = (options: Options) =>
   Effect.gen(function* () {
-    const { answered, baseUrl, cursors = Cursors.ofProcess(), engine, pages } = options
+    const { answered, baseUrl, cursors = Cursors.ofProcess(), engine, pages, prefix = "" } = options
     const ids = Ids.make(yield* Ids.RandomBytes)
     const clock = yield* Effect.clock
     const routesOf = Router.make(options.routes)
@@ -683,13 +703,13 @@ export const make = (options: Options) =>
 
     const credentials = gate(options, guesses, clock)
     const { asOperator } = credentials
-    const run = routed({ engine, cursors }, credentials, rates, clock)
+    const run = routed({ engine, cursors, prefix }, credentials, rates, clock)
 
     const paged = (exchange: Exchange, query: string, page: Page): Step => {
       const { request } = exchange
       const shown = Effect.suspend(() =>
         Effect.flatMap(bodyOf(request, false), (body): Step => {
-          const faults = unexpectedFaults(rawOf(request, { path: none, query, cursors }, body))
+          const faults = unexpectedFaults(rawOf(request, { path: none, query, cursors, prefix }, body))
           if (faults.length > 0) return invalid(faults)
           return Effect.map(page.body, (found) => text(page.contentType, found, page.location))
         })
@@ -703,8 +723,9 @@ export const make = (options: Options) =>
       const { request } = exchange
       const url = originForm(request.url)
       const mark = url.indexOf("?")
-      const path = mark === -1 ? url : url.slice(0, mark)
+      const path = Address.below(prefix, mark === -1 ? url : url.slice(0, mark))
       const query = mark === -1 ? "" : url.slice(mark + 1)
+      if (path === undefined) return noRoute
       const method = request.method === "HEAD" ? "GET" : request.method
       const page = pages.get(path)
       const methods = page === undefined ? routesOf(path) : new Map<string, Matched>()
@@ -747,7 +768,7 @@ export const make = (options: Options) =>
       const steps = Effect.suspend(() => step(exchange))
       return Effect.matchCauseEffect(isSampled() ? traced(exchange, steps) : steps, {
         onFailure: (cause) =>
-          Effect.map(refusal(exchange, baseUrl, cause), (answer) => finish(exchange, at, answer)),
+          Effect.map(refusal(exchange, { baseUrl, prefix }, cause), (answer) => finish(exchange, at, answer)),
         onSuccess: (answer) => Effect.succeed(finish(exchange, at, answer))
       })
     }

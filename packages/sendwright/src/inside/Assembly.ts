@@ -13,6 +13,7 @@ import type { Admin } from "../api/Admin.ts"
 import type { Report } from "../api/Sender.ts"
 import type { Options, Sendwright } from "../api/Sendwright.ts"
 import * as Inputs from "./Inputs.ts"
+import * as Known from "./Known.ts"
 import * as Operators from "./Operators.ts"
 import * as Checked from "./Options.ts"
 import * as Running from "./Running.ts"
@@ -51,7 +52,7 @@ const longestGraceMs = 25_000
 /** How often accounts are looked for that other processes have created. */
 const lookMs = 1000
 
-const secrets = (secretKey: string) => SecretBox.layer(Redacted.make(Buffer.from(secretKey, "base64")))
+const keyOf = (secretKey: string) => Redacted.make(Buffer.from(secretKey, "base64"))
 
 const ofNetwork = UndiciTransport.layer().pipe(Layer.provide(AddressPolicy.layer([])))
 
@@ -74,13 +75,31 @@ const reportOf = ({ at, failure, messageId = null, providerId = null, status }: 
         }
 })
 
+type End = (graceMs: number) => Promise<void>
+
+/** What is mounted over the engine, and ends before it. */
+interface Mounts {
+  readonly add: (end: End) => void
+  readonly end: End
+}
+
+const mounts = (): Mounts => {
+  const ends = new Set<End>()
+  return {
+    add: (end) => ends.add(end),
+    end: async (graceMs) => {
+      await Promise.all(Array.from(ends, (end) => end(graceMs)))
+    }
+  }
+}
+
 /** The methods that are no operation of a session or of an operator. */
 const processOf = (
   engine: Engine.Engine["Type"],
   worker: Worker.Worker["Type"],
   { end: endCalls, run }: Running.Running,
   { end: endReaders, look, ready }: Subscriptions.Subscriptions,
-  dispose: () => Promise<void>
+  { dispose, endMounted }: { readonly dispose: () => Promise<void>; readonly endMounted: Mounts["end"] }
 ): Pick<Sendwright, "drain" | "health" | "hook" | "receive" | "start" | "stop"> => {
   let loops: Promise<Scope.CloseableScope> | undefined
   let stopped: Promise<void> | undefined
@@ -102,8 +121,10 @@ const processOf = (
   const end = async (graceMs = longestGraceMs): Promise<void> => {
     const began = performance.now()
     endReaders()
+    const served = endMounted(Math.min(graceMs, longestGraceMs))
     const scope = await loops?.catch(() => undefined)
     await run(worker.stop(graceMs))
+    await served
     if (scope !== undefined) await run(Scope.close(scope, Exit.void))
     const leftMs = Math.min(graceMs, longestGraceMs) - (performance.now() - began)
     await endCalls(Math.max(0, leftMs))
@@ -162,7 +183,7 @@ const layerOf = (options: Options, world: World, subscriptions: Subscriptions.Lo
     Layer.provide(Senders.layer(options.senders)),
     Layer.provideMerge(Layer.provide(transport, transportOf(world))),
     Layer.provide(AddressPolicy.layer([])),
-    Layer.provide(secrets(options.secretKey)),
+    Layer.provide(SecretBox.layer(keyOf(options.secretKey))),
     Layer.provideMerge(Logger.minimumLogLevel(levels[options.logLevel ?? "warning"])),
     Layer.provideMerge(world.clock === undefined ? Layer.empty : Layer.setClock(world.clock))
   )
@@ -208,14 +229,25 @@ export const assemble = async (options: Options, world: World = {}): Promise<Ass
     listenTo: subscriptions.listenTo,
     beginListening: subscriptions.beginListening
   }
-  const sw: Sendwright = {
+  const mounted = mounts()
+  const own: Sendwright = {
     admin: heard(Operators.make(engine.admin, running), subscriptions.listenTo),
     session: Sessions.make(context),
     on: (pattern, handler) => subscriptions.on(pattern, handler),
     events: (options = {}) => subscriptions.read(Inputs.reading(options).signal),
     ready: () => subscriptions.ready(),
-    ...processOf(engine, worker, running, subscriptions, () => runtime.dispose())
+    ...processOf(engine, worker, running, subscriptions, {
+      dispose: () => runtime.dispose(),
+      endMounted: mounted.end
+    })
   }
+  const sw = Known.make(own, {
+    engine,
+    secretKey: keyOf(options.secretKey),
+    runSync: running.runSync,
+    listenTo: subscriptions.listenTo,
+    endWith: mounted.add
+  })
   await subscriptions.ready()
   return { sw, transport, runWith: running.runWith }
 }

@@ -42,7 +42,7 @@ export const make = (spec: Json): string => {
 <h1>Sendwright API 1.0.0</h1>
 <p>Every request of <code>/api</code> carries <code>x-public-key</code> and <code>x-secret-key</code>. Refusals are
 <code>application/problem+json</code>; <code>GET /problems/{code}</code> explains each. The machine-readable form is at
-<a href="/openapi.json">/openapi.json</a>.</p>
+<a href="openapi.json">openapi.json</a>.</p>
 ${section("Versioned API", below("/api/v1"))}${section("Public endpoints", below("/api/public"))}
 ${section("Admin API", below("/admin"))}${section("Service", below("/health", "/problems"))}
 <h2>Schemas</h2>${schemaList}</html>`

@@ -21,7 +21,7 @@ export const problem = {
   required: ["ok", "type", "title", "status", "code", "detail", "request_id"],
   properties: {
     ok: { type: "boolean", const: false },
-    type: { type: "string", format: "uri", description: "Where its code is explained." },
+    type: { type: "string", format: "uri-reference", description: "Where its code is explained." },
     title: text,
     status: { type: "integer", enum: [...new Set(codes.map((code) => catalogue[code].status))].sort() },
     code: { type: "string", enum: codes },
@@ -49,7 +49,7 @@ export const problem = {
       type: "object",
       properties: { status: text },
       description:
-        "Of `send_failed` with an `outcome`: a path to be put behind the address of this server, whatever path that has."
+        "Of `send_failed` with an `outcome`: where to read what became of it, as `links` of a job says it."
     },
     checks: {
       type: "array",
@@ -132,6 +132,7 @@ export const response = (baseUrl: string, some: ReadonlyArray<Code>): Json => {
     const { description, title } = catalogue[code]
     const answer = Problems.body(Problems.problem(code, description), {
       baseUrl,
+      prefix: "",
       requestId: Examples.ids.request
     })
     const value = code === "invalid_request" ? { ...answer, errors: [faultExample] } : answer

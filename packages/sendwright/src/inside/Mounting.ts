@@ -1,0 +1,136 @@
+/** The API of `@sendwright/http` over the engine of a Sendwright. */
+import { AddressPolicy, Engine, Fault, RequestDecoder } from "@sendwright/core"
+import { type Handlers, handlers } from "@sendwright/http"
+import { Address, AdminToken } from "@sendwright/http/server"
+import * as Effect from "effect/Effect"
+import * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
+import * as Scope from "effect/Scope"
+import type { Client, Handler, HandlerOptions, NodeHandler } from "../api/Http.ts"
+import type { Sendwright } from "../api/Sendwright.ts"
+import { SendwrightError } from "../api/SendwrightError.ts"
+import * as Failures from "./Failures.ts"
+import * as Known from "./Known.ts"
+
+const { optional } = Schema
+
+const decoded = RequestDecoder.decoder(
+  Schema.Struct({
+    prefix: optional(Schema.String),
+    baseUrl: optional(Schema.String),
+    adminToken: optional(Schema.String),
+    trustedProxies: optional(Schema.Array(Schema.String))
+  })
+)
+
+const wrong = (name: string, message: string): Fault.Fault =>
+  Fault.make([name], "invalid_value", `\`${name}\` ${message}`)
+
+/** What a member becomes, or its fault. */
+const read = (given: HandlerOptions) => {
+  const { prefix = "", trustedProxies = [] } = given
+  const spelled = Address.prefix(prefix)
+  const baseUrl = given.baseUrl === undefined ? undefined : Address.baseUrl(given.baseUrl)
+  const adminToken = given.adminToken === undefined ? undefined : Redacted.make(given.adminToken)
+  const proxies = trustedProxies.map(AddressPolicy.parseNetwork)
+  const networks = proxies.flatMap((network) => (network === undefined ? [] : [network]))
+  const checks: ReadonlyArray<readonly [isWrong: boolean, fault: Fault.Fault]> = [
+    [
+      spelled === undefined,
+      wrong("prefix", "must be a path such as /api/messaging, without what a URL writes otherwise.")
+    ],
+    [
+      given.baseUrl !== undefined && baseUrl === undefined,
+      wrong("baseUrl", "must be a URL such as https://shop.example, without user, password and query.")
+    ],
+    [
+      adminToken !== undefined && AdminToken.isWeak(adminToken),
+      wrong(
+        "adminToken",
+        `must have at least ${AdminToken.minimumLength} characters, and not one repeated (openssl rand -base64 24). Leave it out for no admin API.`
+      )
+    ],
+    [
+      networks.length < proxies.length,
+      wrong("trustedProxies", "must be networks such as 10.0.0.0/8 or 2001:db8::/32.")
+    ]
+  ]
+  const faults = checks.flatMap(([isWrong, fault]) => (isWrong ? [fault] : []))
+  if (faults.length > 0) throw Failures.invalid(faults, "invalid_options")
+  return { prefix: spelled, baseUrl, adminToken, trustedProxies: networks }
+}
+
+const optionsOf = (given: unknown) => {
+  const found = decoded(given)
+  if (found._tag === "Left") throw Failures.invalid(found.left, "invalid_options")
+  return read(found.right)
+}
+
+/** An engine whose callers are heard, as those of this package's own calls are. */
+const heard = ({ engine, listenTo }: Known.Inside): Engine.Engine["Type"] => {
+  const known = new Set<string>()
+  const listen = (accountId: string): Effect.Effect<void> => {
+    if (known.has(accountId)) return Effect.void
+    return Effect.tryPromise(() => listenTo(accountId)).pipe(
+      Effect.tap(() => Effect.sync(() => known.add(accountId))),
+      Effect.catchAll((error) =>
+        Effect.logWarning("Events may not be kept yet for handlers; the next call tries again", error)
+      )
+    )
+  }
+  const { accounts } = engine.admin
+  return {
+    ...engine,
+    identify: (credentials) =>
+      Effect.tap(engine.identify(credentials), ({ account }) =>
+        known.has(account.id) ? Effect.void : listen(account.id)
+      ),
+    admin: {
+      ...engine.admin,
+      accounts: {
+        ...accounts,
+        create: (input) => Effect.tap(accounts.create(input), ({ id }) => listen(id))
+      }
+    }
+  }
+}
+
+/** The same API for Node, by which `toNodeHandler` knows a handler. Registered, as in `Known`. */
+const ofNode: unique symbol = Symbol.for("sendwright/node")
+
+interface Mounted extends Handler {
+  readonly [ofNode]: NodeHandler
+}
+
+const mounted = ({ node, web }: Handlers): Mounted => {
+  const handler: Handler = (request: Request, client?: Client) =>
+    client === undefined ? web(request) : web(request, client)
+  return Object.assign(handler, { [ofNode]: node })
+}
+
+export const createHandler = (sw: Sendwright, options: HandlerOptions = {}): Handler => {
+  const inside = Known.of(sw)
+  const given = optionsOf(options)
+  const { endWith, runSync, secretKey } = inside
+  const made = runSync(
+    Effect.flatMap(Scope.make(), (scope) =>
+      handlers({ ...given, secretKey }).pipe(
+        Effect.provideService(Engine.Engine, heard(inside)),
+        Scope.extend(scope)
+      )
+    )
+  )
+  // By the clock of the machine: that of a test may stand still.
+  endWith((graceMs) => Effect.runPromise(made.stop(graceMs)))
+  return mounted(made)
+}
+
+const isMounted = (handler: unknown): handler is Mounted => typeof handler === "function" && ofNode in handler
+
+export const toNodeHandler = (handler: Handler): NodeHandler => {
+  if (isMounted(handler)) return handler[ofNode]
+  throw new SendwrightError(
+    "invalid_options",
+    "toNodeHandler takes what createHandler made. What is to happen before it belongs into the server, as a middleware."
+  )
+}
