@@ -47,6 +47,10 @@ describe.each(["core", "host", "http", "sendwright"])("packages/%s, published", 
     expect(publishConfig.exports).toEqual(Object.fromEntries(built))
   })
 
+  it("is no peer of another's exact version, each of which changesets would call a breaking change", () => {
+    expect(Object.values(manifestOf(name).peerDependencies)).not.toContain("workspace:*")
+  })
+
   it("has a file for each entry", () => {
     const targets = Object.values(publishConfig.exports).flatMap((entry) => Object.values(entry))
     const missing = targets.filter((target) => !existsSync(join(packages, name, target.replace(/\*.*/, ""))))

@@ -65,7 +65,7 @@ const Bom = Schema.parseJson(
 )
 
 describe("the bill of materials", () => {
-  it.each(["core", "host", "sendwright"])(
+  it.each(["core", "host", "http", "sendwright"])(
     "of packages/%s names each package once, with its licence and hash",
     (name) => {
       expect(run("sbom.mjs").status).toBe(0)

@@ -44,7 +44,7 @@ describe.each(["core", "host", "http", "sendwright"])("the tarball of packages/%
   })
 })
 
-it.each(["sendwright", "sendwright/postgres", "sendwright/sqlite", "sendwright/testing"])(
+it.each(["sendwright", "sendwright/postgres", "sendwright/sqlite", "sendwright/http", "sendwright/testing"])(
   "`require(%j)` reads it, as an app of CommonJS does",
   (entry) => {
     const program = `console.log(Object.keys(require(${JSON.stringify(entry)})).length > 0)`

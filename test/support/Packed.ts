@@ -24,7 +24,9 @@ const Manifest = Schema.parseJson(
 const published = (text: string): string => {
   const { devDependencies: _, publishConfig, ...manifest } = Schema.decodeUnknownSync(Manifest)(text)
   const whole = JSON.stringify({ ...manifest, ...publishConfig })
-  return whole.replaceAll('"workspace:*"', JSON.stringify(manifest.version))
+  return whole
+    .replaceAll('"workspace:*"', JSON.stringify(manifest.version))
+    .replaceAll(/"workspace:([^"]+)"/g, '"$1"')
 }
 
 /** Packs a package of the workspace into a folder; answers its tarball's path. */

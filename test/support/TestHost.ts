@@ -78,7 +78,7 @@ const freePort = () =>
 /** As `npm start` does: the bundle starts in a third of the time of the modules that it is made of. */
 const main = fileURLToPath(new URL("../../packages/host/dist/bundle/main.mjs", import.meta.url))
 
-const sources = ["core", "host"].map((name) =>
+const sources = ["core", "host", "http"].map((name) =>
   fileURLToPath(new URL(`../../packages/${name}/src`, import.meta.url))
 )
 
