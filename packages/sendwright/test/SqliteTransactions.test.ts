@@ -1,86 +1,26 @@
 /** A send in a transaction of the app's on SQLite, most of which are synchronous. */
 
+import { spawn } from "node:child_process"
+import { once } from "node:events"
 import { mkdtempSync, rmSync } from "node:fs"
-import { createRequire } from "node:module"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { createInterface } from "node:readline"
+import { setImmediate } from "node:timers/promises"
+import { fileURLToPath } from "node:url"
+import { inspect } from "node:util"
 import Database from "better-sqlite3"
-import { sql as drizzleSql } from "drizzle-orm"
 import { drizzle } from "drizzle-orm/better-sqlite3"
-import type { Sent, Transaction } from "sendwright"
+import type { Sent } from "sendwright"
 import { createSendwright, SendwrightError } from "sendwright"
 import { fromBetterSqlite3, fromDrizzle, fromNodeSqlite, type SqliteHandle, sqlite } from "sendwright/sqlite"
-import { describe, expect, it, onTestFinished } from "vitest"
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest"
+import { libraries, missing, type Open } from "./SqliteLibraries.ts"
 import { ana, furnish, list, platform, secretKey } from "./Support.ts"
 
-/** A library over a handle: its transaction, which commits what the body did or rolls it back where it throws. */
-interface Library {
-  readonly database: SqliteHandle
-  readonly transaction: <A>(body: (tx: Transaction, insert: () => void) => A) => A
-  readonly rows: () => number
-}
+const present: ReadonlyArray<readonly [string, Open]> = Object.entries(libraries)
 
-const create = "CREATE TABLE IF NOT EXISTS app (n INTEGER)"
-const insert = "INSERT INTO app VALUES (1)"
-const count = "SELECT n FROM app"
-
-const betterSqlite3 = (): Library => {
-  const database = new Database(":memory:")
-  database.exec(create)
-  return {
-    database,
-    transaction: (body) =>
-      database.transaction(() => body(fromBetterSqlite3(database), () => database.exec(insert)))(),
-    rows: () => database.prepare(count).all().length
-  }
-}
-
-const drizzleOnIt = (): Library => {
-  const database = new Database(":memory:")
-  database.exec(create)
-  const db = drizzle(database)
-  return {
-    database,
-    transaction: (body) =>
-      db.transaction((tx) => body(fromDrizzle(tx), () => void tx.run(drizzleSql.raw(insert)))),
-    rows: () => database.prepare(count).all().length
-  }
-}
-
-const DatabaseSync: (new (file: string) => SqliteHandle) | undefined = (() => {
-  try {
-    const module = createRequire(import.meta.url)("node:sqlite")
-    return new module.DatabaseSync(":memory:").isTransaction === undefined ? undefined : module.DatabaseSync
-  } catch {
-    return undefined
-  }
-})()
-
-const nodeSqlite = (Handle: new (file: string) => SqliteHandle) => (): Library => {
-  const database = new Handle(":memory:")
-  database.exec(create)
-  return {
-    database,
-    transaction: (body) => {
-      database.exec("BEGIN")
-      try {
-        const found = body(fromNodeSqlite(database), () => void database.exec(insert))
-        database.exec("COMMIT")
-        return found
-      } catch (error) {
-        database.exec("ROLLBACK")
-        throw error
-      }
-    },
-    rows: () => database.prepare(count).all().length
-  }
-}
-
-const libraries: ReadonlyArray<readonly [string, () => Library]> = [
-  ["better-sqlite3", betterSqlite3],
-  ["Drizzle over better-sqlite3", drizzleOnIt],
-  ...(DatabaseSync === undefined ? [] : [["node:sqlite", nodeSqlite(DatabaseSync)] as const])
-]
+for (const [name, why] of Object.entries(missing)) it.skip(`${name}: ${why}`)
 
 const message = (idempotencyKey: string, phone = ana) => ({
   template: "hello",
@@ -89,14 +29,28 @@ const message = (idempotencyKey: string, phone = ana) => ({
   idempotencyKey
 })
 
-const given = async (open: () => Library) => {
-  const library = open()
+const given = async (open: Open, file = ":memory:") => {
+  const library = open(file)
   const { sender, sent } = platform()
   const store = sqlite({ database: library.database, migrate: true })
   const sw = await createSendwright({ store, senders: [sender], secretKey, logLevel: "none" })
   onTestFinished(() => sw.stop({ graceMs: 0 }))
   const { session } = await furnish(sw, "own")
   return { library, sent, session, sw }
+}
+
+const folder = (): string => {
+  const place = mkdtempSync(join(tmpdir(), "sendwright-file-"))
+  onTestFinished(() => rmSync(place, { recursive: true }))
+  return place
+}
+
+const caught = (step: () => unknown): unknown => {
+  try {
+    return step()
+  } catch (error) {
+    return error
+  }
 }
 
 const refusal = (step: () => unknown): string => {
@@ -108,12 +62,12 @@ const refusal = (step: () => unknown): string => {
   }
 }
 
-describe.each(libraries)("a synchronous transaction of %s", (_, open) => {
+describe.each(present)("a synchronous transaction of %s", (_, open) => {
   it("that commits has the app's row and the send, which goes out after it", async () => {
     const { library, sent, session, sw } = await given(open)
     await sw.start()
-    const { jobId } = library.transaction((tx, insertRow) => {
-      insertRow()
+    const { jobId } = library.transaction(({ insert, tx }) => {
+      insert()
       return session.sendSync(message("1"), { tx })
     })
     expect(sent).toEqual([])
@@ -126,8 +80,8 @@ describe.each(libraries)("a synchronous transaction of %s", (_, open) => {
     const { library, sent, session, sw } = await given(open)
     let lost: Sent | undefined
     const undone = () =>
-      library.transaction((tx, insertRow) => {
-        insertRow()
+      library.transaction(({ insert, tx }) => {
+        insert()
         lost = session.sendSync(message("1"), { tx })
         throw new Error("Undone.")
       })
@@ -138,14 +92,62 @@ describe.each(libraries)("a synchronous transaction of %s", (_, open) => {
     expect((await session.send(message("1"))).replayed).toBe(false)
   })
 
+  it("has savepoints: what one takes back is not sent, and the rest is", async () => {
+    const { library, sent, session, sw } = await given(open)
+    const lost = library.transaction(({ insert, savepoint, tx }) => {
+      session.sendSync(message("1"), { tx })
+      let id = ""
+      const undone = () =>
+        savepoint((inner) => {
+          insert()
+          id = session.sendSync(message("2"), { tx: inner }).jobId
+          throw new Error("Undone.")
+        })
+      expect(undone).toThrow("Undone.")
+      session.sendSync(message("3"), { tx })
+      return id
+    })
+    await sw.drain()
+    expect([library.rows(), sent.length]).toEqual([0, 2])
+    await expect(session.job(lost)).rejects.toMatchObject({ code: "not_found" })
+  })
+
   it("answers one key twice with one job, in it and after it", async () => {
     const { library, session } = await given(open)
-    const [first, second] = library.transaction((tx) => [
+    const [first, second] = library.transaction(({ tx }) => [
       session.sendSync(message("1"), { tx }),
       session.sendSync(message("1"), { tx })
     ])
     expect(second).toEqual({ ...first, replayed: true })
+    const third = library.transaction(({ tx }) => session.sendSync(message("1"), { tx }))
+    expect(third).toMatchObject({ jobId: first?.jobId, replayed: true })
     expect(await session.send(message("1"))).toMatchObject({ jobId: first?.jobId, replayed: true })
+  })
+
+  it("refuses another message under its key, and goes on", async () => {
+    const { library, sent, session, sw } = await given(open)
+    library.transaction(({ insert, tx }) => {
+      session.sendSync(message("1"), { tx })
+      const other = { ...message("1"), reference: "other" }
+      expect(refusal(() => session.sendSync(other, { tx }))).toBe("idempotency_conflict")
+      insert()
+      session.sendSync(message("2"), { tx })
+    })
+    await sw.drain()
+    expect([library.rows(), sent.length]).toEqual([1, 2])
+  })
+
+  it("goes on after a refusal, which leaves nothing", async () => {
+    const { library, session } = await given(open)
+    const { jobId } = library.transaction(({ insert, tx }) => {
+      insert()
+      expect(refusal(() => session.sendSync(message("1", "34699999999"), { tx }))).toBe("consent_required")
+      expect(refusal(() => session.sendSync({ ...message("1"), to: [] }, { tx }))).toBe("invalid_request")
+      insert()
+      return session.sendSync(message("1"), { tx })
+    })
+    expect((await session.job(jobId)).recipients).toBe(1)
+    expect(library.rows()).toBe(2)
   })
 
   it("takes the largest send, and many in a row, without a turn of the event loop", async () => {
@@ -155,7 +157,7 @@ describe.each(libraries)("a synchronous transaction of %s", (_, open) => {
     const [account] = await list(sw.admin.accounts.list())
     const accountId = account?.id ?? ""
     await sw.admin.consents.record({ accountId, consents })
-    const sends = library.transaction((tx) =>
+    const sends = library.transaction(({ tx }) =>
       Array.from({ length: 4 }, (_, n) =>
         session.sendSync({ ...message(String(n)), to: phones.map((phone) => ({ phone })) }, { tx })
       )
@@ -163,24 +165,181 @@ describe.each(libraries)("a synchronous transaction of %s", (_, open) => {
     expect(new Set(sends.map(({ jobId }) => jobId)).size).toBe(4)
   })
 
-  it("goes on after a refusal, which leaves nothing", async () => {
-    const { library, session } = await given(open)
-    const { jobId } = library.transaction((tx, insertRow) => {
-      insertRow()
-      expect(refusal(() => session.sendSync(message("1", "34699999999"), { tx }))).toBe("consent_required")
-      return session.sendSync(message("1"), { tx })
+  it("whose statement fails goes on, and shows nothing of the message", async () => {
+    const { library, sent, session, sw } = await given(open)
+    library.database.exec(
+      `CREATE TEMP TRIGGER refused BEFORE INSERT ON main.sendwright_job WHEN NEW.reference = 'secret'
+        BEGIN SELECT RAISE(ABORT, 'refused'); END`
+    )
+    const failed = library.transaction(({ insert, tx }) => {
+      insert()
+      const failure = caught(() => session.sendSync({ ...message("1"), reference: "secret" }, { tx }))
+      session.sendSync(message("2"), { tx })
+      return failure
     })
-    expect((await session.job(jobId)).recipients).toBe(1)
-    expect(library.rows()).toBe(1)
+    expect(failed).toBeInstanceOf(SendwrightError)
+    const told = inspect(failed, { depth: null, showHidden: true })
+    expect([told.includes("secret"), told.includes(ana)]).toEqual([false, false])
+    await sw.drain()
+    expect([library.rows(), sent.length]).toEqual([1, 1])
   })
 
-  it("is refused once it is over, and so is that of another handle", async () => {
+  it("of a database that takes no writes says so", async () => {
     const { library, session } = await given(open)
-    const over = library.transaction((tx) => tx)
-    expect(refusal(() => session.sendSync(message("1"), { tx: over }))).toBe("transaction_unsupported")
-    const other = open()
-    const elsewhere = other.transaction((tx) => refusal(() => session.sendSync(message("1"), { tx })))
-    expect(elsewhere).toBe("transaction_unsupported")
+    library.database.exec("PRAGMA query_only = ON")
+    library.database.exec("BEGIN")
+    const refused = caught(() => session.sendSync(message("1"), { tx: library.made() }))
+    expect(refused).toMatchObject({
+      code: "transaction_unsupported",
+      message: expect.stringMatching(/takes no writes/)
+    })
+    library.database.exec("ROLLBACK")
+  })
+
+  it("is refused once it is over, and before it began", async () => {
+    const { library, session } = await given(open)
+    const notOpen = {
+      code: "transaction_unsupported",
+      message: expect.stringMatching(/no transaction is open/)
+    }
+    expect(caught(() => session.sendSync(message("1"), { tx: library.made() }))).toMatchObject(notOpen)
+    const over = library.transaction(({ tx }) => tx)
+    expect(caught(() => session.sendSync(message("1"), { tx: over }))).toMatchObject(notOpen)
+  })
+
+  it("of another handle is refused, also where that has the same file open", async () => {
+    const file = join(folder(), "app.db")
+    const { session } = await given(open, file)
+    const other = open(file)
+    const refused = other.transaction(({ tx }) => caught(() => session.sendSync(message("1"), { tx })))
+    expect(refused).toMatchObject({
+      code: "transaction_unsupported",
+      message: expect.stringMatching(/not the one that the engine was given/)
+    })
+  })
+
+  it("of a handle that was closed is refused with why", async () => {
+    const { library, session } = await given(open)
+    const tx = library.made()
+    library.close()
+    expect(caught(() => session.sendSync(message("1"), { tx }))).toMatchObject({
+      code: "transaction_unsupported",
+      message: expect.stringMatching(/handle was closed/)
+    })
+  })
+})
+
+describe.each(present)("a transaction of %s that waits", (_, open) => {
+  it("has its own sends, and the others wait for its end", async () => {
+    const { library, sent, session, sw } = await given(open)
+    await sw.start()
+    library.database.exec("BEGIN")
+    const own = await session.send(message("1"), { tx: library.made() })
+    const outside = session.send(message("2"))
+    for (let turn = 0; turn < 10; turn++) await setImmediate()
+    expect(sent).toEqual([])
+    library.database.exec("COMMIT")
+    const other = await outside
+    await expect.poll(() => sent.length, { timeout: 5000, interval: 5 }).toBe(2)
+    expect(new Set([own.jobId, other.jobId]).size).toBe(2)
+  })
+
+  it("has its key to itself: a send outside gets its job after a commit, and one of its own after a rollback", async () => {
+    const { library, session } = await given(open)
+    library.database.exec("BEGIN")
+    const first = await session.send(message("1"), { tx: library.made() })
+    const second = session.send(message("1"))
+    await setImmediate()
+    library.database.exec("COMMIT")
+    expect(await second).toEqual({ ...first, replayed: true })
+
+    library.database.exec("BEGIN")
+    const lost = await session.send(message("2"), { tx: library.made() })
+    const next = session.send(message("2"))
+    await setImmediate()
+    library.database.exec("ROLLBACK")
+    const sent = await next
+    expect([sent.replayed, sent.jobId === lost.jobId]).toEqual([false, false])
+  })
+})
+
+describe("a process that is killed before its commit", () => {
+  const place = mkdtempSync(join(tmpdir(), "sendwright-killed-"))
+  const fileOf = (name: string): string => join(place, `${name.replaceAll(/\W/g, "-")}.db`)
+  const killed = new Map<string, Sent>()
+
+  beforeAll(async () => {
+    const file = fileURLToPath(new URL("KilledSqliteApp.ts", import.meta.url))
+    const given = ["--import", "tsx", "--conditions=@sendwright/source", file, secretKey]
+    const files = present.map(([name]) => JSON.stringify([name, fileOf(name)]))
+    const child = spawn(process.execPath, [...given, ...files], { stdio: ["ignore", "pipe", "inherit"] })
+    const exited = once(child, "exit")
+    for await (const line of createInterface(child.stdout)) {
+      const [name, sent] = JSON.parse(line)
+      killed.set(name, sent)
+      if (killed.size === present.length) child.kill("SIGKILL")
+    }
+    await exited
+    expect([...killed.keys()]).toEqual(present.map(([name]) => name))
+  }, 60_000)
+  afterAll(() => rmSync(place, { recursive: true }))
+
+  it.each(present)(
+    "leaves nothing of a transaction of %s, no lock, and its key is free",
+    async (name, open) => {
+      const library = open(fileOf(name))
+      const { sender, sent } = platform()
+      const store = sqlite({ database: library.database })
+      const sw = await createSendwright({ store, senders: [sender], secretKey, logLevel: "none" })
+      onTestFinished(() => sw.stop({ graceMs: 0 }))
+      const [account] = await list(sw.admin.accounts.list())
+      const [found] = await list(sw.admin.sessions.list({ accountId: account?.id ?? "" }))
+      const session = sw.session(found?.id ?? "")
+      await expect(session.job(killed.get(name)?.jobId ?? "")).rejects.toMatchObject({ code: "not_found" })
+      expect(library.rows()).toBe(0)
+      const again = library.transaction(({ tx }) => session.sendSync(message("killed"), { tx }))
+      expect(again.replayed).toBe(false)
+      await sw.drain()
+      expect(sent.length).toBe(1)
+    }
+  )
+})
+
+describe("a handle of the app's", () => {
+  it("may read integers as bigints", async () => {
+    const open: Open = (file) => {
+      const library = libraries["better-sqlite3"](file)
+      if (library.database instanceof Database) library.database.defaultSafeIntegers(true)
+      return library
+    }
+    const { library, sent, session, sw } = await given(open)
+    const first = library.transaction(({ tx }) => session.sendSync(message("1"), { tx }))
+    expect(await session.send(message("1"))).toEqual({ ...first, replayed: true })
+    await sw.drain()
+    expect(sent.length).toBe(1)
+  })
+
+  it.each<[string, RegExp, () => unknown]>([
+    ["a path", /^fromBetterSqlite3 takes the `Database`/, () => fromBetterSqlite3(untyped("app.db"))],
+    [
+      "another library's",
+      /^fromBetterSqlite3 takes the `Database`/,
+      () => fromBetterSqlite3(untyped({ exec: () => {}, prepare: () => {}, isTransaction: true }))
+    ],
+    ["nothing", /^fromNodeSqlite takes the `DatabaseSync`/, () => fromNodeSqlite(untyped(undefined))],
+    [
+      "better-sqlite3's",
+      /^fromNodeSqlite takes the `DatabaseSync`/,
+      () => fromNodeSqlite(new Database(":memory:"))
+    ],
+    [
+      "the database in the place of its transaction",
+      /^fromDrizzle takes the `tx`/,
+      () => fromDrizzle(untyped(drizzle(new Database(":memory:"))))
+    ]
+  ])("is refused by an adapter with what to give: %s", (_, words, give) => {
+    expect(give).toThrow(expect.objectContaining({ code: "transaction_unsupported" }))
+    expect(give).toThrow(words)
   })
 })
 
@@ -197,7 +356,7 @@ describe("options of a send that leave it unclear where it is", () => {
     ["nothing at all", () => null],
     ["the handle as `tx`", (database) => ({ tx: database })]
   ])("are refused, and nothing is sent: %s", async (_, options) => {
-    const { library, sent, session, sw } = await given(betterSqlite3)
+    const { library, sent, session, sw } = await given(libraries["better-sqlite3"])
     const { database } = library
     database.exec("BEGIN")
     const send = session.send(message("1"), untyped(options(database)))
@@ -211,7 +370,7 @@ describe("options of a send that leave it unclear where it is", () => {
   })
 
   it("are refused where sendSync has none and sendDirect has any", async () => {
-    const { library, sent, session } = await given(betterSqlite3)
+    const { library, sent, session } = await given(libraries["better-sqlite3"])
     const sendSync: (message: never) => unknown = untyped(session.sendSync)
     expect(refusal(() => sendSync(untyped(message("1"))))).toBe("transaction_unsupported")
     const sendDirect: (message: unknown, options: unknown) => Promise<unknown> = untyped(session.sendDirect)
@@ -227,14 +386,14 @@ describe("options of a send that leave it unclear where it is", () => {
 
 describe("a key that is no text", () => {
   it.each([null, 1, Number.NaN, true, {}])("is refused, and nothing is sent: %s", async (key) => {
-    const { library, sent, session, sw } = await given(betterSqlite3)
+    const { library, sent, session, sw } = await given(libraries["better-sqlite3"])
     const wrong = { ...message("1"), idempotencyKey: untyped(key) }
     const invalid = { code: "invalid_request", issues: [{ path: "/idempotencyKey" }] }
     await expect(session.send(wrong)).rejects.toMatchObject(invalid)
     await expect(
       session.sendDirect({ to: ana, text: "Hi", idempotencyKey: untyped(key) })
     ).rejects.toMatchObject(invalid)
-    expect(library.transaction((tx) => refusal(() => session.sendSync(wrong, { tx })))).toBe(
+    expect(library.transaction(({ tx }) => refusal(() => session.sendSync(wrong, { tx })))).toBe(
       "invalid_request"
     )
     await sw.drain()
@@ -244,12 +403,10 @@ describe("a key that is no text", () => {
 
 describe("sqlite({ file })", () => {
   it("keeps everything from one process to the next, events for handlers, too", async () => {
-    const folder = mkdtempSync(join(tmpdir(), "sendwright-file-"))
-    onTestFinished(() => rmSync(folder, { recursive: true }))
     const { sender } = platform()
     const options = { senders: [sender], secretKey, logLevel: "none" } as const
     const heard: Array<string> = []
-    const file = join(folder, "app.db")
+    const file = join(folder(), "app.db")
 
     const first = await createSendwright({
       ...options,
