@@ -47,10 +47,6 @@ describe.each(["core", "host", "http", "sendwright"])("packages/%s, published", 
     expect(publishConfig.exports).toEqual(Object.fromEntries(built))
   })
 
-  it("is no peer of another's exact version, each of which changesets would call a breaking change", () => {
-    expect(Object.values(manifestOf(name).peerDependencies)).not.toContain("workspace:*")
-  })
-
   it("has a file for each entry", () => {
     const targets = Object.values(publishConfig.exports).flatMap((entry) => Object.values(entry))
     const missing = targets.filter((target) => !existsSync(join(packages, name, target.replace(/\*.*/, ""))))
@@ -119,10 +115,41 @@ describe("a changeset", () => {
   })
 })
 
-describe("@sendwright/core over another effect", () => {
-  const folder = mkdtempSync(join(tmpdir(), "sendwright-packages-"))
-  afterAll(() => rmSync(folder, { recursive: true }))
+const folder = mkdtempSync(join(tmpdir(), "sendwright-packages-"))
+afterAll(() => rmSync(folder, { recursive: true }))
 
+describe("`changeset version`", () => {
+  const names = ["core", "host", "http", "sendwright"]
+  const versionOf = (place: string, name: string): unknown =>
+    Schema.decodeUnknownSync(Schema.parseJson(Schema.Struct({ version: Schema.String })))(
+      readFileSync(join(place, "packages", name, "package.json"), "utf8")
+    ).version
+
+  it("gives all packages one next version, which is no 1.0 before somebody says so", () => {
+    const place = mkdtempSync(join(folder, "case-"))
+    const root = join(packages, "..")
+    const manifests = [...names.map((name) => `packages/${name}/package.json`), "examples/package.json"]
+    for (const path of ["package.json", "pnpm-workspace.yaml", ".changeset/config.json", ...manifests]) {
+      cpSync(join(root, path), join(place, path))
+    }
+    writeFileSync(join(place, ".changeset/new.md"), '---\n"@sendwright/http": minor\n---\n\nSomething new.\n')
+    const [current] = names.map((name) => versionOf(place, name))
+    const { status } = spawnSync(
+      process.execPath,
+      [join(root, "node_modules/@changesets/cli/bin.js"), "version"],
+      {
+        cwd: place
+      }
+    )
+    expect(status).toBe(0)
+    const [major, minor] = String(current).split(".").map(Number)
+    expect(names.map((name) => versionOf(place, name))).toEqual(
+      names.map(() => `${major}.${Number(minor) + 1}.0`)
+    )
+  })
+})
+
+describe("@sendwright/core over another effect", () => {
   /** Modules of Effect 3 that Effect 4 does not have, as far as core's entries are concerned. */
   const gone = ["Either", "FastCheck", "FiberRef", "MetricKey", "ModuleVersion", "ParseResult", "TestClock"]
 
