@@ -1,18 +1,30 @@
 /** The commands: one for each operation of the admin API, which names it, and by its first word in a group. */
 import * as Args from "@effect/cli/Args"
 import * as Command from "@effect/cli/Command"
-import { AdminApi, type Operation as Contract } from "@sendwright/http/contract"
+import * as HelpDoc from "@effect/cli/HelpDoc"
+import * as Options from "@effect/cli/Options"
+import { AdminApi, type Operation as Contract, type Route } from "@sendwright/http/contract"
 import * as Arr from "effect/Array"
+import * as Config from "effect/Config"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import * as Record from "effect/Record"
-import type { Options } from "../EngineLayer.ts"
-import * as Logs from "../Logs.ts"
+import type * as EngineLayer from "../EngineLayer.ts"
+import * as Answer from "./Answer.ts"
 import * as Files from "./Files.ts"
 import * as Flags from "./Flags.ts"
+import * as Help from "./Help.ts"
+import * as OnHost from "./OnHost.ts"
 import * as Refused from "./Refused.ts"
+import type { Screen } from "./Screen.ts"
+
+/** What a process brings: senders of its own, and where it is read. */
+export interface Setting {
+  readonly options: EngineLayer.Options
+  readonly screen: Screen
+}
 
 /** Fields of the body that come from a file instead of flags. */
 interface Input {
@@ -64,6 +76,7 @@ const asText = (fields: Flags.Fields): Readonly<Record<string, string>> =>
 interface Operation extends Pick<Contract.AdminOperation<unknown>, "command" | "route"> {
   readonly endpoint: {
     readonly name: string
+    readonly method: OnHost.Endpoint["method"]
     readonly path: string
     readonly urlParamsSchema: Option.Option<Flags.Described>
     readonly payloadSchema: Option.Option<Flags.Described>
@@ -81,7 +94,43 @@ const pathOf = (pattern: string): Args.Args<Readonly<Record<string, string>>> =>
       }))
 }
 
-const commandOf = (name: string, operation: Operation, options: Options) => {
+/** Before the command: which host is asked, if any is. */
+const connecting = {
+  url: Options.text("url").pipe(
+    Options.withFallbackConfig(Config.string("SENDWRIGHT_URL")),
+    Options.optional
+  ),
+  token: Options.redacted("token").pipe(
+    Options.withFallbackConfig(Config.redacted("SENDWRIGHT_TOKEN")),
+    Options.optional
+  )
+}
+
+const connectingFlags = [
+  { name: "--url text", text: "asks the host at this address, over HTTP; SENDWRIGHT_URL without it" },
+  { name: "--token text", text: "an operator's token, for --url; better given as SENDWRIGHT_TOKEN" },
+  { name: "--version", text: "tells the version" },
+  { name: "--completions shell", text: "prints completions for bash, zsh or fish" }
+]
+
+const program =
+  "The operator's side of Sendwright: at a host of --url, or else on the database of DATABASE_URL."
+
+const root = Command.make("sendwright", connecting).pipe(Command.withDescription(program))
+
+/** The engine is loaded only where it is used: not for help, nor for errors of usage, nor for a host. */
+const onDatabase = (
+  operation: Operation,
+  request: Pick<Route.Raw, "body" | "path" | "query">,
+  lines: ReadonlyArray<number> | undefined,
+  options: EngineLayer.Options
+) =>
+  Effect.flatMap(
+    Effect.promise(() => import("./OnDatabase.ts")),
+    ({ perform }) => perform(operation, request, options)
+  ).pipe(Effect.catchTag("InvalidRequest", ({ faults }) => Effect.fail(Refused.ofFaults(faults, lines))))
+
+const commandOf = (name: string, operation: Operation, { options, screen }: Setting) => {
   const { command, endpoint } = operation
   const input = inputs.get(endpoint.name)
   const content: Args.Args<Files.Table> =
@@ -94,10 +143,11 @@ const commandOf = (name: string, operation: Operation, options: Options) => {
   const path = pathOf(endpoint.path)
   const query = Flags.make(endpoint.urlParamsSchema)
   const fields = Flags.make(endpoint.payloadSchema, input?.fields)
-  return Command.make(name, { path, content, query, fields }, (given) =>
+  const asked = Command.make(name, { path, content, query, fields }, (given) =>
     Effect.gen(function* () {
-      // The engine is loaded only where it is used: not for help, nor for errors of usage.
-      const { perform } = yield* Effect.promise(() => import("./Operation.ts"))
+      const { token, url } = yield* root
+      const host = yield* OnHost.connection(Option.getOrUndefined(url), Option.getOrUndefined(token))
+      const { lines } = given.content
       const request = {
         path: given.path,
         query: asText(given.query),
@@ -105,15 +155,24 @@ const commandOf = (name: string, operation: Operation, options: Options) => {
           ? Either.right(bodyOf(given.fields, given.content.body))
           : null
       }
-      const { lines } = given.content
-      const body = yield* perform(operation, request, options).pipe(
-        Effect.catchTag("InvalidRequest", ({ faults }) => Effect.fail(Refused.ofFaults(faults, lines)))
-      )
-      yield* Console.log(Logs.printable(JSON.stringify(body)))
+      const body =
+        host === null
+          ? yield* onDatabase(operation, request, lines, options)
+          : yield* OnHost.perform(host, endpoint, request, lines)
+      yield* Console.log(Answer.text(body, screen.out))
       const refused = input === undefined ? undefined : Refused.inAnswer(body, lines)
       if (refused !== undefined) return yield* refused
     })
   ).pipe(Command.withDescription(command.description))
+  return {
+    command: asked,
+    help: {
+      name: command.name,
+      description: command.description,
+      args: HelpDoc.sequence(Args.getHelp(path), Args.getHelp(content)),
+      flags: HelpDoc.sequence(Options.getHelp(query), Options.getHelp(fields))
+    }
+  }
 }
 
 /** Commands whose first word is not among these have no other. */
@@ -134,26 +193,62 @@ const groups: Readonly<Record<string, string>> = {
 
 const wordsOf = ({ command }: Operation): ReadonlyArray<string> => command.name.split(" ")
 
-const commands = (options: Options) =>
-  Record.collect(
-    Arr.groupBy(operations, (operation) => wordsOf(operation)[0] ?? ""),
-    (word, found) => {
-      const description = groups[word]
-      return description === undefined
-        ? commandOf(word, found[0], options)
-        : Command.make(word).pipe(
-            Command.withDescription(description),
-            Command.withSubcommands(
-              Arr.map(found, (operation) =>
-                commandOf(wordsOf(operation).slice(1).join(" "), operation, options)
-              )
-            )
-          )
+/** The commands; and by the words that one is asked for with, its help, or why there is no such one. */
+export const make = (setting: Setting) => {
+  const made = operations.map((operation) => {
+    const [word = "", ...rest] = wordsOf(operation)
+    const description = groups[word]
+    return {
+      word,
+      isAlone: description === undefined,
+      ...commandOf(description === undefined ? word : rest.join(" "), operation, setting)
     }
+  })
+  const { out } = setting.screen
+  const byWord = Arr.groupBy(made, ({ word }) => word)
+  const subcommands = Record.collect(byWord, (word, found) =>
+    found[0].isAlone
+      ? found[0].command
+      : Command.make(word).pipe(
+          Command.withDescription(groups[word] ?? ""),
+          Command.withSubcommands(Arr.map(found, ({ command }) => command))
+        )
   )
-
-export const make = (options: Options) =>
-  Command.make("sendwright").pipe(
-    Command.withDescription("The operator's side of Sendwright, on the database of DATABASE_URL."),
-    Command.withSubcommands(Option.getOrThrow(Option.liftPredicate(commands(options), Arr.isNonEmptyArray)))
-  )
+  const helpOf = (words: ReadonlyArray<string>): string => {
+    const asked = made.find(({ help, isAlone, word }) =>
+      isAlone ? word === words[0] : help.name === words.slice(0, 2).join(" ")
+    )
+    if (asked !== undefined) return Help.ofCommand(asked.help, out)
+    const [word = ""] = words
+    const found = byWord[word]
+    return found === undefined
+      ? Help.ofGroup(
+          { name: "", description: program },
+          Record.collect(byWord, (name, [first]) => ({
+            name,
+            description: groups[name] ?? first.help.description
+          })),
+          connectingFlags,
+          out
+        )
+      : Help.ofGroup(
+          { name: word, description: groups[word] ?? "" },
+          found.map(({ help }) => help),
+          [],
+          out
+        )
+  }
+  const below = Option.getOrThrow(Option.liftPredicate(subcommands, Arr.isNonEmptyArray))
+  const isGroup = (word: string): boolean => groups[word] !== undefined && byWord[word] !== undefined
+  const unknown = ([word = "", next]: ReadonlyArray<string>): string | undefined => {
+    const found = byWord[word]
+    if (word !== "" && found === undefined)
+      return `There is no command "${word}". There are ${Record.keys(byWord).join(", ")}.`
+    if (found === undefined || next === undefined || !isGroup(word)) return undefined
+    const names = found.map(({ help }) => help.name.split(" ").slice(1).join(" "))
+    return names.includes(next)
+      ? undefined
+      : `There is no command "${word} ${next}". There are ${names.map((name) => `${word} ${name}`).join(", ")}.`
+  }
+  return { command: Command.withSubcommands(root, below), helpOf, isGroup, unknown }
+}

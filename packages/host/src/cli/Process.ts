@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { Options } from "../EngineLayer.ts"
 import * as Cli from "./Cli.ts"
+import * as Screen from "./Screen.ts"
 
 /** A full disk or a reader that is gone: the console says nothing of it. */
 const watchOutput = (): void => {
@@ -21,7 +22,8 @@ const watchOutput = (): void => {
 /** Runs the command of the process's arguments by the environment: the whole program of `sendwright`. */
 export const run = (options: Options = {}): void => {
   watchOutput()
-  const program = Effect.map(Cli.run(process.argv, options), (code) => {
+  const screen = Screen.make(process.stdout, process.stderr, process.env["NO_COLOR"])
+  const program = Effect.map(Cli.run(process.argv, options, screen), (code) => {
     process.exitCode ??= code
   })
   // Its own logger would tell every failure a second time.

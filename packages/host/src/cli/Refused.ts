@@ -21,6 +21,17 @@ export const ofFaults = (
 ): Refused =>
   new Refused({ lines: faults.map((fault) => lineOf(Fault.pointer(fault), fault.message, lines)) })
 
+/** A refusal as a host tells it, in problem+json. */
+export const ofProblem = (body: unknown, lines: ReadonlyArray<number> | undefined): Refused => {
+  const faults = Json.listAt(body, "errors").map((fault) =>
+    lineOf(Json.textAt(fault, "pointer") ?? "", Json.textAt(fault, "message") ?? "", lines)
+  )
+  return new Refused({
+    lines:
+      faults.length > 0 ? faults : [Json.textAt(body, "detail") ?? "The host refuses it, and says not why."]
+  })
+}
+
 /** Reads the refused items of an answer that has a result for each; undefined when none was refused. */
 export const inAnswer = (body: unknown, lines: ReadonlyArray<number> | undefined): Refused | undefined => {
   const found = Json.listAt(body, "results").flatMap((result) =>

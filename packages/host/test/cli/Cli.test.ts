@@ -2,6 +2,7 @@
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { closeSync, existsSync, mkdtempSync, openSync, rmSync, writeFileSync } from "node:fs"
+import { createServer } from "node:http"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { text } from "node:stream/consumers"
@@ -21,6 +22,7 @@ import { mortal } from "../../../../test/support/mortal.ts"
 import { freshDatabase } from "../../../../test/support/Postgres.ts"
 import { at, items, start, template } from "../../../../test/support/TestHost.ts"
 import * as Cli from "../../src/cli/Cli.ts"
+import * as Screen from "../../src/cli/Screen.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "sendwright-cli-"))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -51,11 +53,13 @@ const outcome = (code: number, out: string, err: string): Outcome => ({
   json: out.startsWith("{") ? JSON.parse(out) : undefined
 })
 
+const terminal: Screen.Screen = Screen.make({ isTTY: true, columns: 80 }, { isTTY: true }, undefined)
+
 const platform = Layer.mergeAll(NodeFileSystem.layer, NodePath.layer, NodeTerminal.layer)
 
 /** `sendwright` with a database, in this process. */
 const on =
-  (DATABASE_URL: string, environment: Readonly<Record<string, string>> = {}) =>
+  (DATABASE_URL: string, environment: Readonly<Record<string, string>> = {}, screen = Screen.none) =>
   async (...args: ReadonlyArray<string>): Promise<Outcome> => {
     const written = { out: "", err: "" }
     const log = vi.spyOn(console, "log").mockImplementation((line) => {
@@ -66,7 +70,7 @@ const on =
     })
     try {
       const settings = ConfigProvider.fromMap(new Map(Object.entries({ DATABASE_URL, ...environment })))
-      const code = await Cli.run(["node", "sendwright", ...args]).pipe(
+      const code = await Cli.run(["node", "sendwright", ...args], {}, screen).pipe(
         Effect.withConfigProvider(settings),
         Effect.provide(platform),
         Effect.runPromise
@@ -180,6 +184,8 @@ describe("the command line", () => {
 
     const host = await start({ DATABASE_URL })
     try {
+      const beside = on(DATABASE_URL, { SENDWRIGHT_URL: `${host.base}/`, SENDWRIGHT_TOKEN: host.adminToken })
+      for (const [index, [args]] of views.entries()) expect((await beside(...args)).out).toBe(said[index])
       for (const [index, [, path]] of views.entries()) {
         expect(`${(await host.admin(path)).text}\n`).toBe(said[index])
       }
@@ -203,9 +209,15 @@ describe("the command line", () => {
 
       const locked = await sendwright("accounts", "list")
       expect([locked.code, locked.out]).toEqual([1, ""])
-      expect(locked.err).toMatch(
-        /^DATABASE_URL: \S+\.db is open in another process.*admin API \(\/admin\/v1\)/
-      )
+      expect(locked.err).toMatch(/^DATABASE_URL: \S+\.db is open in another process.*--url and --token/)
+
+      const again = await beside("consents", "record", account, table)
+      expect([again.code, again.err]).toEqual([1, recorded.err])
+      expect(await beside("accounts", "show", "none")).toMatchObject({
+        code: 1,
+        out: "",
+        err: expect.stringMatching(/\S/)
+      })
     } finally {
       await host.stop()
     }
@@ -265,11 +277,115 @@ describe("secrets", () => {
     expect(opened.out).not.toContain(config.secret)
   }, 60_000)
 
-  it("have no flag", async () => {
-    const { code, out } = await on(fresh())("--help")
-    const flags = [...out.matchAll(/--([a-z-]+)/g)].map(([, name]) => name)
-    expect([code, flags.includes("config-file")]).toEqual([0, true])
+  it("have no flag, but for the token of a host", async () => {
+    const sendwright = on(fresh())
+    const helps: Array<string> = []
+    for (const { command } of AdminApi.operations)
+      helps.push((await sendwright(...command.name.split(" "), "--help")).out)
+    const flags = helps.flatMap((out) => [...out.matchAll(/--([a-z-]+)/g)].map(([, name]) => name))
+    expect(flags.includes("config-file")).toBe(true)
     expect(flags.filter((name) => /secret|token|password|config(?!-file)/.test(name ?? ""))).toEqual([])
+  })
+})
+
+describe("a host", () => {
+  const asked = async (url: string, ...args: ReadonlyArray<string>) =>
+    on("sqlite:never-opened.db", { SENDWRIGHT_TOKEN: "secret-token" })("--url", url, ...args)
+
+  it("is told from what is none, without the token", async () => {
+    const told: Array<string> = []
+    const server = createServer((request, response) => {
+      told.push(`${request.method} ${request.url} ${request.headers.authorization}`)
+      if (request.url?.startsWith("/moved") === true)
+        response.writeHead(308, { location: "http://127.0.0.1:9/" }).end()
+      else response.end("<html>")
+    }).listen(0, "127.0.0.1")
+    await once(server, "listening")
+    const address = server.address()
+    const base = `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}`
+    try {
+      expect(await asked(`${base}/mounted/`, "accounts", "list", "--limit", "2")).toMatchObject({
+        code: 1,
+        out: "",
+        err: `What answers at ${base}/mounted is no host of Sendwright: HTTP 200, and no JSON.\n`
+      })
+      expect(told).toEqual(["GET /mounted/admin/v1/accounts?limit=2 Bearer secret-token"])
+      const moved = await asked(`${base}/moved`, "accounts", "create", "--name", "Shop")
+      expect(moved).toMatchObject({
+        code: 1,
+        err: expect.stringMatching(/does not answer.*Whether it was done is not known/)
+      })
+      expect(moved.err).not.toContain("secret-token")
+    } finally {
+      server.close()
+    }
+    expect((await asked(base, "accounts", "list")).err).toMatch(
+      /^The host at \S+ does not answer \(\w+\)\.\n$/
+    )
+  })
+
+  it("needs an address without a secret, and a token", async () => {
+    const token = { SENDWRIGHT_TOKEN: "secret-token" }
+    const errors: Array<string> = []
+    for (const [url, environment] of [
+      ["messages.example", token],
+      ["ftp://messages.example", token],
+      ["https://ana:secret@messages.example", token],
+      ["https://messages.example", {}]
+    ] as const)
+      errors.push(
+        (await on("sqlite:never-opened.db", { SENDWRIGHT_URL: url, ...environment })("accounts", "list")).err
+      )
+    expect(errors).toEqual([
+      '"messages.example" is no address of a host. Give one such as https://messages.example.\n',
+      '"ftp://messages.example" is no address of a host. Give one such as https://messages.example.\n',
+      "The address of the host must have no user and password. Give the token by SENDWRIGHT_TOKEN.\n",
+      "A host asks for a token: give SENDWRIGHT_TOKEN, or --token.\n"
+    ])
+    expect((await on("sqlite:never-opened.db", token)("accounts", "list")).err).toBe(
+      "A token needs the address of a host: give --url or SENDWRIGHT_URL.\n"
+    )
+  })
+})
+
+describe("what is read", () => {
+  const lines = (text: string) => text.split("\n")
+
+  it("has help for each word in lines of at most 100 characters, without colours in a pipe", async () => {
+    const sendwright = on(fresh())
+    const groups = new Set(AdminApi.operations.map(({ command }) => command.name.split(" ")[0] ?? ""))
+    const asked = [[], ...[...groups].map((word) => [word, "--help"])]
+    for (const { command } of AdminApi.operations) asked.push([...command.name.split(" "), "-h"])
+    for (const args of asked) {
+      const { code, err, out } = await sendwright(...args)
+      expect([code, err]).toEqual([0, ""])
+      expect(lines(out).filter((line) => line.length > 100)).toEqual([])
+      expect(out).toBe(stripVTControlCharacters(out))
+    }
+    const wrong = await sendwright("accounts", "create", "--nam", "Shop")
+    expect(wrong.err).toBe(stripVTControlCharacters(wrong.err))
+  })
+
+  it("is a table at a terminal, as wide as that, and JSON elsewhere", async () => {
+    const DATABASE_URL = fresh()
+    for (const name of ["Bob's \u202e shop", "Ana's shop"])
+      await on(DATABASE_URL)("accounts", "create", "--name", name)
+    const { out } = await on(DATABASE_URL, {}, terminal)("accounts", "list")
+    const [head = "", first = "", second = ""] = lines(out)
+    expect([head === stripVTControlCharacters(head), stripVTControlCharacters(head)]).toEqual([
+      false,
+      expect.stringMatching(/^id +name/)
+    ])
+    expect(first).toContain("Ana's shop")
+    expect(second).toContain("Bob's \\u202e shop")
+    expect(
+      lines(stripVTControlCharacters(out))
+        .slice(0, 3)
+        .filter((line) => line.length > 80)
+    ).toEqual([])
+    const plain = Screen.make({ isTTY: true }, {}, "1")
+    const uncolored = (await on(DATABASE_URL, {}, plain)("accounts", "list")).out
+    expect(uncolored).toBe(stripVTControlCharacters(uncolored))
   })
 })
 
@@ -466,16 +582,12 @@ describe("what is refused", () => {
   it("is an unknown flag of any command, with 2", async () => {
     const sendwright = on(fresh())
     const opened = join(folder, `${databases}.db`)
-    const help = stripVTControlCharacters((await sendwright("--help")).out)
-    // Groups have no command behind their name.
-    const commands = [...help.matchAll(/^ +- (\S+) (\S+)(.*?)(?: {2,}.*)?$/gm)]
-    expect(commands).toHaveLength(Object.keys(AdminApi.group.endpoints).length)
     const given = file("given.json", {})
-    for (const [, group = "", name = "", usage = ""] of commands) {
-      // A command without a group is followed by its flags.
-      const command = [group, name].filter((word) => /^[a-z-]+$/.test(word))
+    for (const { command: asking } of AdminApi.operations) {
+      const command = asking.name.split(" ")
+      const [, usage = ""] = /^Usage {2}(.*)$/m.exec((await sendwright(...command, "--help")).out) ?? []
       // Everything that the command asks for, so that nothing else is wrong with it.
-      const asked = [...usage.replaceAll(/\[.*?\]/g, "").matchAll(/--[a-z-]+|<[^>]+>/g)].flatMap(([each]) =>
+      const asked = [...usage.matchAll(/--[a-z-]+|<[^>]+>/g)].flatMap(([each]) =>
         each.startsWith("--")
           ? [each, each === "--role" ? "read" : "sandbox"]
           : [each.startsWith("<file") ? given : "x"]

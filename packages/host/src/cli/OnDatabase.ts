@@ -18,7 +18,8 @@ import * as StartFailure from "../StartFailure.ts"
 /** The database was not opened, so that nothing was tried. */
 export class NotOpened extends Data.TaggedError("NotOpened")<{ readonly message: string }> {}
 
-const alreadyOpen = " While a host runs on it, use the host's admin API (/admin/v1) instead."
+const alreadyOpen =
+  " While a host runs on it, ask the host: --url and --token (SENDWRIGHT_URL, SENDWRIGHT_TOKEN)."
 
 const notOpened = (error: StartFailure.StartFailure): NotOpened =>
   new NotOpened({ message: StartFailure.reason(error, alreadyOpen) })

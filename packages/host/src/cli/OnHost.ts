@@ -1,0 +1,122 @@
+/** Does one operation of the admin API at a running host, over HTTP. */
+import * as FetchHttpClient from "@effect/platform/FetchHttpClient"
+import * as HttpClient from "@effect/platform/HttpClient"
+import type * as HttpClientError from "@effect/platform/HttpClientError"
+import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
+import type { HttpMethod } from "@effect/platform/HttpMethod"
+import type { Route } from "@sendwright/http/contract"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Redacted from "effect/Redacted"
+import * as Refused from "./Refused.ts"
+
+/** The address and the token are checked before anything is asked. */
+export interface Connection {
+  /** Without a slash at the end. It has a path where the API is mounted below one. */
+  readonly url: string
+  readonly token: Redacted.Redacted
+}
+
+/** The method and the path of an endpoint, with `:name` for its parameters. */
+export interface Endpoint {
+  readonly method: HttpMethod
+  readonly path: string
+}
+
+/** A platform that is asked may take its time. */
+const patience = Duration.minutes(2)
+
+const told = (...lines: ReadonlyArray<string>): Refused.Refused => new Refused.Refused({ lines })
+
+/** The connection that flags or variables name; null where they name no address. */
+export const connection = (
+  url: string | undefined,
+  token: Redacted.Redacted | undefined
+): Either.Either<Connection | null, Refused.Refused> => {
+  if (url === undefined || url === "")
+    return token === undefined || Redacted.value(token) === ""
+      ? Either.right(null)
+      : Either.left(told("A token needs the address of a host: give --url or SENDWRIGHT_URL."))
+  const address = URL.canParse(url) ? new URL(url) : undefined
+  if (
+    address === undefined ||
+    !/^https?:$/.test(address.protocol) ||
+    address.search !== "" ||
+    address.hash !== ""
+  )
+    return Either.left(told(`"${url}" is no address of a host. Give one such as https://messages.example.`))
+  if (address.username !== "" || address.password !== "")
+    return Either.left(
+      told("The address of the host must have no user and password. Give the token by SENDWRIGHT_TOKEN.")
+    )
+  if (token === undefined || Redacted.value(token) === "")
+    return Either.left(told("A host asks for a token: give SENDWRIGHT_TOKEN, or --token."))
+  return Either.right({ url: address.href.replace(/\/+$/, ""), token })
+}
+
+const pathOf = (pattern: string, parameters: Readonly<Record<string, string>>): string =>
+  pattern.replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(parameters[name] ?? ""))
+
+/** A cause of Node's names the reason best, however deep it lies. */
+const reasonOf = (error: unknown, depth = 0): string => {
+  const { cause, code, message } = Object(error)
+  if (typeof code === "string") return code
+  return cause === undefined || depth === 4 ? String(message) : reasonOf(cause, depth + 1)
+}
+
+const unreached =
+  (url: string, method: string) =>
+  (error: HttpClientError.HttpClientError): Refused.Refused =>
+    told(
+      `The host at ${url} does not answer (${reasonOf(error)}).${
+        method === "GET" ? "" : " Whether it was done is not known: look before you repeat it."
+      }`
+    )
+
+const late = (url: string, method: string) => () =>
+  told(
+    `The host at ${url} did not answer within ${Duration.format(patience)}.${
+      method === "GET" ? "" : " Whether it was done is not known: look before you repeat it."
+    }`
+  )
+
+/**
+ * The success body.
+ *
+ * @param lines where the items of the body stand in the file that they are from
+ */
+export const perform = (
+  { token, url }: Connection,
+  { method, path }: Endpoint,
+  given: Pick<Route.Raw, "body" | "query"> & { readonly path: Readonly<Record<string, string>> },
+  lines: ReadonlyArray<number> | undefined
+): Effect.Effect<unknown, Refused.Refused> =>
+  Effect.gen(function* () {
+    const client = HttpClient.withTracerPropagation(yield* HttpClient.HttpClient, false)
+    const asked = HttpClientRequest.get(`${url}${pathOf(path, given.path)}`).pipe(
+      HttpClientRequest.setMethod(method),
+      HttpClientRequest.bearerToken(token),
+      HttpClientRequest.setUrlParams(given.query),
+      given.body !== null && Either.isRight(given.body)
+        ? HttpClientRequest.bodyUnsafeJson(given.body.right)
+        : (request) => request
+    )
+    const { status, text } = yield* Effect.scoped(
+      Effect.flatMap(client.execute(asked), (response) =>
+        Effect.map(response.text, (text) => ({ status: response.status, text }))
+      )
+    ).pipe(
+      Effect.mapError(unreached(url, method)),
+      Effect.timeoutFail({ duration: patience, onTimeout: late(url, method) })
+    )
+    const body = yield* Effect.mapError(
+      Effect.try((): unknown => JSON.parse(text)),
+      () => told(`What answers at ${url} is no host of Sendwright: HTTP ${status}, and no JSON.`)
+    )
+    return status < 300 ? body : yield* Refused.ofProblem(body, lines)
+  }).pipe(
+    Effect.provide(FetchHttpClient.layer),
+    // A redirect could take the token elsewhere.
+    Effect.provideService(FetchHttpClient.RequestInit, { redirect: "error" })
+  )
