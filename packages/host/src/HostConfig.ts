@@ -398,14 +398,26 @@ const faultsOf = (error: ConfigError.ConfigError): ReadonlyArray<SettingFault> =
     ? [...faultsOf(error.left), ...faultsOf(error.right)]
     : [{ variable: error.path.join("_"), reason: error.message }]
 
+/** The environment, with what stands in files; and what is wrong with those. */
+const environment = Effect.gen(function* () {
+  const { faults, values } = yield* Effect.orDie(fromFiles)
+  const variables = yield* Effect.configProviderWith(Effect.succeed)
+  return { faults, provider: ConfigProvider.orElse(ConfigProvider.fromMap(values), () => variables) }
+})
+
+/** Where the stores are, whatever is wrong with other settings. */
+export const database: Effect.Effect<Database, BadSettings> = Effect.gen(function* () {
+  const { provider } = yield* environment
+  const found = Effect.withConfigProvider(settings.database, provider)
+  return yield* Effect.mapError(found, (error) => new BadSettings({ faults: faultsOf(error) }))
+})
+
 /** Reads the environment. */
 export const load: Effect.Effect<HostConfig, BadSettings> = Effect.gen(function* () {
-  const files = yield* Effect.orDie(fromFiles)
-  const environment = yield* Effect.configProviderWith(Effect.succeed)
-  const provider = ConfigProvider.orElse(ConfigProvider.fromMap(files.values), () => environment)
+  const { faults: faultsOfFiles, provider } = yield* environment
   const parsed = yield* Effect.withConfigProvider(Effect.all(settings, { mode: "either" }), provider)
   const faults = [
-    ...files.faults,
+    ...faultsOfFiles,
     ...Object.values(parsed).flatMap((each: Either.Either<unknown, ConfigError.ConfigError>) =>
       Either.isLeft(each) ? faultsOf(each.left) : []
     ),

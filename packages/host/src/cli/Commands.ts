@@ -175,6 +175,31 @@ const commandOf = (name: string, operation: Operation, { options, screen }: Sett
   }
 }
 
+/** Of the database itself, and so of none that a host would do. */
+const backupOf = ({ screen }: Setting) => {
+  const description =
+    "Copy the SQLite database into a new file, beside a running host, and look through the copy. The key is not in it: keep that elsewhere."
+  const file = Args.text({ name: "file" }).pipe(Args.withDescription("which is not there yet"))
+  const command = Command.make("backup", { file }, (given) =>
+    Effect.gen(function* () {
+      const { url } = yield* root
+      if (Option.exists(url, (text) => text !== ""))
+        return yield* new Refused.Refused({
+          lines: ["A backup is made where the database is: run it there, without --url and SENDWRIGHT_URL."]
+        })
+      // The driver is loaded only where it is used.
+      const { perform } = yield* Effect.promise(() => import("./Backup.ts"))
+      yield* Console.log(Answer.text(yield* perform(given.file), screen.out))
+    })
+  ).pipe(Command.withDescription(description))
+  return {
+    word: "backup",
+    isAlone: true,
+    command,
+    help: { name: "backup", description, args: Args.getHelp(file), flags: HelpDoc.empty }
+  }
+}
+
 /** Commands whose first word is not among these have no other. */
 const groups: Readonly<Record<string, string>> = {
   accounts: "Accounts, their plans and what they used.",
@@ -195,7 +220,7 @@ const wordsOf = ({ command }: Operation): ReadonlyArray<string> => command.name.
 
 /** The commands; and by the words that one is asked for with, its help, or why there is no such one. */
 export const make = (setting: Setting) => {
-  const made = operations.map((operation) => {
+  const ofOperations = operations.map((operation) => {
     const [word = "", ...rest] = wordsOf(operation)
     const description = groups[word]
     return {
@@ -204,6 +229,7 @@ export const make = (setting: Setting) => {
       ...commandOf(description === undefined ? word : rest.join(" "), operation, setting)
     }
   })
+  const made = [...ofOperations, backupOf(setting)]
   const { out } = setting.screen
   const byWord = Arr.groupBy(made, ({ word }) => word)
   const subcommands = Record.collect(byWord, (word, found) =>

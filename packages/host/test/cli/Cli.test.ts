@@ -1,7 +1,18 @@
 /** decisions.md §8: the operations of the admin API as a command line, straight on the configured database. */
 import { spawn } from "node:child_process"
 import { once } from "node:events"
-import { closeSync, existsSync, mkdtempSync, openSync, rmSync, writeFileSync } from "node:fs"
+import {
+  closeSync,
+  copyFileSync,
+  existsSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync
+} from "node:fs"
 import { createServer } from "node:http"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -345,6 +356,79 @@ describe("a host", () => {
     expect((await on("sqlite:never-opened.db", token)("accounts", "list")).err).toBe(
       "A token needs the address of a host: give --url or SENDWRIGHT_URL.\n"
     )
+  })
+})
+
+describe("a backup", () => {
+  it("is made beside a running host, looked through, and opens elsewhere with its key, held", async () => {
+    const DATABASE_URL = fresh()
+    const path = DATABASE_URL.slice("sqlite:".length)
+    const to = join(folder, "backup.db")
+    const first = await start({ DATABASE_URL })
+    try {
+      await first.admin("/accounts", { name: "Shop", currency: "EUR" })
+      const made = await on(DATABASE_URL)("backup", to)
+      expect(made).toMatchObject({
+        code: 0,
+        err: "",
+        json: {
+          ok: true,
+          backup: {
+            file: to,
+            bytes: statSync(to).size,
+            jobs: 0,
+            secret_keys: [expect.any(String)],
+            key_file: `${path}.key`
+          }
+        }
+      })
+      expect(statSync(to).mode & 0o777).toBe(0o600)
+      expect(await on(DATABASE_URL)("backup", to)).toMatchObject({
+        code: 1,
+        err: expect.stringContaining("is there already")
+      })
+    } finally {
+      await first.stop()
+    }
+    expect(readdirSync(folder).filter((name) => name.startsWith("backup.db"))).toEqual(["backup.db"])
+    copyFileSync(`${path}.key`, `${to}.key`)
+    const second = await start({ DATABASE_URL: `sqlite:${to}` })
+    try {
+      expect(items((await second.admin("/accounts")).json, "accounts")).toMatchObject([{ name: "Shop" }])
+    } finally {
+      await second.stop()
+    }
+  }, 60_000)
+
+  it("is none of a damaged database, and leaves nothing", async () => {
+    const DATABASE_URL = fresh()
+    const path = DATABASE_URL.slice("sqlite:".length)
+    const to = join(folder, "damaged.db")
+    const sendwright = on(DATABASE_URL)
+    for (let n = 0; n < 30; n++) await sendwright("accounts", "create", "--name", `Shop ${n}`)
+    const content = readFileSync(path)
+    content.fill(0xff, 4096 * 3, 4096 * 6)
+    writeFileSync(path, content)
+    expect(await sendwright("backup", to)).toMatchObject({
+      code: 1,
+      err: expect.stringContaining("The backup was not made. ")
+    })
+    expect(readdirSync(folder).filter((name) => name.startsWith("damaged.db"))).toEqual([])
+  })
+
+  it("is none of what is not there, of PostgreSQL or of a host, which it says", async () => {
+    const errors: Array<string> = []
+    for (const environment of [
+      { DATABASE_URL: `sqlite:${join(folder, "none.db")}` },
+      { DATABASE_URL: "postgres://ana@127.0.0.1/none" },
+      { SENDWRIGHT_URL: "https://messages.example", SENDWRIGHT_TOKEN: "x" }
+    ])
+      errors.push((await on(fresh(), environment)("backup", join(folder, "no.db"))).err)
+    expect(errors).toEqual([
+      expect.stringContaining("There is no database"),
+      expect.stringContaining("pg_dump"),
+      expect.stringContaining("without --url")
+    ])
   })
 })
 
