@@ -2,13 +2,14 @@
 import { join } from "node:path"
 import type { Bench, Database } from "./Bench.ts"
 import { type Child, start } from "./Child.ts"
-import type { OwnQueue, Queue } from "./subjects/Queue.ts"
+import type { Embedded, OwnQueue, Queue } from "./subjects/Queue.ts"
 
 export const ours = { sqlite: "sendwright, SQLite", postgres: "sendwright, PostgreSQL" } as const
 export type Store = keyof typeof ours
 
 export const bullmq = { everysec: "BullMQ, synced every second", always: "BullMQ, synced always" } as const
 export const graphile = "graphile-worker, batched"
+export const graphilePlain = "graphile-worker"
 export const pgBoss = "pg-boss, batched by hand"
 export const plainjob = "plainjob, synced always"
 
@@ -53,6 +54,17 @@ export const bullmqs = async (bench: Bench): Promise<Named> => {
 export const graphileWorker = async (bench: Bench): Promise<Named> => [
   [graphile, await inDatabase("graphile", await bench.database())]
 ]
+
+/** Those that take work in transactions of an app's, each in a database of its own. */
+export const embedded = async (bench: Bench): Promise<ReadonlyArray<readonly [string, Child<Embedded>]>> => {
+  const begin = async (name: string, ...given: ReadonlyArray<string>) =>
+    start<Embedded>(scriptOf(name), given)
+  return [
+    [ours.postgres, await begin("sendwright", "postgres", (await bench.database()).url)],
+    [graphilePlain, await begin("graphile", (await bench.database()).url, "plain")],
+    [graphile, await begin("graphile", (await bench.database()).url)]
+  ]
+}
 
 /** Those that no target names. */
 export const others = async (bench: Bench): Promise<Named> =>

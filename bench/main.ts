@@ -9,6 +9,7 @@ import { parseArgs } from "node:util"
 import { type Part, withBench } from "./Bench.ts"
 import * as Docs from "./Docs.ts"
 import { accept } from "./parts/accept.ts"
+import { commit } from "./parts/commit.ts"
 import { depth } from "./parts/depth.ts"
 import { drain } from "./parts/drain.ts"
 import { draining } from "./parts/draining.ts"
@@ -19,7 +20,18 @@ import { whole } from "./parts/whole.ts"
 import { write } from "./parts/write.ts"
 import * as Report from "./Report.ts"
 
-const parts: ReadonlyArray<Part> = [accept, write, drain, depth, latency, outbound, whole, startup, draining]
+const parts: ReadonlyArray<Part> = [
+  accept,
+  write,
+  drain,
+  depth,
+  latency,
+  commit,
+  outbound,
+  whole,
+  startup,
+  draining
+]
 
 const { positionals, values: options } = parseArgs({
   allowPositionals: true,

@@ -19,6 +19,12 @@ export interface Queue {
   readonly latencies: (count: number) => Promise<ReadonlyArray<number>>
 }
 
+/** One that takes work in transactions of an app's. */
+export interface Embedded {
+  /** From the COMMIT of a transaction in which one recipient was added, said to an idle queue, to the handler's call. */
+  readonly commits: (count: number) => Promise<ReadonlyArray<number>>
+}
+
 /** What loops have sent when they run as they will: as much is in hand as will be. */
 export const lead = 8000
 
@@ -85,15 +91,21 @@ export const counter = () => {
 
 export type Counter = ReturnType<typeof counter>
 
-/** Adds one at a time, so far apart that the queue is idle in between. */
+/**
+ * Adds one at a time, so far apart that the queue is idle in between.
+ *
+ * @param prepare what is done before, and not measured
+ */
 export const latenciesOf = async (
   count: number,
   counter: Counter,
-  add: (n: number) => Promise<unknown>
+  add: (n: number) => Promise<unknown>,
+  prepare: (n: number) => Promise<unknown> = async () => {}
 ): Promise<ReadonlyArray<number>> => {
   const latencies: Array<number> = []
   const warmUp = 5
   for (let n = 0; n < count + warmUp; n++) {
+    await prepare(n)
     const called = counter.until(1).then(() => performance.now())
     const began = performance.now()
     await Promise.all([add(n), called])

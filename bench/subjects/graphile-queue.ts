@@ -1,10 +1,22 @@
-/** graphile-worker with a local queue and completions in batches, which drains fastest. Given: the URL. */
+/**
+ * graphile-worker with a local queue and completions in batches, which drains fastest, or "plain", as it comes. Given: the URL,
+ * and which.
+ */
 import { Logger, makeWorkerUtils, type Runner, run } from "graphile-worker"
 import Pg from "pg"
 import { expose } from "../Child.ts"
-import { counter, inBatches, latenciesOf, payload, payloads, type Queue, stopwatch } from "./Queue.ts"
+import {
+  counter,
+  type Embedded,
+  inBatches,
+  latenciesOf,
+  payload,
+  payloads,
+  type Queue,
+  stopwatch
+} from "./Queue.ts"
 
-const [url = ""] = process.argv.slice(2)
+const [url = "", which = "batched"] = process.argv.slice(2)
 const pgPool = new Pg.Pool({ connectionString: url, max: 20 })
 const complain = (error: Error): void => console.error(error)
 pgPool.on("error", complain)
@@ -14,7 +26,8 @@ const handled = counter()
 const tools = await makeWorkerUtils({ pgPool, logger })
 await tools.migrate()
 
-const batched = { localQueue: { size: 500 }, completeJobBatchDelay: 0, failJobBatchDelay: 0 }
+const batched =
+  which === "plain" ? {} : { localQueue: { size: 500 }, completeJobBatchDelay: 0, failJobBatchDelay: 0 }
 
 const start = (): Promise<Runner> =>
   run({
@@ -25,7 +38,7 @@ const start = (): Promise<Runner> =>
     preset: { worker: { concurrentJobs: 24, ...batched } }
   })
 
-expose<Queue>({
+expose<Queue & Embedded>({
   fill: (recipients) =>
     inBatches(recipients, () => tools.addJobs(payloads.map((payload) => ({ identifier: "send", payload })))),
   drain: async (recipients) => {
@@ -39,6 +52,22 @@ expose<Queue>({
   latencies: async (count) => {
     const runner = await start()
     const latencies = await latenciesOf(count, handled, (n) => tools.addJob("send", payload(n)))
+    await runner.stop()
+    return latencies
+  },
+  commits: async (count) => {
+    const runner = await start()
+    const client = await pgPool.connect()
+    const latencies = await latenciesOf(
+      count,
+      handled,
+      () => client.query("COMMIT"),
+      async (n) => {
+        await client.query("BEGIN")
+        await client.query("SELECT graphile_worker.add_job('send', $1::json)", [JSON.stringify(payload(n))])
+      }
+    )
+    client.release()
     await runner.stop()
     return latencies
   }

@@ -10,9 +10,10 @@ import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Runtime from "effect/Runtime"
 import type * as Scope from "effect/Scope"
+import Pg from "pg"
 import { expose } from "../Child.ts"
 import * as Sends from "../Sends.ts"
-import { counter, latenciesOf, lead, type OwnQueue, stopwatch } from "./Queue.ts"
+import { counter, type Embedded, latenciesOf, lead, type OwnQueue, stopwatch } from "./Queue.ts"
 import { engine, noOp, tenant } from "./Setup.ts"
 
 const [store, where = ""] = process.argv.slice(2)
@@ -40,7 +41,7 @@ const program = Effect.gen(function* () {
 
   const start = Effect.flatMap(Worker.Worker, (worker) => worker.start)
 
-  expose<OwnQueue>({
+  expose<OwnQueue & Embedded>({
     fill: (recipients, perJob) =>
       run(
         Effect.forEach(Array.from({ length: recipients / perJob }), () => send(perJob), {
@@ -88,6 +89,30 @@ const program = Effect.gen(function* () {
             yield* start
             const runHere = Runtime.runPromise(yield* Effect.runtime<Engine.Engine>())
             return yield* Effect.promise(() => latenciesOf(count, sent, () => runHere(send(1))))
+          })
+        )
+      ),
+    commits: (count) =>
+      run(
+        withLoops(
+          Effect.gen(function* () {
+            yield* start
+            const runHere = Runtime.runPromise(yield* Effect.runtime<Engine.Engine>())
+            const app = new Pg.Client(where)
+            yield* Effect.promise(() => app.connect())
+            const latencies = yield* Effect.promise(() =>
+              latenciesOf(
+                count,
+                sent,
+                () => app.query("COMMIT"),
+                async () => {
+                  await app.query("BEGIN")
+                  await runHere(Postgres.within(app)(send(1)))
+                }
+              )
+            )
+            yield* Effect.promise(() => app.end())
+            return latencies
           })
         )
       )

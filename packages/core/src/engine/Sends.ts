@@ -16,9 +16,11 @@ import { Senders } from "../sender/Sender.ts"
 import * as SessionSender from "../sender/SessionSender.ts"
 import { ConsentSource } from "../storage/ConsentSource.ts"
 import { ConsentStore } from "../storage/ConsentStore.ts"
+import { EmbeddedCommits } from "../storage/EmbeddedCommits.ts"
 import type { AcceptSend, IdempotencyRecord } from "../storage/JobStore.ts"
 import { JobStore } from "../storage/JobStore.ts"
 import { RateCardStore } from "../storage/RateCardStore.ts"
+import { Transactions } from "../storage/Transactions.ts"
 import * as Checks from "./Checks.ts"
 import * as Estimates from "./Estimates.ts"
 import type { Acknowledgement, Caller, SendCommand } from "./Operations.ts"
@@ -75,7 +77,12 @@ export const make = Effect.fnUntraced(function* (checks: Checks.Checks, ids: Ids
   const recorded = yield* ConsentStore
   const jobs = yield* JobStore
   const signals = yield* Signals
+  const commits = yield* EmbeddedCommits
+  const { isEmbedded } = yield* Transactions
   const senders = yield* Senders
+
+  /** Before the commit of an embedder's transaction there is nothing to see: a store that tells of it wakes whoever dispatches. */
+  const wake = commits === null ? signals.sends.notify : Effect.unlessEffect(signals.sends.notify, isEmbedded)
 
   const closedTo = ({ session }: Caller, template: Template) =>
     ClosedMarkets.closedFor(SessionSender.closedOf(session, senders.get(session.provider)), template.category)
@@ -124,7 +131,7 @@ export const make = Effect.fnUntraced(function* (checks: Checks.Checks, ids: Ids
       // A send that nobody claims is accepted while the store is held.
       .pipe(Effect.catchTag("StoreQuarantined", Effect.die))
     if (accepted._tag === "Replayed") return replayed(accepted.record)
-    yield* signals.sends.notify
+    yield* wake
     const acknowledgement: Acknowledgement = {
       jobId: accepted.job.id,
       recipients: accepted.job.recipients,

@@ -2,6 +2,7 @@
 import { SqlClient } from "@effect/sql/SqlClient"
 import type * as Statement from "@effect/sql/Statement"
 import { describe, expect, it } from "@effect/vitest"
+import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -15,11 +16,13 @@ import type { Plan } from "../../src/domain/account/Plan.ts"
 import * as Engine from "../../src/engine/Engine.ts"
 import * as SecretBox from "../../src/secret/SecretBox.ts"
 import * as Sender from "../../src/sender/Sender.ts"
+import { JobStore } from "../../src/storage/JobStore.ts"
 import * as Postgres from "../../src/storage/postgres/Postgres.ts"
 import type * as Stores from "../../src/storage/Stores.ts"
 import * as Sqlite from "../../src/storage/sqlite/Sqlite.ts"
 import * as RecordingTransport from "../../src/testing/RecordingTransport.ts"
 import * as AddressPolicy from "../../src/webhook/AddressPolicy.ts"
+import * as Worker from "../../src/worker/Worker.ts"
 
 const sqlite = Sqlite.layer({ filename: ":memory:" })
 const postgres = Layer.unwrapScoped(
@@ -43,7 +46,7 @@ const run = <A, E, E2>(
       recipients?: number,
       by?: Engine.Caller
     ) => ReturnType<typeof Engine.Engine.Service.send>
-  }) => Effect.Effect<A, E, Scope.Scope>
+  }) => Effect.Effect<A, E, Scope.Scope | Worker.Worker>
 ) => {
   const sent: Array<string> = []
   const sender: Sender.Sender = {
@@ -198,6 +201,45 @@ describe("an open transaction of the embedder with a send on PostgreSQL", () => 
       ),
     60_000
   )
+
+  it.effect("wakes whoever dispatches at its commit, and not before", () => {
+    let claims = 0
+    const counting = Layer.effectContext(
+      Effect.map(Effect.context<Layer.Layer.Success<typeof postgres>>(), (context) => {
+        const jobs = Context.get(context, JobStore)
+        const settleAndClaim: typeof jobs.settleAndClaim = (command) => {
+          claims += 1
+          return jobs.settleAndClaim(command)
+        }
+        return Context.add(context, JobStore, { ...jobs, settleAndClaim })
+      })
+    ).pipe(Layer.provide(postgres))
+    return run(counting, ({ send, sent, sql }) =>
+      Effect.gen(function* () {
+        const exchanges = Effect.repeatN(sql`SELECT 1`, 20)
+        const toArrive = (count: number) =>
+          Effect.repeat(sql`SELECT 1`, { until: () => sent.length === count })
+        /** Nothing wakes it but what is done here: the time stands still. */
+        const idle = Effect.repeat(
+          Effect.suspend(() => {
+            const before = claims
+            return Effect.map(exchanges, () => claims === before)
+          }),
+          { until: (isIdle) => isIdle }
+        )
+        const worker = yield* Worker.Worker
+        yield* worker.start
+        yield* send("plain")
+        yield* toArrive(1)
+        yield* idle
+        const before = claims
+        yield* sql.withTransaction(Effect.zipRight(send("embedded"), exchanges))
+        const open = claims - before
+        yield* toArrive(2)
+        expect(open).toBe(0)
+      })
+    )
+  })
 
   for (const rollsBack of [false, true]) {
     const end = rollsBack ? "rolled back, and is the send then" : "committed, and replays it then"
