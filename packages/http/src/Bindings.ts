@@ -134,6 +134,10 @@ const responseOf = ({ body, headers, status }: Steps.PlainResponse, method: stri
   })
 }
 
+/** Servers call their handlers with a second argument of their own. */
+const addressOf = (client: Client | undefined): string | undefined =>
+  typeof client?.address === "string" ? client.address : undefined
+
 const web =
   (begin: Begin): WebHandler =>
   (request: Request, client?: Client) =>
@@ -141,7 +145,7 @@ const web =
       const { method, signal } = request
       if (signal.aborted) return reject(signal.reason)
       let leave = (): void => {}
-      leave = begin(ofRequest(request, client?.address), (response) => {
+      leave = begin(ofRequest(request, addressOf(client)), (response) => {
         signal.removeEventListener("abort", leave)
         if (signal.aborted) reject(signal.reason)
         else resolve(responseOf(response, method))
@@ -149,11 +153,23 @@ const web =
       signal.addEventListener("abort", leave, { once: true })
     })
 
-/** The path as the client asked for it: Connect and its heirs remove what they have mounted something at from `url`. */
-const urlOf = (request: Parameters<NodeHandler>[0]): string => {
+/**
+ * The path as the client asked for it, and what a router has removed from it: Connect and its heirs remove from `url` the path
+ * that something is mounted at.
+ */
+const urlOf = (request: Parameters<NodeHandler>[0]): { readonly url: string; readonly removed: string } => {
+  const { url = "/" } = request
   const original: unknown = Reflect.get(request, "originalUrl")
-  return typeof original === "string" ? original : (request.url ?? "/")
+  if (typeof original !== "string") return { url, removed: "" }
+  return { url: original, removed: original.endsWith(url) ? original.slice(0, -url.length) : "" }
 }
+
+/** Whether a router has removed what the prefix does not begin with. Some routers take letters of either case. */
+const isElsewhere = (removed: string, prefix: string): boolean =>
+  !`${prefix}/`.toLowerCase().startsWith(`${removed}/`.toLowerCase())
+
+const elsewhere =
+  "The API is mounted at a path that is not its prefix. Whoever mounts it has to give it that path as its `prefix`."
 
 const bodiless: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"])
 
@@ -177,8 +193,8 @@ const write = (
   version: number,
   { body, headers, status }: Steps.PlainResponse
 ): void => {
-  // The client is gone.
-  if (response.closed || response.writableEnded) return
+  // The client is gone, or somebody else has answered it.
+  if (response.closed || response.headersSent) return
   // HTTP/2 has no such header, and Node refuses it there.
   for (const [name, value] of Object.entries(headers))
     if (version < 2 || name !== "connection") response.setHeader(name, value)
@@ -192,29 +208,37 @@ const write = (
 }
 
 const node =
-  (begin: Begin, prefix: string): NodeHandler =>
+  (
+    begin: Begin,
+    { prefix, refuse }: { readonly prefix: string; readonly refuse: Steps.Refuse }
+  ): NodeHandler =>
   (request, response, next) => {
-    const url = urlOf(request)
+    const { removed, url } = urlOf(request)
+    if (isElsewhere(removed, prefix))
+      return write(response, request.httpVersionMajor, refuse("internal", elsewhere))
     if (next !== undefined && Address.below(prefix, url.replace(/\?.*$/s, "")) === undefined) return next()
     const version = request.httpVersionMajor
     const leave = begin(ofNode(request, url), (answer) => write(response, version, answer))
     response.once("close", leave)
   }
 
-const stopping = "The service is stopping."
+/** What ended without an answer: a request that outlasted the stop, or one whose body broke off. */
+const unanswered = ({ isStopping, refuse }: HttpApp.Serving): Steps.PlainResponse =>
+  isStopping()
+    ? refuse("unavailable", "The service is stopping.", 1000)
+    : refuse("malformed_request", "The body broke off.")
 
-/** Those that take longer are told that the service stops. */
-const beginning = ({ refuse, serve }: HttpApp.Serving, runtime: Runtime.Runtime<never>) => {
+const beginning = (serving: HttpApp.Serving, runtime: Runtime.Runtime<never>) => {
   const fork = Runtime.runFork(
     Runtime.disableRuntimeFlag(HttpApp.untraced(runtime), RuntimeFlags.RuntimeMetrics)
   )
   const fibers = new Set<Fiber.RuntimeFiber<Steps.PlainResponse>>()
   const begin: Begin = (incoming, answer) => {
-    const fiber = fork(serve(incoming))
+    const fiber = fork(serving.serve(incoming))
     fibers.add(fiber)
     fiber.addObserver((exit) => {
       fibers.delete(fiber)
-      answer(Exit.isSuccess(exit) ? exit.value : refuse("unavailable", stopping, 1000))
+      answer(Exit.isSuccess(exit) ? exit.value : unanswered(serving))
     })
     return () => fiber.unsafeInterruptAsFork(FiberId.none)
   }
@@ -237,6 +261,6 @@ export const handlers = (options: Options) =>
         Effect.zipRight(cut)
       )
     yield* Effect.addFinalizer(() => stop(longestGraceMs))
-    const made: Handlers = { web: web(begin), node: node(begin, prefix), stop }
+    const made: Handlers = { web: web(begin), node: node(begin, { prefix, refuse: serving.refuse }), stop }
     return made
   })

@@ -320,6 +320,57 @@ describe("a handler", () => {
     expect(entries.slice(0, 2).map(({ address }) => address)).toEqual(["192.0.2.1", "203.0.113.9"])
   })
 
+  it("says so where a router has mounted it at another path than its prefix", async () => {
+    const { sw } = await start()
+    const mounted: ReadonlyArray<readonly [path: string, prefix: string | undefined, status: number]> = [
+      ["/api", undefined, 500],
+      ["/api", "/messages", 500],
+      ["/api/messages", "/api", 500],
+      ["/api", "/apis", 500],
+      ["/api", "/api", 200],
+      ["/api/", "/api/", 200],
+      ["/", undefined, 200]
+    ]
+    for (const [path, given, status] of mounted) {
+      const app = express()
+      app.use(path, toNodeHandler(createHandler(sw, { prefix: given })))
+      const base = await listen(createServer(app))
+      const response = await fetch(`${base}${path === "/" ? "" : path.replace(/\/$/, "")}/health/live`)
+      expect([path, given, response.status]).toEqual([path, given, status])
+      if (status === 500) expect((await jsonOf(Promise.resolve(response)))["detail"]).toContain("`prefix`")
+    }
+  })
+
+  it("takes a second argument of the server's own for no client", async () => {
+    const { sw } = await start()
+    const handler = createHandler(sw, { adminToken })
+    const others = [null, { address: null }, { address: { family: "IPv4" } }, { params: {} }, 7]
+    for (const [place, other] of others.entries()) {
+      const made = new Request("https://shop.example/admin/v1/accounts", post(operator, { name: `${place}` }))
+      const answered: Promise<Response> = Reflect.apply(handler, undefined, [made, other])
+      expect((await answered).status).toBe(201)
+    }
+    const [entry] = await list(sw.admin.audit.list({ operation: "accounts.create" }))
+    expect(entry?.address).toBeNull()
+  })
+
+  it("tells that a body broke off", async () => {
+    const { keys, sw } = await begin()
+    const body = new ReadableStream({
+      start: (controller) => controller.enqueue(new TextEncoder().encode("{")),
+      pull: (controller) => controller.error(new Error("gone"))
+    })
+    const headers = { ...keys, "content-type": "application/json", "idempotency-key": "k" }
+    // The types of Node's `Request` do not know what it asks for with a stream.
+    const init: RequestInit = { method: "POST", headers, body }
+    Reflect.set(init, "duplex", "half")
+    const asked = new Request("https://shop.example/api/v1/template-messages/send", init)
+    expect(await jsonOf(createHandler(sw)(asked))).toMatchObject({
+      code: "malformed_request",
+      detail: "The body broke off."
+    })
+  })
+
   it("has no admin API without a token", async () => {
     const { sw } = await start()
     const asked = new Request("https://shop.example/admin/v1/accounts", { headers: operator })
