@@ -6,8 +6,8 @@ import { IncomingMessage } from "node:http"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import * as BodyMemory from "./BodyMemory.ts"
+import { Unread } from "./Exchange.ts"
 import * as HttpLimits from "./HttpLimits.ts"
-import { Unread } from "./Steps.ts"
 
 /** More chunks are joined, because a chunk of one byte occupies a hundred. */
 const mostChunks = 1024

@@ -4,67 +4,54 @@
  * of `@effect/platform`. What a step needs is passed to it as a value; nothing is provided or located for it.
  */
 
-import { timingSafeEqual } from "node:crypto"
 import type { Engine } from "@sendwright/core"
-import { Acting, Errors, Fault, Ids, Operator } from "@sendwright/core"
-import { EventLoopBudget } from "@sendwright/core/adapter"
+import { Fault, Ids, type Operator } from "@sendwright/core"
 import * as Cause from "effect/Cause"
 import type * as Clock from "effect/Clock"
 import type * as Context from "effect/Context"
-import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
-import * as Exit from "effect/Exit"
-import * as Metric from "effect/Metric"
-import * as MetricKey from "effect/MetricKey"
-import * as MetricLabel from "effect/MetricLabel"
 import * as MutableRef from "effect/MutableRef"
 import * as Option from "effect/Option"
-import * as Redacted from "effect/Redacted"
+import type * as Redacted from "effect/Redacted"
 import * as Address from "./Address.ts"
+import type { Answer } from "./Answers.ts"
+import {
+  counting,
+  invalid,
+  json,
+  lastAnswer,
+  noRoute,
+  problemAnswer,
+  Refused,
+  rateLimit,
+  refuse,
+  refused,
+  sealed,
+  stopping,
+  text,
+  unexpected
+} from "./Answers.ts"
 import * as Body from "./Body.ts"
 import * as ClientAddress from "./ClientAddress.ts"
 import * as Cursors from "./Cursors.ts"
+import type { PlainRequest, PlainResponse } from "./Exchange.ts"
+import { Exchange, headerOf, none } from "./Exchange.ts"
+import type { Step } from "./Gate.ts"
+import { challenges, gate } from "./Gate.ts"
 import * as Guesses from "./Guesses.ts"
 import * as HttpLimits from "./HttpLimits.ts"
-import type { EngineError, Problem } from "./Problems.ts"
+import type { EngineError } from "./Problems.ts"
 import * as Problems from "./Problems.ts"
 import * as Rates from "./Rates.ts"
+import { bodyOf, hookTooLarge, otherCharset, unread } from "./RequestBody.ts"
 import type { HookHandler, Prepare, Raw, Route } from "./Route.ts"
 import { unexpected as unexpectedFaults } from "./Route.ts"
 import type { Matched } from "./Router.ts"
 import * as Router from "./Router.ts"
 
-export interface PlainRequest {
-  readonly method: string
-  /** Path and query, or in the absolute form (RFC 9112 §3.2.2). */
-  readonly url: string
-  /** Names in lower case. */
-  readonly headers: Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
-  /** The client's address; undefined when the server does not know it. */
-  readonly address?: string | undefined
-  /** True when a body comes with it; it may be empty. */
-  readonly hasBody: boolean
-  /** Reads the body, at most so many bytes; `undefined` when there are more. */
-  readonly body: (maximum: number) => Effect.Effect<Uint8Array | undefined, Unread>
-}
-
-/**
- * Why a body is not read: the memory for bodies that are still coming is used up, the service stops meanwhile, or somebody
- * before us has read it.
- */
-export class Unread extends Data.TaggedError("Unread")<{
-  readonly reason: "no room" | "stopping" | "taken"
-}> {}
-
-type Headers = Readonly<Record<string, string>>
-
-export interface PlainResponse {
-  readonly status: number
-  readonly headers: Headers
-  /** Answers may share these bytes. */
-  readonly body: string | Uint8Array
-}
+export { type Refuse, refusing } from "./Answers.ts"
+export { type PlainRequest, type PlainResponse, Unread } from "./Exchange.ts"
 
 /** A page or text that is not JSON, outside the contract. */
 export type Page = (
@@ -114,164 +101,7 @@ export interface Options {
   readonly spanEvery?: number | undefined
 }
 
-const none: Headers = {}
-
-/** A refusal on its way out. */
-class Refused {
-  readonly _tag = "Refused"
-  readonly problem: Problem
-  readonly headers: Headers
-  /** The cause, for the log alone. */
-  readonly cause: unknown
-  constructor(problem: Problem, headers: Headers = none, cause?: unknown) {
-    this.problem = problem
-    this.headers = headers
-    this.cause = cause
-  }
-}
-
-const refused = (
-  code: Problems.Code,
-  detail: string,
-  { headers, retryAfterMs }: { readonly headers?: Headers; readonly retryAfterMs?: number | null } = {}
-) => new Refused(Problems.problem(code, detail, { retryAfterMs }), headers)
-
-const refuse = (...why: Parameters<typeof refused>) => Effect.fail(refused(...why))
-
-/** A bug, whose details go only to the log. */
-const unexpected = (defect: unknown): Refused => new Refused(Problems.broken, none, defect ?? "no cause")
-
-const stopping = refused("unavailable", "The service is stopping.", { retryAfterMs: 1000 })
-
-const invalid = (faults: ReadonlyArray<Fault.Fault>) =>
-  Effect.fail(new Refused(Problems.describe(new Errors.InvalidRequest({ faults }))))
-
-// Answers ----------------------------------------------------------------------------------------------------------
-
-/** The answer of a step; `sealed` adds what every answer has. */
-interface Answer {
-  readonly status: number
-  readonly contentType: string | undefined
-  readonly headers: Headers
-  readonly body: string | Uint8Array
-}
-
-/** A request in progress, with what is known of it. */
-class Exchange {
-  readonly request: PlainRequest
-  readonly requestId: string
-  route: Route | undefined
-  /**
-   * The route's name for metrics and the log. Never the path as received, since each path would be a series of its
-   * own.
-   */
-  name = "none"
-  /** Known together with the caller; every later answer shows it. */
-  rate: { readonly policy: string; readonly state: string } | undefined
-  constructor(request: PlainRequest, requestId: string) {
-    this.request = request
-    this.requestId = requestId
-  }
-}
-
-/** IETF draft-ietf-httpapi-ratelimit-headers. */
-const rateLimit = (limit: number, remaining: number, resetAfterMs: number) => ({
-  policy: `"per-minute";q=${limit};w=60`,
-  state: `"per-minute";r=${remaining};t=${Math.ceil(resetAfterMs / 1000)}`
-})
-
-/** One object literal to which members are added: reading an object made by spreads is slow. */
-const sealed = ({ rate, requestId }: Pick<Exchange, "rate" | "requestId">, answer: Answer): PlainResponse => {
-  const headers: Record<string, string> = {
-    "x-content-type-options": "nosniff",
-    "cache-control": "no-store",
-    "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
-    "referrer-policy": "no-referrer",
-    "x-request-id": requestId
-  }
-  if (answer.contentType !== undefined) headers["content-type"] = answer.contentType
-  if (rate !== undefined) {
-    headers["ratelimit-policy"] = rate.policy
-    headers["ratelimit"] = rate.state
-  }
-  if (answer.headers !== none) Object.assign(headers, answer.headers)
-  return { status: answer.status, headers, body: answer.body }
-}
-
-const json = (status: number, body: unknown, headers: Headers): Answer => ({
-  status,
-  contentType: "application/json; charset=utf-8",
-  headers,
-  body: JSON.stringify(body)
-})
-
-const text = (contentType: string, body: string | Uint8Array, location?: string): Answer => ({
-  status: location === undefined ? 200 : 302,
-  contentType,
-  headers: location === undefined ? none : { location },
-  body
-})
-
-const problemAnswer = (
-  { headers, problem }: Refused,
-  context: Parameters<typeof Problems.body>[1]
-): Answer => ({
-  status: Problems.statusOf(problem),
-  contentType: "application/problem+json",
-  headers:
-    problem.retryAfterMs === null
-      ? headers
-      : { ...headers, "retry-after": String(Math.max(1, Math.ceil(problem.retryAfterMs / 1000))) },
-  body: JSON.stringify(Problems.body(problem, context))
-})
-
-const requests = MetricKey.counter("sendwright_http_requests_total", {
-  description: "Requests answered, by route and status.",
-  incremental: true
-})
-
-/** Counts answers; a counter is made once, since to find it by its labels costs more than most requests. */
-const counting = () => {
-  const counters = new Map<string, Map<number, Metric.Metric.Counter<number>>>()
-  const made = (route: string, status: number): Metric.Metric.Counter<number> => {
-    const labels = [MetricLabel.make("route", route), MetricLabel.make("status", String(status))]
-    const counter = Metric.fromMetricKey(MetricKey.taggedWithLabels(requests, labels))
-    const ofRoute = counters.get(route) ?? new Map<number, Metric.Metric.Counter<number>>()
-    counters.set(route, ofRoute.set(status, counter))
-    return counter
-  }
-  return (route: string, status: number): void =>
-    (counters.get(route)?.get(status) ?? made(route, status)).unsafeUpdate(1, [])
-}
-
-/** Refuses input that never became a request (bad HTTP, timeouts) in the same problem+json form. */
-export const refusing = (baseUrl: string) =>
-  Effect.map(Effect.all([Ids.RandomBytes, Effect.clock]), ([random, clock]) => {
-    const ids = Ids.make(random)
-    const count = counting()
-    return (code: Problems.HostCode, detail: string, retryAfterMs: number | null = null): PlainResponse => {
-      const requestId = ids.uuid(clock.unsafeCurrentTimeMillis())
-      const answer = problemAnswer(refused(code, detail, { retryAfterMs }), {
-        baseUrl,
-        prefix: "",
-        requestId
-      })
-      count("none", answer.status)
-      return sealed({ requestId, rate: undefined }, answer)
-    }
-  })
-
-// The steps --------------------------------------------------------------------------------------------------------
-
-/** A scheme's case says nothing (RFC 9110 §11.1). */
-const bearer = /^bearer +(.*)$/i
-
 const visible = /^[\x21-\x7e]{1,128}$/
-
-const headerOf = ({ headers }: PlainRequest, name: string): string | undefined => {
-  const value = headers[name]
-  return typeof value === "object" ? value.join(", ") : value
-}
 
 const parameters = (query: string): Readonly<Record<string, string>> =>
   query === "" ? none : Object.fromEntries(new URLSearchParams(query))
@@ -296,70 +126,6 @@ const originForm = (target: string): string => {
   if (rest === undefined) return target
   return rest.startsWith("/") ? rest : `/${rest}`
 }
-
-const notJson = refuse("unsupported_media_type", "The body must be JSON: Content-Type: application/json.")
-const otherCharset = refuse(
-  "unsupported_media_type",
-  "The body must be UTF-8: send Content-Type: application/json with charset=utf-8, or with no charset."
-)
-const encoded = refuse("unsupported_media_type", "The body must come without a content encoding.")
-const tooLarge = refuse("payload_too_large", "The body must be at most 1 MiB.")
-const unaskedTooLarge = refuse(
-  "payload_too_large",
-  "No body is taken here; leave it out, or send at most 1 KiB."
-)
-const hookTooLarge = refuse("payload_too_large", "A hook's body must be at most 4 MiB.")
-const noRoute = refuse("not_found", "There is no such route.")
-/** For the last answer of a connection, behind which nothing is read. */
-const lastAnswer: Headers = { connection: "close" }
-
-/** The rest of the body is not read, so that the connection cannot be used again. */
-const noRoom = refused("unavailable", "More bodies are coming in than the host has memory for.", {
-  headers: lastAnswer,
-  retryAfterMs: 1000
-})
-
-const takenDetail =
-  "The body was read before the API got the request, by a body parser most likely. Mount the API before express.json() and its like: hooks are signed over the bytes as they came."
-
-/** A mistake of whoever mounted the API, which the log tells, too. */
-const taken = new Refused(Problems.problem("internal", takenDetail), none, new Error(takenDetail))
-
-const unreadFor: Readonly<Record<Unread["reason"], Refused>> = { "no room": noRoom, stopping, taken }
-const unread = ({ reason }: Unread) => unreadFor[reason]
-const noBody: Effect.Effect<Raw["body"]> = Effect.succeed(null)
-
-/**
- * Reads and parses the body; null without one. A body is read even where the operation has none, so that it is
- * refused and not ignored.
- */
-const bodyOf = (
-  request: PlainRequest,
-  isAskedFor: boolean,
-  maximumValues?: number
-): Effect.Effect<Raw["body"], Refused> => {
-  if (!isAskedFor && !request.hasBody) return noBody
-  const length = Number(headerOf(request, "content-length") ?? 0)
-  const type = headerOf(request, "content-type")
-  const [maximum, over] = isAskedFor
-    ? ([Body.maximumBytes, tooLarge] as const)
-    : ([Body.maximumUnaskedBytes, unaskedTooLarge] as const)
-  if (((isAskedFor && type !== undefined) || length > 0) && !Body.isJson(type)) return notJson
-  if (Body.isOtherCharset(type)) return otherCharset
-  if ((headerOf(request, "content-encoding") ?? "identity").toLowerCase() !== "identity") return encoded
-  if (length > maximum) return over
-  const whole = Effect.mapError(request.body(maximum), unread)
-  return Effect.flatMap(whole, (bytes): Effect.Effect<Raw["body"], Refused> => {
-    if (bytes === undefined) return over
-    if (bytes.length === 0) return noBody
-    if (!Body.isJson(type)) return notJson
-    const parsed = Body.parse(bytes, maximumValues)
-    // The step after a long parse begins in a new turn, with a budget of its own.
-    return bytes.length < Body.longText ? Effect.succeed(parsed) : Effect.as(EventLoopBudget.nextTurn, parsed)
-  })
-}
-
-type Step = Effect.Effect<Answer, Refused | EngineError>
 
 /** A request as it came, for a route or a page. */
 const rawOf = (
@@ -449,31 +215,6 @@ const pageRates = ({ pages, pagesPerAddress }: HttpLimits.Limits) => {
   }
 }
 
-const tooManyGuesses = (retryAfterMs: number) =>
-  refuse(
-    "rate_limited",
-    "Too many wrong credentials came from this address. Wait as long as Retry-After says.",
-    { retryAfterMs }
-  )
-
-/** How to prove who one is (RFC 9110 §11.6.1), by who may call. */
-const challenges: Readonly<Record<Route["handler"]["access"], Headers>> = {
-  anyone: none,
-  key: { "www-authenticate": 'ApiKey realm="api", headers="x-public-key x-secret-key"' },
-  operator: { "www-authenticate": 'Bearer realm="admin"' },
-  hook: { "www-authenticate": 'Signature realm="hooks"' }
-}
-
-const isWrong = (error: Refused | EngineError): boolean =>
-  error._tag === "Refused"
-    ? error.problem.code === "invalid_credentials"
-    : error._tag === "InvalidCredentials" || error._tag === "HookForged"
-
-const outcomeOf = (exit: Exit.Exit<unknown, Refused | EngineError>): Guesses.Outcome => {
-  if (Exit.isSuccess(exit)) return "right"
-  return Option.exists(Cause.failureOption(exit.cause), isWrong) ? "wrong" : "unclear"
-}
-
 const described = (error: EngineError, route: Route | undefined): Refused => {
   const problem = Problems.describe(error)
   return new Refused(
@@ -491,88 +232,6 @@ const sampler = (every: number | undefined): (() => boolean) => {
     seen = (seen + 1) % every
     return seen === 0
   }
-}
-
-/** Identifies callers, and limits guesses of credentials. */
-const gate = (
-  { adminToken, engine }: Pick<Options, "adminToken" | "engine">,
-  guesses: Guesses.Guesses,
-  clock: Clock.Clock
-) => {
-  /** Checks credentials, unless too many wrong ones came before. Other failures do not count as wrong credentials. */
-  const guarded = <A, E extends Refused | EngineError>(
-    guess: Guesses.Guess,
-    look: () => Effect.Effect<A, E>
-  ): Effect.Effect<A, E | Refused> =>
-    Effect.uninterruptibleMask((restore): Effect.Effect<A, E | Refused> => {
-      const end = guesses.begin(guess, clock.unsafeCurrentTimeMillis())
-      if (typeof end === "number") return tooManyGuesses(end)
-      return Effect.onExit(restore(Effect.suspend(look)), (exit) =>
-        Effect.sync(() => end(outcomeOf(exit), clock.unsafeCurrentTimeMillis()))
-      )
-    })
-
-  const isAdminToken = (token: string): boolean => {
-    if (adminToken === undefined) return false
-    const given = Buffer.from(token)
-    const wanted = Buffer.from(Redacted.value(adminToken))
-    return given.length === wanted.length && timingSafeEqual(given, wanted)
-  }
-
-  const wrongToken = refuse(
-    "invalid_credentials",
-    "The operator's token is missing or wrong. Send Authorization: Bearer <token>.",
-    { headers: challenges.operator }
-  )
-
-  type Identified = Pick<Operator.Operator, "name" | "role">
-
-  const operatorOf = (token: string): Effect.Effect<Identified, Refused | EngineError> => {
-    if (isAdminToken(token)) return Effect.succeed(Operator.environment)
-    if (Operator.nameOf(token) === undefined) return wrongToken
-    return Effect.catchTag(engine.admin.operators.identify(token), "InvalidCredentials", () => wrongToken)
-  }
-
-  const lacksRole = ({ name, role }: Identified, needed: Operator.Role) =>
-    refuse("insufficient_permission", `The operator ${name} has the role ${role}, and this needs ${needed}.`)
-
-  /** Logs a refused operator. The audit log does not, since it records acts that were done. */
-  const logRefused =
-    (exchange: Exchange, operator = "unknown") =>
-    (error: Refused | EngineError) =>
-      error._tag === "Refused" && error.problem.code !== "rate_limited"
-        ? Effect.logWarning("An operator's request was refused").pipe(
-            Effect.annotateLogs({
-              code: error.problem.code,
-              operator,
-              address: exchange.request.address ?? "unknown",
-              method: exchange.request.method,
-              route: exchange.name,
-              requestId: exchange.requestId
-            })
-          )
-        : Effect.void
-
-  /** Without the environment's token the admin API does not exist. */
-  const asOperator = (exchange: Exchange, needed: Operator.Role, step: Step): Step => {
-    if (adminToken === undefined) return noRoute
-    const { request, requestId } = exchange
-    const { address } = request
-    const token = bearer.exec(headerOf(request, "authorization") ?? "")?.[1] ?? ""
-    const guess = { kind: "operator", address, subject: undefined, secret: token } as const
-    const identified = Effect.tapError(
-      guarded(guess, () => operatorOf(token)),
-      logRefused(exchange)
-    )
-    return Effect.flatMap(identified, (operator): Step => {
-      if (!Operator.allows(operator.role, needed)) {
-        return Effect.tapError(lacksRole(operator, needed), logRefused(exchange, operator.name))
-      }
-      return Acting.as({ operator: operator.name, address: address ?? null, requestId })(step)
-    })
-  }
-
-  return { guarded, asOperator }
 }
 
 /** The steps of a request of a known route: credentials, shape, handler. */
@@ -775,4 +434,3 @@ export const make = (options: Options) =>
   })
 
 export type Handle = Effect.Effect.Success<ReturnType<typeof make>>
-export type Refuse = Effect.Effect.Success<ReturnType<typeof refusing>>

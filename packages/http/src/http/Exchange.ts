@@ -1,0 +1,60 @@
+/** A request and its answer without a server, and what becomes known of them on the way. */
+import * as Data from "effect/Data"
+import type * as Effect from "effect/Effect"
+import type { Route } from "./Route.ts"
+
+export interface PlainRequest {
+  readonly method: string
+  /** Path and query, or in the absolute form (RFC 9112 §3.2.2). */
+  readonly url: string
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
+  /** The client's address; undefined when the server does not know it. */
+  readonly address?: string | undefined
+  /** True when a body comes with it; it may be empty. */
+  readonly hasBody: boolean
+  /** Reads the body, at most so many bytes; `undefined` when there are more. */
+  readonly body: (maximum: number) => Effect.Effect<Uint8Array | undefined, Unread>
+}
+
+/**
+ * Why a body is not read: the memory for bodies that are still coming is used up, the service stops meanwhile, or somebody
+ * before us has read it.
+ */
+export class Unread extends Data.TaggedError("Unread")<{
+  readonly reason: "no room" | "stopping" | "taken"
+}> {}
+
+export type Headers = Readonly<Record<string, string>>
+
+export interface PlainResponse {
+  readonly status: number
+  readonly headers: Headers
+  /** Answers may share these bytes. */
+  readonly body: string | Uint8Array
+}
+
+export const none: Headers = {}
+
+export const headerOf = ({ headers }: PlainRequest, name: string): string | undefined => {
+  const value = headers[name]
+  return typeof value === "object" ? value.join(", ") : value
+}
+
+/** A request in progress, with what is known of it. */
+export class Exchange {
+  readonly request: PlainRequest
+  readonly requestId: string
+  route: Route | undefined
+  /**
+   * The route's name for metrics and the log. Never the path as received, since each path would be a series of its
+   * own.
+   */
+  name = "none"
+  /** Known together with the caller; every later answer shows it. */
+  rate: { readonly policy: string; readonly state: string } | undefined
+  constructor(request: PlainRequest, requestId: string) {
+    this.request = request
+    this.requestId = requestId
+  }
+}

@@ -1,0 +1,132 @@
+/** Who asks: operators by their token, keys by their secret; and how many wrong credentials may come before nobody is heard. */
+import { timingSafeEqual } from "node:crypto"
+import type { Engine } from "@sendwright/core"
+import { Acting, Operator } from "@sendwright/core"
+import * as Cause from "effect/Cause"
+import type * as Clock from "effect/Clock"
+import type * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
+import * as Redacted from "effect/Redacted"
+import type { Answer } from "./Answers.ts"
+import { noRoute, type Refused, refuse } from "./Answers.ts"
+import type { Exchange, Headers } from "./Exchange.ts"
+import { headerOf, none } from "./Exchange.ts"
+import type * as Guesses from "./Guesses.ts"
+import type { EngineError } from "./Problems.ts"
+import type { Route } from "./Route.ts"
+
+interface Credentials {
+  readonly engine: Context.Tag.Service<Engine.Engine>
+  readonly adminToken: Redacted.Redacted<string> | undefined
+}
+
+/** A part of the way to an answer. */
+export type Step = Effect.Effect<Answer, Refused | EngineError>
+
+/** A scheme's case says nothing (RFC 9110 §11.1). */
+const bearer = /^bearer +(.*)$/i
+
+const tooManyGuesses = (retryAfterMs: number) =>
+  refuse(
+    "rate_limited",
+    "Too many wrong credentials came from this address. Wait as long as Retry-After says.",
+    { retryAfterMs }
+  )
+
+/** How to prove who one is (RFC 9110 §11.6.1), by who may call. */
+export const challenges: Readonly<Record<Route["handler"]["access"], Headers>> = {
+  anyone: none,
+  key: { "www-authenticate": 'ApiKey realm="api", headers="x-public-key x-secret-key"' },
+  operator: { "www-authenticate": 'Bearer realm="admin"' },
+  hook: { "www-authenticate": 'Signature realm="hooks"' }
+}
+
+const isWrong = (error: Refused | EngineError): boolean =>
+  error._tag === "Refused"
+    ? error.problem.code === "invalid_credentials"
+    : error._tag === "InvalidCredentials" || error._tag === "HookForged"
+
+const outcomeOf = (exit: Exit.Exit<unknown, Refused | EngineError>): Guesses.Outcome => {
+  if (Exit.isSuccess(exit)) return "right"
+  return Option.exists(Cause.failureOption(exit.cause), isWrong) ? "wrong" : "unclear"
+}
+
+/** Identifies callers, and limits guesses of credentials. */
+export const gate = ({ adminToken, engine }: Credentials, guesses: Guesses.Guesses, clock: Clock.Clock) => {
+  /** Checks credentials, unless too many wrong ones came before. Other failures do not count as wrong credentials. */
+  const guarded = <A, E extends Refused | EngineError>(
+    guess: Guesses.Guess,
+    look: () => Effect.Effect<A, E>
+  ): Effect.Effect<A, E | Refused> =>
+    Effect.uninterruptibleMask((restore): Effect.Effect<A, E | Refused> => {
+      const end = guesses.begin(guess, clock.unsafeCurrentTimeMillis())
+      if (typeof end === "number") return tooManyGuesses(end)
+      return Effect.onExit(restore(Effect.suspend(look)), (exit) =>
+        Effect.sync(() => end(outcomeOf(exit), clock.unsafeCurrentTimeMillis()))
+      )
+    })
+
+  const isAdminToken = (token: string): boolean => {
+    if (adminToken === undefined) return false
+    const given = Buffer.from(token)
+    const wanted = Buffer.from(Redacted.value(adminToken))
+    return given.length === wanted.length && timingSafeEqual(given, wanted)
+  }
+
+  const wrongToken = refuse(
+    "invalid_credentials",
+    "The operator's token is missing or wrong. Send Authorization: Bearer <token>.",
+    { headers: challenges.operator }
+  )
+
+  type Identified = Pick<Operator.Operator, "name" | "role">
+
+  const operatorOf = (token: string): Effect.Effect<Identified, Refused | EngineError> => {
+    if (isAdminToken(token)) return Effect.succeed(Operator.environment)
+    if (Operator.nameOf(token) === undefined) return wrongToken
+    return Effect.catchTag(engine.admin.operators.identify(token), "InvalidCredentials", () => wrongToken)
+  }
+
+  const lacksRole = ({ name, role }: Identified, needed: Operator.Role) =>
+    refuse("insufficient_permission", `The operator ${name} has the role ${role}, and this needs ${needed}.`)
+
+  /** Logs a refused operator. The audit log does not, since it records acts that were done. */
+  const logRefused =
+    (exchange: Exchange, operator = "unknown") =>
+    (error: Refused | EngineError) =>
+      error._tag === "Refused" && error.problem.code !== "rate_limited"
+        ? Effect.logWarning("An operator's request was refused").pipe(
+            Effect.annotateLogs({
+              code: error.problem.code,
+              operator,
+              address: exchange.request.address ?? "unknown",
+              method: exchange.request.method,
+              route: exchange.name,
+              requestId: exchange.requestId
+            })
+          )
+        : Effect.void
+
+  /** Without the environment's token the admin API does not exist. */
+  const asOperator = (exchange: Exchange, needed: Operator.Role, step: Step): Step => {
+    if (adminToken === undefined) return noRoute
+    const { request, requestId } = exchange
+    const { address } = request
+    const token = bearer.exec(headerOf(request, "authorization") ?? "")?.[1] ?? ""
+    const guess = { kind: "operator", address, subject: undefined, secret: token } as const
+    const identified = Effect.tapError(
+      guarded(guess, () => operatorOf(token)),
+      logRefused(exchange)
+    )
+    return Effect.flatMap(identified, (operator): Step => {
+      if (!Operator.allows(operator.role, needed)) {
+        return Effect.tapError(lacksRole(operator, needed), logRefused(exchange, operator.name))
+      }
+      return Acting.as({ operator: operator.name, address: address ?? null, requestId })(step)
+    })
+  }
+
+  return { guarded, asOperator }
+}
