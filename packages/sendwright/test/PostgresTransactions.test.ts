@@ -56,6 +56,8 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await sw.stop({ graceMs: 0 })
+  // Another run on this server may need it still.
+  await app.query("DROP ROLE IF EXISTS sendwright_test_stranger").catch(() => {})
   await Effect.runPromise(Scope.close(scope, Exit.void))
 }, 60_000)
 
@@ -94,10 +96,15 @@ const ask = async (text: string): Promise<number> => {
 
 const appsRows = () => ask("SELECT count(*) AS n FROM app")
 
+/** Those of this database: other tests have theirs on the server. */
+const connections = "SELECT count(*) AS n FROM pg_stat_activity WHERE datname = current_database()"
+const locks = `SELECT count(*) AS n FROM pg_locks JOIN pg_database ON pg_database.oid = pg_locks.database
+  WHERE datname = current_database() AND locktype = 'advisory' AND granted`
+
 /** Returns once a connection waits for the lock of another one's key. */
 const waits = () =>
   expect
-    .poll(() => ask("SELECT count(*) AS n FROM pg_stat_activity WHERE wait_event_type = 'Lock'"), {
+    .poll(() => ask(`${connections} AND wait_event_type = 'Lock'`), {
       timeout: 5000,
       interval: 5
     })
@@ -109,7 +116,7 @@ const waits = () =>
  */
 const furnishing = `
   CREATE TABLE app (n INTEGER);
-  DO $$ BEGIN CREATE ROLE stranger; EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$;
+  DO $$ BEGIN CREATE ROLE sendwright_test_stranger; EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$;
   ALTER TABLE sendwright_job ADD CONSTRAINT refused
     CHECK (coalesce(current_setting('sendwright.refused', true), '') <> 'yes');
 `
@@ -266,7 +273,7 @@ describe.each(Object.entries(libraries))("a transaction of %s", (_, open) => {
       "SET TRANSACTION ISOLATION LEVEL SERIALIZABLE",
       /isolation level is serializable. Hand over one of READ COMMITTED/
     ],
-    ["may not write the engine's tables", "SET LOCAL ROLE stranger", /its role may not write/]
+    ["may not write the engine's tables", "SET LOCAL ROLE sendwright_test_stranger", /its role may not write/]
   ])("that %s says so, and shows nothing of the message", async (_, before, words) => {
     const secret = `${message().idempotencyKey}-secret`
     const refusals: Array<unknown> = []
@@ -366,9 +373,8 @@ describe("a process that is killed before its commit", () => {
 
   it("leaves no row, no lock and no transaction", async () => {
     expect(await ask("SELECT count(*) AS n FROM app WHERE n = 9")).toBe(0)
-    const open = "SELECT count(*) AS n FROM pg_stat_activity WHERE datname = current_database()"
-    await expect.poll(() => ask(`${open} AND state LIKE 'idle in transaction%'`), { timeout: 5000 }).toBe(0)
-    const locks = "SELECT count(*) AS n FROM pg_locks WHERE locktype = 'advisory' AND granted"
+    const open = () => ask(`${connections} AND state LIKE 'idle in transaction%'`)
+    await expect.poll(open, { timeout: 5000 }).toBe(0)
     await expect.poll(() => ask(locks), { timeout: 5000 }).toBe(0)
   })
 })
