@@ -26,7 +26,10 @@ export const migrationSql: (after?: number) => string = PostgresStore.migrationS
 /** A client of `pg`, after its BEGIN. */
 export const fromPg: (client: Api.PgClient) => Transaction = Transactions.fromPg
 
-/** `sql.begin(async (sql) => { … session.send(message, { tx: fromPostgresJs(sql) }) })` */
+/**
+ * `sql.begin(async (sql) => { … await session.send(message, { tx: fromPostgresJs(sql) }) })`. Await it inside: nothing of `sql`
+ * tells that its transaction has ended.
+ */
 export const fromPostgresJs: (sql: Api.PostgresJsTransaction) => Transaction = Transactions.fromPostgresJs
 
 /** `db.transaction(async (tx) => { … session.send(message, { tx: fromDrizzle(tx) }) })` */

@@ -30,6 +30,8 @@ export interface Library {
   /** Commits what the body did, or rolls it back where it throws. */
   readonly transaction: <A>(body: (open: Open) => Promise<A>) => Promise<A>
   readonly close: () => Promise<void>
+  /** True where nothing of an open transaction tells that it has ended, and its connection may be in the next one. */
+  readonly hidesEnd?: boolean
   /** Breaks the connection of an open transaction, where the server's end of it would break the library. */
   readonly breakOff?: () => Promise<void>
 }
@@ -91,6 +93,7 @@ const postgresJs = (url: string): Library => {
       return found.value
     },
     close: () => sql.end(),
+    hidesEnd: true,
     breakOff: () => sql.end({ timeout: 0 })
   }
 }
@@ -126,6 +129,7 @@ const drizzleJs = (url: string): Library => {
         })
       ),
     close: () => client.end(),
+    hidesEnd: true,
     breakOff: () => client.end({ timeout: 0 })
   }
 }

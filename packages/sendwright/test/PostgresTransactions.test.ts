@@ -325,12 +325,22 @@ describe.each(Object.entries(libraries))("a transaction of %s", (_, open) => {
     await other.close()
   })
 
-  it("that is over takes no send, and says so", async () => {
-    const over = await library.transaction(async ({ tx }) => tx)
-    await expect(session.send(message(), { tx: over })).rejects.toMatchObject({
+  it("that is over takes no send, also where the next one has its connection", async () => {
+    const fresh = open(url)
+    const over = await fresh.transaction(async ({ tx }) => tx)
+    const notOpen = {
       code: "transaction_unsupported",
       message: expect.stringMatching(/no transaction is open/)
+    }
+    const refusals: Array<unknown> = []
+    const refused = () => session.send(message(), { tx: over }).catch((error) => refusals.push(error))
+    await refused()
+    await fresh.transaction(async ({ run }) => {
+      await run("INSERT INTO app VALUES (1)")
+      if (fresh.hidesEnd !== true) await refused()
     })
+    expect(refusals).toMatchObject(fresh.hidesEnd === true ? [notOpen] : [notOpen, notOpen])
+    await fresh.close()
   })
 })
 

@@ -52,10 +52,16 @@ const made = (query: Api.Query["query"], { isOver = never, tellsOver = never }: 
 /** A pool runs each statement on another connection. */
 const isPool = (value: unknown): boolean => memberOf(value, "totalCount") !== undefined
 
+/** A pool of `pg` gives a client another `release` each time that it hands it out: a later transaction of it is another's. */
+const handedOut = (client: unknown): Ends => {
+  const release = memberOf(client, "release")
+  return { isOver: () => memberOf(client, "release") !== release }
+}
+
 export const fromPg = (client: Api.PgClient): Transaction => {
   const isClient = isFunction(memberOf(client, "query")) && !isPool(client)
   expect(isClient, "fromPg", "a client of `pool.connect()` after its BEGIN, not the pool")
-  return made(by(client, client.query))
+  return made(by(client, client.query), handedOut(client))
 }
 
 /** It would encode a value again that is cast to JSON or an array, which is text already. */
@@ -74,7 +80,8 @@ export const fromDrizzle = (tx: Api.DrizzleTransaction): Transaction => {
   const query = isFunction(unsafe) ? unsafe : memberOf(client, "query")
   const isKnown = isOpen && isFunction(query) && isObject(client)
   expect(isKnown, "fromDrizzle", "the `tx` of `db.transaction(async (tx) => …)` over `pg` or postgres.js")
-  return made(by(isObject(client) ? client : tx, query, isFunction(unsafe) ? asText : undefined))
+  const run = by(isObject(client) ? client : tx, query, isFunction(unsafe) ? asText : undefined)
+  return made(run, handedOut(client))
 }
 
 const isObject = (value: unknown): value is object =>
