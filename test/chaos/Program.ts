@@ -1,53 +1,73 @@
 /**
- * The program of a node, compiled once: a loader that reads TypeScript more than doubles the time of every start, and
- * a program that is being edited would change between two kills.
+ * The program of a node, made once: one file with all of its build in it. To read hundreds of modules costs each start three
+ * times as much, and a program that is being edited would change between two kills.
  */
 import { createHash } from "node:crypto"
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
-import { dirname, join } from "node:path"
+import { existsSync, mkdirSync, renameSync, writeFileSync } from "node:fs"
+import { createRequire } from "node:module"
+import { join } from "node:path"
 import { fileURLToPath } from "node:url"
-import ts from "typescript"
 
-/** The program and what it imports from the tests, other than types. */
-const names = ["chaos/node", "chaos/Points", "chaos/runMain", "support/Template"] as const
+const root = fileURLToPath(new URL("../..", import.meta.url))
 
-/** Where the workspace's packages are found by their names. */
-const cache = fileURLToPath(new URL("../../node_modules/.cache/sendwright-chaos", import.meta.url))
+/** Where the packages that are not in the file are found by their names. */
+const cache = join(root, "node_modules/.cache/sendwright-chaos")
 
-const compiled = (name: string): string => {
-  const source = readFileSync(new URL(`../${name}.ts`, import.meta.url), "utf8")
-  const { outputText } = ts.transpileModule(source, {
-    compilerOptions: {
-      target: ts.ScriptTarget.ES2022,
-      module: ts.ModuleKind.ESNext,
-      verbatimModuleSyntax: true,
-      rewriteRelativeImportExtensions: true
-    }
-  })
-  return outputText
+interface Built {
+  readonly outputFiles: ReadonlyArray<{ readonly text: string }>
+}
+
+/** As much as is used of esbuild, whose types only the package of the host has. */
+export interface Building {
+  readonly onLoad: (
+    which: { readonly filter: RegExp },
+    load: (file: { readonly path: string }) => { readonly contents: string; readonly loader: "ts" }
+  ) => void
+}
+
+interface Plugin {
+  readonly name: string
+  readonly setup: (building: Building) => void
+}
+
+interface Builder {
+  readonly build: (options: object) => Promise<Built>
+  readonly buildSync: (options: object) => Built
+}
+
+const builder = (): Builder => createRequire(join(root, "packages/host/package.json"))("esbuild")
+
+const options = {
+  entryPoints: [join(root, "test/chaos/node.ts")],
+  write: false,
+  bundle: true,
+  format: "cjs",
+  platform: "node",
+  target: "node20",
+  conditions: ["@sendwright/source"],
+  nodePaths: [join(root, "packages/core/node_modules"), join(root, "node_modules")],
+  external: ["better-sqlite3", "pg"],
+  logLevel: "error"
+} as const
+
+const kept = (name: string, { outputFiles }: Built): string => {
+  const text = outputFiles.map((file) => file.text).join("")
+  const file = join(cache, `${name}-${createHash("sha256").update(text).digest("hex").slice(0, 16)}.cjs`)
+  if (existsSync(file)) return file
+  mkdirSync(cache, { recursive: true })
+  writeFileSync(`${file}.${process.pid}`, text)
+  renameSync(`${file}.${process.pid}`, file)
+  return file
 }
 
 let known: string | undefined
 
 /** The file to run. */
 export const file = (): string => {
-  if (known !== undefined) return known
-  const files = names.map((name) => ({ name: `${name}.js`, text: compiled(name) }))
-  const hash = createHash("sha256")
-  for (const { name, text } of files) hash.update(name).update(text)
-  const folder = join(cache, hash.digest("hex").slice(0, 16))
-  const fresh = `${folder}.${process.pid}`
-  for (const { name, text } of files) {
-    mkdirSync(dirname(join(fresh, name)), { recursive: true })
-    writeFileSync(join(fresh, name), text)
-  }
-  writeFileSync(join(fresh, "package.json"), '{ "type": "module" }\n')
-  try {
-    renameSync(fresh, folder)
-  } catch {
-    // Somebody else has compiled the very same.
-    rmSync(fresh, { recursive: true, force: true })
-  }
-  known = join(folder, "chaos/node.js")
+  known ??= kept("node", builder().buildSync(options))
   return known
 }
+
+/** The same of another build, whose sources a plugin changes. */
+export const changed = async (plugin: Plugin): Promise<string> =>
+  kept(plugin.name, await builder().build({ ...options, plugins: [plugin] }))
