@@ -15,9 +15,9 @@ export interface Seeds {
   readonly until: number
 }
 
-/** So many from 1 on, and so many of the day. */
-export const handful = (fixed: number, daily: number): ReadonlyArray<Seeds> => [
-  { from: 1, until: fixed },
+/** So many from the first on, and so many of the day. */
+export const handful = (fixed: number, daily: number, first = 1): ReadonlyArray<Seeds> => [
+  { from: first, until: first + fixed - 1 },
   { from: ofDay, until: ofDay + daily - 1 }
 ]
 

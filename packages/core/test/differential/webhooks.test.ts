@@ -40,6 +40,10 @@ const rules: ReadonlyArray<readonly [rule: string, history: WebhookHistory]> = [
   [
     "an endpoint that is made anew has no rate of the former one",
     [create(0, 1), tell(1), claim(1), { do: "remove", endpoint: 0 }, create(0, 1), tell(1), claim(1)]
+  ],
+  [
+    "a replay of what failed leaves alone what was never tried",
+    [create(0), tell(1), { do: "clock", ms: -1000 }, { do: "replayFailed", endpoint: 0, sinceMs: 0 }]
   ]
 ]
 
