@@ -4,6 +4,8 @@
  */
 import { createServer, type Server } from "node:http"
 import { connect } from "node:net"
+import type * as PlatformApp from "@effect/platform/HttpApp"
+import * as HttpRouter from "@effect/platform/HttpRouter"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { describe, expect, it } from "@effect/vitest"
 import { Engine, Errors, Requests } from "@sendwright/core"
@@ -75,17 +77,28 @@ const overNode = Effect.gen(function* () {
   return ask
 })
 
+const prefix = "/api/messaging"
+
 /** As an embedder serves it by the library. */
-const overPlatform = Effect.gen(function* () {
-  const app = yield* Effect.provideService(httpApp(options), Engine.Engine, engine())
-  const server = yield* NodeHttpServer.make(() => createServer(), { port: 0, host: "127.0.0.1" })
-  yield* server.serve(app)
-  const ask: Ask = (path, init) =>
-    server.address._tag === "TcpAddress"
-      ? fetch(`http://127.0.0.1:${server.address.port}${path}`, init)
-      : Promise.reject(new Error("The server has no port."))
-  return ask
-})
+const servedBy = (app: PlatformApp.Default<unknown>, below: string) =>
+  Effect.gen(function* () {
+    const server = yield* NodeHttpServer.make(() => createServer(), { port: 0, host: "127.0.0.1" })
+    yield* server.serve(app)
+    const ask: Ask = (path, init) =>
+      server.address._tag === "TcpAddress"
+        ? fetch(`http://127.0.0.1:${server.address.port}${below}${path}`, init)
+        : Promise.reject(new Error("The server has no port."))
+    return ask
+  })
+
+const overPlatform = Effect.provideService(httpApp(options), Engine.Engine, engine()).pipe(
+  Effect.flatMap((app) => servedBy(app, ""))
+)
+
+/** A router of the library removes the prefix, and the app knows it nevertheless. */
+const overRouter = Effect.provideService(httpApp({ ...options, prefix }), Engine.Engine, engine()).pipe(
+  Effect.flatMap((app) => servedBy(HttpRouter.mountApp(HttpRouter.empty, prefix, app), prefix))
+)
 
 const overWeb = Effect.map(
   Effect.provideService(handlers(options), Engine.Engine, engine()),
@@ -172,8 +185,6 @@ const table: ReadonlyArray<readonly [path: string, status: number, init?: Reques
 /** Of the server, not of the answer; lengths are compared with bodies. */
 const apart = new Set(["date", "connection", "content-length", "keep-alive", "transfer-encoding"])
 
-const prefix = "/api/messaging"
-
 const answerOf = async (ask: Ask, path: string, init: RequestInit = {}) => {
   const headers = new Headers(init.headers)
   headers.set("x-request-id", "the-same")
@@ -191,7 +202,13 @@ const answerOf = async (ask: Ask, path: string, init: RequestInit = {}) => {
 describe("the bindings", () => {
   it.scopedLive("answer every request alike", () =>
     Effect.gen(function* () {
-      const all = [yield* overNode, yield* overPlatform, yield* overWeb, yield* overHandler]
+      const all = [
+        yield* overNode,
+        yield* overPlatform,
+        yield* overWeb,
+        yield* overHandler,
+        yield* overRouter
+      ]
       for (const [path, status, init] of table) {
         const [first, ...others] = yield* Effect.promise(() =>
           Promise.all(all.map((ask) => answerOf(ask, path, init)))
