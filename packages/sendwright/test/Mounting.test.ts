@@ -1,6 +1,7 @@
 /** The API in the app's own server, below a prefix. */
 import { createHmac } from "node:crypto"
 import { createServer } from "node:http"
+import * as Effect from "effect/Effect"
 import express from "express"
 import Fastify from "fastify"
 import type { Sender, SendResult, Sendwright } from "sendwright"
@@ -8,6 +9,7 @@ import { httpGateway } from "sendwright"
 import { createHandler, type Handler, toNodeHandler } from "sendwright/http"
 import { assertions, createTestSendwright } from "sendwright/testing"
 import { describe, expect, it, onTestFinished } from "vitest"
+import * as Known from "../src/inside/Known.ts"
 import type { Ask } from "./Servers.ts"
 import { listen, prefix, servers } from "./Servers.ts"
 import { ana, furnish, list, open, platform, start, template } from "./Support.ts"
@@ -40,8 +42,8 @@ const jsonOf = async (response: Promise<Response>): Promise<Record<string, unkno
 
 const send = `${prefix}/api/v1/template-messages/send`
 
-describe.each(servers)("below a prefix in %s", (_name, open, tellsAddress) => {
-  const serve = async (sw: Sendwright): Promise<Ask> => open(createHandler(sw, { adminToken, prefix }))
+describe.each(servers)("below a prefix in %s", (_name, mount, tellsAddress) => {
+  const serve = async (sw: Sendwright): Promise<Ask> => mount(createHandler(sw, { adminToken, prefix }))
 
   it("a send is accepted, and its link leads to the job", async () => {
     const { keys, sw, templateId } = await begin()
@@ -162,12 +164,33 @@ describe.each(servers)("below a prefix in %s", (_name, open, tellsAddress) => {
   })
 
   it("a request that outlasts the stop is told so", async () => {
-    const { begun, sender } = held()
-    const { ask, direct, sw } = await directly(sender, serve)
-    const first = ask(...direct)
+    let begin = (): void => {}
+    const begun = new Promise<void>((resolve) => {
+      begin = resolve
+    })
+    let checks = 0
+    const { sender } = platform({
+      check: () => {
+        checks += 1
+        if (checks === 1) return Promise.resolve(null)
+        begin()
+        return new Promise(() => {})
+      }
+    })
+    const sw = await open({ senders: [sender] })
+    const { session } = await furnish(sw, "own")
+    const ask = await serve(sw)
+    const first = ask(`${prefix}/admin/v1/sessions/${session.id}/connect`, {
+      method: "POST",
+      headers: operator
+    })
     await begun
     await sw.stop({ graceMs: 50 })
-    expect((await first).status).toBe(503)
+    const answered = await first
+    expect([answered.status, (await jsonOf(Promise.resolve(answered)))["detail"]]).toEqual([
+      503,
+      "The service is stopping."
+    ])
   })
 })
 
@@ -379,20 +402,34 @@ describe("a handler", () => {
 
   it("keeps the events of an account that it creates for the handlers of the process", async () => {
     const heard: Array<string> = []
-    const sw = await open({ on: { "job.completed": ({ data }) => void heard.push(data.jobId) } })
+    const sw = await open({ on: { "consent.granted": ({ data }) => void heard.push(data.phone ?? "") } })
     const handler = createHandler(sw, { adminToken })
-    const act = (path: string, body: unknown, headers: Readonly<Record<string, string>> = operator) =>
-      jsonOf(handler(new Request(`https://shop.example${path}`, post(headers, body))))
-    const plan = { minimum_wait_ms: 0 }
-    const { account } = await act("/admin/v1/accounts", { name: "New", currency: "EUR", plan })
-    const accountId = String(Reflect.get(Object(account), "id"))
-    const { id: sessionId } = await sw.admin.sessions.create({ accountId, name: "main", provider: "sandbox" })
+    const act = (path: string, body: unknown) =>
+      jsonOf(handler(new Request(`https://shop.example/admin/v1${path}`, post(operator, body))))
+    const { account } = await act("/accounts", { name: "New" })
+    const id: unknown = Reflect.get(Object(account), "id")
+    await act(`/accounts/${id}/consents`, { consents: [{ phone: ana, source: "form" }] })
+    await sw.drain()
+    expect(heard).toEqual([ana])
+  })
+
+  it("keeps those of an account that another process has created, from its first request on", async () => {
+    const heard: Array<string> = []
+    const sw = await open({ on: { "job.canceled": ({ data }) => void heard.push(data.jobId) } })
+    const { admin } = Known.of(sw).engine
+    const account = await Effect.runPromise(admin.accounts.create({ name: "Theirs", currency: "EUR" }))
+    const session = { name: "main", provider: "sandbox" }
+    const { id: sessionId } = await Effect.runPromise(admin.sessions.create(account.id, session))
+    const keys = await credentialsOf(sw, sessionId)
     await sw.admin.templates.import({ sessionId, templates: [template()] })
-    await sw.admin.consents.record({ accountId, consents: [{ phone: ana, source: "form" }] })
-    const [hello] = await list(sw.session(sessionId).templates())
-    const keys = { ...(await credentialsOf(sw, sessionId)), "idempotency-key": "k" }
-    const body = { template_id: hello?.id, recipients: [{ phone: ana }] }
-    const { job_id } = await act("/api/v1/template-messages/send", body, keys)
+    await sw.admin.consents.record({ accountId: account.id, consents: [{ phone: ana, source: "form" }] })
+    const handler = createHandler(sw)
+    const asked = async (path: string, init: RequestInit) =>
+      jsonOf(handler(new Request(`https://shop.example/api/v1${path}`, init)))
+    const { templates } = await asked("/templates", { headers: keys })
+    const body = { template_id: Object(templates)[0].template_id, recipients: [{ phone: ana }] }
+    const { job_id } = await asked("/template-messages/send", post({ ...keys, "idempotency-key": "k" }, body))
+    await asked(`/template-messages/${job_id}/cancel`, { method: "POST", headers: keys })
     await sw.drain()
     expect(heard).toEqual([job_id])
   })
