@@ -190,14 +190,12 @@ const ofNode = (request: Parameters<NodeHandler>[0], url: string): HttpApp.Incom
 
 const write = (
   response: Parameters<NodeHandler>[1],
-  version: number,
   { body, headers, status }: Steps.PlainResponse
 ): void => {
   // The client is gone, or somebody else has answered it.
   if (response.closed || response.headersSent) return
-  // HTTP/2 has no such header, and Node refuses it there.
-  for (const [name, value] of Object.entries(headers))
-    if (version < 2 || name !== "connection") response.setHeader(name, value)
+  // HTTP/2 has no `connection`, and Node leaves it away there.
+  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
   response.statusCode = status
   if (status === 204) {
     response.end()
@@ -214,11 +212,9 @@ const node =
   ): NodeHandler =>
   (request, response, next) => {
     const { removed, url } = urlOf(request)
-    if (isElsewhere(removed, prefix))
-      return write(response, request.httpVersionMajor, refuse("internal", elsewhere))
+    if (isElsewhere(removed, prefix)) return write(response, refuse("internal", elsewhere))
     if (next !== undefined && Address.below(prefix, url.replace(/\?.*$/s, "")) === undefined) return next()
-    const version = request.httpVersionMajor
-    const leave = begin(ofNode(request, url), (answer) => write(response, version, answer))
+    const leave = begin(ofNode(request, url), (answer) => write(response, answer))
     response.once("close", leave)
   }
 

@@ -137,6 +137,16 @@ describe.each(servers)("below a prefix in %s", (_name, mount, tellsAddress) => {
     expect((await ask(`${prefix}/health/live`)).status).toBe(200)
   })
 
+  it("an answer is given that ends its connection", async () => {
+    const { sw } = await start()
+    const ask = await serve(sw)
+    let status = 200
+    for (let asked = 0; status === 200 && asked < 300; asked += 1)
+      status = (await ask(`${prefix}/docs`)).status
+    expect([429, 503]).toContain(status)
+    expect((await ask(`${prefix}/health/live`)).status).toBe(200)
+  })
+
   it("what an operator does is done, and audited with the address where that is known", async () => {
     const { sw } = await start()
     const ask = await serve(sw)
