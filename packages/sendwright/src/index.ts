@@ -24,9 +24,14 @@ export type {
  * Sendwright over a store. Nothing is sent in the background until `start`.
  *
  * @example
- * const sw = await createSendwright({ store: memory(), senders: [sandbox()], secretKey: process.env.SECRET_KEY })
+ * ```ts
+ * import { createSendwright, memory, sandbox } from "sendwright"
+ *
+ * const secretKey = process.env["SECRET_KEY"] ?? ""
+ * const sw = await createSendwright({ store: memory(), senders: [sandbox()], secretKey })
  * sw.on("message.received", ({ data }) => console.log(data.from, data.text))
  * await sw.start()
+ * ```
  *
  * @throws SendwrightError `invalid_options` for what cannot be, `unavailable` where the store does not answer
  */
