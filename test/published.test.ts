@@ -39,9 +39,14 @@ const installed = installedSmall.then(async () => {
     "@types/express": "examples",
     "@types/node": "",
     "@types/pg": "",
+    "drizzle-orm": "packages/sendwright",
     express: "examples",
     fastify: "examples",
     hono: "examples",
+    knex: "packages/sendwright",
+    kysely: "packages/sendwright",
+    postgres: "packages/sendwright",
+    typeorm: "packages/sendwright",
     vitest: ""
   })
   return all
@@ -119,6 +124,21 @@ const snippets = new Map(
     texts.map((text, at) => [`${page.replaceAll("/", "-")}-${at + 1}.ts`, text] as const)
   )
 )
+
+describe("each function of sendwright", () => {
+  it.each(["http", "index", "postgres", "sqlite", "testing"])(
+    "of %s.ts shows its use in its docstring",
+    (entry) => {
+      const parts = read(`packages/sendwright/src/${entry}.ts`).split(/^export const (\w+)/m)
+      const named = parts.flatMap((before, at) =>
+        at % 2 === 0 && at + 1 < parts.length ? [[parts[at + 1], before] as const] : []
+      )
+      expect(named.length).toBeGreaterThan(1)
+      const without = named.filter(([, before]) => !/```ts\n[\s\S]*```\n(?: \*.*\n)* \*\/\n$/.test(before))
+      expect(without.map(([name]) => name)).toEqual([])
+    }
+  )
+})
 
 const compilerOptions = {
   target: "ES2022",

@@ -69,6 +69,17 @@ const make = ({ adminToken, baseUrl = "", prefix: given = "", secretKey, ...opti
  *
  * The library's span of a request holds its headers and its query, secrets among them: serve it where
  * `HttpMiddleware.withTracerDisabledWhen` turns that span off.
+ *
+ * @example
+ * ```ts
+ * import * as HttpServer from "@effect/platform/HttpServer"
+ * import { httpApp } from "@sendwright/http"
+ * import * as Effect from "effect/Effect"
+ * import * as Layer from "effect/Layer"
+ *
+ * const options = { baseUrl: "https://messages.example", prefix: "/api/messaging" }
+ * export const api = Layer.unwrapScoped(Effect.map(httpApp(options), (app) => HttpServer.serve(app)))
+ * ```
  */
 export const httpApp = (options: Options) =>
   Effect.gen(function* () {
@@ -246,7 +257,18 @@ const beginning = (serving: HttpApp.Serving, runtime: Runtime.Runtime<never>) =>
 
 const longestGraceMs = 25_000
 
-/** The API as functions. They stop when the scope closes. */
+/**
+ * The API as functions. They stop when the scope closes.
+ *
+ * @example
+ * ```ts
+ * import { createServer } from "node:http"
+ * import { handlers } from "@sendwright/http"
+ * import * as Effect from "effect/Effect"
+ *
+ * export const serve = Effect.map(handlers({ prefix: "/api/messaging" }), ({ node }) => createServer(node).listen(8080))
+ * ```
+ */
 export const handlers = (options: Options) =>
   Effect.gen(function* () {
     const { prefix, serving } = yield* make(options)

@@ -9,9 +9,16 @@ export type * from "./api/Http.ts"
  * The REST API as a function of web-standard requests. It stops with the Sendwright: what comes then is answered with 503.
  *
  * @example
- * const handler = createHandler(sw, { prefix: "/api/messaging" })
- * app.all("/api/messaging/*", (c) => handler(c.req.raw)) // Hono
- * export { handler as GET, handler as POST }             // Next
+ * ```ts
+ * import { Hono } from "hono"
+ * import type { Sendwright } from "sendwright"
+ * import { createHandler } from "sendwright/http"
+ *
+ * export const mount = (app: Hono, sw: Sendwright) => {
+ *   const handler = createHandler(sw, { prefix: "/api/messaging" })
+ *   app.all("/api/messaging/*", (c) => handler(c.req.raw)) // in Next: export { handler as GET, handler as POST }
+ * }
+ * ```
  *
  * @throws SendwrightError `invalid_options` for what cannot be
  */
@@ -21,7 +28,15 @@ export const createHandler: (sw: Sendwright, options?: HandlerOptions) => Handle
  * The same for node:http and what is built on it.
  *
  * @example
- * app.use("/api/messaging", toNodeHandler(createHandler(sw, { prefix: "/api/messaging" }))) // Express
+ * ```ts
+ * import type { Express } from "express"
+ * import type { Sendwright } from "sendwright"
+ * import { createHandler, toNodeHandler } from "sendwright/http"
+ *
+ * export const mount = (app: Express, sw: Sendwright) => {
+ *   app.use("/api/messaging", toNodeHandler(createHandler(sw, { prefix: "/api/messaging" })))
+ * }
+ * ```
  *
  * @throws SendwrightError `invalid_options` for a function that `createHandler` did not make
  */

@@ -38,14 +38,71 @@ export type {
 export const createSendwright = async (options: Options): Promise<Sendwright> =>
   (await Assembly.assemble(options)).sw
 
-/** Everything in the memory of this process, for tests and for a first look. */
+/**
+ * Everything in the memory of this process, for tests and for a first look.
+ *
+ * @example
+ * ```ts
+ * import { createSendwright, memory, sandbox } from "sendwright"
+ *
+ * const secretKey = Buffer.alloc(32, "any").toString("base64")
+ * const sw = await createSendwright({ store: memory(), senders: [sandbox()], secretKey })
+ * ```
+ */
 export const memory: () => Store = Stores.memory
 
-/** A platform in this process: the last four digits of a number choose what becomes of its message, `0001` a refusal. */
+/**
+ * A platform in this process: the last four digits of a number choose what becomes of its message, `0001` a refusal.
+ *
+ * @example
+ * ```ts
+ * import { sandbox } from "sendwright"
+ *
+ * const senders = [sandbox({ latencyMs: 0, receiptDelayMs: 10 })]
+ * ```
+ */
 export const sandbox: (options?: SandboxOptions) => BuiltInSender = Senders.sandbox
 
-/** WhatsApp's Cloud API. A session's `config` says which number. */
+/**
+ * WhatsApp's Cloud API. A session's `config` says which number.
+ *
+ * @example
+ * ```ts
+ * import { type Sendwright, whatsapp } from "sendwright"
+ *
+ * export const senders = [whatsapp()]
+ * export const connect = (sw: Sendwright, accountId: string) =>
+ *   sw.admin.sessions.create({
+ *     accountId,
+ *     name: "main",
+ *     provider: "whatsapp_cloud",
+ *     config: {
+ *       phone_number_id: "106540352242922",
+ *       waba_id: "102290129340398",
+ *       access_token: process.env["WHATSAPP_TOKEN"],
+ *       app_secret: process.env["WHATSAPP_APP_SECRET"],
+ *       verify_token: "any word of yours"
+ *     }
+ *   })
+ * ```
+ */
 export const whatsapp: (options?: PlatformOptions) => BuiltInSender = Senders.whatsapp
 
-/** A gateway of your own over HTTP: one signed POST per message to the `url` of a session's `config`. */
+/**
+ * A gateway of your own over HTTP: one signed POST per message to the `url` of a session's `config`.
+ *
+ * @example
+ * ```ts
+ * import { httpGateway, type Sendwright } from "sendwright"
+ *
+ * export const senders = [httpGateway()]
+ * export const connect = (sw: Sendwright, accountId: string) =>
+ *   sw.admin.sessions.create({
+ *     accountId,
+ *     name: "gateway",
+ *     provider: "http",
+ *     config: { url: "https://gateway.example/messages", secret: process.env["GATEWAY_SECRET"] }
+ *   })
+ * ```
+ */
 export const httpGateway: (options?: PlatformOptions) => BuiltInSender = Senders.httpGateway

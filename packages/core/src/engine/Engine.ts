@@ -269,7 +269,22 @@ const make = Effect.gen(function* () {
 /**
  * The engine and its worker. The store's master key must be among the secret box's keys. Nothing runs in the
  * background until `Worker.layerLoops` is added: a process that only accepts sends does without it, and a test calls
- * `drain`.
+ * `drain`. The presets (`layerMemory`, `layerSqlite`, `layerPostgres`) have all that it asks for.
+ *
+ * @example
+ * ```ts
+ * import { Engine } from "@sendwright/core"
+ * import * as Effect from "effect/Effect"
+ *
+ * export const send = (sessionId: string, phone: string) =>
+ *   Effect.gen(function* () {
+ *     const engine = yield* Engine.Engine
+ *     const caller = yield* engine.callerOf(sessionId)
+ *     const { templateId } = yield* engine.template(caller, { name: "order_shipped", language: "en" })
+ *     const request = { template_id: templateId, recipients: [{ phone }] }
+ *     return yield* engine.send(caller, { idempotencyKey: "order-1001", request })
+ *   })
+ * ```
  */
 export const layer = (
   options: Partial<Worker.Options> & Partial<Retained> = {}

@@ -138,6 +138,19 @@ const check = (secrets: ReadonlyArray<string>): void => {
 /**
  * The event of a request that is ours. Nothing is parsed before the signature is right.
  *
+ * @example
+ * ```ts
+ * import { verifyWebhook } from "@sendwright/core"
+ *
+ * export const receive = async (request: Request) => {
+ *   const body = await request.text()
+ *   const secrets = process.env["WEBHOOK_SECRET"] ?? ""
+ *   const { data, id, type } = verifyWebhook({ body, headers: request.headers, secrets })
+ *   console.log(id, type, data) // the same id may come twice
+ *   return new Response(null, { status: 204 })
+ * }
+ * ```
+ *
  * @throws WebhookRefused for anything else
  * @throws TypeError without a secret: a receiver that was not given one must not accept what anybody signs
  */

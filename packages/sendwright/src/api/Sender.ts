@@ -50,14 +50,22 @@ export type SendResult =
  * A sender of your own: a platform that we do not know, or your own gateway.
  *
  * @example
- * const gateway = {
+ * ```ts
+ * import type { CustomSender } from "sendwright"
+ *
+ * export const gateway: CustomSender = {
  *   provider: "my_gateway",
  *   deduplicates: true,
  *   send: async ({ content, messageId, to }) => {
- *     const { id } = await post("/messages", { id: messageId, to, text: content.body })
- *     return { outcome: "accepted", providerId: id }
+ *     const text = content.kind === "template" ? content.body : content.text
+ *     const body = JSON.stringify({ id: messageId, to, text })
+ *     const response = await fetch("https://gateway.example/messages", { method: "POST", body })
+ *     if (response.status === 503) return { outcome: "later", message: "The gateway is busy." }
+ *     if (!response.ok) return { outcome: "refused", code: String(response.status), message: "It said no." }
+ *     return { outcome: "accepted" }
  *   }
  * }
+ * ```
  */
 export interface CustomSender {
   /** What a session's `provider` says: lower-case letters, digits, `_` and `-`. */

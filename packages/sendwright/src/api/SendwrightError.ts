@@ -21,12 +21,18 @@ export interface Details {
  * Everything that Sendwright refuses or fails with.
  *
  * @example
- * try {
- *   await session.send({ template: "order_shipped", to: [{ phone }], idempotencyKey: order.id })
- * } catch (error) {
- *   if (error instanceof SendwrightError && error.code === "consent_required") return askForConsent(phone)
- *   throw error
+ * ```ts
+ * import { SendwrightError, type Session } from "sendwright"
+ *
+ * export const remind = async (session: Session, phone: string, idempotencyKey: string) => {
+ *   try {
+ *     return await session.send({ template: "reminder", to: [{ phone }], idempotencyKey })
+ *   } catch (error) {
+ *     if (error instanceof SendwrightError && error.code === "consent_required") return null
+ *     throw error
+ *   }
  * }
+ * ```
  */
 export class SendwrightError extends Error {
   override readonly name = "SendwrightError"
