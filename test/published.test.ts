@@ -116,7 +116,7 @@ const examplesOf = (file: string): ReadonlyArray<string> =>
     text.replaceAll(/^ *\* ?/gm, "")
   )
 
-const snippets = new Map(
+const snippets: ReadonlyMap<string, string> = new Map(
   [
     ...pages.map((page) => [page, snippetsOf(page)] as const),
     ...documented.map((file) => [file, examplesOf(file)] as const)

@@ -156,6 +156,17 @@ describe("the platform", () => {
     expect(t.person(ana).inbox).toHaveLength(1)
   })
 
+  it("leaves nothing behind that keeps the tests' process alive, not even by a process that died", async () => {
+    const timers = () => process.getActiveResourcesInfo().filter((name) => name === "Timeout").length
+    const before = timers()
+    const t = await createTestSendwright()
+    t.platform.next(ana).crashesAfterSending()
+    await t.send({ to: ana })
+    await t.advance("1 hour")
+    await t.stop()
+    expect(timers()).toBeLessThanOrEqual(before)
+  })
+
   it("that has taken it when the process dies delivers it once", async () => {
     const t = await open()
     t.platform.next(ana).crashesAfterSending()

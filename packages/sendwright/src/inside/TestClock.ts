@@ -2,6 +2,9 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 
+/** What nobody ends. `Effect.never` has a timer of Node's, which would keep the process of the tests alive. */
+export const forever: Effect.Effect<never> = Effect.async<never>(() => {})
+
 export class TestClock implements Clock.Clock {
   readonly [Clock.ClockTypeId]: Clock.ClockTypeId = Clock.ClockTypeId
   now: number
@@ -19,6 +22,6 @@ export class TestClock implements Clock.Clock {
   readonly currentTimeMillis: Effect.Effect<number> = Effect.sync(() => this.now)
   readonly currentTimeNanos: Effect.Effect<bigint> = Effect.sync(() => this.unsafeCurrentTimeNanos())
   sleep(): Effect.Effect<void> {
-    return Effect.never
+    return forever
   }
 }

@@ -4,6 +4,7 @@ import { FailureCatalogue, Rendering, Sender } from "@sendwright/core"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type { Received } from "../api/Testing.ts"
+import { forever } from "./TestClock.ts"
 
 type Outbound = CoreSenders.OutboundMessage
 type Report = Effect.Effect.Success<ReturnType<NonNullable<CoreSenders.Sender["poll"]>>>["reports"][number]
@@ -139,7 +140,7 @@ export class TestPlatform {
     }
     if (!script.isFatal) return Effect.succeed(script.result(`test-${messageId}`))
     this.#onCrash()
-    return Effect.never
+    return forever
   }
 
   #poll(now: number) {
