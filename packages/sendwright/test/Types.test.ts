@@ -1,6 +1,23 @@
 /** The package's types are core's, in other names: what core adds has to be added here. */
 import type { EventData as Core } from "@sendwright/core"
-import type { EventData } from "sendwright"
+import type { Database } from "better-sqlite3"
+import type { Pool, PoolClient } from "pg"
+import {
+  createSendwright,
+  type EventData,
+  type Handler,
+  memory,
+  type Options,
+  type Sender,
+  type Sendwright,
+  type Session,
+  type Store,
+  sandbox,
+  type Transaction
+} from "sendwright"
+import { type fromKysely, type fromPg, type PgPool, postgres } from "sendwright/postgres"
+import { type fromBetterSqlite3, sqlite } from "sendwright/sqlite"
+import { createTestSendwright, type TestSendwright } from "sendwright/testing"
 import { expectTypeOf, it } from "vitest"
 
 type Camel<Name extends string> = Name extends `${infer Head}_${infer Tail}`
@@ -33,4 +50,27 @@ it("of events", () => {
   expectTypeOf<Exclude<keyof typeof Core.byType, keyof EventData>>().toEqualTypeOf<"recipient.batch">()
   expectTypeOf<Flat<EventData>>().toExtend<Flat<CoreData>>()
   expectTypeOf<Flat<CoreData>>().toExtend<Flat<EventData>>()
+})
+
+it("of what an app calls", () => {
+  expectTypeOf(createSendwright).toEqualTypeOf<(options: Options) => Promise<Sendwright>>()
+  expectTypeOf(memory()).toEqualTypeOf<Store>()
+  expectTypeOf(sqlite({ file: "app.db" })).toEqualTypeOf<Store>()
+  expectTypeOf(postgres({ url: "postgres://" })).toEqualTypeOf<Store>()
+  expectTypeOf(sandbox()).toExtend<Sender>()
+  expectTypeOf<Awaited<ReturnType<Session["send"]>>["jobId"]>().toEqualTypeOf<string>()
+  expectTypeOf<ReturnType<Session["sendSync"]>>().toEqualTypeOf<Awaited<ReturnType<Session["send"]>>>()
+  expectTypeOf<Parameters<Handler<"message.received">>[0]["data"]["from"]>().toEqualTypeOf<string | null>()
+  expectTypeOf(createTestSendwright).returns.resolves.toEqualTypeOf<TestSendwright>()
+  // A promise that nobody awaits is no send in a synchronous transaction.
+  expectTypeOf<Parameters<Session["sendSync"]>[1]>().toEqualTypeOf<{ readonly tx: Transaction }>()
+})
+
+it("of transactions, which are not taken for one another", () => {
+  expectTypeOf<Pool>().toExtend<PgPool>()
+  expectTypeOf<PoolClient>().toExtend<Parameters<typeof fromPg>[0]>()
+  expectTypeOf<Pool>().not.toExtend<Parameters<typeof fromKysely>[0]>()
+  expectTypeOf<Database>().toExtend<Parameters<typeof fromBetterSqlite3>[0]>()
+  expectTypeOf<PoolClient>().not.toExtend<Parameters<typeof fromBetterSqlite3>[0]>()
+  expectTypeOf<PoolClient>().not.toExtend<Transaction>()
 })
