@@ -6,9 +6,8 @@ import Sqlite from "better-sqlite3"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
-import Pg from "pg"
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { freshDatabase } from "../../../test/support/Postgres.ts"
+import { afterAll, describe, expect, it } from "vitest"
+import { connection, freshDatabase } from "../../../test/support/Postgres.ts"
 import type { Answer, TestHost } from "../../../test/support/TestHost.ts"
 import { at, consent, eventually, items, sendBody, start, tenant } from "../../../test/support/TestHost.ts"
 
@@ -42,6 +41,15 @@ const becomes = (host: TestHost, status: number, withinMs = 6000): Promise<Answe
     withinMs
   )
 
+/** What is answered may come before its line in the log. */
+const tells = async (host: TestHost, what: RegExp): Promise<void> => {
+  const told = await eventually(
+    async () => host.output(),
+    (output) => what.test(output)
+  )
+  expect(told).toMatch(what)
+}
+
 /** The checks that fail, by name. */
 const faults = ({ json }: Answer): Readonly<Record<string, unknown>> =>
   Object.fromEntries(
@@ -50,7 +58,8 @@ const faults = ({ json }: Answer): Readonly<Record<string, unknown>> =>
     )
   )
 
-describe("a host on SQLite", () => {
+// Half of each is waiting.
+describe.concurrent("a host on SQLite", () => {
   it("is ready with every check, and without the store names it and tells nothing of it", async () => {
     const file = join(folder, "locked.db")
     await running({ DATABASE_URL: `sqlite:${file}` }, async (host) => {
@@ -71,8 +80,8 @@ describe("a host on SQLite", () => {
       intruder.exec("ROLLBACK")
       intruder.close()
       expect((await becomes(host, 200)).status).toBe(200)
-      expect(host.output()).toMatch(/Not ready[^\n]*storage/)
-      expect(host.output()).toMatch(/Ready again/)
+      await tells(host, /Not ready[^\n]*storage/)
+      await tells(host, /Ready again/)
     })
   }, 120_000)
 
@@ -95,7 +104,7 @@ describe("a host on SQLite", () => {
       expect(found.status).toBe(200)
       const [check] = items(found.json, "checks").filter((each) => at(each, "name") === "restore")
       expect(check).toMatchObject({ ok: true, detail: expect.stringContaining("sendwright restore --open") })
-      expect(host.output()).toMatch(/The store is older than it was/)
+      await tells(host, /The store is older than it was/)
       await consent(host, known.accountId, phone)
       const sent = await known.send(sendBody(known.templateId, phone), "held")
       expect(sent.status).toBe(202)
@@ -125,7 +134,7 @@ describe("a host on SQLite", () => {
       )
       expect(at(done.json, "job")).toMatchObject({ status: "completed", waiting_for: null })
       expect((await known.post("/api/public/messages/send", { to: phone, message: "Hi" })).status).toBe(200)
-      expect(host.output()).toMatch(/The store is held no more/)
+      await tells(host, /The store is held no more/)
       expect(at((await host.admin("/restore", { hold: true })).json, "restore")).toMatchObject({
         held: true,
         reason: "operator"
@@ -165,7 +174,7 @@ describe("a host on SQLite", () => {
           const answer = await owner.send(body, key)
           expect([answer.status, at(answer.json, "code")]).toEqual([503, "unavailable"])
         }
-        expect(host.output()).toMatch(/was removed or replaced while it was open/)
+        await tells(host, /was removed or replaced while it was open/)
       })
     },
     30_000
@@ -191,21 +200,20 @@ describe("a host on SQLite", () => {
   }, 120_000)
 })
 
-describe("hosts on PostgreSQL", () => {
-  let DATABASE_URL: string
-  let outside: Pg.Client
-  const common = () => ({ DATABASE_URL, SECRET_KEY: keyOf(7) })
-  beforeAll(async () => {
-    DATABASE_URL = await Effect.runPromise(Scope.extend(freshDatabase, scope))
-    outside = new Pg.Client(DATABASE_URL)
-    outside.on("error", () => {})
-    await outside.connect()
-  }, 120_000)
-  afterAll(() => outside.end())
+describe.concurrent("hosts on PostgreSQL", () => {
+  /** The settings of hosts on a database of their own, and a connection to it from outside. */
+  const fresh = () =>
+    Effect.runPromise(
+      Effect.gen(function* () {
+        const DATABASE_URL = yield* freshDatabase
+        return { common: { DATABASE_URL, SECRET_KEY: keyOf(7) }, outside: yield* connection(DATABASE_URL) }
+      }).pipe(Scope.extend(scope))
+    )
 
   it("do not start with another key: a worker that has the wrong one sends nothing", async () => {
-    await running(common(), async (host) => {
-      await expect(start({ ...common(), ROLE: "worker", SECRET_KEY: keyOf(8) })).rejects.toThrow(
+    const { common } = await fresh()
+    await running(common, async (host) => {
+      await expect(start({ ...common, ROLE: "worker", SECRET_KEY: keyOf(8) })).rejects.toThrow(
         /SECRET_KEY: This database was begun with another master key/
       )
       expect((await ready(host)).status).toBe(200)
@@ -213,8 +221,9 @@ describe("hosts on PostgreSQL", () => {
   }, 120_000)
 
   it("are not ready while the database is read-only or hangs, and answer within three seconds", async () => {
-    await running(common(), async (host) => {
-      const name = new URL(DATABASE_URL).pathname.slice(1)
+    const { common, outside } = await fresh()
+    await running(common, async (host) => {
+      const name = new URL(common.DATABASE_URL).pathname.slice(1)
       const others =
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
       await outside.query(`ALTER DATABASE ${name} SET default_transaction_read_only = on`)
@@ -243,8 +252,9 @@ describe("hosts on PostgreSQL", () => {
   }, 120_000)
 
   it("that dispatch are not ready once their loops fail for ten seconds; one that only accepts is", async () => {
-    await running({ ...common(), ROLE: "api" }, async (api) => {
-      await running({ ...common(), ROLE: "worker" }, async (worker) => {
+    const { common, outside } = await fresh()
+    await running({ ...common, ROLE: "api" }, async (api) => {
+      await running({ ...common, ROLE: "worker" }, async (worker) => {
         await outside.query("ALTER TABLE sendwright_progress RENAME TO away")
         try {
           const refused = await becomes(worker, 503, 25_000)
