@@ -5,31 +5,28 @@ import { createServer } from "node:http"
 import { connect } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { afterEach, describe, expect, it } from "vitest"
+import type { TestContext } from "vitest"
+import { describe, expect, it } from "vitest"
 import type { Answer, Tenant, TestHost } from "../../../test/support/TestHost.ts"
 import { at, consent, eventually, items, sendBody, start, tenant } from "../../../test/support/TestHost.ts"
 
-const folders: Array<string> = []
-const hosts: Array<TestHost> = []
-
-afterEach(async () => {
-  for (const host of hosts.splice(0)) {
-    host.signal("SIGKILL")
-    await host.stop()
-  }
-  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true })
-})
-
-const database = (): string => {
+/** Hosts on a database of the test's own. They are gone when it ends, and others go on beside it. */
+const launching = (onTestFinished: TestContext["onTestFinished"]) => {
   const folder = mkdtempSync(join(tmpdir(), "sendwright-stop-"))
-  folders.push(folder)
-  return `sqlite:${join(folder, "host.db")}`
-}
-
-const launch = async (environment: Readonly<Record<string, string>>): Promise<TestHost> => {
-  const host = await start({ LOG_LEVEL: "debug", ...environment })
-  hosts.push(host)
-  return host
+  const hosts: Array<TestHost> = []
+  onTestFinished(async () => {
+    for (const host of hosts) {
+      host.signal("SIGKILL")
+      await host.stop()
+    }
+    rmSync(folder, { recursive: true, force: true })
+  })
+  return async (environment: Readonly<Record<string, string>> = {}): Promise<TestHost> => {
+    const DATABASE_URL = `sqlite:${join(folder, "host.db")}`
+    const host = await start({ LOG_LEVEL: "debug", DATABASE_URL, ...environment })
+    hosts.push(host)
+    return host
+  }
 }
 
 /** The attempts that left a host, by message id, as its log tells them. */
@@ -56,9 +53,11 @@ const refuses = (host: TestHost) =>
 const until = (isSo: () => boolean) => eventually(async () => isSo(), Boolean)
 
 describe("SIGTERM under load", () => {
-  it("loses no accepted job, sends nothing twice, wastes no attempt, and ends with 0 within the grace", async () => {
-    const DATABASE_URL = database()
-    const first = await launch({ DATABASE_URL, SANDBOX_LATENCY_MS: "300" })
+  it("loses no accepted job, sends nothing twice, wastes no attempt, and ends with 0 within the grace", async ({
+    onTestFinished
+  }) => {
+    const launch = launching(onTestFinished)
+    const first = await launch({ SANDBOX_LATENCY_MS: "300" })
     const owner = await tenant(first)
     const to = phones(250)
     await consent(first, owner.accountId, ...to)
@@ -80,7 +79,7 @@ describe("SIGTERM under load", () => {
     const before = attemptsOf(first).length
     expect(before).toBeLessThan(accepted.length * to.length)
 
-    const second = await launch({ DATABASE_URL })
+    const second = await launch()
     const results = await eventually(
       async () => {
         const jobs = await Promise.all(
@@ -105,9 +104,13 @@ describe("SIGTERM under load", () => {
   }, 60_000)
 })
 
-describe("a host that stops", () => {
-  it("is alive and not ready at once, refuses what comes, and answers what is under way", async () => {
-    const host = await launch({ DATABASE_URL: database(), SANDBOX_LATENCY_MS: "1500" })
+// Most of each is waiting.
+describe.concurrent("a host that stops", () => {
+  it("is alive and not ready at once, refuses what comes, and answers what is under way", async ({
+    onTestFinished
+  }) => {
+    const launch = launching(onTestFinished)
+    const host = await launch({ SANDBOX_LATENCY_MS: "1500" })
     const owner = await tenant(host)
     await consent(host, owner.accountId, "34600001000")
     const message = direct(owner, "34600001000")
@@ -124,8 +127,9 @@ describe("a host that stops", () => {
     expect(await host.ended).toMatchObject({ code: 0, signal: null })
   }, 30_000)
 
-  it("answers while nothing but sends is under way", async () => {
-    const host = await launch({ DATABASE_URL: database(), SANDBOX_LATENCY_MS: "1500" })
+  it("answers while nothing but sends is under way", async ({ onTestFinished }) => {
+    const launch = launching(onTestFinished)
+    const host = await launch({ SANDBOX_LATENCY_MS: "1500" })
     const owner = await tenant(host)
     await consent(host, owner.accountId, "34600001000")
     await owner.send(sendBody(owner.templateId, "34600001000"), "one")
@@ -136,14 +140,16 @@ describe("a host that stops", () => {
     expect(await host.ended).toMatchObject({ code: 0, signal: null })
   }, 30_000)
 
-  it("waits for the webhooks that are under way, and they are not delivered again", async () => {
-    const DATABASE_URL = database()
+  it("waits for the webhooks that are under way, and they are not delivered again", async ({
+    onTestFinished
+  }) => {
+    const launch = launching(onTestFinished)
     const waiting: Array<ServerResponse> = []
     const receiver = createServer((_, response) => waiting.push(response))
     await new Promise<void>((resolve) => receiver.listen(0, "127.0.0.1", resolve))
     const address = receiver.address()
     const port = typeof address === "object" && address !== null ? address.port : 0
-    const first = await launch({ DATABASE_URL })
+    const first = await launch()
     const owner = await tenant(first)
     await consent(first, owner.accountId, "34600001000")
     const created = await first.admin(`/accounts/${owner.accountId}/webhooks`, {
@@ -158,7 +164,7 @@ describe("a host that stops", () => {
     waiting[0]?.end()
     expect(await first.ended).toMatchObject({ code: 0, signal: null })
 
-    const second = await launch({ DATABASE_URL })
+    const second = await launch()
     const { json } = await second.admin(`/webhooks/${at(created.json, "webhook", "id")}/deliveries`)
     expect(items(json, "deliveries")).toHaveLength(1)
     expect(at(json, "deliveries", 0, "status")).toBe("delivered")
@@ -166,14 +172,14 @@ describe("a host that stops", () => {
     receiver.close()
   }, 30_000)
 
-  it("waits for no receiver that hangs, and posts the same event to it again", async () => {
-    const DATABASE_URL = database()
+  it("waits for no receiver that hangs, and posts the same event to it again", async ({ onTestFinished }) => {
+    const launch = launching(onTestFinished)
     const posted: Array<string> = []
     const receiver = createServer((request) => posted.push(String(request.headers["webhook-id"])))
     await new Promise<void>((resolve) => receiver.listen(0, "127.0.0.1", resolve))
     const address = receiver.address()
     const port = typeof address === "object" && address !== null ? address.port : 0
-    const first = await launch({ DATABASE_URL })
+    const first = await launch()
     const owner = await tenant(first)
     await consent(first, owner.accountId, "34600001000")
     await first.admin(`/accounts/${owner.accountId}/webhooks`, {
@@ -187,17 +193,16 @@ describe("a host that stops", () => {
     expect(ended).toMatchObject({ code: 0, signal: null })
     expect(ended.afterMs).toBeLessThan(6000)
 
-    await launch({ DATABASE_URL })
+    await launch()
     await until(() => posted.length === 2)
     expect(posted[1]).toBe(posted[0])
     receiver.closeAllConnections()
     receiver.close()
   }, 60_000)
 
-  it("does not wait beyond its grace, and what it leaves is never sent again", async () => {
-    const DATABASE_URL = database()
+  it("does not wait beyond its grace, and what it leaves is never sent again", async ({ onTestFinished }) => {
+    const launch = launching(onTestFinished)
     const first = await launch({
-      DATABASE_URL,
       SANDBOX_LATENCY_MS: "600000",
       // A tenth of it is left for what comes behind the wait, however busy the machine is.
       STOP_GRACE: "10",
@@ -220,7 +225,7 @@ describe("a host that stops", () => {
     slow.destroy()
 
     const begun = new Set(attemptsOf(first))
-    const second = await launch({ DATABASE_URL })
+    const second = await launch()
     const jobId = String(at(answer.json, "job_id"))
     const results = await eventually(
       async () => {
@@ -241,13 +246,15 @@ describe("a host that stops", () => {
     expect(all).toHaveLength(new Set(all).size)
   }, 60_000)
 
-  it.each([
+  it.for([
     ["SIGTERM", 143],
     ["SIGINT", 130]
   ] as const)(
     "ends at once at a second signal, %s",
-    async (name, code) => {
-      const host = await launch({ DATABASE_URL: database(), SANDBOX_LATENCY_MS: "600000" })
+    { timeout: 30_000 },
+    async ([name, code], { onTestFinished }) => {
+      const launch = launching(onTestFinished)
+      const host = await launch({ SANDBOX_LATENCY_MS: "600000" })
       const owner = await tenant(host)
       await consent(host, owner.accountId, "34600001000")
       const message = direct(owner, "34600001000").catch(() => undefined)
@@ -259,12 +266,12 @@ describe("a host that stops", () => {
       expect(ended).toMatchObject({ code, signal: null })
       expect(ended.afterMs).toBeLessThan(5000)
       await message
-    },
-    30_000
+    }
   )
 
-  it("takes the echo of an interrupt from a terminal for no second signal", async () => {
-    const host = await launch({ DATABASE_URL: database(), SANDBOX_LATENCY_MS: "1000" })
+  it("takes the echo of an interrupt from a terminal for no second signal", async ({ onTestFinished }) => {
+    const launch = launching(onTestFinished)
+    const host = await launch({ SANDBOX_LATENCY_MS: "1000" })
     const owner = await tenant(host)
     await consent(host, owner.accountId, "34600001000")
     const message = direct(owner, "34600001000")
