@@ -204,12 +204,19 @@ describe("an open transaction of the embedder with a send on PostgreSQL", () => 
 
   it.effect("wakes whoever dispatches at its commit, and not before", () => {
     let claims = 0
+    let underWay = 0
     const counting = Layer.effectContext(
       Effect.map(Effect.context<Layer.Layer.Success<typeof postgres>>(), (context) => {
         const jobs = Context.get(context, JobStore)
         const settleAndClaim: typeof jobs.settleAndClaim = (command) => {
           claims += 1
-          return jobs.settleAndClaim(command)
+          underWay += 1
+          return Effect.ensuring(
+            jobs.settleAndClaim(command),
+            Effect.sync(() => {
+              underWay -= 1
+            })
+          )
         }
         return Context.add(context, JobStore, { ...jobs, settleAndClaim })
       })
@@ -223,12 +230,18 @@ describe("an open transaction of the embedder with a send on PostgreSQL", () => 
         const idle = Effect.repeat(
           Effect.suspend(() => {
             const before = claims
-            return Effect.map(exchanges, () => claims === before)
+            return Effect.map(exchanges, () => claims === before && underWay === 0)
           }),
           { until: (isIdle) => isIdle }
         )
+        /** From here on it is told of commits; once it hears it looks whether it has missed one. */
+        const hearing = Effect.repeat(
+          sql`SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN %'`,
+          { until: (found) => found.length > 0 }
+        )
         const worker = yield* Worker.Worker
         yield* worker.start
+        yield* hearing
         yield* send("plain")
         yield* toArrive(1)
         yield* idle
