@@ -191,7 +191,7 @@ describe("one `npm install` and nothing beside it", () => {
   })
 
   it("has every entry that needs no other package", async () => {
-    const entries = ["sendwright", "sendwright/testing", "sendwright/sqlite"]
+    const entries = ["sendwright", "sendwright/testing", "sendwright/sqlite", "sendwright/postgres"]
     const imports = entries.map((entry) => `await import(${JSON.stringify(entry)})`)
     const { code, stderr } = await Published.run(
       process.execPath,
@@ -199,6 +199,32 @@ describe("one `npm install` and nothing beside it", () => {
       small
     )
     expect([code, stderr]).toEqual([0, ""])
+  })
+
+  it("says which packages a store needs that is opened without them", async () => {
+    const { code, stderr, stdout } = await Published.run(
+      process.execPath,
+      [
+        "--input-type=module",
+        "--eval",
+        `import { createSendwright, sandbox } from "sendwright"
+         import { sqlite } from "sendwright/sqlite"
+         import { postgres } from "sendwright/postgres"
+         for (const store of [sqlite({ file: "none.db" }), postgres({ url: "postgres://127.0.0.1:1/none" })])
+           await createSendwright({ store, senders: [sandbox()], secretKey: Buffer.alloc(32).toString("base64") }).catch(
+             ({ code, message }) => console.log(code, message)
+           )`
+      ],
+      small
+    )
+    expect([code, stderr]).toEqual([0, ""])
+    const told = stdout.trim().split("\n")
+    for (const line of told)
+      expect(read("packages/sendwright/README.md")).toContain(line.replace(/^.*?: npm/, "npm"))
+    expect(told).toEqual([
+      expect.stringMatching(/^invalid_options sqlite\(\{ file \}\) needs its drivers.*npm install/),
+      expect.stringMatching(/^invalid_options postgres\(…\) needs its drivers.*npm install/)
+    ])
   })
 
   it("compiles it in a strict project, its declarations too", patience, async () => {

@@ -3,6 +3,7 @@
  * `SqliteStores.layer` makes all stores of it. Needs no driver itself.
  */
 export { layerSqliteHandle } from "./preset/SqliteHandle.ts"
+export * as PostgresMigrations from "./storage/postgres/MigrationSql.ts"
 export { Database, type Dialect } from "./storage/sql/Database.ts"
 export { MigrationError } from "./storage/sql/Migrations.ts"
 export * as Program from "./storage/sql/Program.ts"

@@ -1,7 +1,9 @@
 /** Everything in a PostgreSQL database, that of the app or one apart. */
 import { StorageError } from "@sendwright/core"
-import { Postgres } from "@sendwright/core/postgres"
+import type { Postgres } from "@sendwright/core/postgres"
+import { PostgresMigrations } from "@sendwright/core/sql"
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import type { Pool } from "pg"
 import type { PgPool, PostgresOptions } from "../api/Postgres.ts"
@@ -20,16 +22,28 @@ const placeOf = (options: PostgresOptions): Postgres.Place => {
   throw new SendwrightError("invalid_options", "postgres takes `{ url }`, or `{ pool }` with a pool of `pg`.")
 }
 
-/** Core says why where the transaction itself takes no statement: it is over, has failed before, or is of another database. */
-const within = (tx: PostgresTransaction): Within => {
-  const join = Postgres.within(tx.handle)
-  return (operations) =>
-    Effect.mapError(join(operations), (error) =>
-      error instanceof StorageError.StorageError && error.reason !== undefined
-        ? noTransaction(`The transaction of \`tx\` takes no send: ${error.reason}`)
-        : error
+/** The drivers are loaded where the store is opened, so that whoever has not installed them is told of it. */
+const loaded = Effect.tryPromise({
+  try: () => import("@sendwright/core/postgres"),
+  catch: (cause) =>
+    new SendwrightError(
+      "invalid_options",
+      'postgres(…) needs its drivers: npm install pg "@effect/sql@^0.52" "@effect/sql-pg@^0.53" "@effect/platform@^0.97" "@effect/experimental@^0.61"',
+      { cause }
     )
-}
+})
+
+/** Core says why where the transaction itself takes no statement: it is over, has failed before, or is of another database. */
+const within =
+  (tx: PostgresTransaction): Within =>
+  (operations) =>
+    Effect.flatMap(loaded, ({ Postgres }) => Postgres.within(tx.handle)(operations)).pipe(
+      Effect.mapError((error) =>
+        error instanceof StorageError.StorageError && error.reason !== undefined
+          ? noTransaction(`The transaction of \`tx\` takes no send: ${error.reason}`)
+          : error
+      )
+    )
 
 export const postgres = (options: PostgresOptions): Store => {
   const place = placeOf(options)
@@ -37,15 +51,19 @@ export const postgres = (options: PostgresOptions): Store => {
   const migrate = "pool" in options ? options.migrate : undefined
   return new MadeStore({
     name: "postgres",
-    layer: Postgres.layer("url" in place ? { ...place, maxConnections } : { ...place, migrate }),
+    layer: Layer.unwrapEffect(
+      Effect.map(loaded, ({ Postgres }) =>
+        Postgres.layer("url" in place ? { ...place, maxConnections } : { ...place, migrate })
+      )
+    ),
     within: (tx) => {
       if (tx instanceof PostgresTransaction) return within(tx)
       const message =
         "`tx` must come from fromPg, fromPostgresJs, fromDrizzle, fromKysely, fromKnex, fromPrisma or fromTypeorm of sendwright/postgres."
       throw noTransaction(message)
     },
-    migrate: Postgres.migrate(place)
+    migrate: Effect.flatMap(loaded, ({ Postgres }) => Postgres.migrate(place))
   })
 }
 
-export const migrationSql = (after?: number): string => Postgres.migrationSql(after)
+export const migrationSql = (after?: number): string => PostgresMigrations.migrationSql(after)

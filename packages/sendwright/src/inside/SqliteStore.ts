@@ -69,7 +69,7 @@ const layerOfFile = (filename: string) =>
       catch: (cause) =>
         new SendwrightError(
           "invalid_options",
-          "sqlite({ file }) needs its drivers, which the README of sendwright names. sqlite({ database }) needs none but yours.",
+          'sqlite({ file }) needs its drivers, as sqlite({ database }) does not: npm install better-sqlite3 "@effect/sql@^0.52" "@effect/sql-sqlite-node@^0.53" "@effect/platform@^0.97" "@effect/experimental@^0.61"',
           { cause }
         )
     }).pipe(Effect.map(({ Sqlite }) => Sqlite.layer({ filename })))

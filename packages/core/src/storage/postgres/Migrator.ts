@@ -6,22 +6,12 @@ import * as Schedule from "effect/Schedule"
 import Pg from "pg"
 import { StorageError } from "../StorageError.ts"
 import type { Driver, Migration } from "../sql/Migrations.ts"
-import {
-  confirm as confirmAll,
-  MigrationError,
-  migrate as migrateAll,
-  sqlOf,
-  verify
-} from "../sql/Migrations.ts"
+import { confirm as confirmAll, MigrationError, migrate as migrateAll, verify } from "../sql/Migrations.ts"
 import type { Program } from "../sql/Program.ts"
 import { changes, get, script } from "../sql/Program.ts"
 import { configOf, type Place } from "./Config.ts"
+import { table } from "./MigrationSql.ts"
 import { isLockTimeout, makePrepare, perform, pipelineOf, Refused } from "./PipelinedConnection.ts"
-
-const table = `CREATE TABLE IF NOT EXISTS sendwright_migration (
-    id INTEGER PRIMARY KEY, name TEXT NOT NULL, checksum TEXT NOT NULL, compatible_from INTEGER NOT NULL,
-    applied_at BIGINT NOT NULL
-  )`
 
 /** The name of a build's connections, by its last migration. */
 export const applicationName = (migrations: ReadonlyArray<Migration>): string =>
@@ -181,10 +171,6 @@ export const confirm = (place: Place, migrations: ReadonlyArray<Migration>) =>
       perform(confirmAll(migrations, hasHistory), pipelineOf(client, makePrepare()))
     )
   )
-
-/** What {@link migrate} runs, for whose role may not. */
-export const migrationSql = (migrations: ReadonlyArray<Migration>, after = 0): string =>
-  sqlOf(migrations, { table, now: "floor(extract(epoch FROM clock_timestamp()) * 1000)", after })
 
 const isLockedOut = (error: MigrationError | StorageError): error is MigrationError =>
   error instanceof MigrationError && isLockTimeout(error.cause)

@@ -30,6 +30,7 @@ import * as RateLimitStore from "./RateLimitStore.ts"
 import { migrations } from "./Schema.ts"
 
 export type { Options, OptionsByPool, OptionsByUrl, Place } from "./Config.ts"
+export { migrationSql } from "./MigrationSql.ts"
 export { type Queryable, within } from "./Within.ts"
 
 /**
@@ -38,13 +39,6 @@ export { type Queryable, within } from "./Within.ts"
  */
 export const migrate = (place: Place): Effect.Effect<void, MigrationError | StorageError> =>
   Migrator.migrate(place, migrations)
-
-/**
- * The SQL that {@link migrate} runs, for a role that may create tables where the engine's may not.
- *
- * @param after the last migration that the database has (`SELECT max(id) FROM sendwright_migration`)
- */
-export const migrationSql = (after = 0): string => Migrator.migrationSql(migrations, after)
 
 /**
  * The stores over a database that the engine connects to (`{ url }`), or over a pool of yours (`{ pool }`), which is neither
