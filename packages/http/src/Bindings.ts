@@ -149,10 +149,18 @@ const responseOf = ({ body, headers, status }: Steps.PlainResponse, method: stri
 const addressOf = (client: Client | undefined): string | undefined =>
   typeof client?.address === "string" ? client.address : undefined
 
+/** A request may be of another realm, or of a library of its own. */
+const isWebStandard = (request: Request): boolean =>
+  typeof request.signal?.aborted === "boolean" && typeof request.headers?.get === "function"
+
+const notWebStandard =
+  "This function takes a web-standard Request. In node:http, Express and Fastify use the one of Node's: toNodeHandler(handler)."
+
 const web =
   (begin: Begin): WebHandler =>
   (request: Request, client?: Client) =>
     new Promise<Response>((resolve, reject) => {
+      if (!isWebStandard(request)) return reject(new TypeError(notWebStandard))
       const { method, signal } = request
       if (signal.aborted) return reject(signal.reason)
       let leave = (): void => {}

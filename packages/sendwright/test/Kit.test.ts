@@ -414,6 +414,8 @@ describe("matchers", () => {
     const failed = () => assertions.toHaveBeenDelivered(t.person(ana))
     expect(failed).toThrow(assert.AssertionError)
     expect(failed).toThrow(/34600001234 should have got a message, and got 0\./)
+    const unlike = () => assertions.toHaveBeenDelivered(t.person(bea), { text: "Hi" })
+    expect(unlike).toThrow(/a message saying Hi, and got 0\. The inbox has "Hello" \(hello\)\./)
     expect(failed).toThrow(/accepted: hello \(job.+attempt 1.+recipient\.failed: .+131026/s)
     expect(() => assertions.toHaveRefused(t.person(ana))).toThrow(/should be a refusal/)
     expect(matchers.toHaveBeenDelivered(t.person(bea)).message()).toMatch(/should not have got/)

@@ -310,6 +310,12 @@ describe("a handler", () => {
     })
   })
 
+  it("is told by a server of Node's that it has to be made one of Node's", async () => {
+    const { sw } = await start()
+    const answer = Reflect.apply(createHandler(sw), undefined, [{ url: "/", headers: {} }, {}])
+    await expect(answer).rejects.toThrow("toNodeHandler(handler)")
+  })
+
   it("begins types and the description's server with where clients reach the app", async () => {
     const { sw } = await start()
     const handler = createHandler(sw, { baseUrl: "https://shop.example/", prefix })

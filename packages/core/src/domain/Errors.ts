@@ -117,7 +117,7 @@ export class MinimumWaitActive extends Data.TaggedError("MinimumWaitActive")<{
   readonly retryAfterMs: number
 }> {
   override get message(): string {
-    return "The minimum wait between accepted sends of this key has not passed. Wait as long as Retry-After says."
+    return "The plan's minimum wait between accepted sends of this key has not passed. Wait as long as Retry-After says."
   }
 }
 

@@ -1,4 +1,6 @@
 /** The engine over a PostgreSQL pool of the app's, and sends in the app's own transactions (decisions.md §11 "Embedding"). */
+
+import * as SqlClient from "@effect/sql/SqlClient"
 import { describe, expect, it } from "@effect/vitest"
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
@@ -318,6 +320,36 @@ describe("what is handed over", () => {
           const error = yield* Effect.flip(Postgres.within(handle)(accounts.create(Fixtures.account())))
           expect(error._tag).toBe("StorageError")
           expect(error.message).toContain(reason)
+        }
+        expect((yield* accounts.list(page)).items).toEqual([])
+      }).pipe(Effect.scoped)
+  )
+
+  it.live(
+    "is refused with what to give, and never waited for: nothing, a client of Effect, one that breaks",
+    () =>
+      Effect.gen(function* () {
+        const pool = yield* poolOf(yield* migratedDatabase)
+        const stores = yield* Layer.build(Postgres.layer({ pool }))
+        const accounts = Context.get(stores, AccountStore)
+        const breaking: object = {
+          executeUnprepared: () => {
+            throw new TypeError("It breaks.")
+          }
+        }
+        const odd: ReadonlyArray<readonly [handle: object, reason: string]> = [
+          [{}, "Hand over the client that the transaction was begun on"],
+          [
+            Context.get(stores, SqlClient.SqlClient),
+            "its `TransactionConnection`, and not the client itself"
+          ],
+          [breaking, "failed"]
+        ]
+        for (const [handle, reason] of odd) {
+          // @ts-expect-error Plain JavaScript can hand over anything.
+          const joined = Postgres.within(handle)
+          const error = yield* Effect.flip(joined(accounts.create(Fixtures.account())))
+          expect(error).toMatchObject({ _tag: "StorageError", message: expect.stringContaining(reason) })
         }
         expect((yield* accounts.list(page)).items).toEqual([])
       }).pipe(Effect.scoped)

@@ -55,8 +55,9 @@ export interface Session {
   readonly sendDirect: (message: DirectMessage) => Promise<DirectSent>
   /** What a send would cost; it creates nothing. */
   readonly estimate: (message: Message) => Promise<Estimate>
+  /** Of those that the process sent; the admin's `jobs` has those of API keys, too. */
   readonly job: (id: string) => Promise<JobDetail>
-  /** Newest first. */
+  /** The same, newest first. */
   readonly jobs: (query?: JobQuery) => AsyncIterable<Job>
   /** Messages in flight are not canceled; the job is `canceling` until they have ended. */
   readonly cancel: (jobId: string) => Promise<Job>

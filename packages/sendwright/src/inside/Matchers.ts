@@ -14,6 +14,17 @@ const described = ({ template, text }: Api.Expected): string =>
     text === undefined ? "" : ` saying ${String(text)}`
   ].join("")
 
+/** So many of what somebody got are told. */
+const mostTold = 5
+
+const got = ({ inbox }: Api.Person): string =>
+  inbox.length === 0
+    ? ""
+    : ` The inbox has ${inbox
+        .slice(-mostTold)
+        .map(({ template, text }) => `"${text}"${template === null ? "" : ` (${template})`}`)
+        .join(", ")}.`
+
 const times = (count: number): string => (count === 1 ? "once" : `${count} times`)
 
 export const matchers: Api.Matchers = {
@@ -26,7 +37,7 @@ export const matchers: Api.Matchers = {
     return {
       pass,
       message: () =>
-        `${person.phone} should ${pass ? "not " : ""}have got a message${described(expected)}${wanted}, and got ${found}.\n\n${person.story()}`
+        `${person.phone} should ${pass ? "not " : ""}have got a message${described(expected)}${wanted}, and got ${found}.${got(person)}\n\n${person.story()}`
     }
   },
   toHaveRefused: (somebody) => {

@@ -31,21 +31,36 @@ type Run = (text: string, values: ReadonlyArray<unknown>) => Effect.Effect<Reado
 
 const failed = (cause: unknown): SqlError => new SqlError({ cause, message: "Failed to execute statement" })
 
-const runOf = (transaction: Queryable | Connection): Run =>
-  "query" in transaction
-    ? (text, values) =>
-        Effect.tryPromise({
-          try: async (): Promise<unknown> => transaction.query(text, [...values]),
-          catch: failed
-        }).pipe(
-          Effect.flatMap((answer) => {
-            const rows = Predicate.hasProperty(answer, "rows") ? answer.rows : answer
-            return Array.isArray(rows)
-              ? Effect.succeed(rows)
-              : failed(new Unusable("`query` of what was handed over answers no rows."))
-          })
-        )
-    : (text, values) => transaction.executeUnprepared(text, values, undefined)
+const noHandle = new Unusable(
+  "what was handed over has no `query`. Hand over the client that the transaction was begun on; of a client of `@effect/sql` its `TransactionConnection`, and not the client itself."
+)
+
+const byQuery =
+  (transaction: Queryable): Run =>
+  (text, values) =>
+    Effect.tryPromise({
+      try: async (): Promise<unknown> => transaction.query(text, [...values]),
+      catch: failed
+    }).pipe(
+      Effect.flatMap((answer) => {
+        const rows = Predicate.hasProperty(answer, "rows") ? answer.rows : answer
+        return Array.isArray(rows)
+          ? Effect.succeed(rows)
+          : failed(new Unusable("`query` of what was handed over answers no rows."))
+      })
+    )
+
+const runOf = (transaction: Queryable | Connection): Run => {
+  if ("query" in transaction && Predicate.isFunction(transaction.query)) return byQuery(transaction)
+  if (!("executeUnprepared" in transaction && Predicate.isFunction(transaction.executeUnprepared)))
+    return () => failed(noHandle)
+  const { executeUnprepared } = transaction
+  // What breaks instead of failing has to end the statement, too.
+  return (text, values) =>
+    Effect.suspend(() => executeUnprepared.call(transaction, text, values, undefined)).pipe(
+      Effect.catchAllDefect(failed)
+    )
+}
 
 /** The standard clients' idea of a connection, over what was handed over. */
 const connectionOf = (transaction: Queryable | Connection): Connection => {
