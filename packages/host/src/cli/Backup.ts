@@ -5,11 +5,12 @@
  */
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from "node:fs"
 import { dirname, resolve } from "node:path"
+import { Instant } from "@sendwright/core"
 import Sqlite from "better-sqlite3"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as HostConfig from "../HostConfig.ts"
-import * as Refused from "./Refused.ts"
+import { type Refused, told } from "./Refused.ts"
 
 /** A copy that was made and looked through. */
 export interface Backup {
@@ -44,10 +45,7 @@ const opened = <A>(file: string, use: (db: Sqlite.Database) => A): A => {
   }
 }
 
-const countOf = (db: Sqlite.Database, table: string): number =>
-  Number(db.prepare(`SELECT count(*) FROM ${table}`).pluck().get())
-
-/** What a copy has in it, once every page and every index of it is looked through. */
+/** Looks through every page and every index of a copy, and answers what is in it. */
 const lookThrough = (file: string): { readonly jobs: number; readonly keys: ReadonlyArray<string> } =>
   opened(file, (db) => {
     const found = db.pragma("integrity_check", { simple: true })
@@ -56,10 +54,11 @@ const lookThrough = (file: string): { readonly jobs: number; readonly keys: Read
     const keys = db
       .prepare("SELECT id FROM sendwright_master_key WHERE retired_at IS NULL ORDER BY seq")
       .pluck()
-    return { jobs: countOf(db, "sendwright_job"), keys: keys.all().map(String) }
+    const jobs = Number(db.prepare("SELECT count(*) FROM sendwright_job").pluck().get())
+    return { jobs, keys: keys.all().map(String) }
   })
 
-const copy = (database: string, file: string, at: number): Backup => {
+const copy = (database: string, file: string, at: Instant.Instant): Backup => {
   if (!existsSync(database)) throw new Error(`There is no database ${database}.`)
   if (existsSync(file)) throw new Error(`${file} is there already, and a backup replaces nothing.`)
   const unfinished = `${file}.unfinished`
@@ -74,7 +73,7 @@ const copy = (database: string, file: string, at: number): Backup => {
     return {
       file,
       bytes: statSync(file).size,
-      made_at: new Date(at).toISOString(),
+      made_at: Instant.format(at),
       jobs,
       secret_keys: keys,
       key_file: existsSync(`${database}.key`) ? `${database}.key` : null
@@ -85,14 +84,10 @@ const copy = (database: string, file: string, at: number): Backup => {
   }
 }
 
-const told = (line: string): Refused.Refused => new Refused.Refused({ lines: [line] })
-
 const messageOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
 
 /** Makes the backup of the configured database. */
-export const perform = (
-  to: string
-): Effect.Effect<{ readonly ok: true; readonly backup: Backup }, Refused.Refused> =>
+export const perform = (to: string): Effect.Effect<{ readonly ok: true; readonly backup: Backup }, Refused> =>
   Effect.gen(function* () {
     const database = yield* Effect.mapError(HostConfig.database, ({ message }) => told(message))
     if (database.kind === "postgres")

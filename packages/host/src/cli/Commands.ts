@@ -20,7 +20,7 @@ import * as OnHost from "./OnHost.ts"
 import * as Refused from "./Refused.ts"
 import type { Screen } from "./Screen.ts"
 
-/** What a process brings: senders of its own, and where it is read. */
+/** A process brings senders of its own, and the screen where it is read. */
 export interface Setting {
   readonly options: EngineLayer.Options
   readonly screen: Screen
@@ -175,7 +175,7 @@ const commandOf = (name: string, operation: Operation, { options, screen }: Sett
   }
 }
 
-/** Of the database itself, and so of none that a host would do. */
+/** The command for the database itself, which no host would do. */
 const backupOf = ({ screen }: Setting) => {
   const description =
     "Copy the SQLite database into a new file, beside a running host, and look through the copy. The key is not in it: keep that elsewhere."
@@ -184,9 +184,9 @@ const backupOf = ({ screen }: Setting) => {
     Effect.gen(function* () {
       const { url } = yield* root
       if (Option.exists(url, (text) => text !== ""))
-        return yield* new Refused.Refused({
-          lines: ["A backup is made where the database is: run it there, without --url and SENDWRIGHT_URL."]
-        })
+        return yield* Refused.told(
+          "A backup is made where the database is: run it there, without --url and SENDWRIGHT_URL."
+        )
       // The driver is loaded only where it is used.
       const { perform } = yield* Effect.promise(() => import("./Backup.ts"))
       yield* Console.log(Answer.text(yield* perform(given.file), screen.out))
@@ -265,7 +265,7 @@ export const make = (setting: Setting) => {
         )
   }
   const below = Option.getOrThrow(Option.liftPredicate(subcommands, Arr.isNonEmptyArray))
-  const isGroup = (word: string): boolean => groups[word] !== undefined && byWord[word] !== undefined
+  const isGroup = (word: string): boolean => byWord[word]?.[0].isAlone === false
   const unknown = ([word = "", next]: ReadonlyArray<string>): string | undefined => {
     const found = byWord[word]
     if (word !== "" && found === undefined)

@@ -1,4 +1,4 @@
-/** What the command line can do, in lines that fit: of the whole, of a group, of one command. */
+/** The help in lines that fit: of the whole, of a group, of one command. */
 import type * as HelpDoc from "@effect/cli/HelpDoc"
 import type * as Span from "@effect/cli/HelpDoc/Span"
 import * as Screen from "./Screen.ts"
@@ -102,7 +102,7 @@ const titled = (
 
 const widthOf = ({ columns }: Screen.Stream): number => Math.min(100, Math.max(60, columns))
 
-/** Of one command. */
+/** The help of one command. */
 export const ofCommand = ({ args, description, flags, name }: Command, stream: Screen.Stream): string => {
   const columns = widthOf(stream)
   const given = definitionsOf(args).map(entryOf)
@@ -130,7 +130,7 @@ export const ofCommand = ({ args, description, flags, name }: Command, stream: S
   ].join("\n")
 }
 
-/** Of the whole, or of a group: what stands below it. */
+/** The help of the whole or of a group, with the commands below it. */
 export const ofGroup = (
   { description, name }: Group,
   below: ReadonlyArray<Group>,

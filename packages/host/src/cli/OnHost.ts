@@ -1,7 +1,6 @@
 /** Does one operation of the admin API at a running host, over HTTP. */
 import * as FetchHttpClient from "@effect/platform/FetchHttpClient"
 import * as HttpClient from "@effect/platform/HttpClient"
-import type * as HttpClientError from "@effect/platform/HttpClientError"
 import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
 import type { HttpMethod } from "@effect/platform/HttpMethod"
 import type { Route } from "@sendwright/http/contract"
@@ -9,7 +8,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Redacted from "effect/Redacted"
-import * as Refused from "./Refused.ts"
+import { ofProblem, type Refused, told } from "./Refused.ts"
 
 /** The address and the token are checked before anything is asked. */
 export interface Connection {
@@ -27,13 +26,11 @@ export interface Endpoint {
 /** A platform that is asked may take its time. */
 const patience = Duration.minutes(2)
 
-const told = (...lines: ReadonlyArray<string>): Refused.Refused => new Refused.Refused({ lines })
-
 /** The connection that flags or variables name; null where they name no address. */
 export const connection = (
   url: string | undefined,
   token: Redacted.Redacted | undefined
-): Either.Either<Connection | null, Refused.Refused> => {
+): Either.Either<Connection | null, Refused> => {
   if (url === undefined || url === "")
     return token === undefined || Redacted.value(token) === ""
       ? Either.right(null)
@@ -65,21 +62,9 @@ const reasonOf = (error: unknown, depth = 0): string => {
   return cause === undefined || depth === 4 ? String(message) : reasonOf(cause, depth + 1)
 }
 
-const unreached =
-  (url: string, method: string) =>
-  (error: HttpClientError.HttpClientError): Refused.Refused =>
-    told(
-      `The host at ${url} does not answer (${reasonOf(error)}).${
-        method === "GET" ? "" : " Whether it was done is not known: look before you repeat it."
-      }`
-    )
-
-const late = (url: string, method: string) => () =>
-  told(
-    `The host at ${url} did not answer within ${Duration.format(patience)}.${
-      method === "GET" ? "" : " Whether it was done is not known: look before you repeat it."
-    }`
-  )
+/** A refusal of a request that may have been done all the same. */
+const unanswered = (method: HttpMethod, why: string): Refused =>
+  told(method === "GET" ? why : `${why} Whether it was done is not known: look before you repeat it.`)
 
 /**
  * The success body.
@@ -91,7 +76,7 @@ export const perform = (
   { method, path }: Endpoint,
   given: Pick<Route.Raw, "body" | "query"> & { readonly path: Readonly<Record<string, string>> },
   lines: ReadonlyArray<number> | undefined
-): Effect.Effect<unknown, Refused.Refused> =>
+): Effect.Effect<unknown, Refused> =>
   Effect.gen(function* () {
     const client = HttpClient.withTracerPropagation(yield* HttpClient.HttpClient, false)
     const asked = HttpClientRequest.get(`${url}${pathOf(path, given.path)}`).pipe(
@@ -107,14 +92,20 @@ export const perform = (
         Effect.map(response.text, (text) => ({ status: response.status, text }))
       )
     ).pipe(
-      Effect.mapError(unreached(url, method)),
-      Effect.timeoutFail({ duration: patience, onTimeout: late(url, method) })
+      Effect.mapError((error) =>
+        unanswered(method, `The host at ${url} does not answer (${reasonOf(error)}).`)
+      ),
+      Effect.timeoutFail({
+        duration: patience,
+        onTimeout: () =>
+          unanswered(method, `The host at ${url} did not answer within ${Duration.format(patience)}.`)
+      })
     )
     const body = yield* Effect.mapError(
       Effect.try((): unknown => JSON.parse(text)),
       () => told(`What answers at ${url} is no host of Sendwright: HTTP ${status}, and no JSON.`)
     )
-    return status < 300 ? body : yield* Refused.ofProblem(body, lines)
+    return status < 300 ? body : yield* ofProblem(body, lines)
   }).pipe(
     Effect.provide(FetchHttpClient.layer),
     // A redirect could take the token elsewhere.

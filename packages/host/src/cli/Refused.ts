@@ -6,6 +6,9 @@ import * as Data from "effect/Data"
 /** A line of standard error for each fault. What was not refused is done. */
 export class Refused extends Data.TaggedError("Refused")<{ readonly lines: ReadonlyArray<string> }> {}
 
+/** A refusal in words of its own. */
+export const told = (...lines: ReadonlyArray<string>): Refused => new Refused({ lines })
+
 /** The line of a fault; by the API's pointer where the file has no lines for its items. */
 const lineOf = (pointer: string, message: string, lines: ReadonlyArray<number> | undefined): string => {
   const [, item = "", member] = /^\/\w+\/(\d+)(?:\/(.*))?$/.exec(pointer) ?? []

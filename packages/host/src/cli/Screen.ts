@@ -7,7 +7,7 @@ import type * as Effect from "effect/Effect"
 export interface Stream {
   readonly isTerminal: boolean
   readonly hasColors: boolean
-  /** How many characters a line has; 100 where there is no terminal. */
+  /** The characters of a line; 100 where there is no terminal. */
   readonly columns: number
 }
 

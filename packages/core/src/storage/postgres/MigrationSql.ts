@@ -1,4 +1,4 @@
-/** What the migrations of PostgreSQL run, as text. Needs no driver. */
+/** The migrations of PostgreSQL as text. Needs no driver. */
 import { sqlOf } from "../sql/Migrations.ts"
 import { migrations } from "./Schema.ts"
 

@@ -55,7 +55,7 @@ const runOf = (transaction: Queryable | Connection): Run => {
   if (!("executeUnprepared" in transaction && Predicate.isFunction(transaction.executeUnprepared)))
     return () => failed(noHandle)
   const { executeUnprepared } = transaction
-  // What breaks instead of failing has to end the statement, too.
+  // A connection that breaks instead of failing has to end the statement, too.
   return (text, values) =>
     Effect.suspend(() => executeUnprepared.call(transaction, text, values, undefined)).pipe(
       Effect.catchAllDefect(failed)
