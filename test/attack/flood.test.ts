@@ -4,8 +4,8 @@ import { flood } from "./Flood.ts"
 
 it("a flood without credentials takes little memory, refuses no good request, and is over soon", async () => {
   const figures = await flood.run({ size: "short", minutes: 1 })
-  // How long requests and the stop take says more of the machine that the tests run on.
-  const bounds = figures.filter(({ name }) => !name.includes("p99") && name !== "stop")
+  // How long requests take says more of the machine that the tests run on.
+  const bounds = figures.filter(({ name }) => !name.includes("p99"))
   expect(bounds.filter(({ isMet }) => !isMet)).toEqual([])
   expect(figures.length).toBeGreaterThan(bounds.length)
 }, 90_000)
