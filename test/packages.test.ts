@@ -67,7 +67,7 @@ describe("@sendwright/core's public names", () => {
       "index",
       words(
         "Account Acting AddressPolicy Admin ApiKey Audit ClosedMarkets Consent ConsentSource Currency Engine Errors",
-        "Estimates Event EventData FailureCatalogue Fault HttpGateway Ids Instant Job Keywords Memory Money Operator Page",
+        "Estimates Event EventData FailureCatalogue Fault Happening HttpGateway Ids Instant Job Keywords Memory Money Operator Page",
         "PerhapsRefusal Person Phone Plan RateCard Readiness Recipient Rendering RequestDecoder Requests Restore",
         "RestoreDecision Retry RetrySelection Sandbox SecretBox Secrets Sender Session Signature StorageError Stores",
         "Template Unattributed UndiciTransport UnreadHook Variables Webhook WebhookTransport WhatsApp Worker"
@@ -84,8 +84,8 @@ describe("@sendwright/core's public names", () => {
     [
       "storage",
       words(
-        "Acceptance AccountStore ApiKeyStore AuditStore Changes Claims ConsentStore Deliveries EmbeddedCommits HealthStore",
-        "InboundSteps InboundStore JobRows JobSteps JobStore KeyringStore OperatorStore Outbox RateCardStore RateLimitStore",
+        "Acceptance AccountStore ApiKeyStore AuditStore Changes Claims ConsentStore Deliveries EmbeddedCommits HappeningStore",
+        "HealthStore InboundSteps InboundStore JobRows JobSteps JobStore KeyringStore OperatorStore Outbox RateCardStore RateLimitStore",
         "RestoreRows RestoreStore Restores SessionRows SessionStore Sessions StoreTime TemplateStore Transactions WebhookRows",
         "WebhookStore"
       )

@@ -181,6 +181,20 @@ CREATE TABLE sendwright_event (
   CONSTRAINT sendwright_event_pkey PRIMARY KEY (seq)
 );
 
+-- What no other row keeps, the newest of it (docs/operating.md). subject: the id of what it happened to.
+CREATE TABLE sendwright_happening (
+  seq bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
+  at bigint NOT NULL,
+  type text COLLATE "C" NOT NULL,
+  account text COLLATE "C",
+  session text COLLATE "C",
+  subject text,
+  data text NOT NULL,
+  CONSTRAINT sendwright_happening_pkey PRIMARY KEY (seq)
+);
+CREATE INDEX sendwright_happening_at ON sendwright_happening USING btree (at, seq);
+CREATE INDEX sendwright_happening_session ON sendwright_happening USING btree (session, at, seq) WHERE session IS NOT NULL;
+
 -- What came in and was told, so that it is told once.
 CREATE TABLE sendwright_inbound (
   id text COLLATE "C" NOT NULL,

@@ -169,6 +169,19 @@ CREATE TABLE sendwright_event (
   created_at INTEGER NOT NULL
 ) STRICT;
 
+-- What no other row keeps, the newest of it (docs/operating.md). subject: the id of what it happened to.
+CREATE TABLE sendwright_happening (
+  seq INTEGER PRIMARY KEY,
+  at INTEGER NOT NULL,
+  type TEXT NOT NULL,
+  account TEXT,
+  session TEXT,
+  subject TEXT,
+  data TEXT NOT NULL
+) STRICT;
+CREATE INDEX sendwright_happening_at ON sendwright_happening (at, seq);
+CREATE INDEX sendwright_happening_session ON sendwright_happening (session, at, seq) WHERE session IS NOT NULL;
+
 -- What came in and was told, so that it is told once.
 CREATE TABLE sendwright_inbound (
   id TEXT PRIMARY KEY,

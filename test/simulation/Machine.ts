@@ -22,6 +22,7 @@ import { AccountStore } from "../../packages/core/src/storage/AccountStore.ts"
 import { ApiKeyStore } from "../../packages/core/src/storage/ApiKeyStore.ts"
 import { AuditStore } from "../../packages/core/src/storage/AuditStore.ts"
 import { ConsentStore } from "../../packages/core/src/storage/ConsentStore.ts"
+import { HappeningStore } from "../../packages/core/src/storage/HappeningStore.ts"
 import { HealthStore } from "../../packages/core/src/storage/HealthStore.ts"
 import { InboundStore } from "../../packages/core/src/storage/InboundStore.ts"
 import { JobStore } from "../../packages/core/src/storage/JobStore.ts"
@@ -127,6 +128,7 @@ export const start = async (surroundings: Surroundings): Promise<Machine> => {
     store(ApiKeyStore),
     store(AuditStore),
     store(ConsentStore),
+    store(HappeningStore),
     store(InboundStore),
     store(JobStore),
     store(OperatorStore),

@@ -3,6 +3,7 @@ import type { AccountStore } from "./AccountStore.ts"
 import type { ApiKeyStore } from "./ApiKeyStore.ts"
 import type { AuditStore } from "./AuditStore.ts"
 import type { ConsentStore } from "./ConsentStore.ts"
+import type { HappeningStore } from "./HappeningStore.ts"
 import type { HealthStore } from "./HealthStore.ts"
 import type { InboundStore } from "./InboundStore.ts"
 import type { JobStore } from "./JobStore.ts"
@@ -21,6 +22,7 @@ export type Stores =
   | ApiKeyStore
   | AuditStore
   | ConsentStore
+  | HappeningStore
   | HealthStore
   | InboundStore
   | JobStore

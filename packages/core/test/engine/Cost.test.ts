@@ -21,6 +21,7 @@ import * as ApiKeyStore from "../../src/storage/sql/ApiKeyStore.ts"
 import * as AuditStore from "../../src/storage/sql/AuditStore.ts"
 import * as ConsentStore from "../../src/storage/sql/ConsentStore.ts"
 import { Database } from "../../src/storage/sql/Database.ts"
+import * as Happenings from "../../src/storage/sql/Happenings.ts"
 import * as InboundStore from "../../src/storage/sql/InboundStore.ts"
 import * as JobStore from "../../src/storage/sql/JobStore.ts"
 import * as KeyringStore from "../../src/storage/sql/KeyringStore.ts"
@@ -88,6 +89,7 @@ const stores = Layer.mergeAll(
   ApiKeyStore.layer,
   AuditStore.layer,
   ConsentStore.layer,
+  Happenings.layer,
   HealthStore.layer,
   InboundStore.layer,
   JobStore.layer,

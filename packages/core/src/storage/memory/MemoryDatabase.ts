@@ -12,6 +12,7 @@ import type { ApiKey } from "../../domain/account/ApiKey.ts"
 import type { RateCard } from "../../domain/billing/RateCard.ts"
 import type { ConsentRecord, Last } from "../../domain/consent/Consent.ts"
 import type { PerhapsRefusal } from "../../domain/consent/PerhapsRefusal.ts"
+import type { Happening } from "../../domain/Happening.ts"
 import * as Ids from "../../domain/Ids.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import type { Job } from "../../domain/job/Job.ts"
@@ -110,6 +111,8 @@ export interface Tables {
   readonly inbound: Map<string, Instant>
   /** Reports of which only the platform's id is known, and not yet of which message that is. */
   readonly earlyReports: Array<{ readonly sessionId: string; readonly report: Report; readonly at: Instant }>
+  /** The oldest first. */
+  readonly happenings: Array<Happening>
   /** The hold of a store that was restored. */
   readonly restored: { quarantine: StoredQuarantine | null }
 }
@@ -154,6 +157,7 @@ export const layer: Layer.Layer<MemoryDatabase> = Layer.effect(
       deliveries: new Map(),
       inbound: new Map(),
       earlyReports: [],
+      happenings: [],
       restored: { quarantine: null },
       ids: Ids.make(randomBytes),
       nextPosition: () => {

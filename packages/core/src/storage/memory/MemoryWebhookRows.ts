@@ -3,6 +3,7 @@ import * as Delivering from "../../domain/webhook/Delivering.ts"
 import type { Endpoint } from "../../domain/webhook/Webhook.ts"
 import type { WebhookBackend, WebhookRows } from "../policy/WebhookRows.ts"
 import * as Events from "./Events.ts"
+import * as Happenings from "./Happenings.ts"
 import type { Database, DeliveryRow, EventRow, Positioned } from "./MemoryDatabase.ts"
 
 type EndpointRow = Positioned & { readonly value: Endpoint }
@@ -186,6 +187,9 @@ const deliveryRows = (db: Database): Omit<Operations, keyof ReturnType<typeof en
     },
     appendFor: function* (endpoint, draft, now) {
       return Events.appendFor(db, endpoint.value, draft, now)
+    },
+    note: function* (happenings) {
+      Happenings.note(db, happenings)
     },
     appendForOthers: function* (endpoint, draft, now) {
       Events.append(db, endpoint.accountId, [draft], now, endpoint.id)

@@ -6,6 +6,7 @@ import type { Tx } from "../policy/JobRows.ts"
 import type { RestoreRows } from "../policy/RestoreRows.ts"
 import * as Restores from "../policy/Restores.ts"
 import { RestoreStore } from "../RestoreStore.ts"
+import * as Happenings from "./Happenings.ts"
 import type { Database } from "./MemoryDatabase.ts"
 import { MemoryDatabase } from "./MemoryDatabase.ts"
 import * as JobRows from "./MemoryJobRows.ts"
@@ -23,6 +24,9 @@ const rowsOf = (db: Database): RestoreRows<JobRows.Memory> => {
     lockQuarantine: quarantine,
     saveQuarantine: function* (quarantine) {
       db.restored.quarantine = quarantine
+    },
+    note: function* (happenings) {
+      Happenings.note(db, happenings)
     },
     lastJob: function* () {
       return Math.max(0, ...[...db.jobs.values()].map(({ position }) => position))
@@ -50,7 +54,7 @@ export const layer: Layer.Layer<RestoreStore, never, MemoryDatabase> = Layer.eff
         Effect.flatMap(Clock.currentTimeMillis, (now) =>
           perform(() => Restores.count(rows, { ...query, now }))
         ),
-      end: perform(() => Restores.end(rows))
+      end: Effect.flatMap(Clock.currentTimeMillis, (now) => perform(() => Restores.end(rows, now)))
     }
   })
 )

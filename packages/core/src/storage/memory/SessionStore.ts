@@ -9,6 +9,7 @@ import type { SessionRows } from "../policy/SessionRows.ts"
 import * as Policy from "../policy/Sessions.ts"
 import { SessionStore } from "../SessionStore.ts"
 import * as Events from "./Events.ts"
+import * as Happenings from "./Happenings.ts"
 import type { Database } from "./MemoryDatabase.ts"
 import { insert, MemoryDatabase, newestFirst } from "./MemoryDatabase.ts"
 import * as MemoryJobRows from "./MemoryJobRows.ts"
@@ -44,6 +45,9 @@ export const rowsOf = (db: Database): SessionRows<MemoryJobRows.Memory> => {
           ? [job.id]
           : []
       )
+    },
+    note: function* (happenings) {
+      Happenings.note(db, happenings)
     },
     appendEvents: function* (accountId, drafts, now) {
       Events.append(db, accountId, drafts, now)

@@ -1,5 +1,6 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Happening from "../../domain/Happening.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import * as Time from "../../domain/Instant.ts"
 import * as Transitions from "../../domain/job/Transitions.ts"
@@ -11,6 +12,7 @@ import * as Event from "../../domain/webhook/Event.ts"
 import * as JobSteps from "../JobSteps.ts"
 import { TemplateStore } from "../TemplateStore.ts"
 import * as Events from "./Events.ts"
+import * as Happenings from "./Happenings.ts"
 import type { Database } from "./MemoryDatabase.ts"
 import { MemoryDatabase, nextDue, putJob } from "./MemoryDatabase.ts"
 
@@ -65,6 +67,7 @@ export const layer: Layer.Layer<TemplateStore, never, MemoryDatabase> = Layer.ef
       const templateId = known?.templateId ?? db.templates.size + 1
       const template = { ...merged, templateId, sessionId, updatedAt: now }
       db.templates.set(templateId, template)
+      Happenings.note(db, Happening.ofTemplate(known ?? null, template, accountId, now))
       Events.append(db, accountId, [Event.templateUpdated(template)], now)
       if (template.status === "approved") resume(db, template, now)
       return template

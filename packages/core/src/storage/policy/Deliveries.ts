@@ -8,6 +8,7 @@
  *     claim:        dueEndpoints → those that are ready get the same share each, within their room and their pace
  */
 import * as ApiKey from "../../domain/account/ApiKey.ts"
+import * as Happening from "../../domain/Happening.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import * as Pacing from "../../domain/session/Pacing.ts"
 import * as Delivering from "../../domain/webhook/Delivering.ts"
@@ -70,6 +71,7 @@ function* settleEndpoint<B extends WebhookBackend>(
   const after = afterAll(before, settlements, now)
   if (after !== before) yield* rows.saveEndpoint(locked, after)
   if (!before.enabled || after.enabled) return null
+  yield* rows.note([Happening.ofEndpoint(after, now)])
   yield* rows.appendForOthers(after, Event.webhookDisabled(after, after.disabledReason ?? ""), now)
   return after
 }

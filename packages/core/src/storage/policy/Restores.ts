@@ -2,6 +2,7 @@
  * The verbs of a restored store. Written once for all stores: the decisions are `domain/Restore` and `JobSteps.restore`, the
  * reads and writes {@link RestoreRows}.
  */
+import * as Happening from "../../domain/Happening.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import type { Counts, Quarantine, Way } from "../../domain/Restore.ts"
 import * as Restore from "../../domain/Restore.ts"
@@ -62,6 +63,7 @@ export function* place<B extends Backend>(
     opened: 0
   }
   yield* rows.saveQuarantine(quarantine)
+  yield* rows.note([Happening.held(quarantine, now)])
   return quarantine
 }
 
@@ -94,9 +96,10 @@ export function* count<B extends Backend>(
 }
 
 /** `RestoreStore.end`. */
-export function* end<B extends Backend>(rows: RestoreRows<B>): Tx<Quarantine | null, B> {
+export function* end<B extends Backend>(rows: RestoreRows<B>, now: Instant): Tx<Quarantine | null, B> {
   const quarantine = yield* rows.lockQuarantine()
   if (quarantine === null || quarantine.opened < quarantine.lastJob) return null
   yield* rows.saveQuarantine(null)
+  yield* rows.note([Happening.opened(quarantine, now)])
   return quarantine
 }

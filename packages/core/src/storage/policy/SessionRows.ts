@@ -1,5 +1,6 @@
 /** The operations that a database supplies for the rules of sessions, with those of the jobs that follow them. */
 
+import type { Happening } from "../../domain/Happening.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import type { Session } from "../../domain/session/Session.ts"
 import type { Draft } from "../../domain/webhook/Event.ts"
@@ -18,5 +19,6 @@ export interface SessionRows<B extends Backend>
   readonly saveSession: (session: Session) => Tx<void, B>
   /** The ids of the session's paused jobs, and of those that run where `running` is true. Takes no lock. */
   readonly jobsToFollow: (sessionId: string, running: boolean) => Tx<ReadonlyArray<string>, B>
+  readonly note: (happenings: ReadonlyArray<Happening>) => Tx<void, B>
   readonly appendEvents: (accountId: string, drafts: ReadonlyArray<Draft>, now: Instant) => Tx<void, B>
 }

@@ -3,6 +3,7 @@
  * are `domain/session/Session` and `domain/session/Circuit`, the reads and writes {@link SessionRows}.
  */
 import type * as Context from "effect/Context"
+import * as Happening from "../../domain/Happening.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import * as Transitions from "../../domain/job/Transitions.ts"
 import * as Circuit from "../../domain/session/Circuit.ts"
@@ -27,6 +28,7 @@ function* saveChanged<B extends Backend>(
 ): Tx<Session, B> {
   if (after === before) return before
   yield* rows.saveSession(after)
+  yield* rows.note(Happening.ofSession(before, after, now))
   yield* rows.appendEvents(after.accountId, Event.sessionChanged(before, after), now)
   const ids = yield* followers(rows, after)
   const jobs = ids.length === 0 ? [] : yield* rows.lockJobs(ids)

@@ -3,6 +3,7 @@
  * own. The rules are `policy/Deliveries`, over these operations (docs/adr/0025, docs/stores.md).
  */
 
+import type { Happening } from "../../domain/Happening.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import type { DeliveryState, WaitingEndpoint } from "../../domain/webhook/Delivering.ts"
 import type { Draft, Type } from "../../domain/webhook/Event.ts"
@@ -131,5 +132,6 @@ export interface WebhookRows<B extends WebhookBackend> {
   /** Appends an event for this endpoint alone, and answers the id of its delivery. */
   readonly appendFor: (endpoint: B["endpoint"], draft: Draft, now: Instant) => Tx<string | null, B>
   /** Appends an event for the account's endpoints that subscribe to it, but not for this one. */
+  readonly note: (happenings: ReadonlyArray<Happening>) => Tx<void, B>
   readonly appendForOthers: (endpoint: Endpoint, draft: Draft, now: Instant) => Tx<void, B>
 }

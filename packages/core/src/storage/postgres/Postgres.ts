@@ -11,6 +11,7 @@ import * as AccountStore from "../sql/AccountStore.ts"
 import * as ApiKeyStore from "../sql/ApiKeyStore.ts"
 import * as AuditStore from "../sql/AuditStore.ts"
 import * as ConsentStore from "../sql/ConsentStore.ts"
+import * as Happenings from "../sql/Happenings.ts"
 import * as InboundStore from "../sql/InboundStore.ts"
 import * as JobStore from "../sql/JobStore.ts"
 import * as KeyringStore from "../sql/KeyringStore.ts"
@@ -53,6 +54,7 @@ export const layer = (
     ApiKeyStore.layer,
     AuditStore.layer,
     ConsentStore.layer,
+    Happenings.layer,
     HealthStore.layer,
     InboundStore.layer,
     JobStore.layer,

@@ -1,8 +1,10 @@
 /** The hold of a store that was restored: one row, and none while it is not held. */
+import * as Happening from "../../domain/Happening.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import type { Counts, Reason } from "../../domain/Restore.ts"
 import { noCounts, reasons } from "../../domain/Restore.ts"
 import type { StoredQuarantine } from "../policy/RestoreRows.ts"
+import * as Happenings from "./Happenings.ts"
 import type { Program } from "./Program.ts"
 import { get, run } from "./Program.ts"
 import { integer, json, oneOf } from "./RowReader.ts"
@@ -51,4 +53,5 @@ export function* lastJob(): Program<number> {
 /** Holds the store from now on, under {@link lock}: all that is there was open before. */
 export function* place(reason: Reason, now: Instant): Program<void> {
   yield* write({ reason, since: now, counts: noCounts, lastJob: yield* lastJob(), opened: 0 })
+  yield* Happenings.note([Happening.held({ reason }, now)])
 }

@@ -11,6 +11,7 @@ import { RestoreStore } from "../RestoreStore.ts"
 import { listed } from "./Columns.ts"
 import type { Dialect } from "./Database.ts"
 import { Database } from "./Database.ts"
+import * as Happenings from "./Happenings.ts"
 import type { Sql } from "./jobs/Backend.ts"
 import * as Jobs from "./jobs/Jobs.ts"
 import * as Order from "./jobs/Order.ts"
@@ -40,6 +41,7 @@ const rowsOf = (jobs: Jobs.StoredJobs, dialect: Dialect): RestoreRows<Sql> => {
       return yield* QuarantineRows.read()
     },
     saveQuarantine: QuarantineRows.write,
+    note: Happenings.note,
     lastJob: QuarantineRows.lastJob,
     unendedJobs: function* ({ after, limit, until }) {
       const end = yield* get(lastLookedAt, after, until)
@@ -66,7 +68,9 @@ export const layer: Layer.Layer<RestoreStore, never, Database> = Layer.effect(
         Effect.flatMap(Clock.currentTimeMillis, (now) =>
           db.write("RestoreStore.count", () => Restores.count(rows, { ...query, now }))
         ),
-      end: db.write("RestoreStore.end", () => Restores.end(rows))
+      end: Effect.flatMap(Clock.currentTimeMillis, (now) =>
+        db.write("RestoreStore.end", () => Restores.end(rows, now))
+      )
     }
   })
 )

@@ -370,6 +370,19 @@ CREATE TABLE sendwright_quarantine (
   counts ${exact} NOT NULL
 )${rows()};
 
+-- What no other row keeps, the newest of it (docs/operating.md). subject: the id of what it happened to.
+CREATE TABLE sendwright_happening (
+  seq ${key},
+  at ${long} NOT NULL,
+  type ${exact} NOT NULL,
+  account ${exact},
+  session ${exact},
+  subject TEXT,
+  data TEXT NOT NULL
+)${rows()};
+CREATE INDEX sendwright_happening_at ON sendwright_happening (at, seq);
+CREATE INDEX sendwright_happening_session ON sendwright_happening (session, at, seq) WHERE session IS NOT NULL;
+
 -- What stays of a job as it was accepted.
 CREATE TABLE sendwright_job (
   seq ${key},

@@ -12,6 +12,7 @@ import { readSession, sessions, toSessionRow, writeSession } from "./codec/Sessi
 import type { Dialect } from "./Database.ts"
 import { Database } from "./Database.ts"
 import * as Events from "./Events.ts"
+import * as Happenings from "./Happenings.ts"
 import { insertInto, insertRows } from "./Insert.ts"
 import type { Sql } from "./jobs/Backend.ts"
 import type { StoredJobs } from "./jobs/Jobs.ts"
@@ -111,6 +112,7 @@ export const rowsOf = (jobs: StoredJobs, dialect: Dialect): SessionRows<Sql> => 
       if (running) found.push(...(yield* all(processingJobs, id)), ...(yield* all(claimedJobs, id)))
       return found.map((row) => text(row, "id"))
     },
+    note: Happenings.note,
     appendEvents: (accountId, drafts, now) => Events.append(jobs.ids, accountId, drafts, now)
   }
 }

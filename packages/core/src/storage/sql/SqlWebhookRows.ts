@@ -6,9 +6,10 @@ import { attempts as attemptColumns, deliveries as deliveryColumns } from "./cod
 import { endpoints } from "./codec/Endpoint.ts"
 import type { Dialect } from "./Database.ts"
 import * as Events from "./Events.ts"
+import * as Happenings from "./Happenings.ts"
 import { insertRows } from "./Insert.ts"
 import * as PaceRows from "./PaceRows.ts"
-import type { Answer, Row, Statement } from "./Program.ts"
+import type { Answer, Program, Row, Statement } from "./Program.ts"
 import { all, changes, get, run } from "./Program.ts"
 import { integer, limited, realOrNull, seq, text } from "./RowReader.ts"
 import * as WorkerRows from "./WorkerRows.ts"
@@ -135,6 +136,16 @@ const statementsOf = (dialect: Dialect) => {
   }
 }
 
+function* removeEndpoint({ seq: key, value: { id } }: StoredEndpoint): Program<void> {
+  yield* run(
+    "DELETE FROM sendwright_attempt WHERE delivery IN (SELECT seq FROM sendwright_delivery WHERE endpoint = ?)",
+    key
+  )
+  yield* run("DELETE FROM sendwright_delivery WHERE endpoint = ?", key)
+  yield* run("DELETE FROM sendwright_pace WHERE paced = ?", id)
+  yield* run("DELETE FROM sendwright_endpoint WHERE seq = ?", key)
+}
+
 export const make = (dialect: Dialect, ids: Ids.Ids): WebhookRows<SqlWebhooks> => {
   const statements = statementsOf(dialect)
 
@@ -166,15 +177,7 @@ export const make = (dialect: Dialect, ids: Ids.Ids): WebhookRows<SqlWebhooks> =
       return row === undefined ? null : toStored(row)
     },
     saveEndpoint: (_, endpoint) => run(update, ...changeable.write(endpoint), endpoint.id),
-    removeEndpoint: function* ({ seq: key, value: { id } }) {
-      yield* run(
-        "DELETE FROM sendwright_attempt WHERE delivery IN (SELECT seq FROM sendwright_delivery WHERE endpoint = ?)",
-        key
-      )
-      yield* run("DELETE FROM sendwright_delivery WHERE endpoint = ?", key)
-      yield* run("DELETE FROM sendwright_pace WHERE paced = ?", id)
-      yield* run("DELETE FROM sendwright_endpoint WHERE seq = ?", key)
-    },
+    removeEndpoint,
 
     tryLockPace: (endpointId) => dialect.trySerialize(PaceRows.serialized(endpointId)),
     arrival: PaceRows.arrivalOf,
@@ -231,6 +234,7 @@ export const make = (dialect: Dialect, ids: Ids.Ids): WebhookRows<SqlWebhooks> =
       const [id = null] = yield* Events.enqueue(ids, endpoint.value.accountId, addressed, now)
       return id
     },
+    note: Happenings.note,
     appendForOthers: (endpoint, draft, now) =>
       Events.append(ids, endpoint.accountId, [draft], now, endpoint.id)
   }

@@ -1,6 +1,7 @@
 /** Templates, a row each. */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Happening from "../../domain/Happening.ts"
 import * as Ids from "../../domain/Ids.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import * as Transitions from "../../domain/job/Transitions.ts"
@@ -14,6 +15,7 @@ import { TemplateStore } from "../TemplateStore.ts"
 import { readable, readTemplate, templates } from "./codec/Template.ts"
 import { Database } from "./Database.ts"
 import * as Events from "./Events.ts"
+import * as Happenings from "./Happenings.ts"
 import { insertInto } from "./Insert.ts"
 import type { StoredJobs } from "./jobs/Jobs.ts"
 import * as Jobs from "./jobs/Jobs.ts"
@@ -70,12 +72,17 @@ const imported = templates.only("category", "status", "content", "updatedAt", "p
 
 const update = `UPDATE sendwright_template SET ${imported.assignments} WHERE id = ?`
 
+interface OfSession {
+  readonly accountId: string
+  readonly sessionId: string
+  readonly now: Instant
+}
+
 /** The template under its lasting number; the same object when the import brings nothing new. */
 function* write(
   known: Template | null,
   content: TemplateContent,
-  sessionId: string,
-  now: Instant
+  { accountId, now, sessionId }: OfSession
 ): Program<Template> {
   const merged = Templates.merge(known, content)
   if (known !== null && merged === known) return known
@@ -88,7 +95,9 @@ function* write(
   }
   if (known !== null) {
     yield* run(update, ...imported.write(row), known.templateId)
-    return { ...merged, templateId: known.templateId, sessionId, updatedAt: now }
+    const changed = { ...merged, templateId: known.templateId, sessionId, updatedAt: now }
+    yield* Happenings.note(Happening.ofTemplate(known, changed, accountId, now))
+    return changed
   }
   const answer = yield* get(insert, ...inserted.write(row))
   return { ...merged, templateId: integer(answer ?? {}, "id"), sessionId, updatedAt: now }
@@ -148,7 +157,7 @@ export const layer: Layer.Layer<TemplateStore, never, Database> = Layer.effect(
     /** Resumes the jobs of those that are approved, and appends an event for each. */
     function* announce(
       changed: ReadonlyArray<Template>,
-      { accountId, now, sessionId }: { accountId: string; now: Instant; sessionId: string }
+      { accountId, now, sessionId }: OfSession
     ): Program<void> {
       const approved = changed.filter(({ status }) => status === "approved")
       yield* resume(rows, lockSession, sessionId, approved, now)
@@ -158,14 +167,14 @@ export const layer: Layer.Layer<TemplateStore, never, Database> = Layer.effect(
     return {
       importAll: ({ contents, ...of }) =>
         db.write("TemplateStore.importAll", function* () {
-          const { now, sessionId } = of
+          const { sessionId } = of
           const changed: Array<Template> = []
           const templates: Array<Template> = []
           yield* db.dialect.serialize(`templates ${sessionId}`)
           for (const content of contents) {
             const row = yield* get(byName, sessionId, content.name, content.language)
             const known = row === undefined ? null : readTemplate(row)
-            const template = yield* write(known, content, sessionId, now)
+            const template = yield* write(known, content, of)
             templates.push(template)
             if (template !== known) changed.push(template)
           }
@@ -179,7 +188,7 @@ export const layer: Layer.Layer<TemplateStore, never, Database> = Layer.effect(
           const row = yield* get(byId, templateId, sessionId)
           if (row === undefined) return null
           const known = readTemplate(row)
-          const template = yield* write(known, Templates.reported(known, report, now), sessionId, now)
+          const template = yield* write(known, Templates.reported(known, report, now), of)
           if (template !== known) yield* announce([template], of)
           return template
         }),

@@ -13,6 +13,7 @@ import * as ApiKeyStore from "../sql/ApiKeyStore.ts"
 import * as AuditStore from "../sql/AuditStore.ts"
 import * as ConsentStore from "../sql/ConsentStore.ts"
 import type { Database } from "../sql/Database.ts"
+import * as Happenings from "../sql/Happenings.ts"
 import * as InboundStore from "../sql/InboundStore.ts"
 import * as JobStore from "../sql/JobStore.ts"
 import * as KeyringStore from "../sql/KeyringStore.ts"
@@ -30,6 +31,7 @@ export const layer: Layer.Layer<Stores, StorageError, Database> = Layer.mergeAll
   ApiKeyStore.layer,
   AuditStore.layer,
   ConsentStore.layer,
+  Happenings.layer,
   HealthStore.layer,
   InboundStore.layer,
   JobStore.layer,

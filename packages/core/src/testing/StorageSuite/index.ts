@@ -12,6 +12,7 @@ import * as deliveries from "./deliveries.ts"
 import * as dispatch from "./dispatch.ts"
 import * as endpoints from "./endpoints.ts"
 import * as fairness from "./fairness.ts"
+import * as happenings from "./happenings.ts"
 import * as history from "./history.ts"
 import * as inbound from "./inbound.ts"
 import * as leases from "./leases.ts"
@@ -49,6 +50,7 @@ export const suite = (name: string, layer: Stored): void => {
     inbound.suite(layer)
     people.suite(layer)
     history.suite(layer)
+    happenings.suite(layer)
     restore.suite(layer)
     read.suite(layer)
     paging.suite(layer)

@@ -1,0 +1,59 @@
+/** What no other row keeps, a row each. */
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type { Happening } from "../../domain/Happening.ts"
+import * as Happenings from "../../domain/Happening.ts"
+import type { HappeningQuery } from "../HappeningStore.ts"
+import { HappeningStore } from "../HappeningStore.ts"
+import { integer, json, table, textOrNull, word } from "./Columns.ts"
+import { Database } from "./Database.ts"
+import { insertInto } from "./Insert.ts"
+import type { Program } from "./Program.ts"
+import { all, run } from "./Program.ts"
+import { limited } from "./RowReader.ts"
+
+const columns = table<Happening>({
+  at: integer("at"),
+  type: word("type", Happenings.types),
+  accountId: textOrNull("account"),
+  sessionId: textOrNull("session"),
+  subject: textOrNull("subject"),
+  data: json("data")
+})
+
+const insert = insertInto("sendwright_happening", columns.names)
+
+const prune = `DELETE FROM sendwright_happening
+  WHERE seq <= (SELECT max(seq) FROM sendwright_happening) - ${Happenings.kept}`
+
+export function* note(happenings: ReadonlyArray<Happening>): Program<void> {
+  if (happenings.length === 0) return
+  for (const each of happenings) yield* run(insert, ...columns.write(each))
+  yield* run(prune)
+}
+
+const between = (condition: string): string => `SELECT ${columns.list} FROM sendwright_happening
+  WHERE ${condition}at >= ? AND at < ? ORDER BY at DESC, seq DESC ${limited}`
+
+const ofSession = between("session = ? AND ")
+/** Few rows are passed over for others' accounts: there are few. */
+const ofAccount = between("account = ? AND ")
+const ofAll = between("")
+
+function* find({ accountId, from, limit, sessionId, to }: HappeningQuery): Program<ReadonlyArray<Happening>> {
+  const rows =
+    sessionId !== undefined
+      ? yield* all(ofSession, sessionId, from, to, limit)
+      : accountId !== undefined
+        ? yield* all(ofAccount, accountId, from, to, limit)
+        : yield* all(ofAll, from, to, limit)
+  return rows.map(columns.read)
+}
+
+export const layer: Layer.Layer<HappeningStore, never, Database> = Layer.effect(
+  HappeningStore,
+  Effect.map(Database, (db) => ({
+    note: (happening) => db.write("HappeningStore.note", () => note([happening])),
+    between: (query) => db.readPage("HappeningStore.between", () => find(query))
+  }))
+)

@@ -1,0 +1,131 @@
+/** What no other row keeps is written in the commit in which it happens, and is found by its time (decisions.md §12). */
+import { describe, expect, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Time from "../../domain/Instant.ts"
+import type { HappeningQuery } from "../../storage/HappeningStore.ts"
+import { HappeningStore } from "../../storage/HappeningStore.ts"
+import { RestoreStore } from "../../storage/RestoreStore.ts"
+import { SessionStore } from "../../storage/SessionStore.ts"
+import { TemplateStore } from "../../storage/TemplateStore.ts"
+import { WebhookStore } from "../../storage/WebhookStore.ts"
+import * as Fixtures from "../Fixtures.ts"
+import type { Stored } from "./Setup.ts"
+import { now, owner, tell } from "./Setup.ts"
+
+/** The oldest first. */
+const told = Effect.fnUntraced(function* (query: Partial<HappeningQuery>) {
+  const store = yield* HappeningStore
+  const found = yield* store.between({ from: now, to: now + Time.day, limit: 100, ...query })
+  return found.toReversed()
+})
+
+export const suite = (layer: Stored): void => {
+  describe("what no other row keeps", () => {
+    it.effect("is an outage, a block and a lost connection of a session, each with its end", () =>
+      Effect.gen(function* () {
+        const sessions = yield* SessionStore
+        const { accountId, sessionId } = yield* owner
+        const { accountId: other } = yield* owner
+        yield* tell(sessionId, "OutageBegan", now + 1)
+        yield* tell(sessionId, "OutageBegan", now + 2)
+        yield* tell(sessionId, "OutageEnded", now + 3)
+        yield* sessions.block({ id: sessionId, until: now + 5, now: now + 4 })
+        yield* sessions.unblock({ now: now + 5 })
+        yield* sessions.transition({
+          id: sessionId,
+          state: "disconnected",
+          reason: "logged_out",
+          now: now + 6
+        })
+        yield* sessions.transition({ id: sessionId, state: "connected", reason: null, now: now + 7 })
+        const found = yield* told({ sessionId })
+        expect(found.map(({ at, data, type }) => [at - now, type, data])).toEqual([
+          [1, "session.unavailable", {}],
+          [3, "session.available", { since: Time.format(now + 1) }],
+          [4, "session.blocked", { until: Time.format(now + 5) }],
+          [5, "session.unblocked", {}],
+          [6, "session.disconnected", { reason: "logged_out" }],
+          [7, "session.connected", {}]
+        ])
+        expect(yield* told({ accountId })).toEqual(found)
+        expect(yield* told({ accountId: other })).toEqual([])
+        expect((yield* told({ sessionId, from: now + 3, to: now + 6 })).map(({ at }) => at - now)).toEqual([
+          3, 4, 5
+        ])
+        expect((yield* told({ sessionId, limit: 2 })).map(({ at }) => at - now)).toEqual([6, 7])
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect(
+      "is a template's change of status, not its first import, and an endpoint that failures disable",
+      () =>
+        Effect.gen(function* () {
+          const [templates, webhooks] = [yield* TemplateStore, yield* WebhookStore]
+          const { accountId, sessionId } = yield* owner
+          const become = (status: "approved" | "paused", at: number, name = "greeting") =>
+            templates.importAll({
+              accountId,
+              sessionId,
+              contents: [Fixtures.template({ name, status })],
+              now: at
+            })
+          const [first] = yield* become("approved", now)
+          yield* become("paused", now + 1)
+          yield* become("paused", now + 2)
+          const endpoint = Fixtures.endpoint(accountId, { events: ["webhook.test"] })
+          yield* webhooks.create(endpoint)
+          const draft = { type: "webhook.test", data: {} } as const
+          yield* webhooks.send({ endpointId: endpoint.id, draft, now })
+          const claim = Fixtures.deliveryClaim({ reaches: (url) => url === endpoint.url })
+          const { claimed } = yield* webhooks.settleAndClaim({ now, settlements: [], claim })
+          const mine = claimed.find((each) => each.endpoint.id === endpoint.id)
+          yield* webhooks.settleAndClaim({
+            now: now + 3,
+            claim: null,
+            settlements: [
+              {
+                deliveryId: mine?.deliveryId ?? "",
+                fence: mine?.fence ?? -1,
+                attempt: { at: now, status: 410, durationMs: 1, reason: "status", excerpt: "" },
+                next: null,
+                disable: "It answered 410."
+              }
+            ]
+          })
+          expect(
+            (yield* told({ accountId })).map(({ at, data, subject, type }) => [at - now, type, subject, data])
+          ).toEqual([
+            [
+              1,
+              "template.status",
+              String(first?.templateId),
+              { name: "greeting", language: "en", before: "approved", status: "paused" }
+            ],
+            [3, "webhook.disabled", endpoint.id, { url: endpoint.url, reason: "It answered 410." }]
+          ])
+        }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("is a restore, and what a process says of itself, of no account", () =>
+      Effect.gen(function* () {
+        const [happenings, restores] = [yield* HappeningStore, yield* RestoreStore]
+        const started = {
+          at: now + 1,
+          type: "process.started",
+          accountId: null,
+          sessionId: null,
+          subject: "process-1",
+          data: { role: "all" }
+        } as const
+        yield* happenings.note(started)
+        yield* restores.place({ now: now + 2 })
+        while (!(yield* restores.open({ way: "send", now: now + 3 }))) yield* Effect.void
+        yield* restores.end
+        const found = yield* told({ from: 0, to: now + Time.day })
+        expect(found).toContainEqual(started)
+        expect(found.find(({ type }) => type === "restore.held")?.data).toEqual({ reason: "operator" })
+        expect(found.find(({ type }) => type === "restore.opened")?.data).toMatchObject({ sent: 0 })
+      }).pipe(Effect.provide(layer))
+    )
+  })
+}
