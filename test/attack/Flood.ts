@@ -7,7 +7,7 @@ import { attack } from "./Attackers.ts"
 import type { Attack, Figure } from "./Figures.ts"
 import { atMost, sleep, told } from "./Figures.ts"
 import type { Crowd } from "./hostile.ts"
-import { memoryOf, metricOf, startTarget, watch, watchFor } from "./Target.ts"
+import { connectionsAt, memoryOf, metricOf, startTarget, watch, watchFor } from "./Target.ts"
 
 const nobody = "0190a0a0-0000-7000-8000-000000000000"
 
@@ -67,27 +67,27 @@ export const flood: Attack = {
       for (const page of ["/openapi.json", "/docs"]) await host.request(page)
       const base = await watchFor(target, before)
       const baseMemory = memoryOf(host.pid)
-      const connections = (): Promise<number> => metricOf(host, "sendwright_http_connections")
+      const port = Number(new URL(host.base).port)
       const crowds = crowdsOf(part, target.gatewaySession)
       const watching = watch(target)
       const { end } = await attack(host.base, crowds)
       const began = performance.now()
-      const open = await connections()
+      const open = connectionsAt(port)
       let freed = Number.POSITIVE_INFINITY
       for (let elapsed = 0; elapsed < during || freed > elapsed; elapsed = performance.now() - began) {
         if (elapsed > freedWithinMs + 10_000) break
         await sleep(500)
-        if (freed > elapsed && (await connections()) <= ourOwn) freed = performance.now() - began
+        if (freed > elapsed && connectionsAt(port) <= ourOwn) freed = performance.now() - began
       }
       const seen = await watching.end()
-      const over = await metricOf(host, "sendwright_http_over_limit_total")
+      const refused = await metricOf(host, "sendwright_refusals_total")
       host.signal("SIGTERM")
       const { afterMs, code } = await host.ended
       end()
       const figures: ReadonlyArray<Figure> = [
         told("sockets that attack", String(crowds.reduce((sum, { sockets }) => sum + sockets, 0))),
         told("of them open once all had come", String(open)),
-        told("over a limit", String(over)),
+        told("refused or cut", String(refused)),
         atMost("memory over the base", seen.peakMemory - baseMemory, 150, "MB"),
         told("memory before", `${Math.round(baseMemory)} MB`),
         told("good requests, p50 before and during", `${base.p50.toFixed(1)} and ${seen.p50.toFixed(1)} ms`),

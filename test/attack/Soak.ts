@@ -137,7 +137,7 @@ export const soak: Attack = {
       for (const until = performance.now() + 10_000; under > 0 && performance.now() < until; ) await sleep(10)
       const minute = (number: number): number => average(memory.slice((number - 1) * 60, number * 60))
       const [third, last] = [minute(3), minute(Math.floor(minutes))]
-      const over = await metricOf(host, "sendwright_http_over_limit_total")
+      const refused = await metricOf(host, "sendwright_refusals_total")
       agent.destroy()
       host.signal("SIGTERM")
       const { afterMs, code } = await host.ended
@@ -145,7 +145,7 @@ export const soak: Attack = {
       return [
         told("capacity", `${Math.round(capacity)} requests a second`),
         told("answers", [...statuses].map(([status, times]) => `${times} × ${status}`).join(", ")),
-        told("over a limit", String(over)),
+        told("refused or cut", String(refused)),
         atMost(
           "failed",
           failed.reduce((sum, [, times]) => sum + times, 0),

@@ -33,6 +33,19 @@ export const memoryOf = (pid: number): number => {
   return Number(kilobytes ?? 0) / 1024
 }
 
+/** The connections that are open at a port of this machine, as the kernel tells on Linux; none elsewhere. */
+export const connectionsAt = (port: number): number => {
+  const local = `:${port.toString(16).toUpperCase().padStart(4, "0")}`
+  const established = "01"
+  const lines = ["/proc/net/tcp", "/proc/net/tcp6"].flatMap((file) =>
+    existsSync(file) ? readFileSync(file, "utf8").split("\n") : []
+  )
+  return lines.filter((line) => {
+    const [, at = "", , state] = line.trim().split(/\s+/)
+    return at.endsWith(local) && state === established
+  }).length
+}
+
 /** A gauge or counter of `/metrics`, all its labels together. */
 export const metricOf = async ({ adminToken, request }: TestHost, name: string): Promise<number> => {
   const { text } = await request("/metrics", { headers: { authorization: `Bearer ${adminToken}` } })

@@ -1,5 +1,6 @@
 /** The service as one layer: the engine, its workers and the server, by the configuration. */
 import { Engine, Worker } from "@sendwright/core"
+import { Metrics } from "@sendwright/core/adapter"
 import { Cursors, HttpApp, InFlight, Routes } from "@sendwright/http/server"
 import * as Context from "effect/Context"
 import * as DefaultServices from "effect/DefaultServices"
@@ -11,11 +12,13 @@ import * as Scope from "effect/Scope"
 import * as Tracer from "effect/Tracer"
 import * as EngineLayer from "./EngineLayer.ts"
 import { graceShare } from "./EngineLayer.ts"
+import * as EventLoop from "./EventLoop.ts"
 import type { BadSettings, HostConfig } from "./HostConfig.ts"
 import { baseUrlOf, hasDeadLinks } from "./HostConfig.ts"
 import * as AccessLog from "./http/AccessLog.ts"
 import * as NodeServer from "./http/NodeServer.ts"
 import type { StartFailure } from "./StartFailure.ts"
+import * as Version from "./Version.ts"
 
 /** One request in so many gets a span, where the program around the host has a tracer. */
 const spanEvery = 100
@@ -29,6 +32,8 @@ const sampling = Effect.map(Effect.tracer, (tracer) =>
 const serve = (config: HostConfig, besides: NodeServer.Options<never, never>["besides"]) =>
   Effect.gen(function* () {
     const engine = yield* Engine.Engine
+    Metrics.ofBuild({ version: Version.read(), node: process.version, role: config.role })
+    yield* Effect.forkScoped(EventLoop.watch)
     const answered = yield* AccessLog.make(config)
     const spanEvery = yield* sampling
     const { adminToken, guesses, limits, olderSecretKeys, secretKey, trustedProxies } = config

@@ -81,6 +81,10 @@ describe("the role", () => {
         expect([path, (await host.request(path, { headers: { authorization } })).status]).toEqual([path, 200])
       }
       expect((await host.request("/metrics")).status).toBe(401)
+      const { text } = await host.request("/metrics", { headers: { authorization } })
+      expect(text).toMatch(/^sendwright_build_info\{version="[\d.]+",node="v[\d.]+",role="worker"\} 1$/m)
+      expect(text).toMatch(/^sendwright_attempts_total\{outcome="accepted"\} 0$/m)
+      expect(text).toMatch(/^sendwright_event_loop_delay_seconds_count \d+$/m)
       for (const path of [
         "/docs",
         "/openapi.json",

@@ -23,6 +23,7 @@ import * as Retry from "../domain/Retry.ts"
 import * as Circuit from "../domain/session/Circuit.ts"
 import * as FailureCatalogue from "../domain/session/FailureCatalogue.ts"
 import type { Session } from "../domain/session/Session.ts"
+import * as Metrics from "../runtime/Metrics.ts"
 import * as Moment from "../runtime/Moment.ts"
 import { Signals } from "../runtime/Signals.ts"
 import type { DirectMessageRequest } from "../schema/Requests.ts"
@@ -39,6 +40,7 @@ import type { SessionCircuit } from "../worker/Circuits.ts"
 import { Circuits } from "../worker/Circuits.ts"
 import type * as FailureActions from "../worker/FailureActions.ts"
 import { Heartbeat } from "../worker/Heartbeat.ts"
+import * as Measured from "../worker/Measured.ts"
 import * as Checks from "./Checks.ts"
 import * as DirectInFlight from "./DirectInFlight.ts"
 import type { Caller, DirectAcknowledgement, DirectCommand } from "./Operations.ts"
@@ -157,7 +159,8 @@ const dispatch = Effect.fnUntraced(function* (
   applyActions: FailureActions.Apply,
   consentNow: ConsentNow,
   consentedAt: Instant,
-  stillOwns: Attempt.StillOwns
+  stillOwns: Attempt.StillOwns,
+  measured: ReturnType<typeof Metrics.ofAttempts>
 ) {
   const clock = yield* Effect.clock
   const started = clock.unsafeCurrentTimeMillis()
@@ -173,7 +176,9 @@ const dispatch = Effect.fnUntraced(function* (
   /** Attempts once. A message that would have to wait for a pause to end is refused, since its caller waits. */
   const attempt = Effect.fnUntraced(function* (next: typeof recipient) {
     circuit.began()
+    const beganAt = Moment.unsafeNow(clock)
     const attempted = yield* Attempt.attempt(sessionSender, claimed, next, stillOwns, consent)
+    Measured.ended(measured, attempted.outcome, Moment.unsafeNow(clock) - beganAt)
     circuit.ended(attempted.answered)
     const { actionable: failure, outcome } = attempted
     inbound = attempted.inbound ?? inbound
@@ -234,8 +239,9 @@ const attempting = (
   resolve: SessionSender.Resolve,
   applyActions: FailureActions.Apply,
   consentNow: ConsentNow
-) =>
-  Effect.fnUntraced(function* (
+) => {
+  const measured = Metrics.ofAttempts()
+  return Effect.fnUntraced(function* (
     claimed: ClaimedJob,
     { session }: Caller,
     circuit: SessionCircuit,
@@ -243,8 +249,18 @@ const attempting = (
     stillOwns: Attempt.StillOwns
   ) {
     const sessionSender = yield* resolve(session)
-    return yield* dispatch(claimed, sessionSender, circuit, applyActions, consentNow, consentedAt, stillOwns)
+    return yield* dispatch(
+      claimed,
+      sessionSender,
+      circuit,
+      applyActions,
+      consentNow,
+      consentedAt,
+      stillOwns,
+      measured
+    )
   })
+}
 
 const acceptSend = (
   { account, key, session }: Caller,
@@ -361,6 +377,7 @@ export const make = Effect.fnUntraced(function* (options: {
   const settle = settling(circuits)
 
   const attempt = attempting(resolve, applyActions, consentNow)
+  const countAccepted = Metrics.ofAcceptance()
 
   const send = Effect.fnUntraced(function* (caller: Caller, command: DirectCommand) {
     const now = yield* Clock.currentTimeMillis
@@ -398,6 +415,7 @@ export const make = Effect.fnUntraced(function* (options: {
         .accept(accepting, ({ limit, resetsAt }) => new DailyLimitReached({ limit, resetsAt }))
         .pipe(Effect.onError(() => refused))
       if (accepted._tag === "Replayed") return yield* Effect.as(refused, accepted)
+      countAccepted(1)
       const { claimed, job } = accepted
       if (claimed === null)
         return yield* Effect.dieMessage("A direct message was accepted without its claim.")

@@ -10,6 +10,7 @@ import * as Job from "../domain/job/Job.ts"
 import * as ClosedMarkets from "../domain/session/ClosedMarkets.ts"
 import type { Template } from "../domain/template/Template.ts"
 import * as Either from "../effect/Either.ts"
+import * as Metrics from "../runtime/Metrics.ts"
 import { Signals } from "../runtime/Signals.ts"
 import type { TemplateMessageRequest, Unchecked } from "../schema/Requests.ts"
 import { Senders } from "../sender/Sender.ts"
@@ -79,6 +80,7 @@ export const make = Effect.fnUntraced(function* (checks: Checks.Checks, ids: Ids
   const signals = yield* Signals
   const commits = yield* EmbeddedCommits
   const { isEmbedded } = yield* Transactions
+  const countAccepted = Metrics.ofAcceptance()
   const senders = yield* Senders
 
   /** Before the commit of an embedder's transaction there is nothing to see: a store that tells of it wakes whoever dispatches. */
@@ -131,6 +133,7 @@ export const make = Effect.fnUntraced(function* (checks: Checks.Checks, ids: Ids
       // A send that nobody claims is accepted while the store is held.
       .pipe(Effect.catchTag("StoreQuarantined", Effect.die))
     if (accepted._tag === "Replayed") return replayed(accepted.record)
+    countAccepted(accepted.job.recipients)
     yield* wake
     const acknowledgement: Acknowledgement = {
       jobId: accepted.job.id,

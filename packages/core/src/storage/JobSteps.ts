@@ -117,11 +117,12 @@ export const claim = <H extends JobState>(
       sessionId,
       content,
       probe,
-      recipients: changes.map(({ after }) => ({
+      recipients: changes.map(({ after, before }) => ({
         index: after.index,
         phone: after.phone,
         values: after.values,
         attempts: after.attempts,
+        dueAt: before.nextAt ?? now,
         firstAttemptAt: Transitions.firstAttemptAt(after),
         maybeSent: after.maybeSent,
         crashCount: after.crashCount

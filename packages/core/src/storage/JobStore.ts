@@ -94,6 +94,8 @@ export interface ClaimedJob {
     readonly values: ReadonlyArray<string>
     /** Counting this one. */
     readonly attempts: number
+    /** When it was due: at its acceptance, or after a wait between two attempts. */
+    readonly dueAt: Instant
     /** The time of the first attempt of those that are repeated (`Retry.nextSend`). */
     readonly firstAttemptAt: Instant
     /** True when the platform may have it already: one that can be asked is asked first. */

@@ -7,9 +7,9 @@ import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Metric from "effect/Metric"
 import * as Runtime from "effect/Runtime"
 import * as Circuit from "../domain/session/Circuit.ts"
+import * as Metrics from "../runtime/Metrics.ts"
 import * as Moment from "../runtime/Moment.ts"
 import { Signals } from "../runtime/Signals.ts"
 import type { ClaimedJob } from "../storage/JobStore.ts"
@@ -84,22 +84,10 @@ export class Circuits extends Context.Tag("@sendwright/core/worker/Circuits")<
   }
 >() {}
 
-const unavailable = Metric.gauge("sendwright_sessions_unavailable", {
-  description: "Sessions whose platform does not answer, of all accounts."
-})
-
-const outages = Metric.counter("sendwright_outages_total", {
-  description: "Outages of sessions' platforms that this process found.",
-  incremental: true
-})
-
 const reportTurned = (id: string, hasBegun: boolean): Effect.Effect<void> =>
   hasBegun
-    ? Effect.zipRight(
-        Metric.increment(outages),
-        Effect.logWarning(
-          `Session ${id} is unavailable: its platform does not answer. Its jobs wait, and one message after another asks it again.`
-        )
+    ? Effect.logWarning(
+        `Session ${id} is unavailable: its platform does not answer. Its jobs wait, and one message after another asks it again.`
       )
     : Effect.logInfo(`Session ${id} is available: its platform answers again.`)
 
@@ -114,6 +102,7 @@ export const layer: Layer.Layer<Circuits, never, JobStore | SessionStore | Store
       const clock = yield* Effect.clock
       const scope = yield* Effect.scope
       const runFork = Runtime.runFork(yield* Effect.runtime<never>())
+      const setUnavailable = Metrics.ofOutages()
       const entries = new Map<string, Entry>()
       const changes = new Map<string, Change>()
       /** True after a commit that had news failed: they may be why. */
@@ -321,7 +310,7 @@ export const layer: Layer.Layer<Circuits, never, JobStore | SessionStore | Store
             return exchange(command, [])
           }),
         store,
-        measure: Effect.flatMap(sessions.countUnavailable, (count) => Metric.set(unavailable, count)).pipe(
+        measure: Effect.map(sessions.countUnavailable, setUnavailable).pipe(
           Effect.catchAllCause((cause) => Effect.logWarning("Outages could not be counted", cause))
         )
       }

@@ -3,6 +3,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Occurrence from "../domain/Occurrence.ts"
 import type { Session } from "../domain/session/Session.ts"
+import * as Metrics from "../runtime/Metrics.ts"
 import * as Sanitize from "../sender/Sanitize.ts"
 import type { Acquaintance } from "../sender/Sender.ts"
 import { groupBy } from "../storage/JobSteps.ts"
@@ -35,6 +36,7 @@ export const make = (people: InboundPeople): Effect.Effect<InboundReports, never
   Effect.gen(function* () {
     const jobs = yield* JobStore
     const sessions = yield* SessionStore
+    const aged = Metrics.ofReceipts()
 
     const acquaint = Effect.fnUntraced(function* (met: ReadonlyArray<Met>, known?: Session) {
       for (const [sessionId, some] of groupBy(met, ({ sessionId }) => sessionId)) {
@@ -56,6 +58,8 @@ export const make = (people: InboundPeople): Effect.Effect<InboundReports, never
             .map((report) => Sanitize.report({ ...report, ...Occurrence.ofReport(report.at, now) })),
           store: (some) =>
             Effect.map(jobs.receive({ now, reports: some, ...of }), (received) => {
+              for (const report of some)
+                if (!received.unmatched.includes(report)) aged(now - (report.reportedAt ?? report.at))
               unmatched.push(...received.unmatched)
               met.push(...received.met)
             }),

@@ -2,7 +2,6 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Metric from "effect/Metric"
 import type { Quarantine } from "../domain/Restore.ts"
 import * as Restore from "../domain/Restore.ts"
 import { RestoreStore } from "../storage/RestoreStore.ts"
@@ -16,10 +15,6 @@ export class QuarantineWatch extends Context.Tag("@sendwright/core/worker/Quaran
   }
 >() {}
 
-const gauge = Metric.gauge("sendwright_store_held", {
-  description: "1 while nothing is sent, since the store was restored; else 0."
-})
-
 export const layer: Layer.Layer<QuarantineWatch, StorageError, RestoreStore> = Layer.effect(
   QuarantineWatch,
   Effect.gen(function* () {
@@ -28,13 +23,10 @@ export const layer: Layer.Layer<QuarantineWatch, StorageError, RestoreStore> = L
     const look = Effect.tap(store.quarantine, (quarantine) => {
       const was = since
       since = quarantine?.since ?? null
-      const report =
-        was === since
-          ? Effect.void
-          : quarantine === null
-            ? Effect.logWarning("The store is held no more: what is due is sent")
-            : Effect.logError(Restore.describe(quarantine))
-      return Effect.zipRight(Metric.set(gauge, quarantine === null ? 0 : 1), report)
+      if (was === since) return Effect.void
+      return quarantine === null
+        ? Effect.logWarning("The store is held no more: what is due is sent")
+        : Effect.logError(Restore.describe(quarantine))
     })
     // Before anything is dispatched.
     yield* look

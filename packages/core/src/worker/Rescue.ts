@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import type { Instant } from "../domain/Instant.ts"
 import * as Time from "../domain/Instant.ts"
 import type { Provider } from "../domain/session/Session.ts"
+import * as Metrics from "../runtime/Metrics.ts"
 import * as Moment from "../runtime/Moment.ts"
 import { canRecover, Senders } from "../sender/Sender.ts"
 import * as JobSteps from "../storage/JobSteps.ts"
@@ -47,6 +48,7 @@ export const make = (
 
     let seen: Parameters<typeof observe>[0] = new Map()
     let last: Reading | undefined
+    const countRescued = Metrics.ofRescue()
 
     const makeDue = Effect.gen(function* () {
       const reading = { time: yield* Clock.currentTimeMillis, moment: yield* Moment.now }
@@ -83,6 +85,7 @@ export const make = (
         let deliveries = 0
         for (const { beats, worker } of dead) deliveries += yield* webhooks.rescue({ worker, beats, now })
         const recipients = yield* jobs.rescue({ worker, beside, beats, now, recoverable, suspectWaits })
+        countRescued(recipients)
         if (deliveries + recipients > 0) {
           yield* Effect.logWarning(
             `Took back ${recipients} recipient(s) and ${deliveries} webhook deliveries of a process that stopped`

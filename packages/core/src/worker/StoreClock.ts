@@ -10,9 +10,9 @@ import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Metric from "effect/Metric"
 import type { Instant } from "../domain/Instant.ts"
 import * as Time from "../domain/Instant.ts"
+import * as Metrics from "../runtime/Metrics.ts"
 import * as Moment from "../runtime/Moment.ts"
 import type { StorageError } from "../storage/StorageError.ts"
 import { StoreTime } from "../storage/StoreTime.ts"
@@ -64,10 +64,6 @@ const certainMs = 5 * Time.second
 /** A difference that is told to the operator. */
 const remarkableMs = Time.second
 
-const gauge = Metric.gauge("sendwright_clock_difference_ms", {
-  description: "The store's time less this process's, in milliseconds."
-})
-
 /** The store's time at a moment of this process. */
 export interface Estimate {
   readonly moment: Moment.Moment
@@ -97,6 +93,7 @@ const measured = (ask: Effect.Effect<Instant, StorageError>) =>
     /** When the question was asked that was answered last. */
     let asked: Moment.Moment | undefined
     let isRemarkable = false
+    const told = Metrics.ofClock()
 
     const now = (): Instant =>
       estimate === undefined
@@ -126,7 +123,8 @@ const measured = (ask: Effect.Effect<Instant, StorageError>) =>
                 `This process's clock is ${Math.abs(ms)} ms ${ms > 0 ? "behind" : "ahead of"} the database's, whose time is used. Set it right: webhook receivers and logs see both.`
               )
             : Effect.logInfo("This process's clock agrees with the database's again")
-      return Effect.zipRight(Metric.set(gauge, ms), report)
+      told(ms)
+      return report
     })
 
     const measure = Effect.gen(function* () {

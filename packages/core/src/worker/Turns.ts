@@ -8,11 +8,13 @@ import * as Fiber from "effect/Fiber"
 import type { Instant } from "../domain/Instant.ts"
 import type { Failure } from "../domain/job/Recipient.ts"
 import * as Transitions from "../domain/job/Transitions.ts"
+import * as Metrics from "../runtime/Metrics.ts"
 import type { Moment } from "../runtime/Moment.ts"
 import type { DispatchedJob, Settlement } from "../storage/JobStore.ts"
 import type { Attempted, Attempts, ClaimedRecipient } from "./Attempt.ts"
 import type { Bulkhead, Ticket } from "./Bulkhead.ts"
 import { patienceMs } from "./Bulkhead.ts"
+import * as Measured from "./Measured.ts"
 
 /** Runs attempts in a fiber that nobody's end interrupts, as soon as the caller waits for something. */
 export type Fork = (attempts: Effect.Effect<void>) => Fiber.RuntimeFiber<void>
@@ -42,6 +44,7 @@ interface Begun {
   readonly batch: Batch
   readonly recipient: ClaimedRecipient
   readonly ticket: Ticket
+  readonly beganAt: Moment
 }
 
 /** An outcome, with what it asks of the engine beside. */
@@ -177,6 +180,7 @@ export class Turns {
   readonly #bulkhead: Bulkhead
   readonly #now: () => Moment
   readonly #fork: Fork
+  readonly #measured = Metrics.ofAttempts()
   readonly #sessions = new Map<string, Array<Waiting>>()
   readonly #running = new Set<{
     readonly fiber: Fiber.RuntimeFiber<void>
@@ -267,7 +271,8 @@ export class Turns {
       if (waiting.place === batch.attempts.queue.length) this.#remove(waiting)
       const ticket = this.#bulkhead.began(sessionId, recipient, now)
       if (this.#bulkhead.isDry) batch.inFlight.wake()
-      return { batch, recipient, ticket }
+      this.#measured.queued(batch.since + (now - batch.enteredAt) - recipient.dueAt)
+      return { batch, recipient, ticket, beganAt: now }
     }
   }
 
@@ -288,9 +293,11 @@ export class Turns {
     else queue.splice(queue.indexOf(waiting), 1)
   }
 
-  #end({ batch, ticket }: Begun, settlement: Settlement, actionable: Attempted["actionable"]): void {
-    this.#bulkhead.ended(ticket, this.#now())
-    batch.inFlight.end({ batch, settlement, actionable }, this.#now())
+  #end({ batch, beganAt, ticket }: Begun, settlement: Settlement, actionable: Attempted["actionable"]): void {
+    const now = this.#now()
+    Measured.ended(this.#measured, settlement.outcome, now - beganAt)
+    this.#bulkhead.ended(ticket, now)
+    batch.inFlight.end({ batch, settlement, actionable }, now)
   }
 
   /** A fiber makes one attempt after the other for as long as one may begin. */

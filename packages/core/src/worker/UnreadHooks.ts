@@ -1,10 +1,9 @@
 /**
- * Keeps what came to hooks and was not understood (decisions.md §11): stored for the operator, counted, and told in the log
+ * Keeps what came to hooks and was not understood (decisions.md §11): stored for the operator, and told in the log
  * once an hour for each session and kind of news, for a platform may go on with it.
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import * as Metric from "effect/Metric"
 import * as Ids from "../domain/Ids.ts"
 import type { Instant } from "../domain/Instant.ts"
 import * as Time from "../domain/Instant.ts"
@@ -14,11 +13,6 @@ import * as UnreadHook from "../domain/UnreadHook.ts"
 import type * as Sanitize from "../sender/Sanitize.ts"
 import { InboundStore } from "../storage/InboundStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
-
-const counter = Metric.counter("sendwright_unread_hook_items_total", {
-  description: "Parts of hooks that were not understood, by the provider of their session.",
-  incremental: true
-})
 
 /** Kinds of news of sessions of which it is remembered when they were told last. */
 const maximumTold = 10_000
@@ -56,7 +50,6 @@ export const make: Effect.Effect<UnreadHooks, never, InboundStore> = Effect.gen(
   const retain: UnreadHooks["retain"] = Effect.fnUntraced(function* (session, unread) {
     if (unread.length === 0) return
     const now = yield* Clock.currentTimeMillis
-    yield* Metric.incrementBy(Metric.tagged(counter, "provider", session.provider), unread.length)
     yield* log(session, unread, now)
     const { id: sessionId } = session
     for (let from = 0; from < unread.length; from += UnreadHook.maximumParts) {

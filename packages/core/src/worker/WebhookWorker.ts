@@ -10,6 +10,7 @@ import * as Retry from "../domain/Retry.ts"
 import type { Attempt } from "../domain/webhook/Webhook.ts"
 import * as Webhook from "../domain/webhook/Webhook.ts"
 import * as Either from "../effect/Either.ts"
+import * as Metrics from "../runtime/Metrics.ts"
 import * as Moment from "../runtime/Moment.ts"
 import { SecretBox } from "../secret/SecretBox.ts"
 import type { ClaimedDelivery, DeliverySettlement } from "../storage/WebhookStore.ts"
@@ -77,6 +78,7 @@ export const make = (options: {
     const transport = yield* WebhookTransport
 
     const opened = Memo.make<string | null>(cachedSecrets)
+    const measured = Metrics.ofDeliveries()
 
     /** Null where this process has not the key. */
     const open = (endpointId: string, sealed: string): string | null => {
@@ -143,6 +145,7 @@ export const make = (options: {
             const durationMs = Math.round(Moment.unsafeNow(clock) - began)
             const status = answer._tag === "Unsent" ? null : answer.status
             const excerpt = answer._tag === "Answered" ? ExternalText.lines(answer.excerpt, excerptBytes) : ""
+            measured(next === "delivered" ? next : next === null ? "given_up" : "failed", durationMs)
             return {
               settlement: {
                 deliveryId,

@@ -33,7 +33,8 @@ export const job = (recipients: number): DispatchedJob => ({
     attempts: 1,
     firstAttemptAt: 0,
     maybeSent: false,
-    crashCount: 0
+    crashCount: 0,
+    dueAt: 0
   }))
 })
 

@@ -6,11 +6,11 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
-import * as Metric from "effect/Metric"
 import * as Random from "effect/Random"
 import * as Scope from "effect/Scope"
 import * as TestClock from "effect/TestClock"
 import { prepare } from "../../../../examples/support/prepare.ts"
+import { value } from "../../../../test/support/Metered.ts"
 import type { Failure } from "../../src/domain/job/Recipient.ts"
 import * as Engine from "../../src/engine/Engine.ts"
 import { type Sender, SendResult } from "../../src/sender/Sender.ts"
@@ -680,20 +680,13 @@ describe("an outage that begins and ends", { timeout: loopsTimeout }, () => {
         const line = `${logLevel.label} ${String(message)}`
         if (line.includes("available")) lines.push(line)
       })
-      const unavailable = Effect.map(Metric.snapshot, (pairs) =>
-        pairs.flatMap(({ metricKey, metricState }) =>
-          metricKey.name === "sendwright_sessions_unavailable" && "value" in metricState
-            ? [metricState.value]
-            : []
-        )
-      )
       const { jobId } = yield* accept(40)
       const { sender } = downUntil(2 * minute)
       const sending = Effect.gen(function* () {
         yield* TestClock.adjust("1 minute")
-        expect(yield* unavailable).toEqual([1])
+        expect(yield* value("session_unavailable")).toBe(1)
         yield* TestClock.adjust("3 minutes")
-        expect(yield* unavailable).toEqual([0])
+        expect(yield* value("session_unavailable")).toBe(0)
       })
       yield* Effect.provide(during(sender, sending), Logger.replace(Logger.defaultLogger, logger))
       const { id } = yield* sessionOf(jobId)

@@ -4,7 +4,7 @@ import { STATUS_CODES } from "node:http"
 import type { Socket } from "node:net"
 import type { Duplex } from "node:stream"
 import type { Problems } from "@sendwright/http/contract"
-import { HttpLimits, type Steps } from "@sendwright/http/server"
+import type { Steps } from "@sendwright/http/server"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Runtime from "effect/Runtime"
@@ -96,7 +96,6 @@ export const answer = (server: Server, refuse: Steps.Refuse, connections: Connec
     server.on("connection", (socket: Socket) => {
       const over = connections.admit(socket)
       if (over === undefined) return
-      HttpLimits.over(over)
       end(socket, refuse("unavailable", tooMany[over], retryMs))
     })
     const answers = new WeakMap<Duplex, ServerResponse>()

@@ -7,8 +7,6 @@ import type { Socket } from "node:net"
 import { EventLoopBudget } from "@sendwright/core/adapter"
 import { ClientAddress, HttpLimits } from "@sendwright/http/server"
 import * as Effect from "effect/Effect"
-import * as Metric from "effect/Metric"
-import * as MetricKey from "effect/MetricKey"
 import * as Reading from "./Reading.ts"
 
 /** A header takes about as much besides its letters, where it was parsed and where it can be looked up. */
@@ -85,7 +83,7 @@ export class Connection implements Reading.Readable {
     const { limits, sweeps } = this.all
     if (this.socket.writableLength === 0) this.since = sweeps
     if ((sweeps - this.since) * sweepMs <= limits.stalled) return
-    HttpLimits.over("stalled")
+    this.all.cut("stalled")
     // A reset, since after a normal close the kernel would go on to offer the unread bytes.
     this.socket.resetAndDestroy()
   }
@@ -112,16 +110,14 @@ export class Connection implements Reading.Readable {
   }
 }
 
-const number = Metric.fromMetricKey(
-  MetricKey.gauge("sendwright_http_connections", { description: "Open connections." })
-)
-
 /** Milliseconds between two sweeps of all connections: one timer costs less than one for each. */
 const sweepMs = 250
 
 export class Connections {
   readonly limits: HttpLimits.Limits
   readonly clients: ClientAddress.ClientAddress
+  /** Told of each that is cut without an answer. */
+  readonly cut = HttpLimits.cutting()
   /** How often it was looked at all of them. */
   sweeps = 0
   private readonly open = new Map<Socket, Connection>()
@@ -169,7 +165,6 @@ export class Connections {
   get watch(): Effect.Effect<never> {
     const sweep = Effect.sync(() => {
       this.sweeps += 1
-      number.unsafeUpdate(this.open.size, [])
       for (const connection of this.open.values()) connection.look()
     })
     return Effect.forever(Effect.delay(sweep, sweepMs))
@@ -188,7 +183,7 @@ export class Connections {
       if (connection === undefined) return true
       const limit = connection.over(headOf(request))
       if (limit === undefined) return false
-      HttpLimits.over(limit)
+      this.cut(limit)
       return true
     }
     return class Request extends IncomingMessage {

@@ -157,7 +157,6 @@ const answer = (server: Server, shared: Shared) =>
         if (fault === undefined) return handler(incoming, response)
         // Node would refuse it by itself without a body, or accept it. The bytes behind it may not be a request.
         connection.isLast = true
-        if (fault[0] === "headers_too_large") HttpLimits.over("headers")
         if (!incoming.complete) linger(incoming)
         write(response, serving.refuse(...fault), true)
       })
@@ -264,7 +263,7 @@ export const start = <E, R>(options: Options<E, R>) =>
     const listening = yield* NodeHttpServer.make(() => server, { ...address, backlog: mostUnaccepted })
     yield* Effect.addFinalizer(() => Effect.sync(() => server.closeAllConnections()))
     // A socket that cannot be accepted, when the process has no more of them, is no reason to end.
-    server.on("error", () => HttpLimits.over("connections"))
+    server.on("error", () => connections.cut("connections"))
     const port = listening.address._tag === "TcpAddress" ? listening.address.port : address.port
     const serving = yield* served(port)
     const unanswered = InFlight.make()

@@ -9,7 +9,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
-import * as Metrics from "../../../http/src/http/Metrics.ts"
+import { value } from "../../../../test/support/Metered.ts"
 import * as NodeServer from "../../src/http/NodeServer.ts"
 import * as Serving from "./Serving.ts"
 
@@ -89,8 +89,7 @@ const answering =
     Effect.succeed({ status: 200, headers: {}, body })
 
 /** How many connections were cut for reading nothing, as the metrics tell. */
-const cuts = () =>
-  Number(/over_limit_total\{limit="LIMIT_STALLED"\} (\d+)/.exec(Effect.runSync(Metrics.text))?.[1] ?? 0)
+const cuts = () => Effect.runSync(value("refusals_total", { code: "LIMIT_STALLED" }))
 
 describe("a connection", () => {
   it.scopedLive("whose client resets it with requests in the pipeline keeps no stop waiting", () =>

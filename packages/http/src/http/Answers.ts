@@ -1,9 +1,7 @@
 /** Answers and refusals, in the form that each has; every one of them is sealed on its way out. */
 import { Errors, type Fault, Ids } from "@sendwright/core"
+import { Metrics } from "@sendwright/core/adapter"
 import * as Effect from "effect/Effect"
-import * as Metric from "effect/Metric"
-import * as MetricKey from "effect/MetricKey"
-import * as MetricLabel from "effect/MetricLabel"
 import type { Exchange, Headers, PlainResponse } from "./Exchange.ts"
 import { none } from "./Exchange.ts"
 import type { Problem } from "./Problems.ts"
@@ -106,30 +104,11 @@ export const problemAnswer = (
   body: JSON.stringify(Problems.body(problem, context))
 })
 
-const requests = MetricKey.counter("sendwright_http_requests_total", {
-  description: "Requests answered, by route and status.",
-  incremental: true
-})
-
-/** Counts answers; a counter is made once, since to find it by its labels costs more than most requests. */
-export const counting = () => {
-  const counters = new Map<string, Map<number, Metric.Metric.Counter<number>>>()
-  const made = (route: string, status: number): Metric.Metric.Counter<number> => {
-    const labels = [MetricLabel.make("route", route), MetricLabel.make("status", String(status))]
-    const counter = Metric.fromMetricKey(MetricKey.taggedWithLabels(requests, labels))
-    const ofRoute = counters.get(route) ?? new Map<number, Metric.Metric.Counter<number>>()
-    counters.set(route, ofRoute.set(status, counter))
-    return counter
-  }
-  return (route: string, status: number): void =>
-    (counters.get(route)?.get(status) ?? made(route, status)).unsafeUpdate(1, [])
-}
-
 /** Refuses input that never became a request (bad HTTP, timeouts) in the same problem+json form. */
 export const refusing = (baseUrl: string) =>
   Effect.map(Effect.all([Ids.RandomBytes, Effect.clock]), ([random, clock]) => {
     const ids = Ids.make(random)
-    const count = counting()
+    const metrics = Metrics.ofRequests()
     return (code: Problems.HostCode, detail: string, retryAfterMs: number | null = null): PlainResponse => {
       const requestId = ids.uuid(clock.unsafeCurrentTimeMillis())
       const answer = problemAnswer(refused(code, detail, { retryAfterMs }), {
@@ -137,7 +116,7 @@ export const refusing = (baseUrl: string) =>
         prefix: "",
         requestId
       })
-      count("none", answer.status)
+      metrics.refused(code)
       return sealed({ requestId, rate: undefined }, answer)
     }
   })

@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import * as BodyMemory from "./BodyMemory.ts"
 import { Unread } from "./Exchange.ts"
-import * as HttpLimits from "./HttpLimits.ts"
+import type * as HttpLimits from "./HttpLimits.ts"
 
 /** More chunks are joined, because a chunk of one byte occupies a hundred. */
 const mostChunks = 1024
@@ -30,10 +30,7 @@ const gatherer = (memory: BodyMemory.BodyMemory, maximum: number, client: string
     add: (chunk: Uint8Array): "added" | "too long" | "no room" => {
       length += chunk.length
       if (length > maximum) return "too long"
-      if (!memory.reserve(client, length - reserved)) {
-        HttpLimits.over("bodies")
-        return "no room"
-      }
+      if (!memory.reserve(client, length - reserved)) return "no room"
       reserved = length
       if (chunks.push(chunk) === mostChunks) chunks.splice(0, mostChunks, joined(chunks))
       return "added"

@@ -2,9 +2,7 @@
  * Every limit of the host in one table: what it bounds, its setting and default, and what happens beyond it. A test
  * compares the table of docs/deployment.md with it. Bodies have limits of their own, which belong to the contract (`Body`).
  */
-import * as Metric from "effect/Metric"
-import * as MetricKey from "effect/MetricKey"
-import * as MetricLabel from "effect/MetricLabel"
+import { Metrics } from "@sendwright/core/adapter"
 import * as Record from "effect/Record"
 
 /** How much one of a setting's unit is in the host: counts, milliseconds, bytes. */
@@ -169,14 +167,8 @@ export const counted = (name: Name, value: number): number => value * units[tabl
 
 export const defaults: Limits = Record.map(table, ({ value }, name) => counted(name, value))
 
-const refusals = MetricKey.counter("sendwright_http_over_limit_total", {
-  description: "Connections and requests that were refused, cut or closed for being over a limit.",
-  incremental: true
-})
-
-const counters = Record.map(table, ({ setting }) =>
-  Metric.fromMetricKey(MetricKey.taggedWithLabels(refusals, [MetricLabel.make("limit", setting)]))
-)
-
-/** Counts what was over a limit. */
-export const over = (name: Name): void => counters[name].unsafeUpdate(1, [])
+/** Counts a connection that was cut without an answer, by the setting of the limit. */
+export const cutting = () => {
+  const { refused } = Metrics.ofRequests()
+  return (name: Name): void => refused(table[name].setting)
+}

@@ -15,8 +15,12 @@ const metrics: readonly [string, Page] = [
   {
     access: "operator",
     role: "metrics",
-    contentType: "text/plain; version=0.0.4; charset=utf-8",
-    body: Metrics.text
+    contentType: Metrics.contentTypes.prometheus,
+    body: Metrics.text("prometheus"),
+    otherwise: (accept) =>
+      Metrics.formatOf(accept) === "prometheus"
+        ? undefined
+        : { contentType: Metrics.contentTypes.openMetrics, body: Metrics.text("openMetrics") }
   }
 ]
 

@@ -6,6 +6,7 @@
 
 import type { Engine } from "@sendwright/core"
 import { Fault, Ids, type Operator } from "@sendwright/core"
+import { Metrics, Moment } from "@sendwright/core/adapter"
 import * as Cause from "effect/Cause"
 import type * as Clock from "effect/Clock"
 import type * as Context from "effect/Context"
@@ -17,7 +18,6 @@ import type * as Redacted from "effect/Redacted"
 import * as Address from "./Address.ts"
 import type { Answer } from "./Answers.ts"
 import {
-  counting,
   invalid,
   json,
   lastAnswer,
@@ -61,6 +61,10 @@ export type Page = (
 ) & {
   readonly contentType: string
   readonly body: Effect.Effect<string | Uint8Array>
+  /** The same in another form, for clients whose `Accept` asks for that. */
+  readonly otherwise?:
+    | ((accept: string | undefined) => Pick<Page, "body" | "contentType"> | undefined)
+    | undefined
   /** Where to read on; the page is answered with 302 then. */
   readonly location?: string | undefined
 }
@@ -165,7 +169,6 @@ const hook = (
   const client = request.address === undefined ? undefined : ClientAddress.clientOf(request.address)
   const wait = client === undefined ? 0 : rates.address(client, now)
   if (wait > 0) {
-    HttpLimits.over("hooksPerAddress")
     return tooManyHooks("from your address", wait)
   }
   const repeated = repeatedFaults(query)
@@ -174,7 +177,6 @@ const hook = (
   const body = Effect.suspend((): Effect.Effect<Uint8Array, Refused> => {
     const wait = rates.session(`${path["sessionId"]} ${client}`, now)
     if (wait > 0) {
-      HttpLimits.over("hooksPerSession")
       return tooManyHooks("from your address for this session", wait)
     }
     if (request.method !== "POST") return Effect.succeed(new Uint8Array())
@@ -201,13 +203,11 @@ const pageRates = ({ pages, pagesPerAddress }: HttpLimits.Limits) => {
   return ({ address }: PlainRequest, now: number): Refused | undefined => {
     const wait = address === undefined ? 0 : ofAddress(ClientAddress.clientOf(address), now)
     if (wait > 0) {
-      HttpLimits.over("pagesPerAddress")
       const detail = "Too many pages are read from your address."
       return refused("rate_limited", detail, { headers: lastAnswer, retryAfterMs: wait })
     }
     const waitAll = all("", now)
     if (waitAll === 0) return undefined
-    HttpLimits.over("pages")
     return refused("unavailable", "Too many clients read pages.", {
       headers: lastAnswer,
       retryAfterMs: waitAll
@@ -330,6 +330,7 @@ const traced = (exchange: Exchange, step: Step): Step =>
 const refusal = (
   exchange: Exchange,
   server: { readonly baseUrl: string; readonly prefix: string },
+  count: (code: Problems.Code) => void,
   cause: Cause.Cause<Refused | EngineError>
 ): Effect.Effect<Answer> => {
   // The client is gone or the request's time is over, so that no answer can be sent.
@@ -339,6 +340,7 @@ const refusal = (
   if (error._tag === "RateLimited") exchange.rate = rateLimit(error.limit, 0, error.resetAfterMs)
   const refused = error._tag === "Refused" ? error : described(error, exchange.route)
   const { requestId } = exchange
+  count(refused.problem.code)
   const answer = problemAnswer(refused, { ...server, requestId })
   if (refused.cause === undefined) return Effect.succeed(answer)
   return Effect.logError("A request failed unexpectedly", Cause.die(refused.cause)).pipe(
@@ -353,7 +355,7 @@ export const make = (options: Options) =>
     const ids = Ids.make(yield* Ids.RandomBytes)
     const clock = yield* Effect.clock
     const routesOf = Router.make(options.routes)
-    const count = counting()
+    const metrics = Metrics.ofRequests()
     const isSampled = sampler(options.spanEvery)
     const limits = options.limits ?? HttpLimits.defaults
     const rates = hookRates(limits)
@@ -362,6 +364,7 @@ export const make = (options: Options) =>
 
     const credentials = gate(options, guesses, clock)
     const { asOperator } = credentials
+    const server = { baseUrl, prefix }
     const run = routed({ engine, cursors, prefix }, credentials, rates, clock)
 
     const paged = (exchange: Exchange, query: string, page: Page): Step => {
@@ -370,7 +373,8 @@ export const make = (options: Options) =>
         Effect.flatMap(bodyOf(request, false), (body): Step => {
           const faults = unexpectedFaults(rawOf(request, { path: none, query, cursors, prefix }, body))
           if (faults.length > 0) return invalid(faults)
-          return Effect.map(page.body, (found) => text(page.contentType, found, page.location))
+          const { body: made, contentType } = page.otherwise?.(headerOf(request, "accept")) ?? page
+          return Effect.map(made, (found) => text(contentType, found, page.location))
         })
       )
       if (page.access === "operator") return asOperator(exchange, page.role, shown)
@@ -407,10 +411,10 @@ export const make = (options: Options) =>
         : refuse("method_not_allowed", `This path has ${headers.allow}.`, { headers })
     }
 
-    const finish = (exchange: Exchange, at: number, answer: Answer): PlainResponse => {
+    const finish = (exchange: Exchange, at: number, began: Moment.Moment, answer: Answer): PlainResponse => {
       const { name: route, request, requestId } = exchange
       const { status } = answer
-      count(route, status)
+      metrics.answered(route, status, Moment.unsafeNow(clock) - began)
       if (answered !== undefined) {
         const ms = clock.unsafeCurrentTimeMillis() - at
         answered({ at, method: request.method, route, status, ms, requestId })
@@ -421,14 +425,17 @@ export const make = (options: Options) =>
     /** Never fails. */
     return (request: PlainRequest): Effect.Effect<PlainResponse> => {
       const at = clock.unsafeCurrentTimeMillis()
+      const began = Moment.unsafeNow(clock)
       const given = headerOf(request, "x-request-id")
       const requestId = given !== undefined && visible.test(given) ? given : ids.uuid(at)
       const exchange = new Exchange(request, requestId)
       const steps = Effect.suspend(() => step(exchange))
       return Effect.matchCauseEffect(isSampled() ? traced(exchange, steps) : steps, {
         onFailure: (cause) =>
-          Effect.map(refusal(exchange, { baseUrl, prefix }, cause), (answer) => finish(exchange, at, answer)),
-        onSuccess: (answer) => Effect.succeed(finish(exchange, at, answer))
+          Effect.map(refusal(exchange, server, metrics.refused, cause), (answer) =>
+            finish(exchange, at, began, answer)
+          ),
+        onSuccess: (answer) => Effect.succeed(finish(exchange, at, began, answer))
       })
     }
   })

@@ -26,5 +26,5 @@ export const make = (options: Pick<Steps.Options, "guesses"> = {}) =>
       "x-public-key": key.publicKey,
       "x-secret-key": secretKey
     }
-    return { content, credentials, handle }
+    return { account, content, credentials, engine, handle, session }
   })

@@ -1,0 +1,190 @@
+/**
+ * The metrics of a process (decisions.md §12): every name, what it tells and its labels. They are Effect's metrics, and so the
+ * process's: what two engines in one process count is summed, and a gauge has what one of them measured last. No label has an
+ * id of an account, a session or a person, and each has few values.
+ */
+import * as Metric from "effect/Metric"
+import * as MetricBoundaries from "effect/MetricBoundaries"
+import * as MetricLabel from "effect/MetricLabel"
+import * as Record from "effect/Record"
+import * as MetricKey from "../effect/MetricKey.ts"
+
+/** The beginning of each name. */
+export const prefix = "sendwright_"
+
+const counter = (name: string, description: string): MetricKey.Counter =>
+  MetricKey.counter(prefix + name, { description, incremental: true })
+
+const gauge = (name: string, description: string): MetricKey.Gauge =>
+  MetricKey.gauge(prefix + name, { description })
+
+/** @param bounds the upper ends of the buckets, in the metric's unit */
+const histogram = (name: string, bounds: ReadonlyArray<number>, description: string): MetricKey.Histogram =>
+  MetricKey.histogram(prefix + name, MetricBoundaries.fromIterable(bounds), description)
+
+/** Every metric there is. */
+export const keys = {
+  accepted: counter("accepted_recipients_total", "Recipients of sends that this process has accepted."),
+  attempts: counter("attempts_total", "Attempts to send a message that have ended, by what they brought."),
+  attemptDuration: histogram(
+    "attempt_duration_seconds",
+    [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
+    "How long an attempt took, from its begin to the platform's answer."
+  ),
+  queueDelay: histogram(
+    "queue_delay_seconds",
+    [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 3600, 21_600],
+    "How long a recipient that was due waited for its attempt, also for its session's pace."
+  ),
+  receiptDelay: histogram(
+    "receipt_delay_seconds",
+    [0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 3600, 21_600, 86_400],
+    "How old a receipt was when it came, by its platform's time."
+  ),
+  rescued: counter("rescued_recipients_total", "Recipients taken back from processes that died."),
+  sessionUnavailable: gauge(
+    "session_unavailable",
+    "Sessions of the whole store whose platform does not answer."
+  ),
+  deliveries: counter("webhook_deliveries_total", "Attempts to deliver a webhook, by what they brought."),
+  deliveryDuration: histogram(
+    "webhook_delivery_duration_seconds",
+    [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15],
+    "How long a receiver of webhooks took to answer."
+  ),
+  refusals: counter(
+    "refusals_total",
+    "Requests that were refused, by the problem's code; connections that were cut, by the limit's setting."
+  ),
+  requestDuration: histogram(
+    "http_request_duration_seconds",
+    [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
+    "How long a request took to answer, by route and status."
+  ),
+  eventLoopDelay: histogram(
+    "event_loop_delay_seconds",
+    [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
+    "How late the event loop of this process was, four times a second."
+  ),
+  clockDifference: gauge("clock_difference_seconds", "The store's time less this process's."),
+  build: gauge("build_info", "1; its labels tell the build of this process and its role.")
+} as const
+
+export type Key = (typeof keys)[keyof typeof keys]
+
+/** Adds to a counter, sets a gauge, or observes a value. */
+export type Write = (value: number) => void
+
+type Labels = Readonly<Record<string, string>>
+
+const labelsOf = (labels: Labels): ReadonlyArray<MetricLabel.MetricLabel> =>
+  Object.entries(labels).map(([name, value]) => MetricLabel.make(name, value))
+
+/** A metric under labels. It is made once and kept: to find it among all costs more than most that is counted. */
+const counts = (key: MetricKey.Counter, labels: Labels = {}): Write => {
+  const metric = Metric.fromMetricKey(MetricKey.taggedWithLabels(key, labelsOf(labels)))
+  // From the start on, so that its first increase is seen as one.
+  metric.unsafeUpdate(0, none)
+  return (by) => metric.unsafeUpdate(by, none)
+}
+
+const sets = (key: MetricKey.Gauge, labels: Labels = {}): Write => {
+  const metric = Metric.fromMetricKey(MetricKey.taggedWithLabels(key, labelsOf(labels)))
+  return (value) => metric.unsafeUpdate(value, none)
+}
+
+const observes = (key: MetricKey.Histogram, labels: Labels = {}): Write => {
+  const metric = Metric.fromMetricKey(MetricKey.taggedWithLabels(key, labelsOf(labels)))
+  return (value) => metric.unsafeUpdate(value, none)
+}
+
+const none: ReadonlyArray<MetricLabel.MetricLabel> = []
+
+/** The same metric under labels that are known only when something is counted; each is kept. */
+const kept = <Values extends ReadonlyArray<string>>(make: (...values: Values) => Write) => {
+  const made = new Map<string, Write>()
+  return (...values: Values): Write => {
+    const name = values.join(" ")
+    const known = made.get(name)
+    if (known !== undefined) return known
+    const write = make(...values)
+    made.set(name, write)
+    return write
+  }
+}
+
+const seconds = (ms: number): number => Math.max(0, ms) / 1000
+
+const attemptOutcomes = ["accepted", "failed", "retried", "unknown", "skipped", "released"] as const
+/** `released`: it was not made, or given up at a stop, and is made again at no cost. */
+export type AttemptOutcome = (typeof attemptOutcomes)[number]
+
+/** @param ms how long it took; null where the platform was not asked */
+export type AttemptEnded = (outcome: AttemptOutcome, ms: number | null) => void
+
+export const ofAttempts = (): { readonly ended: AttemptEnded; readonly queued: (ms: number) => void } => {
+  const by = Record.fromEntries(
+    attemptOutcomes.map((outcome) => [outcome, counts(keys.attempts, { outcome })])
+  )
+  const took = observes(keys.attemptDuration)
+  const waited = observes(keys.queueDelay)
+  return {
+    ended: (outcome, ms) => {
+      by[outcome]?.(1)
+      if (ms !== null) took(seconds(ms))
+    },
+    queued: (ms) => waited(seconds(ms))
+  }
+}
+
+const deliveryOutcomes = ["delivered", "failed", "given_up"] as const
+/** `failed`: it is tried again. */
+export type DeliveryOutcome = (typeof deliveryOutcomes)[number]
+
+export const ofDeliveries = (): ((outcome: DeliveryOutcome, ms: number) => void) => {
+  const by = Record.fromEntries(
+    deliveryOutcomes.map((outcome) => [outcome, counts(keys.deliveries, { outcome })])
+  )
+  const took = observes(keys.deliveryDuration)
+  return (outcome, ms) => {
+    by[outcome]?.(1)
+    took(seconds(ms))
+  }
+}
+
+export const ofAcceptance = (): Write => counts(keys.accepted)
+
+/** Takes the age of a receipt in milliseconds. */
+export const ofReceipts = (): Write => {
+  const aged = observes(keys.receiptDelay)
+  return (ms) => aged(seconds(ms))
+}
+
+export const ofRescue = (): Write => counts(keys.rescued)
+
+export const ofOutages = (): Write => sets(keys.sessionUnavailable)
+
+/** Takes milliseconds. */
+export const ofClock = (): Write => {
+  const difference = sets(keys.clockDifference)
+  return (ms) => difference(ms / 1000)
+}
+
+/** Takes milliseconds. */
+export const ofEventLoop = (): Write => {
+  const late = observes(keys.eventLoopDelay)
+  return (ms) => late(seconds(ms))
+}
+
+export const ofBuild = (labels: { readonly version: string; readonly node: string; readonly role: string }) =>
+  sets(keys.build, labels)(1)
+
+/** What is answered to requests: each by its route and status, and each refusal by its code. */
+export const ofRequests = () => {
+  const took = kept((route, status) => observes(keys.requestDuration, { route, status }))
+  const refused = kept((code) => counts(keys.refusals, { code }))
+  return {
+    answered: (route: string, status: number, ms: number): void => took(route, String(status))(seconds(ms)),
+    refused: (code: string): void => refused(code)(1)
+  }
+}
