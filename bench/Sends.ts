@@ -24,12 +24,26 @@ export const consented = phones(consents)
 /** How a service's table of consents looks that has been there for a while. */
 export const bystanders = 100_000
 
+const recipients = (from: number, count: number) =>
+  Array.from({ length: count }, (_, n) => ({
+    phone: phone((from + n) % consents),
+    externalId: `customer-${String(n).padStart(4, "0")}`,
+    variables: { [variable]: `Name ${n}` }
+  }))
+
+/** As the engine takes it in process. */
+export const message = (templateId: number, from: number, count: number) => ({
+  templateId,
+  recipients: recipients(from, count)
+})
+
+/** As it comes over HTTP. */
 export const request = (templateId: number, from: number, count: number) => ({
   template_id: templateId,
-  recipients: Array.from({ length: count }, (_, n) => ({
-    phone: phone((from + n) % consents),
-    external_id: `customer-${String(n).padStart(4, "0")}`,
-    variables: { [variable]: `Name ${n}` }
+  recipients: recipients(from, count).map(({ externalId, phone, variables }) => ({
+    phone,
+    external_id: externalId,
+    variables
   }))
 })
 

@@ -26,7 +26,7 @@ const still: Clock.Clock = {
 
 const program = Effect.gen(function* () {
   const { admin, drain, identify, send } = yield* Engine.Engine
-  const plan = { minimum_wait_ms: 0, daily_template_recipients: null, requests_per_minute: 1_000_000 }
+  const plan = { minimumWaitMs: 0, dailyTemplateRecipients: null, requestsPerMinute: 1_000_000 }
   const account = yield* admin.accounts.create({ name: "bench", plan })
   const session = yield* admin.sessions.create(account.id, { name: "bench", provider: "sandbox" })
   const { key, secretKey } = yield* admin.keys.issue(session.id, {})
@@ -49,7 +49,7 @@ const program = Effect.gen(function* () {
   yield* send(caller, {
     idempotencyKey: "one",
     request: {
-      template_id: template?.templateId ?? 0,
+      templateId: template?.templateId ?? 0,
       recipients: phones.map((phone) => ({ phone, variables: { "body.1": "Ana" } }))
     }
   })

@@ -67,12 +67,12 @@ export const tenant = Effect.fnUntraced(function* (
   { config, provider = "sandbox", recipients: perJob = 250 }: Tenant = {}
 ) {
   const { admin, identify, send } = yield* Engine.Engine
-  const plan = { minimum_wait_ms: 0, daily_template_recipients: null, requests_per_minute: 1_000_000 }
+  const plan = { minimumWaitMs: 0, dailyTemplateRecipients: null, requestsPerMinute: 1_000_000 }
   const account = yield* admin.accounts.create({ name, plan })
   const session = yield* admin.sessions.create(account.id, {
     name,
     provider,
-    ...(config && { config, pacing: { messages_per_second: null } })
+    ...(config && { config, pacing: { messagesPerSecond: null } })
   })
   if (config !== undefined) yield* admin.sessions.connect(session.id)
   const { key, secretKey } = yield* admin.keys.issue(session.id, {})
@@ -94,7 +94,7 @@ export const tenant = Effect.fnUntraced(function* (
   const caller = yield* identify({ publicKey: key.publicKey, secretKey })
   const recipients = phones.map((phone) => ({ phone, variables: { "body.1": "Ana" } }))
   const queue = (idempotencyKey: string) =>
-    send(caller, { idempotencyKey, request: { template_id: template?.templateId ?? 0, recipients } })
+    send(caller, { idempotencyKey, request: { templateId: template?.templateId ?? 0, recipients } })
   const isDone = (jobId: string) =>
     Effect.map(
       admin.jobs.find(jobId, { page: { limit: 1, after: null } }),

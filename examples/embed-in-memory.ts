@@ -18,7 +18,7 @@ export const program = Effect.gen(function* () {
   const acknowledgement = yield* engine.send(caller, {
     idempotencyKey: "order-1001",
     request: {
-      template_id: templateId,
+      templateId,
       variables: { "body.2": "tomorrow" },
       recipients: [
         { phone: "34600001234", variables: { "body.1": "Ana" } },

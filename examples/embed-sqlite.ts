@@ -29,7 +29,7 @@ export const program = Effect.gen(function* () {
       const { jobId } = yield* engine.send(caller, {
         idempotencyKey: id,
         request: {
-          template_id: templateId,
+          templateId,
           recipients: [{ phone: "34600001234", variables: { "body.1": "Ana", "body.2": "tomorrow" } }]
         }
       })

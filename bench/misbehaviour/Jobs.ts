@@ -32,7 +32,7 @@ const layer = Layer.unwrapScoped(
 /** A session of its own account, and jobs of so many recipients that are due at once. */
 const queue = Effect.fnUntraced(function* (provider: Provider, origin: string, jobs: number) {
   const { admin, identify, send } = yield* Engine.Engine
-  const plan = { minimum_wait_ms: 0, requests_per_minute: 100_000 }
+  const plan = { minimumWaitMs: 0, requestsPerMinute: 100_000 }
   const account = yield* admin.accounts.create({ name: provider, plan })
   const given = configuration[provider](origin)
   const config = provider === "http" ? { ...given, timeout_ms: 1000 } : given
@@ -40,7 +40,7 @@ const queue = Effect.fnUntraced(function* (provider: Provider, origin: string, j
     name: provider,
     provider,
     config,
-    pacing: { messages_per_second: null }
+    pacing: { messagesPerSecond: null }
   })
   yield* admin.sessions.connect(session.id)
   const { key, secretKey } = yield* admin.keys.issue(session.id, {})
@@ -58,7 +58,7 @@ const queue = Effect.fnUntraced(function* (provider: Provider, origin: string, j
     Effect.map(
       send(caller, {
         idempotencyKey: `job-${n}`,
-        request: { template_id: imported?.templateId ?? 0, recipients }
+        request: { templateId: imported?.templateId ?? 0, recipients }
       }),
       ({ jobId }) => ({ jobId, provider })
     )

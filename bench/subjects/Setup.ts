@@ -31,9 +31,9 @@ export const engine = (sender: Sender.Sender) =>
 export const tenant = Effect.gen(function* () {
   const { admin, identify } = yield* Engine.Engine
   const plan = {
-    minimum_wait_ms: 0,
-    daily_template_recipients: null,
-    requests_per_minute: 1_000_000_000
+    minimumWaitMs: 0,
+    dailyTemplateRecipients: null,
+    requestsPerMinute: 1_000_000_000
   }
   const account = yield* admin.accounts.create({ name: "bench", plan })
   const session = yield* admin.sessions.create(account.id, { name: "bench", provider: "sandbox" })

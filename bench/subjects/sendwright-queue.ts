@@ -31,7 +31,7 @@ const program = Effect.gen(function* () {
   const send = (recipients: number) =>
     Effect.flatMap(Engine.Engine, (engine) => {
       keys += 1
-      const request = Sends.request(templateId, (keys * recipients) % 1000, recipients)
+      const request = Sends.message(templateId, (keys * recipients) % 1000, recipients)
       return engine.send(caller, { idempotencyKey: `${process.pid}-${keys}`, request })
     })
 

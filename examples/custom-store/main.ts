@@ -25,7 +25,7 @@ export const program = Effect.gen(function* () {
   const { caller, templateId } = yield* prepare(engine, phones)
   const variables = { "body.1": "Ana", "body.2": "tomorrow" }
   const recipients = phones.map((phone) => ({ phone }))
-  const request = { template_id: templateId, variables, recipients }
+  const request = { templateId, variables, recipients }
   const { jobId } = yield* engine.send(caller, { idempotencyKey: "order-1001", request })
   yield* engine.drain
   const { results } = yield* engine.job(caller, jobId, { page: { limit: 250, after: null } })

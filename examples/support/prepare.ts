@@ -25,7 +25,7 @@ export const prepare = (
     const account = yield* admin.accounts.create({
       name: "My shop",
       currency: "EUR",
-      plan: { minimum_wait_ms: 0 }
+      plan: { minimumWaitMs: 0 }
     })
     const session = yield* admin.sessions.create(account.id, given)
     yield* admin.sessions.connect(session.id)

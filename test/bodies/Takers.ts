@@ -82,14 +82,23 @@ export const template = (name: string) => ({
 
 export const phone = (n: number): string => `346${String(n).padStart(6, "0")}55`
 
+const common = { features: ["templates", "direct"], subscription: "active" } as const
+
 const plan = {
+  ...common,
   requests_per_minute: 1_000_000,
   minimum_wait_ms: 0,
   daily_direct_messages: null,
-  daily_template_recipients: null,
-  features: ["templates", "direct"],
-  subscription: "active"
-} as const
+  daily_template_recipients: null
+}
+
+const inProcess = {
+  ...common,
+  requestsPerMinute: 1_000_000,
+  minimumWaitMs: 0,
+  dailyDirectMessages: null,
+  dailyTemplateRecipients: null
+}
 
 /** Of a valid send. */
 const recipients = 250
@@ -97,7 +106,7 @@ const recipients = 250
 export const make = Effect.gen(function* () {
   const service = yield* Engine.Engine
   const { admin } = service
-  const account = yield* admin.accounts.create({ name: "Shop", currency: "EUR", plan })
+  const account = yield* admin.accounts.create({ name: "Shop", currency: "EUR", plan: inProcess })
   const { operator } = yield* admin.operators.create({ name: "olga", role: "read" })
   const session = yield* admin.sessions.create(account.id, { name: "Sandbox", provider: "sandbox" })
   const gateway = yield* admin.sessions.create(account.id, {
@@ -127,7 +136,7 @@ export const make = Effect.gen(function* () {
   const variables = { "header.1": "A-1", "body.1": "Ana", "body.2": "today", "button.0.1": "A-1" }
   const { jobId } = yield* service.send(caller, {
     idempotencyKey: "first",
-    request: { template_id: templateId, recipients: [{ phone: phone(0), variables }] }
+    request: { templateId, recipients: [{ phone: phone(0), variables }] }
   })
 
   const content = Routes.ofApi(service, "http://base")

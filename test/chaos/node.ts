@@ -143,9 +143,9 @@ const phones = Array.from({ length: order.recipients }, (_, n) => `346${String(n
 
 const prepare = Effect.gen(function* () {
   const { admin } = yield* Engine.Engine
-  const plan = { minimum_wait_ms: 0, daily_template_recipients: null, requests_per_minute: 1_000_000 }
+  const plan = { minimumWaitMs: 0, dailyTemplateRecipients: null, requestsPerMinute: 1_000_000 }
   const account = yield* admin.accounts.create({ name: "chaos", plan })
-  const pacing = { messages_per_second: order.messagesPerSecond }
+  const pacing = { messagesPerSecond: order.messagesPerSecond }
   const session = yield* admin.sessions.create(account.id, { name: "chaos", provider: "sandbox", pacing })
   const { key, secretKey } = yield* admin.keys.issue(session.id, {})
   const {
@@ -169,7 +169,7 @@ const fill = Effect.gen(function* () {
   const caller = yield* identify({ publicKey, secretKey })
   const recipients = phones.map((phone) => ({ phone, variables: { "body.1": "Ana" } }))
   for (let job = 0; job < order.jobs; job++) {
-    const request = { template_id: templateId, recipients }
+    const request = { templateId, recipients }
     const { jobId } = yield* send(caller, { idempotencyKey: `job-${job}`, request })
     yield* tell("accepted", jobId)
   }

@@ -124,12 +124,12 @@ const inAccount = (
   Effect.gen(function* () {
     const sessions = yield* SessionStore.SessionStore
     const { admin } = engine
-    const plan = { minimum_wait_ms: 0, requests_per_minute: 1_000_000, daily_template_recipients: null }
+    const plan = { minimumWaitMs: 0, requestsPerMinute: 1_000_000, dailyTemplateRecipients: null }
     const account = yield* admin.accounts.create({ name: "Shop", plan })
     const whatsApp = yield* admin.sessions.create(account.id, {
       name: "WhatsApp",
       provider: "whatsapp_cloud",
-      pacing: { messages_per_second: null },
+      pacing: { messagesPerSecond: null },
       config: {
         phone_number_id: Shapes.number,
         waba_id: Shapes.account,
@@ -157,7 +157,7 @@ const inAccount = (
     const { key, secretKey } = yield* admin.keys.issue(whatsApp.id, {})
     const caller = yield* engine.identify({ publicKey: key.publicKey, secretKey })
     const request = (phones: ReadonlyArray<string>) => ({
-      template_id: template?.templateId ?? 0,
+      templateId: template?.templateId ?? 0,
       recipients: phones.map((phone) => ({ phone }))
     })
 

@@ -98,7 +98,7 @@ const run = (
     }
     const program = Effect.gen(function* () {
       const { admin, drain, hook, identify, send } = yield* Engine.Engine
-      const plan = { minimum_wait_ms: 0, requests_per_minute: 100_000 }
+      const plan = { minimumWaitMs: 0, requestsPerMinute: 100_000 }
       const account = yield* admin.accounts.create({ name: "Shop", plan })
       const config = { url: "http://127.0.0.1:1", secret }
       const session = yield* admin.sessions.create(account.id, { name: "Own", provider: "http", config })
@@ -132,7 +132,7 @@ const run = (
         send(caller, {
           idempotencyKey: `job-${place}`,
           request: {
-            template_id: template?.templateId ?? 0,
+            templateId: template?.templateId ?? 0,
             recipients: part.map((phone) => ({ phone, variables: { "body.1": "Ana" } }))
           }
         })

@@ -129,9 +129,9 @@ export const run = async (kind: Kind, outageMs: number, seed = 1): Promise<Figur
       const { admin, identify } = engine
       const account = yield* admin.accounts.create({
         name: provider,
-        plan: { minimum_wait_ms: 0, daily_template_recipients: null, requests_per_minute: 100_000 }
+        plan: { minimumWaitMs: 0, dailyTemplateRecipients: null, requestsPerMinute: 100_000 }
       })
-      const pacing = { messages_per_second: provider === "first" ? perSecond : null }
+      const pacing = { messagesPerSecond: provider === "first" ? perSecond : null }
       const session = yield* admin.sessions.create(account.id, { name: provider, provider, pacing })
       yield* admin.sessions.connect(session.id)
       const { key, secretKey } = yield* admin.keys.issue(session.id, {})
@@ -153,7 +153,7 @@ export const run = async (kind: Kind, outageMs: number, seed = 1): Promise<Figur
     for (const { caller, templateId } of tenants) {
       number += 1
       const request = {
-        template_id: templateId,
+        templateId,
         recipients: phones.map((phone) => ({ phone, variables: { "body.1": "Ana" } }))
       }
       await perform(engine.send(caller, { idempotencyKey: `key-${number}`, request }))

@@ -61,7 +61,7 @@ const send: Action = (world, machine) => {
   const tenant = pick(world, world.tenants)
   const key = `key-${Math.floor(world.draws() * 40)}`
   const recipients = some(world).map((phone) => ({ phone, variables: { "body.1": textOf(world, key) } }))
-  const request = { template_id: tenant.templateId, recipients }
+  const request = { templateId: tenant.templateId, recipients }
   const name = `${tenant.caller.key.publicKey} ${key}`
   begin(
     world,
@@ -254,7 +254,7 @@ export const run = async (seed: number, store: Store = Stores.memory, steps = 12
         yield* admin.templates.importAll(sessionId, [Worlds.template("APPROVED")])
         yield* admin.consents.record(accountId, [{ phone: newcomer, source: "simulation" }])
         const recipients = [{ phone: newcomer, variables: { "body.1": "calm" } }]
-        const request = { template_id: templateId, recipients }
+        const request = { templateId, recipients }
         yield* Effect.ignore(last.engine.send(caller, { idempotencyKey: "calm", request }))
       })
     )

@@ -114,12 +114,12 @@ export const make = async (seed: number, store: Store): Promise<World> => {
       const quota = 40 + Math.floor(draws() * 100)
       const account = yield* admin.accounts.create({
         name: provider,
-        plan: { minimum_wait_ms: 0, daily_template_recipients: quota, requests_per_minute: 100_000 }
+        plan: { minimumWaitMs: 0, dailyTemplateRecipients: quota, requestsPerMinute: 100_000 }
       })
-      const pacing = draws() < 0.3 ? { messages_per_second: 5 } : undefined
+      const pacing = draws() < 0.3 ? { messagesPerSecond: 5 } : undefined
       // Most give up soon: a day of attempts at a platform that is down is a thousand steps for a seed.
-      const retry_for = draws() < 0.2 ? null : 300
-      const request = { name: provider, provider, pacing, retry_for }
+      const retryFor = draws() < 0.2 ? null : 300
+      const request = { name: provider, provider, pacing, retryFor }
       const session = yield* admin.sessions.create(account.id, request)
       yield* admin.sessions.connect(session.id)
       const { key, secretKey } = yield* admin.keys.issue(session.id, {})

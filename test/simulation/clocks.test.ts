@@ -129,7 +129,7 @@ const took = async (scenario: Scenario): Promise<number> => {
     )
     const caller = yield* identify({ publicKey: key.publicKey, secretKey })
     const recipients = phones.map((phone) => ({ phone, variables: { "body.1": "x" } }))
-    const request = { template_id: imported?.templateId ?? 0, recipients }
+    const request = { templateId: imported?.templateId ?? 0, recipients }
     return yield* send(caller, { idempotencyKey: "k", request })
   })
   const worker = host(sending, true)

@@ -80,10 +80,19 @@ const time = (instant: Instant | null) => (instant === null ? null : Time.format
 const secrets = (stored: ReadonlyArray<Pick<Secret, "createdAt" | "expiresAt">>) =>
   stored.map(({ createdAt, expiresAt }) => ({ created_at: time(createdAt), expires_at: time(expiresAt) }))
 
+/** What in process has its names in camelCase. */
+const byWireNames = (found: object): View =>
+  Object.fromEntries(
+    Object.entries(found).map(([name, value]) => [
+      name.replaceAll(/[A-Z]/g, (capital) => `_${capital.toLowerCase()}`),
+      value
+    ])
+  )
+
 export const account = ({ currency, name, plan }: Account): View => ({
   name: free(name),
   currency,
-  plan
+  plan: byWireNames(plan)
 })
 
 /** @param config whether the configuration was replaced; nothing else of it is shown */
@@ -92,11 +101,11 @@ export const session = (found: Session, config: "kept" | "set" | "changed" = "ke
   name: free(found.name),
   provider: found.provider,
   state: found.state,
-  pacing: found.pacing,
+  pacing: byWireNames(found.pacing),
   retry_for: Sessions.retryFor(found),
   closed_markets:
     found.closedMarkets?.map(({ category, prefixes }) => ({ category, prefixes: prefixes.length })) ?? null,
-  keywords: found.keywords,
+  keywords: byWireNames(found.keywords),
   config
 })
 

@@ -202,18 +202,21 @@ const shape = <A, Key>(
 const invalid = (faults: ReadonlyArray<Fault.Fault>) =>
   Effect.fail(new InvalidRequest({ faults: faults.slice(0, Fault.maximum) }))
 
+const bodyOf = (request: Requests.TemplateMessage | Requests.Unchecked): Requests.Unchecked =>
+  request instanceof Requests.Unchecked ? request : new Requests.Unchecked(Requests.templateBody(request))
+
 /** Faults in header or body are refused by `misshapen`. */
 export const sendShape = ({
   idempotencyKey: header,
   request
 }: SendCommand): Either.Either<Shaped<TemplateMessageRequest, string>, Misshapen> =>
-  shape(request, decodeTemplate, header === undefined ? Either.left(noKey) : readKey(header))
+  shape(bodyOf(request), decodeTemplate, header === undefined ? Either.left(noKey) : readKey(header))
 
 /** An estimate takes no Idempotency-Key. */
 export const estimateShape = (
-  request: TemplateMessageRequest | Requests.Unchecked
+  request: Requests.TemplateMessage | Requests.Unchecked
 ): Either.Either<TemplateMessageRequest, Misshapen> =>
-  Either.map(shape(request, decodeTemplate, Either.right(null)), (shaped) => shaped.request)
+  Either.map(shape(bodyOf(request), decodeTemplate, Either.right(null)), (shaped) => shaped.request)
 
 /** The request when its header and body have their shape, its key null when it has none; otherwise every fault. */
 export const directShape = ({
@@ -428,7 +431,7 @@ export const make = Effect.gen(function* () {
     const proven = box.matches(credentials.secretKey ?? "", hashes)
     if (identity === null || !proven) return yield* new InvalidCredentials()
     const { publicKey } = identity.key
-    const limit = identity.account.plan.requests_per_minute
+    const limit = identity.account.plan.requestsPerMinute
     const rate = yield* limits.consume({ key: `requests|${publicKey}`, limit, periodMs: Time.minute, now })
     if (!rate.allowed) {
       const { resetAfterMs, retryAfterMs } = rate
@@ -456,7 +459,7 @@ export const make = Effect.gen(function* () {
   const callerOf = Effect.fnUntraced(function* (sessionId: string) {
     const identity = yield* identityOf(sessionId)
     if (identity === null) return yield* new NotFound({ what: "session" })
-    const rate = RateLimit.untouched(identity.account.plan.requests_per_minute)
+    const rate = RateLimit.untouched(identity.account.plan.requestsPerMinute)
     const caller: Caller = { ...identity, rate, knownAt: yield* Clock.currentTimeMillis }
     return caller
   })

@@ -292,8 +292,8 @@ const acceptSend = (
   idempotency,
   demand: {
     units: 1,
-    dailyLimit: account.plan.daily_direct_messages,
-    minimumWaitMs: account.plan.minimum_wait_ms
+    dailyLimit: account.plan.dailyDirectMessages,
+    minimumWaitMs: account.plan.minimumWaitMs
   },
   claim: worker
 })

@@ -32,7 +32,7 @@ import type { Status as RecipientStatus } from "../domain/job/Recipient.ts"
 import type { Page, Paged } from "../domain/Page.ts"
 import type { Template } from "../domain/template/Template.ts"
 import { Signals } from "../runtime/Signals.ts"
-import type { TemplateMessageRequest, Unchecked } from "../schema/Requests.ts"
+import type { TemplateMessage, Unchecked } from "../schema/Requests.ts"
 import * as MasterKeys from "../secret/MasterKeys.ts"
 import type { SecretBox } from "../secret/SecretBox.ts"
 import { type Sender, Senders } from "../sender/Sender.ts"
@@ -109,7 +109,7 @@ export class Engine extends Context.Tag("@sendwright/core/engine/Engine")<
     /** The cost of a send; needs no consent and creates nothing. */
     readonly estimate: (
       caller: Caller,
-      request: TemplateMessageRequest | Unchecked,
+      request: TemplateMessage | Unchecked,
       options?: { readonly explain?: boolean | undefined }
     ) => Effect.Effect<Estimate, Unauthorized | InvalidRequest>
     /** Accepts a template send, which is durable when this returns. */

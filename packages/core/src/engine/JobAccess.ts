@@ -73,7 +73,7 @@ const waitingFor = (
   if (!isDispatched) return { limiter: "worker", until: null }
   if (session !== null && obstacle !== null) return waitingForSession(session, obstacle, now)
   if (job.counts.queued > 0) {
-    return pacing.messages_per_second === null ? null : { limiter: "pace", until: null }
+    return pacing.messagesPerSecond === null ? null : { limiter: "pace", until: null }
   }
   return nextAt === null ? null : { limiter: "retry", until: nextAt }
 }
@@ -87,11 +87,11 @@ const isUnended = ({ counts }: Job): boolean => counts.queued + counts.sending >
 const isOpen = (job: Job): boolean => dispatchable(job.status) && isUnended(job)
 
 /** An estimate by the session's pace alone, if it has one. Other jobs of the session and retries may make it later. */
-const expectedCompletionAt = (job: Job, { messages_per_second }: Pacing, now: Instant): Instant | null => {
+const expectedCompletionAt = (job: Job, { messagesPerSecond }: Pacing, now: Instant): Instant | null => {
   const open = job.counts.queued + job.counts.sending
-  return messages_per_second === null || open === 0 || !dispatchable(job.status) || !isReadable(job.content)
+  return messagesPerSecond === null || open === 0 || !dispatchable(job.status) || !isReadable(job.content)
     ? null
-    : now + Math.ceil((open * 1000) / messages_per_second)
+    : now + Math.ceil((open * 1000) / messagesPerSecond)
 }
 
 const templateOf = Effect.fnUntraced(function* (

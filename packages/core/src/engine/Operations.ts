@@ -13,7 +13,7 @@ import type { Instant } from "../domain/Instant.ts"
 import type { Job, Status as JobStatus, RecipientResult } from "../domain/job/Job.ts"
 import type { Page, Paged } from "../domain/Page.ts"
 import type { TemplateContent } from "../domain/template/Template.ts"
-import type { DirectMessageRequest, TemplateMessageRequest, Unchecked } from "../schema/Requests.ts"
+import type { DirectMessageRequest, TemplateMessage, Unchecked } from "../schema/Requests.ts"
 import type { Identity } from "../storage/ApiKeyStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
 
@@ -46,7 +46,7 @@ export type Unauthorized =
 export interface SendCommand {
   /** The Idempotency-Key header as it came; `undefined` when absent. */
   readonly idempotencyKey: string | undefined
-  readonly request: TemplateMessageRequest | Unchecked
+  readonly request: TemplateMessage | Unchecked
 }
 
 export interface Acknowledgement {

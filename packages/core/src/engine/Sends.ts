@@ -12,7 +12,7 @@ import type { Template } from "../domain/template/Template.ts"
 import * as Either from "../effect/Either.ts"
 import * as Metrics from "../runtime/Metrics.ts"
 import { Signals } from "../runtime/Signals.ts"
-import type { TemplateMessageRequest, Unchecked } from "../schema/Requests.ts"
+import type { TemplateMessage, TemplateMessageRequest, Unchecked } from "../schema/Requests.ts"
 import { Senders } from "../sender/Sender.ts"
 import * as SessionSender from "../sender/SessionSender.ts"
 import { ConsentSource } from "../storage/ConsentSource.ts"
@@ -66,8 +66,8 @@ const acceptSend = (
   idempotency,
   demand: {
     units: phones.length,
-    dailyLimit: account.plan.daily_template_recipients,
-    minimumWaitMs: account.plan.minimum_wait_ms
+    dailyLimit: account.plan.dailyTemplateRecipients,
+    minimumWaitMs: account.plan.minimumWaitMs
   },
   claim: null
 })
@@ -145,14 +145,14 @@ export const make = Effect.fnUntraced(function* (checks: Checks.Checks, ids: Ids
 
   const estimate = Effect.fnUntraced(function* (
     caller: Caller,
-    body: TemplateMessageRequest | Unchecked,
+    request: TemplateMessage | Unchecked,
     options?: { readonly explain?: boolean | undefined }
   ) {
     const now = yield* Clock.currentTimeMillis
-    const shaped = Checks.estimateShape(body)
+    const shaped = Checks.estimateShape(request)
     if (Either.isLeft(shaped)) return yield* checks.misshapen(caller, shaped.left, now)
-    const request = yield* checks.resolve(caller, shaped.right, now)
-    const { currency, phones, template } = request
+    const resolved = yield* checks.resolve(caller, shaped.right, now)
+    const { currency, phones, template } = resolved
     const purpose = template.category
     const card = yield* cards.inForce({ currency, now })
     const cost = RateCard.estimate(card, purpose, phones, closedTo(caller, template))
@@ -160,7 +160,7 @@ export const make = Effect.fnUntraced(function* (checks: Checks.Checks, ids: Ids
     const refusals = yield* consents.refusals(accountId, phones, purpose)
     const evidence =
       options?.explain === true ? yield* recorded.evidence({ accountId, phones, purpose }) : null
-    return Estimates.make({ request, card, cost, refusals, evidence })
+    return Estimates.make({ request: resolved, card, cost, refusals, evidence })
   })
 
   return { send: spanIfTraced("Engine.send", send), estimate: spanIfTraced("Engine.estimate", estimate) }

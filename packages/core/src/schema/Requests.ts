@@ -1,5 +1,5 @@
 /**
- * The bodies of interface.md §2.3, §2.4 and §2.8, exactly: the same object in process and over HTTP. Schemas here
+ * The bodies of interface.md §2.3, §2.4 and §2.8, exactly, and the requests in process that become them. Schemas here
  * hold the shape (types, what is required, bounds); rules that need more than the field itself are elsewhere.
  */
 
@@ -95,6 +95,43 @@ export const TemplateMessageRequest = Schema.Struct({
   recipients: Schema.Array(Recipient).pipe(Schema.minItems(1), Schema.maxItems(maximumRecipients))
 }).annotations({ identifier: "TemplateMessageRequest" })
 export type TemplateMessageRequest = typeof TemplateMessageRequest.Type
+
+/** A recipient of a {@link TemplateMessage}. */
+export interface TemplateRecipient extends Omit<typeof Recipient.Type, "external_id"> {
+  /** Your reference for the recipient. */
+  readonly externalId?: string | undefined
+}
+
+/**
+ * A send or an estimate in process: the contract's body with its names in camelCase. It becomes that body before
+ * anything is checked, so an Idempotency-Key stands for one request however it came. The faults of a refusal point into
+ * the body, too (`/template_id`, `/recipients/0/external_id`), and have one form wherever they are shown.
+ */
+export interface TemplateMessage extends Omit<TemplateMessageRequest, "recipients" | "template_id"> {
+  readonly templateId: number
+  readonly recipients: ReadonlyArray<TemplateRecipient>
+}
+
+const recipientBody = (given: unknown): unknown => {
+  if (!isRecord(given) || given["externalId"] === undefined) return given
+  const { externalId, ...rest } = given
+  return { external_id: externalId, ...rest }
+}
+
+/** What is undefined is no member, as in JSON. */
+const defined = (body: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> =>
+  Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined))
+
+/** Too long a list is refused for its length, whatever its items are. */
+const recipientBodies = (given: unknown): unknown =>
+  Array.isArray(given) && given.length <= maximumRecipients ? Array.from(given, recipientBody) : given
+
+/** The contract's body of a request in process, as far as a caller without types gives one. */
+export const templateBody = (given: unknown): unknown => {
+  if (!isRecord(given)) return given
+  const { recipients, templateId, ...rest } = given
+  return defined({ template_id: templateId, ...rest, recipients: recipientBodies(recipients) })
+}
 
 export const DirectMessageRequest = Schema.Struct({
   to: Schema.String.annotations({

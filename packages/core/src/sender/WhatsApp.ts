@@ -193,7 +193,7 @@ export const make = (options?: PlatformHttp.Options): Effect.Effect<Sender, neve
       addresses: addressesOf,
       isOneApp,
       receive,
-      pacing: (given) => ({ messages_per_second: decode(given).messages_per_second, pair_interval_ms: null }),
+      pacing: (given) => ({ messagesPerSecond: decode(given).messages_per_second, pairIntervalMs: null }),
       send: (message) => {
         const { headers, url } = deskOf(decode(message.config))
         const body = bodyOf(message)

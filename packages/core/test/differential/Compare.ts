@@ -99,7 +99,7 @@ const cast = (): Cast => {
   }
 }
 
-const plan = { ...Plan.defaults, daily_template_recipients: 8, minimum_wait_ms: 20 }
+const plan = { ...Plan.defaults, dailyTemplateRecipients: 8, minimumWaitMs: 20 }
 
 /** The sandbox for the first two, and one of which a crash leaves unknown what was under way. */
 const providerOf = (place: number) => (place === sessions - 1 ? "http" : "sandbox")
@@ -258,7 +258,7 @@ const perform = (step: Step, world: Cast, subject: number): Effect.Effect<unknow
         return imported.map(({ status }) => status)
       }
       case "pace": {
-        const pacing = { messages_per_second: step.messagesPerSecond, pair_interval_ms: step.pairMs }
+        const pacing = { messagesPerSecond: step.messagesPerSecond, pairIntervalMs: step.pairMs }
         return yield* sessions.change({ id: session(step.session), change: { pacing }, now })
       }
       case "beat": {

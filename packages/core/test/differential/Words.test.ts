@@ -90,7 +90,7 @@ const shop = Effect.gen(function* () {
   const engine = yield* Engine.Engine
   const sessions = yield* SessionStore
   const { admin } = engine
-  const plan = { minimum_wait_ms: 0, requests_per_minute: 1_000_000, daily_template_recipients: null }
+  const plan = { minimumWaitMs: 0, requestsPerMinute: 1_000_000, dailyTemplateRecipients: null }
   const account = yield* admin.accounts.create({ name: "Shop", plan })
   const session = (name: "first" | "second") =>
     Effect.gen(function* () {
@@ -173,7 +173,7 @@ const play = Effect.fnUntraced(function* (made: Shop, words: ReadonlyArray<Word>
       if ((verdict._tag === "Granted") !== isGranted(facts, purpose))
         wrong.push(`${step} ${purpose} ${verdict._tag}`)
     const before = sent.length
-    const request = { template_id: templateId, recipients: [{ phone }] }
+    const request = { templateId, recipients: [{ phone }] }
     yield* Effect.ignore(engine.send(caller, { idempotencyKey: `${phone}-${step}`, request }))
     yield* engine.drain
     if (sent.length - before !== (isGranted(facts, "marketing") ? 1 : 0)) wrong.push(`${step} sent`)
@@ -197,7 +197,7 @@ const play = Effect.fnUntraced(function* (made: Shop, words: ReadonlyArray<Word>
     if (by === "operator") {
       for (const { each } of together) {
         const told = each.ownTime ? Math.min(begin + each.saidAt * 1000, now) : null
-        const occurred = told === null ? {} : { occurred_at: new Date(told).toISOString() }
+        const occurred = told === null ? {} : { occurredAt: new Date(told).toISOString() }
         yield* admin.consents.record(account.id, [
           { phone, source: "desk", status: each.status, ...occurred }
         ])

@@ -111,7 +111,7 @@ const given = (database: SqliteHandle.Handle) =>
       engine.send(caller, {
         idempotencyKey,
         request: {
-          template_id: templateId,
+          templateId,
           recipients: [{ phone, variables: { "body.1": "Ana", "body.2": "tomorrow" } }]
         }
       })

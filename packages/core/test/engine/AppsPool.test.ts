@@ -76,7 +76,7 @@ const given = (url: string, options: Pg.PoolConfig = {}) =>
       engine.send(caller, {
         idempotencyKey,
         request: {
-          template_id: templateId,
+          templateId,
           recipients: [{ phone, variables: { "body.1": name, "body.2": "tomorrow" } }]
         }
       })

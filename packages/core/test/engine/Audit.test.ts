@@ -22,6 +22,7 @@ import type { Stores } from "../../src/storage/Stores.ts"
 import * as Sqlite from "../../src/storage/sqlite/Sqlite.ts"
 import * as Fixtures from "../../src/testing/Fixtures.ts"
 import * as RecordingTransport from "../../src/testing/RecordingTransport.ts"
+import * as TestEngine from "../../src/testing/TestEngine.ts"
 import * as AddressPolicy from "../../src/webhook/AddressPolicy.ts"
 
 const asAna = Acting.as({ operator: "ana", address: "203.0.113.7", requestId: "request-1" })
@@ -174,7 +175,7 @@ const suite = (name: string, stores: Layer.Layer<Stores | SqlClient, unknown>) =
       Effect.gen(function* () {
         const engine = yield* Engine.Engine
         const { admin, log } = yield* begun
-        const account = yield* asAna(admin.accounts.create({ name: "Shop", plan: { minimum_wait_ms: 0 } }))
+        const account = yield* asAna(admin.accounts.create({ name: "Shop", plan: { minimumWaitMs: 0 } }))
         const { endpoint } = yield* asAna(
           admin.webhooks.create(account.id, { url: "https://shop.example/hook" })
         )
@@ -192,6 +193,27 @@ const suite = (name: string, stores: Layer.Layer<Stores | SqlClient, unknown>) =
   })
 
 describe("the audit log", () => {
+  it.effect("shows things by the names that the HTTP API has for them", () =>
+    Effect.gen(function* () {
+      const { admin } = yield* Engine.Engine
+      const { id } = yield* asAna(admin.accounts.create({ name: "Shop", plan: { minimumWaitMs: 5 } }))
+      const pacing = { messagesPerSecond: 10, pairIntervalMs: null }
+      const keywords = { optOut: ["adiós"] }
+      yield* asAna(
+        admin.sessions.create(id, { name: "Main", provider: "sandbox", pacing, keywords, retryFor: 60 })
+      )
+      const { items } = yield* admin.audit.list({ page })
+      expect(items.map(({ after }) => after)).toMatchObject([
+        {
+          pacing: { messages_per_second: 10, pair_interval_ms: null },
+          keywords: { opt_out: ["adiós"], opt_in: null },
+          retry_for: 60
+        },
+        { plan: { minimum_wait_ms: 5, requests_per_minute: 120 } }
+      ])
+    }).pipe(Effect.provide(TestEngine.layer))
+  )
+
   it.effect("keeps its entries for as long as the engine is told", () =>
     Effect.gen(function* () {
       const { admin } = yield* Engine.Engine

@@ -27,7 +27,7 @@ const operations = (
   templateId: number
 ): ReadonlyArray<Operation> => {
   const recipients = [{ phone, variables: { "body.1": "Ana", "body.2": "tomorrow" } }]
-  const request = { template_id: templateId, recipients }
+  const request = { templateId, recipients }
   const direct = { to: phone, message: "Hello" }
   return [
     ["templates", "templates:read", engine.templates(caller, { page })],
@@ -165,7 +165,7 @@ describe("every operation that takes a caller", () => {
   it.effect("uses the plan of now for a kept caller", () =>
     Effect.gen(function* () {
       const { accountId, admin, told } = yield* prepared
-      yield* admin.accounts.change(accountId, { plan: { daily_direct_messages: 0 } })
+      yield* admin.accounts.change(accountId, { plan: { dailyDirectMessages: 0 } })
       yield* anHour
       expect((yield* told).get("sendDirect")).toBe("DailyLimitReached")
     }).pipe(Effect.provide(TestEngine.layer))
@@ -175,7 +175,7 @@ describe("every operation that takes a caller", () => {
     Effect.gen(function* () {
       const { accountId, admin, caller, engine } = yield* prepared
       // Each mends what the one before it was refused for; the shape and the consent are wrong throughout.
-      const wrong = { idempotencyKey: undefined, request: { template_id: 1, recipients: [] } }
+      const wrong = { idempotencyKey: undefined, request: { templateId: 1, recipients: [] } }
       const refused = Effect.map(Effect.flip(engine.send(caller, wrong)), ({ _tag }) => _tag)
       const send = Effect.zipRight(TestClock.adjust("1 second"), refused)
       const { publicKey } = caller.key
@@ -261,7 +261,7 @@ describe("a caller of a session", () => {
     Effect.gen(function* () {
       const { caller, engine, templateId } = yield* prepared
       const recipients = [{ phone, variables: { "body.1": "Ana", "body.2": "tomorrow" } }]
-      const command = { idempotencyKey: "order-1", request: { template_id: templateId, recipients } }
+      const command = { idempotencyKey: "order-1", request: { templateId, recipients } }
       const ofKey = yield* engine.send(caller, command)
       const first = yield* engine.send(yield* engine.callerOf(caller.session.id), command)
       const again = yield* engine.send(yield* engine.callerOf(caller.session.id), command)

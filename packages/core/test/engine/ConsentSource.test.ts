@@ -49,7 +49,7 @@ describe("a source of the embedder's own", () => {
         const send = (idempotencyKey: string) =>
           engine.send(caller, {
             idempotencyKey,
-            request: { template_id: templateId, recipients: phones.map((phone) => ({ phone, variables })) }
+            request: { templateId, recipients: phones.map((phone) => ({ phone, variables })) }
           })
         objectors.add(ana)
         expect(yield* Effect.flip(send("1"))).toMatchObject({ _tag: "ConsentRequired" })
@@ -93,7 +93,7 @@ describe("a message whose template has another category now", () => {
         const engine = yield* Engine.Engine
         const phones = [ana, ben]
         const { accountId, caller, templateId } = yield* prepare(engine, phones)
-        const request = { template_id: templateId, recipients: phones.map((phone) => ({ phone, variables })) }
+        const request = { templateId, recipients: phones.map((phone) => ({ phone, variables })) }
         const { jobId } = yield* engine.send(caller, { idempotencyKey: "1", request })
         const stop = { phone: ben, source: "call centre", status: "revoked", purpose: "marketing" } as const
         yield* engine.admin.consents.record(accountId, [stop])

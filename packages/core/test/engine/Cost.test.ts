@@ -132,13 +132,13 @@ const slow = engine({
 const phones = Array.from({ length: 250 }, (_, n) => `346${String(n).padStart(8, "0")}`)
 
 const bodyFor = (template: Template | undefined, recipients: number) => ({
-  template_id: template?.templateId ?? 0,
+  templateId: template?.templateId ?? 0,
   recipients: phones.slice(0, recipients).map((phone) => ({ phone, variables: { "body.1": "Ana" } }))
 })
 
 const tenant = Effect.gen(function* () {
   const { admin, identify, send } = yield* Engine.Engine
-  const plan = { minimum_wait_ms: 0, requests_per_minute: 1_000_000, daily_template_recipients: null }
+  const plan = { minimumWaitMs: 0, requestsPerMinute: 1_000_000, dailyTemplateRecipients: null }
   const account = yield* admin.accounts.create({ name: "Shop", plan })
   const session = yield* admin.sessions.create(account.id, { name: "Shop", provider: "sandbox" })
   const { key, secretKey } = yield* admin.keys.issue(session.id, {})

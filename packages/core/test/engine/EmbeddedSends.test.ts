@@ -73,7 +73,7 @@ const run = <A, E, E2>(
       engine.send(by, {
         idempotencyKey,
         request: {
-          template_id: templateId,
+          templateId,
           recipients: phones
             .slice(0, recipients)
             .map((phone) => ({ phone, variables: { "body.1": "Ana", "body.2": "tomorrow" } }))
@@ -96,7 +96,7 @@ describe.each([
   it.live("a quota that is used up and a minimum wait refuse and delay none, and all is counted", () =>
     run(stores, ({ accountId, caller, engine, plan, send, sent, sql }) =>
       Effect.gen(function* () {
-        yield* plan({ daily_template_recipients: 3, minimum_wait_ms: 60_000 })
+        yield* plan({ dailyTemplateRecipients: 3, minimumWaitMs: 60_000 })
         const used = Effect.map(
           engine.admin.accounts.usage(accountId),
           (usage) => usage.templateRecipients.used
@@ -113,7 +113,7 @@ describe.each([
           })
         expect((yield* send("large", 3)).jobId).toBe(large.jobId)
         expect(yield* used).toBe(5)
-        yield* engine.admin.accounts.change(accountId, { plan: { daily_template_recipients: null } })
+        yield* engine.admin.accounts.change(accountId, { plan: { dailyTemplateRecipients: null } })
         yield* Effect.sleep("1100 millis")
         expect((yield* send("plain", 1)).replayed).toBe(false)
       })
@@ -123,7 +123,7 @@ describe.each([
   it.live("more than a whole day's quota is refused inside it", () =>
     run(stores, ({ engine, caller, plan, send, sql }) =>
       Effect.gen(function* () {
-        yield* plan({ daily_template_recipients: 3 })
+        yield* plan({ dailyTemplateRecipients: 3 })
         const refused = yield* sql.withTransaction(Effect.flip(send("larger", 4)))
         expect(refused).toMatchObject({ _tag: "QuotaExceeded", limit: 3, requested: 4 })
         expect((yield* engine.jobs(caller, { page })).items).toEqual([])
@@ -291,7 +291,7 @@ describe("an open transaction of the embedder with a send on PostgreSQL", () => 
   it.live("many transactions and plain sends at the same time are counted exactly", () =>
     run(postgres, ({ accountId, engine, plan, send, sent, sql }) =>
       Effect.gen(function* () {
-        yield* plan({ daily_template_recipients: 50 })
+        yield* plan({ dailyTemplateRecipients: 50 })
         const embedded = Array.from({ length: 40 }, (_, n) => sql.withTransaction(send(`embedded-${n}`)))
         let accepted = 0
         const plain = Array.from({ length: 40 }, (_, n) =>

@@ -95,7 +95,7 @@ const writes = Effect.gen(function* () {
   const { publicKey } = (yield* admin.keys.issue(sessionId, {})).key
   const recipients = [{ phone, variables: { "body.1": "Ana", "body.2": "tomorrow" } }]
   const send = (idempotencyKey: string) =>
-    engine.send(caller, { idempotencyKey, request: { template_id: templateId, recipients } })
+    engine.send(caller, { idempotencyKey, request: { templateId, recipients } })
   const { jobId } = yield* send("first")
   const { endpoint } = yield* admin.webhooks.create(accountId, { url: "https://shop.example/hook" })
   const deliveryId = yield* admin.webhooks.test(endpoint.id)

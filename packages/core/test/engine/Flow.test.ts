@@ -22,7 +22,7 @@ const prepared = Effect.gen(function* () {
   const account = yield* admin.accounts.create({
     name: "Shop",
     currency: "EUR",
-    plan: { minimum_wait_ms: 0 }
+    plan: { minimumWaitMs: 0 }
   })
   const session = yield* admin.sessions.create(account.id, { name: "Sandbox", provider: "sandbox" })
   const { key, secretKey } = yield* admin.keys.issue(session.id, {})
@@ -36,7 +36,7 @@ const prepared = Effect.gen(function* () {
       phones.map((phone) => ({ phone, source: "test" }))
     )
   const request = (...phones: ReadonlyArray<string>) => ({
-    template_id: imported?.templateId ?? 0,
+    templateId: imported?.templateId ?? 0,
     variables: { "body.1": "Ana" },
     recipients: phones.map((phone) => ({ phone }))
   })
@@ -303,7 +303,7 @@ describe("a caller", () => {
       const { account, admin, engine, key, session } = yield* prepared
       const wrong = yield* Effect.exit(engine.identify({ publicKey: key.publicKey, secretKey: "sk_wrong" }))
       expect(Exit.isFailure(wrong)).toBe(true)
-      yield* admin.accounts.change(account.id, { plan: { requests_per_minute: 2 } })
+      yield* admin.accounts.change(account.id, { plan: { requestsPerMinute: 2 } })
       const fresh = yield* admin.keys.issue(session.id, {})
       const credentials = { publicKey: fresh.key.publicKey, secretKey: fresh.secretKey }
       yield* engine.identify(credentials)
@@ -376,7 +376,7 @@ describe("a job that nobody works on", () => {
   it.effect("waits for none where the loops run in this process", () =>
     Effect.gen(function* () {
       const { admin, caller, engine, send, session } = yield* prepared
-      yield* admin.sessions.change(session.id, { pacing: { messages_per_second: 1 } })
+      yield* admin.sessions.change(session.id, { pacing: { messagesPerSecond: 1 } })
       const { jobId } = yield* send("here", "34600000001", "34600000002", "34600000003")
       yield* Effect.scoped(
         Effect.gen(function* () {
@@ -394,8 +394,8 @@ describe("a paced session", () => {
   it.effect("sends at its pace, and says when a job will be through", () =>
     Effect.gen(function* () {
       const { admin, caller, engine, send, session } = yield* prepared
-      const paced = yield* admin.sessions.change(session.id, { pacing: { messages_per_second: 2 } })
-      expect(paced.pacing).toEqual({ messages_per_second: 2, pair_interval_ms: null })
+      const paced = yield* admin.sessions.change(session.id, { pacing: { messagesPerSecond: 2 } })
+      expect(paced.pacing).toEqual({ messagesPerSecond: 2, pairIntervalMs: null })
       const { jobId } = yield* send("paced", ...Array.from({ length: 5 }, (_, n) => `3460000010${n}`))
       yield* engine.drain
       const now = yield* Clock.currentTimeMillis

@@ -50,7 +50,7 @@ const prepared = Effect.fnUntraced(function* (answer: (to: string) => HttpPlatfo
   const account = yield* admin.accounts.create({
     name: "Shop",
     currency: "EUR",
-    plan: { minimum_wait_ms: 0 }
+    plan: { minimumWaitMs: 0 }
   })
   const created = yield* admin.sessions.create(account.id, {
     name: "Gateway",
@@ -71,7 +71,7 @@ const prepared = Effect.fnUntraced(function* (answer: (to: string) => HttpPlatfo
       phones.map((phone) => ({ phone, source: "test" }))
     )
     const recipients = phones.map((phone) => ({ phone }))
-    const request = { template_id: template?.templateId ?? 0, recipients }
+    const request = { templateId: template?.templateId ?? 0, recipients }
     const { jobId } = yield* engine.send(caller, { idempotencyKey: "key", request })
     return Effect.map(engine.job(caller, jobId, { page: whole }), ({ job, results }) => ({
       job,

@@ -51,7 +51,7 @@ export const shop = Effect.gen(function* () {
   const engine = yield* Effect.provide(Engine.Engine, context)
   const { admin } = engine
   yield* TestClock.setTime(Date.UTC(2026, 2, 14, 12))
-  const plan = { minimum_wait_ms: 0, requests_per_minute: 1_000_000, daily_template_recipients: null }
+  const plan = { minimumWaitMs: 0, requestsPerMinute: 1_000_000, dailyTemplateRecipients: null }
   const account = yield* admin.accounts.create({ name: "Shop", plan })
   const config = {
     phone_number_id: number,
@@ -132,7 +132,7 @@ export const shop = Effect.gen(function* () {
   /** Accepts a send of the template; answers its job, or why it was refused. */
   const sendOf = (templateId: number, ...phones: ReadonlyArray<string>) => {
     count += 1
-    const request = { template_id: templateId, recipients: phones.map((phone) => ({ phone })) }
+    const request = { templateId, recipients: phones.map((phone) => ({ phone })) }
     return Effect.flatMap(caller, (who) =>
       Effect.either(engine.send(who, { idempotencyKey: `send-${count}`, request }))
     )

@@ -23,7 +23,7 @@ const send = (engine: typeof Engine.Engine.Service, caller: Engine.Caller, templ
   engine.send(caller, {
     idempotencyKey: "order-1",
     request: {
-      template_id: templateId,
+      templateId,
       recipients: [{ phone, variables: { "body.1": "Ana", "body.2": "tomorrow" } }]
     }
   })

@@ -214,9 +214,9 @@ describe("an opt-in that was said an hour ago", () => {
       Effect.gen(function* () {
         yield* TestClock.adjust("2 hours")
         yield* admin.consents.record(account.id, [{ phone: ana, source: "call centre", status: "revoked" }])
-        const occurred_at = "2026-03-14T13:30:00Z"
+        const occurredAt = "2026-03-14T13:30:00Z"
         yield* admin.consents.record(account.id, [
-          { phone: ben, source: "call centre", status: "revoked", occurred_at }
+          { phone: ben, source: "call centre", status: "revoked", occurredAt }
         ])
         yield* say({ id: "1", from: ana, text: "START", at: "2026-03-14T13:00:00Z" })
         yield* say({ id: "2", from: ben, text: "START", at: "2026-03-14T13:00:00Z" })

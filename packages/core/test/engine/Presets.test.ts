@@ -26,7 +26,7 @@ const oneMessage = Effect.gen(function* () {
   const engine = yield* Engine.Engine
   const { caller, templateId } = yield* prepare(engine, [phone])
   const recipients = [{ phone, variables: { "body.1": "Ana", "body.2": "tomorrow" } }]
-  const request = { template_id: templateId, recipients }
+  const request = { templateId, recipients }
   const { jobId } = yield* engine.send(caller, { idempotencyKey: "order-1", request })
   return yield* engine.job(caller, jobId, { page }).pipe(
     Effect.delay("5 millis"),
@@ -50,7 +50,7 @@ describe("a preset", () => {
       const engine = yield* Engine.Engine
       const { caller, templateId } = yield* prepare(engine, [phone])
       const recipients = [{ phone, variables: { "body.1": "Ana", "body.2": "tomorrow" } }]
-      const request = { template_id: templateId, recipients }
+      const request = { templateId, recipients }
       const { jobId } = yield* engine.send(caller, { idempotencyKey: "order-1", request })
       const status = Effect.map(engine.job(caller, jobId, { page }), ({ job }) => job.status)
       yield* Effect.sleep("20 millis")

@@ -121,7 +121,7 @@ describe.each([
     run(stores, ({ asked, caller, engine, sql, templateId }) =>
       Effect.gen(function* () {
         const recipients = [{ phone, variables: { "body.1": "Ana", "body.2": "tomorrow" } }]
-        const request = { template_id: templateId, recipients }
+        const request = { templateId, recipients }
         yield* engine.send(caller, { idempotencyKey: "order-1", request })
         expect(yield* Effect.flip(sql.withTransaction(engine.drain))).toBeInstanceOf(Errors.InsideTransaction)
         expect(asked.sends).toBe(0)
@@ -191,7 +191,7 @@ describe.each([
     run(stores, ({ caller, engine, rows, sql, templateId }) =>
       Effect.gen(function* () {
         const recipients = [{ phone, variables: { "body.1": "Ana", "body.2": "tomorrow" } }]
-        const request = { template_id: templateId, recipients }
+        const request = { templateId, recipients }
         const purchase = Effect.zipRight(
           sql`INSERT INTO purchase (id) VALUES ('order-1')`,
           engine.send(caller, { idempotencyKey: "order-1", request })
@@ -213,7 +213,7 @@ const everywhere = (
 ) => {
   const { id } = caller.session
   const recipients = [{ phone, variables: { "body.1": "Ana", "body.2": "tomorrow" } }]
-  const request = { template_id: templateId, recipients }
+  const request = { templateId, recipients }
   const hook = { method: "POST", headers: {}, query: {}, body: new Uint8Array() } as const
   const operations: Readonly<Record<string, Effect.Effect<unknown, unknown, Worker.Worker>>> = {
     "engine.send": engine.send(caller, { idempotencyKey, request }),
@@ -375,7 +375,7 @@ describe.each(["pg", "a client of the least that is needed", "PgClient"])(
         handedOver(({ asked, caller, engine, rows, templateId }, own) =>
           Effect.gen(function* () {
             const recipients = [{ phone, variables: { "body.1": "Ana", "body.2": "tomorrow" } }]
-            const request = { template_id: templateId, recipients }
+            const request = { templateId, recipients }
             const order = (end: Effect.Effect<void, string>) =>
               own((query) =>
                 Effect.gen(function* () {

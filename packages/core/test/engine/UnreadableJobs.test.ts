@@ -41,7 +41,7 @@ describe.each([
       const sql = yield* SqlClient
       const { accountId, caller, templateId } = yield* prepare(engine, [phone])
       const recipients = [{ phone, variables: { "body.1": "Ana", "body.2": "tomorrow" } }]
-      const request = { template_id: templateId, recipients }
+      const request = { templateId, recipients }
       const { jobId } = yield* engine.send(caller, { idempotencyKey: "order-1", request })
       yield* sql`UPDATE sendwright_snapshot SET body = ''`
       // Its replay asks for no content.

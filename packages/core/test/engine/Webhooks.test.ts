@@ -40,7 +40,7 @@ const prepared = Effect.gen(function* () {
   const account = yield* admin.accounts.create({
     name: "Shop",
     currency: "EUR",
-    plan: { minimum_wait_ms: 0 }
+    plan: { minimumWaitMs: 0 }
   })
   const { endpoint, secret } = yield* admin.webhooks.create(account.id, { url })
   const test = admin.webhooks.test(endpoint.id)
@@ -237,7 +237,7 @@ describe("an endpoint that asks for batches", { concurrent: true }, () => {
       )
       const caller = yield* engine.identify({ publicKey: key.publicKey, secretKey })
       const request = {
-        template_id: template?.templateId ?? 0,
+        templateId: template?.templateId ?? 0,
         recipients: phones.map((phone) => ({ phone }))
       }
       yield* engine.send(caller, { idempotencyKey: "batched", request })

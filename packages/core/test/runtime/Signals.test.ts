@@ -82,7 +82,7 @@ describe("an idle dispatcher on SQLite", () => {
     )
     return Effect.gen(function* () {
       const { admin, identify, send } = yield* Engine.Engine
-      const plan = { minimum_wait_ms: 0, daily_template_recipients: null, requests_per_minute: 1000 }
+      const plan = { minimumWaitMs: 0, dailyTemplateRecipients: null, requestsPerMinute: 1000 }
       const account = yield* admin.accounts.create({ name: "account", plan })
       const session = yield* admin.sessions.create(account.id, { name: "session", provider: "sandbox" })
       const { key, secretKey } = yield* admin.keys.issue(session.id, {})
@@ -93,7 +93,7 @@ describe("an idle dispatcher on SQLite", () => {
       const phone = "34600000055"
       yield* admin.consents.record(account.id, [{ phone, source: "test" }])
       const request = {
-        template_id: template?.templateId ?? 0,
+        templateId: template?.templateId ?? 0,
         recipients: [{ phone, variables: { "body.1": "Ana" } }]
       }
       let sends = 0

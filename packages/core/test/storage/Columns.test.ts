@@ -79,7 +79,7 @@ const orNull = <A>(some: FastCheck.Arbitrary<A>) => FastCheck.option(some, { nil
 const of = <A>(words: ReadonlyArray<A>) => FastCheck.constantFrom(...words)
 
 const secret = FastCheck.record({ hash: word, createdAt: number, expiresAt: orNull(number) })
-const pacing = FastCheck.record({ messages_per_second: orNull(number), pair_interval_ms: orNull(number) })
+const pacing = FastCheck.record({ messagesPerSecond: orNull(number), pairIntervalMs: orNull(number) })
 
 /** The numbers of rows aside (`seq`), which most tables have from the database. */
 const described = (name: string, names: ReadonlyArray<string>) =>
@@ -325,8 +325,8 @@ describe("Columns", () => {
     keywords: FastCheck.oneof(
       FastCheck.constant(Keywords.standard),
       FastCheck.record({
-        opt_out: orNull(FastCheck.array(word, { minLength: 1 })),
-        opt_in: orNull(FastCheck.array(word))
+        optOut: orNull(FastCheck.array(word, { minLength: 1 })),
+        optIn: orNull(FastCheck.array(word))
       })
     ),
     state: of(Sessions.states),

@@ -21,10 +21,10 @@ for (const [name, layer] of stores) {
         const sessions = yield* SessionStore
         const account = Fixtures.account()
         yield* (yield* AccountStore).create(account)
-        const session = Fixtures.session(account.id, { keywords: { opt_out: [], opt_in: ["hola"] } })
+        const session = Fixtures.session(account.id, { keywords: { optOut: [], optIn: ["hola"] } })
         yield* sessions.create(session)
-        const keywords = (yield* sessions.find(session.id))?.keywords ?? { opt_out: [], opt_in: [] }
-        expect(keywords).toEqual({ opt_out: null, opt_in: ["hola"] })
+        const keywords = (yield* sessions.find(session.id))?.keywords ?? { optOut: [], optIn: [] }
+        expect(keywords).toEqual({ optOut: null, optIn: ["hola"] })
         expect(Keywords.read("STOP", keywords)).toBe("revoked")
       }).pipe(Effect.provide(layer))
     )

@@ -21,7 +21,7 @@ const behindPaced = Effect.gen(function* () {
   const idOf = (place: number) => `00000000-0000-7000-8000-${String(place).padStart(12, "0")}`
   for (let place = 0; place < 600; place++) {
     const id = idOf(place)
-    const pacing = { messages_per_second: place === 599 ? null : 0.01, pair_interval_ms: null }
+    const pacing = { messagesPerSecond: place === 599 ? null : 0.01, pairIntervalMs: null }
     yield* sessions.create(Fixtures.session(accountId, { id, pacing }))
     const who = { accountId, sessionId: id, publicKey: `pk ${place}` }
     if (place < 599) yield* jobs.accept(Fixtures.send(who, { now: 0, claim: "direct" }))

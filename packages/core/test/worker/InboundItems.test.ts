@@ -13,7 +13,7 @@ const session: Session = {
   name: "Shop",
   provider: "http",
   config: "",
-  pacing: { messages_per_second: null, pair_interval_ms: null },
+  pacing: { messagesPerSecond: null, pairIntervalMs: null },
   retryForMs: null,
   closedMarkets: null,
   keywords: Keywords.standard,

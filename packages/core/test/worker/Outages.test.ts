@@ -488,7 +488,7 @@ describe("a direct message during an outage", { concurrent: true }, () => {
         const { caller, engine, outage, send } = yield* sending
         for (let time = 0; time < 20; time++) yield* send
         yield* TestClock.adjust("11 minutes")
-        const plan = { ...caller.account.plan, daily_direct_messages: 0 }
+        const plan = { ...caller.account.plan, dailyDirectMessages: 0 }
         const poor = { ...caller, knownAt: 11 * minute, account: { ...caller.account, plan } }
         const request = { to: phone, message: "Hello" }
         const refused = yield* Effect.flip(engine.sendDirect(poor, { idempotencyKey: undefined, request }))

@@ -254,7 +254,7 @@ describe("the commit of outcomes and the next claim", { concurrent: true }, () =
       yield* backlog(3)
       yield* backlog(3)
       const variables = { "body.1": "Ana", "body.2": "today" }
-      const request = { template_id: templateId, recipients: [{ phone, variables }] }
+      const request = { templateId, recipients: [{ phone, variables }] }
       yield* engine.send(caller, { idempotencyKey: "key", request })
       yield* TestClock.adjust("100 millis")
       // What sessions that have not answered yet may have together.

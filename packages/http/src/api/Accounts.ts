@@ -2,7 +2,7 @@
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import { Currency, Plan as Plans } from "@sendwright/core"
 import * as Schema from "effect/Schema"
-import { struct } from "./Codec.ts"
+import { inProcess, struct } from "./Codec.ts"
 import * as Examples from "./Examples.ts"
 import { forOperator, one, pageOf } from "./Operation.ts"
 import { id, Name, Paging } from "./Parameters.ts"
@@ -10,22 +10,24 @@ import * as Wire from "./Wire.ts"
 
 const optional = Schema.optional
 
-/** In process the plan has the same names. */
-const Plan = Schema.Struct({
-  requests_per_minute: Wire.Count,
-  minimum_wait_ms: Wire.Count,
-  daily_direct_messages: Schema.NullOr(Wire.Count),
-  daily_template_recipients: Schema.NullOr(Wire.Count),
-  features: Schema.Array(Schema.Literal(...Plans.features)),
-  subscription: Schema.Literal("active", "inactive")
-}).annotations({ identifier: "Plan" })
+const plan = struct(
+  {
+    requests_per_minute: Wire.Count,
+    minimum_wait_ms: Wire.Count,
+    daily_direct_messages: Schema.NullOr(Wire.Count),
+    daily_template_recipients: Schema.NullOr(Wire.Count),
+    features: Schema.Array(Schema.Literal(...Plans.features)),
+    subscription: Schema.Literal("active", "inactive")
+  },
+  "Plan"
+)
 
 const account = struct(
   {
     id: Wire.Id,
     name: Wire.Text,
     currency: Wire.Text,
-    plan: Plan,
+    plan,
     created_at: Wire.Time,
     updated_at: Wire.Time
   },
@@ -48,6 +50,11 @@ const PlanChange = Schema.Struct({
 
 const settings = { currency: optional(Currency.Currency), plan: optional(PlanChange) }
 
+const settingsOf = <Payload extends { readonly plan?: typeof PlanChange.Type | undefined }>({
+  plan,
+  ...rest
+}: Payload) => ({ ...rest, plan: plan && inProcess(plan) })
+
 const Used = Schema.Struct({ used: Wire.Count, limit: Schema.NullOr(Wire.Count) })
 const usage = struct({
   day: Wire.Text,
@@ -60,7 +67,7 @@ const example: typeof account.schema.Type = {
   id: Examples.ids.account,
   name: "Corner Shop",
   currency: "EUR",
-  plan: Plans.defaults,
+  plan: plan.of(Plans.defaults, ""),
   created_at: Examples.at,
   updated_at: Examples.at
 }
@@ -78,7 +85,7 @@ export const admin = [
       request: { name: example.name, currency: "EUR", plan: { daily_direct_messages: 500 } },
       command: { name: "accounts create", description: "Create an account." }
     },
-    ({ admin }, { payload }) => admin.accounts.create(payload)
+    ({ admin }, { payload }) => admin.accounts.create(settingsOf(payload))
   ),
   forOperator(
     HttpApiEndpoint.get("accounts", "/admin/v1/accounts").setUrlParams(Paging),
@@ -111,7 +118,7 @@ export const admin = [
       request: { name: "Corner Shop Madrid", plan: { minimum_wait_ms: 0 } },
       command: { name: "accounts change", description: "Change an account or its plan." }
     },
-    ({ admin }, { path, payload }) => admin.accounts.change(path.id, payload)
+    ({ admin }, { path, payload }) => admin.accounts.change(path.id, settingsOf(payload))
   ),
   forOperator(
     HttpApiEndpoint.get("usage", "/admin/v1/accounts/:id/usage").setPath(id),

@@ -47,6 +47,15 @@ type Fields<F extends Members> = { readonly [K in keyof F]: SchemaOf<F[K]> }
 
 const camel = (name: string): string => name.replaceAll(/_(.)/g, (_, first: string) => first.toUpperCase())
 
+/** The members of a body by their names in process. What they hold stays as it is. */
+export const inProcess = <Body extends object>(
+  body: Body
+): { readonly [K in keyof Body as Camel<K & string>]: Body[K] } =>
+  // The assertion says of each name what the type says: no type follows a text through its letters.
+  Object.fromEntries(Object.entries(body).map(([name, value]) => [camel(name), value])) as {
+    readonly [K in keyof Body as Camel<K & string>]: Body[K]
+  }
+
 /** As it is looked at while it runs; the signature of `struct` says which value each is given. */
 type AnyMember =
   | Schema.Schema.Any

@@ -35,8 +35,8 @@ const connection = struct(
     session,
     permissions: computed(Schema.Array(Wire.Permission), ({ key }: Engine.Caller) => key.permissions),
     limits: computed(Limits, ({ account: { plan } }: Engine.Caller) => ({
-      requests_per_minute: plan.requests_per_minute,
-      minimum_wait_ms: plan.minimum_wait_ms,
+      requests_per_minute: plan.requestsPerMinute,
+      minimum_wait_ms: plan.minimumWaitMs,
       recipients_per_request: Requests.maximumRecipients
     }))
   },

@@ -55,6 +55,12 @@ export const NewConsent = Schema.Struct({
   )
 }).annotations({ identifier: "NewConsent" })
 
+/** Of a new record, and of as much of one as can be read. */
+const newConsent = <Item extends { readonly occurred_at?: string | undefined }>({
+  occurred_at: occurredAt,
+  ...rest
+}: Item) => ({ ...rest, occurredAt })
+
 const ConsentResult = Schema.Struct({
   index: Wire.Count,
   phone: Wire.Text,
@@ -163,8 +169,9 @@ export const admin = [
       request: { consents: [{ phone, purpose: "utility", source: "checkout form", proof: "order A-17" }] },
       command: { name: "consents record", description: "Record up to 10,000 consents." }
     },
-    ({ admin }, { path, payload }) => admin.consents.record(path.id, payload.consents),
-    ({ admin }, { payload: { consents = [] } }) => admin.consents.faults(consents)
+    ({ admin }, { path, payload }) => admin.consents.record(path.id, payload.consents.map(newConsent)),
+    ({ admin }, { payload: { consents = [] } }) =>
+      admin.consents.faults(consents.map((item) => item && newConsent(item)))
   ),
   forOperator(
     HttpApiEndpoint.get("consents", "/admin/v1/accounts/:id/consents")

@@ -2,7 +2,7 @@
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import { ClosedMarkets, Session as Domain, Instant, Keywords, Retry, Template } from "@sendwright/core"
 import * as Schema from "effect/Schema"
-import { computed, struct } from "./Codec.ts"
+import { computed, inProcess, struct } from "./Codec.ts"
 import * as Examples from "./Examples.ts"
 import { forOperator, one, pageOf } from "./Operation.ts"
 import { id, Name, Paging, Provider } from "./Parameters.ts"
@@ -24,7 +24,7 @@ const session = struct(
     account_id: Wire.Id,
     name: Wire.Text,
     provider: Wire.Text,
-    pacing: Schema.Struct({
+    pacing: struct({
       messages_per_second: Schema.NullOr(Schema.Number),
       pair_interval_ms: Schema.NullOr(Wire.Count)
     }),
@@ -34,7 +34,7 @@ const session = struct(
       description: "null: those of the provider."
     }),
     /** null = the words that come with Sendwright. */
-    keywords: Schema.Struct({ opt_out: WordsShown, opt_in: WordsShown }),
+    keywords: struct({ opt_out: WordsShown, opt_in: WordsShown }),
     state: Wire.SessionState,
     reason: Wire.NullableText,
     blocked_until: Wire.NullableTime,
@@ -104,6 +104,17 @@ const settings = {
   keywords: optional(KeywordsChange)
 }
 
+/** Of a new session and of a change alike; also of as much of it as can be read. */
+const settingsOf = <Pacing extends object, Words extends object, Rest extends object>({
+  keywords,
+  pacing,
+  ...rest
+}: Rest & { readonly keywords?: Words | undefined; readonly pacing?: Pacing | undefined }) => ({
+  ...inProcess(rest),
+  keywords: keywords && inProcess(keywords),
+  pacing: pacing && inProcess(pacing)
+})
+
 const unreadHook = struct(
   {
     id: Wire.Id,
@@ -137,8 +148,8 @@ export const admin = [
       request: { name: example.name, provider: "sandbox", pacing: { messages_per_second: 80 } },
       command: { name: "sessions create", description: "Create a session." }
     },
-    ({ admin }, { path, payload }) => admin.sessions.create(path.id, payload),
-    ({ admin }, { payload }) => admin.sessions.createFaults(payload)
+    ({ admin }, { path, payload }) => admin.sessions.create(path.id, settingsOf(payload)),
+    ({ admin }, { payload }) => admin.sessions.createFaults(settingsOf(payload))
   ),
   forOperator(
     HttpApiEndpoint.get("sessions", "/admin/v1/accounts/:id/sessions").setPath(id).setUrlParams(Paging),
@@ -171,9 +182,9 @@ export const admin = [
       request: { name: example.name, pacing: { messages_per_second: null }, retry_for: 3600 },
       command: { name: "sessions change", description: "Change a session; its configuration as a whole." }
     },
-    ({ admin }, { path, payload }) => admin.sessions.change(path.id, payload),
+    ({ admin }, { path, payload }) => admin.sessions.change(path.id, settingsOf(payload)),
     ({ admin }, { path, payload }) =>
-      path === undefined ? [] : admin.sessions.changeFaults(path.id, payload)
+      path === undefined ? [] : admin.sessions.changeFaults(path.id, settingsOf(payload))
   ),
   forOperator(
     HttpApiEndpoint.post("connect", "/admin/v1/sessions/:id/connect").setPath(id),

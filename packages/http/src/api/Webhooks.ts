@@ -2,7 +2,7 @@
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import { Webhook as Domain, Event, Instant } from "@sendwright/core"
 import * as Schema from "effect/Schema"
-import { computed, itself, list, part, struct } from "./Codec.ts"
+import { computed, inProcess, itself, list, part, struct } from "./Codec.ts"
 import * as Examples from "./Examples.ts"
 import { answer, done, forOperator, one, pageOf } from "./Operation.ts"
 import { id, overlap, Paging, Rotation, TimeText } from "./Parameters.ts"
@@ -85,18 +85,6 @@ const fields = {
   )
 }
 
-/** Of a new endpoint and of a change alike; also of as much of it as can be read. */
-const settings = <
-  Payload extends {
-    readonly batch_recipients?: boolean | undefined
-    readonly deliveries_per_second?: number | null | undefined
-  }
->({
-  batch_recipients: batchRecipients,
-  deliveries_per_second: deliveriesPerSecond,
-  ...rest
-}: Payload) => ({ ...rest, batchRecipients, deliveriesPerSecond })
-
 const example = Examples.webhook
 
 /** The secret is shown once. */
@@ -132,8 +120,8 @@ export const admin = [
       request: { url: example.url, events: example.events, description: example.description },
       command: { name: "webhooks create", description: "Register a receiver; its secret is shown once." }
     },
-    ({ admin }, { path, payload }) => admin.webhooks.create(path.id, settings(payload)),
-    ({ admin }, { payload }) => admin.webhooks.faults(settings(payload))
+    ({ admin }, { path, payload }) => admin.webhooks.create(path.id, inProcess(payload)),
+    ({ admin }, { payload }) => admin.webhooks.faults(inProcess(payload))
   ),
   forOperator(
     HttpApiEndpoint.get("webhooks", "/admin/v1/accounts/:id/webhooks").setPath(id).setUrlParams(Paging),
@@ -157,8 +145,8 @@ export const admin = [
       request: { events: ["*"], enabled: true },
       command: { name: "webhooks change", description: "Change a receiver." }
     },
-    ({ admin }, { path, payload }) => admin.webhooks.change(path.id, settings(payload)),
-    ({ admin }, { payload }) => admin.webhooks.faults(settings(payload))
+    ({ admin }, { path, payload }) => admin.webhooks.change(path.id, inProcess(payload)),
+    ({ admin }, { payload }) => admin.webhooks.faults(inProcess(payload))
   ),
   forOperator(
     HttpApiEndpoint.del("removeWebhook", "/admin/v1/webhooks/:id").setPath(id),

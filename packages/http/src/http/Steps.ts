@@ -289,7 +289,7 @@ const routed = (
         const identified = guarded(guess, () => engine.identify({ publicKey, secretKey }))
         return Effect.flatMap(identified, (caller) => {
           const { account, rate } = caller
-          exchange.rate = rateLimit(account.plan.requests_per_minute, rate.remaining, rate.resetAfterMs)
+          exchange.rate = rateLimit(account.plan.requestsPerMinute, rate.remaining, rate.resetAfterMs)
           return Effect.flatMap(engine.authorize(caller, handler.permission), (known) =>
             finish(exchange, matched, query, handler.prepare(known))
           )

@@ -8,28 +8,6 @@ import * as Inputs from "./Inputs.ts"
 import type { Running } from "./Running.ts"
 import * as Views from "./Views.ts"
 
-const planOf = (plan: Admin.PlanInput | undefined) =>
-  plan === undefined
-    ? undefined
-    : {
-        requests_per_minute: plan.requestsPerMinute,
-        minimum_wait_ms: plan.minimumWaitMs,
-        daily_direct_messages: plan.dailyDirectMessages,
-        daily_template_recipients: plan.dailyTemplateRecipients,
-        features: plan.features,
-        subscription: plan.subscription
-      }
-
-const settingsOf = ({ config, keywords, pacing, retryFor }: Admin.SessionSettings) => ({
-  config,
-  pacing:
-    pacing === undefined
-      ? undefined
-      : { messages_per_second: pacing.messagesPerSecond, pair_interval_ms: pacing.pairIntervalMs },
-  retry_for: retryFor,
-  keywords: keywords === undefined ? undefined : { opt_out: keywords.optOut, opt_in: keywords.optIn }
-})
-
 export const queryOf = ({ createdAfter, createdBefore, reference, status }: JobQuery) => ({
   status,
   reference,
@@ -117,15 +95,12 @@ const appointed = ({
 }) => ({ ...Views.operator(operator), token })
 
 const accounts: Group<Admin.Accounts> = (admin, { pages, run }) => ({
-  create: async (given) => {
-    const { currency, name, plan } = Inputs.account(given)
-    return Views.account(await run(admin.accounts.create({ name, currency, plan: planOf(plan) })))
-  },
+  create: async (given) => Views.account(await run(admin.accounts.create(Inputs.account(given)))),
   find: async (given) => Views.account(await run(admin.accounts.find(Inputs.byId(given).id))),
   list: () => mapped(pages(admin.accounts.list), Views.account),
   change: async (given) => {
-    const { currency, id, name, plan } = Inputs.accountChange(given)
-    return Views.account(await run(admin.accounts.change(id, { name, currency, plan: planOf(plan) })))
+    const { id, ...change } = Inputs.accountChange(given)
+    return Views.account(await run(admin.accounts.change(id, change)))
   },
   usage: async (given) => {
     const { resetsAt, ...usage } = await run(admin.accounts.usage(Inputs.byId(given).id))
@@ -135,14 +110,12 @@ const accounts: Group<Admin.Accounts> = (admin, { pages, run }) => ({
 
 const sessions: Group<Admin.Sessions> = (admin, { pages, run }) => ({
   create: async (given) => {
-    const { accountId, name, provider, ...settings } = Inputs.session(given)
-    return Views.session(
-      await run(admin.sessions.create(accountId, { name, provider, ...settingsOf(settings) }))
-    )
+    const { accountId, ...session } = Inputs.session(given)
+    return Views.session(await run(admin.sessions.create(accountId, session)))
   },
   change: async (given) => {
-    const { id, name, ...settings } = Inputs.sessionChange(given)
-    return Views.session(await run(admin.sessions.change(id, { name, ...settingsOf(settings) })))
+    const { id, ...change } = Inputs.sessionChange(given)
+    return Views.session(await run(admin.sessions.change(id, change)))
   },
   find: async (given) => Views.session(await run(admin.sessions.find(Inputs.byId(given).id))),
   list: (given) => {
@@ -199,7 +172,7 @@ const consents: Group<Admin.Consents> = (admin, { pages, run }) => ({
     const { accountId, consents } = Inputs.consents(given)
     const items = consents.map(({ occurredAt, ...consent }) => ({
       ...consent,
-      occurred_at: occurredAt === undefined ? undefined : Instant.format(occurredAt.getTime())
+      occurredAt: occurredAt === undefined ? undefined : Instant.format(occurredAt.getTime())
     }))
     return (await run(admin.consents.record(accountId, items))).map(consentOf)
   },

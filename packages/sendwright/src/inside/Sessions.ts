@@ -26,17 +26,6 @@ export interface Context {
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** Without members that are undefined, as JSON has it: what is absent must not be a member. */
-const defined = (value: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> =>
-  Object.fromEntries(Object.entries(value).filter(([, each]) => each !== undefined))
-
-/** Names the members as the REST API does; one that has no other name is left for core to judge. */
-const recipient = (given: unknown): unknown => {
-  if (!isRecord(given)) return given
-  const { externalId, ...rest } = given
-  return defined({ ...rest, external_id: externalId })
-}
-
 const notFound = (template: string, language: string | undefined): SendwrightError => {
   const where = language === undefined ? "" : ` in "${language}"`
   const message = `There is no approved template "${template}"${where}. Import or sync it, or look at \`templates()\`.`
@@ -91,13 +80,13 @@ const numbersOf = (engine: CoreEngine) => {
 
 type Given = ReturnType<typeof Inputs.send>
 
-/** The body as the REST API has it. Core checks it whole, so that every fault is told at once. */
+/** Core checks the body whole, so that every fault is told at once. */
 const bodiesOf = (engine: CoreEngine) => {
   const numberOf = numbersOf(engine)
   return (who: Engine.Caller, message: Given) => {
-    const { idempotencyKey: _, language, template, to, ...rest } = message
-    const recipients: unknown = Array.isArray(to) ? Array.from(to, recipient) : to
-    const of = (template_id: unknown) => new Requests.Unchecked(defined({ ...rest, template_id, recipients }))
+    const { idempotencyKey: _, language, template, to: recipients, ...rest } = message
+    const of = (templateId: unknown) =>
+      new Requests.Unchecked(Requests.templateBody({ ...rest, templateId, recipients }))
     return typeof template === "string"
       ? Effect.map(numberOf(who, template, language), of)
       : Effect.succeed(of(template))
@@ -166,7 +155,7 @@ const sendingOf = (
       if (more.some((each) => each !== undefined))
         throw noTransaction("sendDirect sends at once, in no transaction: it takes the message alone.")
       const { idempotencyKey, text, ...rest } = Inputs.direct(message)
-      const request = new Requests.Unchecked(defined({ ...rest, message: text }))
+      const request = new Requests.Unchecked(text === undefined ? rest : { ...rest, message: text })
       const { createdAt, ...sent } = await run(engine.sendDirect(await caller(), { idempotencyKey, request }))
       return { ...sent, createdAt: Views.date(createdAt) }
     },

@@ -25,27 +25,18 @@ import type * as Template from "../api/Templates.ts"
 export const date = (at: number): Date => new Date(at)
 export const dateOrNull = (at: number | null): Date | null => (at === null ? null : new Date(at))
 
-export const plan = (found: Accounts.Account["plan"]): Admin.Plan => ({
-  requestsPerMinute: found.requests_per_minute,
-  minimumWaitMs: found.minimum_wait_ms,
-  dailyDirectMessages: found.daily_direct_messages,
-  dailyTemplateRecipients: found.daily_template_recipients,
-  features: found.features,
-  subscription: found.subscription
-})
-
 export const account = ({
   createdAt,
   currency,
   id,
   name,
-  plan: found,
+  plan,
   updatedAt
 }: Accounts.Account): Admin.Account => ({
   id,
   name,
   currency,
-  plan: plan(found),
+  plan,
   createdAt: date(createdAt),
   updatedAt: date(updatedAt)
 })
@@ -57,12 +48,9 @@ export const session = (found: Sessions.Session): Admin.SessionRecord => ({
   provider: found.provider,
   state: found.state,
   reason: found.reason,
-  pacing: {
-    messagesPerSecond: found.pacing.messages_per_second,
-    pairIntervalMs: found.pacing.pair_interval_ms
-  },
+  pacing: found.pacing,
   retryFor: Session.retryFor(found),
-  keywords: { optOut: found.keywords.opt_out, optIn: found.keywords.opt_in },
+  keywords: found.keywords,
   unavailableSince: dateOrNull(found.outage?.since ?? null),
   blockedUntil: dateOrNull(found.blockedUntil),
   connectedSince: dateOrNull(found.connectedSince),

@@ -7,22 +7,22 @@ export const features: ReadonlyArray<Feature> = ["templates", "direct"]
 
 export interface Plan {
   /** Per API key. */
-  readonly requests_per_minute: number
+  readonly requestsPerMinute: number
   /** Between accepted sends of one API key; 0 = none. */
-  readonly minimum_wait_ms: number
+  readonly minimumWaitMs: number
   /** Per account and UTC day; null = unlimited. */
-  readonly daily_direct_messages: number | null
+  readonly dailyDirectMessages: number | null
   /** Per account and UTC day; null = unlimited. */
-  readonly daily_template_recipients: number | null
+  readonly dailyTemplateRecipients: number | null
   readonly features: ReadonlyArray<Feature>
   readonly subscription: "active" | "inactive"
 }
 
 export const defaults: Plan = {
-  requests_per_minute: 120,
-  minimum_wait_ms: 1000,
-  daily_direct_messages: 1000,
-  daily_template_recipients: 100_000,
+  requestsPerMinute: 120,
+  minimumWaitMs: 1000,
+  dailyDirectMessages: 1000,
+  dailyTemplateRecipients: 100_000,
   features,
   subscription: "active"
 }

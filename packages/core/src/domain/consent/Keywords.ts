@@ -13,18 +13,18 @@ import type { Status } from "./Consent.ts"
 
 /** A session's words; null = those of {@link defaults}. */
 export interface Keywords {
-  readonly opt_out: ReadonlyArray<string> | null
-  readonly opt_in: ReadonlyArray<string> | null
+  readonly optOut: ReadonlyArray<string> | null
+  readonly optIn: ReadonlyArray<string> | null
 }
 
-export const standard: Keywords = { opt_out: null, opt_in: null }
+export const standard: Keywords = { optOut: null, optIn: null }
 
 /**
  * A session's words as stored. An older version accepted an empty opt-out list, which is refused today. Such a list
  * means the default words, because everybody must be able to opt out.
  */
 export const stored = (given: Keywords): Keywords =>
-  given.opt_out?.length === 0 ? { ...given, opt_out: null } : given
+  given.optOut?.length === 0 ? { ...given, optOut: null } : given
 
 /** Words of a list, and code points of a word. */
 export const maximumWords = 200
@@ -434,7 +434,7 @@ const courtesy: Readonly<Record<string, ReadonlyArray<string>>> = {
 }
 
 /** By language. */
-export const defaults = { opt_out: optOut, opt_in: optIn, courtesy }
+export const defaults = { optOut, optIn, courtesy }
 
 // Latin accents; Arabic vowel signs, hamza above and below, and the superscript alef. Other scripts need their marks.
 const dispensable = /[\u0300-\u036f\u0610-\u061a\u064b-\u065f\u0670]/g
@@ -533,19 +533,19 @@ interface Lists extends Readonly<Record<keyof Keywords, Words>> {
 }
 
 const listsOf = (optOut: Words, optIn: Words): Lists => ({
-  opt_out: optOut,
-  opt_in: optIn,
+  optOut,
+  optIn,
   refusals: phrasesOf(optOut)
 })
 
 const defaultWords = listsOf(foldAll(Object.values(optOut).flat()), foldAll(Object.values(optIn).flat()))
 
 const wordsOf = Memo.ofObject((keywords: Keywords): Lists => {
-  const { opt_in, opt_out } = keywords
-  if (opt_in === null && opt_out === null) return defaultWords
+  const { optIn, optOut } = keywords
+  if (optIn === null && optOut === null) return defaultWords
   return listsOf(
-    opt_out === null ? defaultWords.opt_out : foldAll(opt_out),
-    opt_in === null ? defaultWords.opt_in : foldAll(opt_in)
+    optOut === null ? defaultWords.optOut : foldAll(optOut),
+    optIn === null ? defaultWords.optIn : foldAll(optIn)
   )
 })
 
@@ -560,10 +560,10 @@ export const read = (given: string, keywords: Keywords = standard): Status | und
   const text = given.trim()
   if (text.length > longest) return undefined
   const folded = fold(text)
-  const { opt_in, refusals } = wordsOf(keywords)
+  const { optIn, refusals } = wordsOf(keywords)
   const words = sought(folded)
   if (isRefusal(refusals, words) || isRefusal(refusals, withoutCourtesy(words))) return "revoked"
-  return opt_in.has(folded) ? "granted" : undefined
+  return optIn.has(folded) ? "granted" : undefined
 }
 
 /** True when the text begins with an opt-out word as a word of its own, as labels of buttons do. */
@@ -588,10 +588,13 @@ export const Word = Text.between(1, maximumLength).pipe(
 /** The faults of a session's words. */
 export const faults = (keywords: Keywords): ReadonlyArray<Fault.Fault> => {
   const found: Array<Fault.Fault> = []
-  for (const list of ["opt_out", "opt_in"] as const) {
-    const words = keywords[list] ?? []
+  const lists = [
+    ["opt_out", keywords.optOut ?? []],
+    ["opt_in", keywords.optIn ?? []]
+  ] as const
+  for (const [list, words] of lists) {
     const path = ["keywords", list]
-    if (list === "opt_out" && keywords.opt_out?.length === 0) {
+    if (list === "opt_out" && keywords.optOut?.length === 0) {
       const message = "`opt_out` must have a word, for nobody could opt out. Give null for the default words."
       found.push(Fault.make(path, "out_of_range", message))
     }
@@ -608,8 +611,8 @@ export const faults = (keywords: Keywords): ReadonlyArray<Fault.Fault> => {
     })
   }
   if (found.length > 0) return found
-  const { opt_in, opt_out } = wordsOf(keywords)
-  const both = [...opt_in].filter((word) => opt_out.has(word))
+  const { optIn, optOut } = wordsOf(keywords)
+  const both = [...optIn].filter((word) => optOut.has(word))
   return both.length === 0
     ? []
     : [

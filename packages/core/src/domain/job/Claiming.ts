@@ -131,7 +131,7 @@ export const readyAt = (session: WaitingSession, now: Instant): Instant | null =
   const obstacle = Session.obstacle(session)
   if (obstacle !== null && obstacle !== "platform_unavailable") return null
   const { arrival, dueAt, outage, pacing } = session
-  const perSecond = pacing.messages_per_second
+  const perSecond = pacing.messagesPerSecond
   const paced = perSecond === null ? dueAt : Math.max(dueAt, Pacing.nextAt(arrival, perSecond, now))
   return outage === null ? paced : Math.max(paced, Circuit.nextProbe(outage, now))
 }

@@ -8,12 +8,12 @@ import * as Time from "../Instant.ts"
 
 export interface Pacing {
   /** null = unlimited. */
-  readonly messages_per_second: number | null
+  readonly messagesPerSecond: number | null
   /** The least time between two messages to one person, in milliseconds; null = none. */
-  readonly pair_interval_ms: number | null
+  readonly pairIntervalMs: number | null
 }
 
-export const unpaced: Pacing = { messages_per_second: null, pair_interval_ms: null }
+export const unpaced: Pacing = { messagesPerSecond: null, pairIntervalMs: null }
 
 /** The messages that fit in this time may go together, and at least one may: windows, but no bursts. */
 const burstMs = 50

@@ -52,14 +52,14 @@ const nameFaults = (name: string | undefined) =>
 
 /** The plan with the given fields in place; fields that are absent stay. */
 const changed = (plan: Plan, change: PlanChange | undefined): Plan => ({
-  requests_per_minute: change?.requests_per_minute ?? plan.requests_per_minute,
-  minimum_wait_ms: change?.minimum_wait_ms ?? plan.minimum_wait_ms,
-  daily_direct_messages:
-    change?.daily_direct_messages === undefined ? plan.daily_direct_messages : change.daily_direct_messages,
-  daily_template_recipients:
-    change?.daily_template_recipients === undefined
-      ? plan.daily_template_recipients
-      : change.daily_template_recipients,
+  requestsPerMinute: change?.requestsPerMinute ?? plan.requestsPerMinute,
+  minimumWaitMs: change?.minimumWaitMs ?? plan.minimumWaitMs,
+  dailyDirectMessages:
+    change?.dailyDirectMessages === undefined ? plan.dailyDirectMessages : change.dailyDirectMessages,
+  dailyTemplateRecipients:
+    change?.dailyTemplateRecipients === undefined
+      ? plan.dailyTemplateRecipients
+      : change.dailyTemplateRecipients,
   features: Array.from(new Set(change?.features ?? plan.features)),
   subscription: change?.subscription ?? plan.subscription
 })
@@ -110,8 +110,8 @@ export const make = Effect.gen(function* () {
       const used = yield* jobs.usage({ accountId: id, day })
       return {
         day,
-        templateRecipients: { used: used.template, limit: plan.daily_template_recipients },
-        directMessages: { used: used.direct, limit: plan.daily_direct_messages },
+        templateRecipients: { used: used.template, limit: plan.dailyTemplateRecipients },
+        directMessages: { used: used.direct, limit: plan.dailyDirectMessages },
         resetsAt: Time.endOfUtcDay(now)
       }
     })

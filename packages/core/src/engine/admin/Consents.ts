@@ -36,7 +36,7 @@ export interface NewConsent {
   readonly source: string
   readonly proof?: string | undefined
   /** RFC 3339; now when absent. */
-  readonly occurred_at?: string | undefined
+  readonly occurredAt?: string | undefined
 }
 
 /** The outcome of one item: recorded, or its faults. */
@@ -102,9 +102,9 @@ const userIdForm = "`user_id` must be 1 to 256 visible ASCII characters, as the 
 const skewMs = 5 * Time.minute
 
 const check = (item: Readable<NewConsent>, index: number, now: Instant): ReadonlyArray<Fault.Fault> => {
-  const { occurred_at: occurred, phone, proof, source } = item
+  const { occurredAt: occurred, phone, proof, source } = item
   const faults: Array<Fault.Fault> = []
-  const at = (name: keyof NewConsent) => ["consents", index, name]
+  const at = (name: string) => ["consents", index, name]
   const malformed = phone === undefined ? undefined : Phone.check(phone)
   if (malformed !== undefined) faults.push(Fault.make(at("phone"), "recipient_invalid", malformed))
   if (source !== undefined) faults.push(...ValidateName.validateName(source, "source", 255, at("source")))
@@ -159,7 +159,7 @@ const shown = (results: ReadonlyArray<ConsentResult>): View => {
 }
 
 const recordOf = (ids: Ids.Ids, item: NewConsent, now: Instant): RecordOfPhone => {
-  const reportedAt = (item.occurred_at === undefined ? undefined : Time.parse(item.occurred_at)) ?? null
+  const reportedAt = (item.occurredAt === undefined ? undefined : Time.parse(item.occurredAt)) ?? null
   return {
     id: ids.uuid(now),
     phone: item.phone,

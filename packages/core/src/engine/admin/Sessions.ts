@@ -37,9 +37,9 @@ import * as ValidateName from "./ValidateName.ts"
 export type PacingChange = { readonly [Field in keyof Pacing]?: Pacing[Field] | undefined }
 
 const withPacing = (pacing: Pacing, change: PacingChange | undefined): Pacing => ({
-  messages_per_second:
-    change?.messages_per_second === undefined ? pacing.messages_per_second : change.messages_per_second,
-  pair_interval_ms: change?.pair_interval_ms === undefined ? pacing.pair_interval_ms : change.pair_interval_ms
+  messagesPerSecond:
+    change?.messagesPerSecond === undefined ? pacing.messagesPerSecond : change.messagesPerSecond,
+  pairIntervalMs: change?.pairIntervalMs === undefined ? pacing.pairIntervalMs : change.pairIntervalMs
 })
 
 /** Lists that are given; null = the words that come with Sendwright. The others keep what they were. */
@@ -48,11 +48,11 @@ export type KeywordsChange = {
 }
 
 const withKeywords = (
-  { opt_in, opt_out }: Keywords.Keywords,
+  { optIn, optOut }: Keywords.Keywords,
   change: KeywordsChange | undefined
 ): Keywords.Keywords => ({
-  opt_out: change?.opt_out === undefined ? opt_out : change.opt_out,
-  opt_in: change?.opt_in === undefined ? opt_in : change.opt_in
+  optOut: change?.optOut === undefined ? optOut : change.optOut,
+  optIn: change?.optIn === undefined ? optIn : change.optIn
 })
 
 type Words = ReadonlyArray<string | undefined> | null | undefined
@@ -61,14 +61,14 @@ const areRead = (words: Words): words is ReadonlyArray<string> | null | undefine
   !words?.includes(undefined)
 
 /** Undefined when a word cannot be read, so that the lists cannot be compared. */
-const readableWords = ({ opt_in, opt_out }: Readable<KeywordsChange>): KeywordsChange | undefined =>
-  areRead(opt_in) && areRead(opt_out) ? { opt_in, opt_out } : undefined
+const readableWords = ({ optIn, optOut }: Readable<KeywordsChange>): KeywordsChange | undefined =>
+  areRead(optIn) && areRead(optOut) ? { optIn, optOut } : undefined
 
 /** Fields that differ. */
 const changeOf = (before: Pacing, after: Pacing): PacingChange => ({
-  messages_per_second:
-    after.messages_per_second === before.messages_per_second ? undefined : after.messages_per_second,
-  pair_interval_ms: after.pair_interval_ms === before.pair_interval_ms ? undefined : after.pair_interval_ms
+  messagesPerSecond:
+    after.messagesPerSecond === before.messagesPerSecond ? undefined : after.messagesPerSecond,
+  pairIntervalMs: after.pairIntervalMs === before.pairIntervalMs ? undefined : after.pairIntervalMs
 })
 
 export interface NewSession {
@@ -77,17 +77,17 @@ export interface NewSession {
   readonly config?: Readonly<Record<string, unknown>> | undefined
   readonly pacing?: PacingChange | undefined
   /** Seconds for which a transient error is tried again (`Retry.sendWindow`); null = by what is sent. */
-  readonly retry_for?: number | null | undefined
+  readonly retryFor?: number | null | undefined
   /** null = those of the provider. */
-  readonly closed_markets?: Session["closedMarkets"] | undefined
+  readonly closedMarkets?: Session["closedMarkets"] | undefined
   readonly keywords?: KeywordsChange | undefined
 }
 
 export interface SessionChange {
   readonly name?: string | undefined
   readonly pacing?: PacingChange | undefined
-  readonly retry_for?: number | null | undefined
-  readonly closed_markets?: Session["closedMarkets"] | undefined
+  readonly retryFor?: number | null | undefined
+  readonly closedMarkets?: Session["closedMarkets"] | undefined
   readonly keywords?: KeywordsChange | undefined
   /** Replaces the whole configuration. If the new one asks for another pace than the old one, the pace changes, too. */
   readonly config?: Readonly<Record<string, unknown>> | undefined
@@ -203,18 +203,18 @@ export const make = Effect.gen(function* () {
 
   const commonFaults = (
     {
-      closed_markets,
+      closedMarkets,
       keywords = {},
       name,
-      retry_for
-    }: Readable<Pick<SessionChange, "closed_markets" | "keywords" | "name" | "retry_for">>,
+      retryFor
+    }: Readable<Pick<SessionChange, "closedMarkets" | "keywords" | "name" | "retryFor">>,
     before: Keywords.Keywords
   ): ReadonlyArray<Fault.Fault> => {
     const words = readableWords(keywords)
     return [
       ...(name === undefined ? [] : ValidateName.validateName(name, "name", 255)),
-      ...retryForFaults(retry_for),
-      ...(closed_markets ? ClosedMarkets.faults(closed_markets) : []),
+      ...retryForFaults(retryFor),
+      ...(closedMarkets ? ClosedMarkets.faults(closedMarkets) : []),
       ...(words === undefined ? [] : Keywords.faults(withKeywords(before, words)))
     ]
   }
@@ -235,7 +235,7 @@ export const make = Effect.gen(function* () {
     changeFaults: (id, input) =>
       Effect.map(store.find(id), (found) => (found === null ? [] : changeFaultsOf(found, input))),
     create: Effect.fnUntraced(function* (accountId, input) {
-      const { closed_markets = null, config, keywords, name, pacing, provider, retry_for = null } = input
+      const { closedMarkets = null, config, keywords, name, pacing, provider, retryFor = null } = input
       yield* account(accountId)
       yield* refuseIf(createFaults(input))
       const stored = Either.getOrElse(configurationOf(provider, config), () => ({}))
@@ -249,8 +249,8 @@ export const make = Effect.gen(function* () {
         provider,
         config: box.seal(SessionSender.place(id), JSON.stringify(stored)),
         pacing: withPacing(senders.get(provider)?.pacing?.(stored) ?? unpaced, pacing),
-        retryForMs: milliseconds(retry_for),
-        closedMarkets: closed_markets,
+        retryForMs: milliseconds(retryFor),
+        closedMarkets,
         keywords: withKeywords(Keywords.standard, keywords),
         state: connected ? "connected" : "disconnected",
         reason: connected ? null : "never_connected",
@@ -266,7 +266,7 @@ export const make = Effect.gen(function* () {
       return session
     }),
     change: Effect.fnUntraced(function* (id, input) {
-      const { closed_markets, config, keywords, name, pacing, retry_for } = input
+      const { closedMarkets, config, keywords, name, pacing, retryFor } = input
       const found = (yield* store.find(id)) ?? (yield* missing)
       yield* refuseIf(changeFaultsOf(found, input))
       const stored =
@@ -276,8 +276,8 @@ export const make = Effect.gen(function* () {
       const change = {
         name: name ?? found.name,
         pacing: withPacing(withPacing(found.pacing, asked), pacing),
-        retryForMs: retry_for === undefined ? found.retryForMs : milliseconds(retry_for),
-        closedMarkets: closed_markets === undefined ? found.closedMarkets : closed_markets,
+        retryForMs: retryFor === undefined ? found.retryForMs : milliseconds(retryFor),
+        closedMarkets: closedMarkets === undefined ? found.closedMarkets : closedMarkets,
         keywords: withKeywords(found.keywords, keywords),
         ...(stored === undefined ? {} : { config: box.seal(SessionSender.place(id), JSON.stringify(stored)) })
       }

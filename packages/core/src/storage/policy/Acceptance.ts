@@ -40,7 +40,7 @@ function* countSent<B extends Backend>(
   rows: JobRows<B>,
   { now, recipients, sessionId }: AcceptSend
 ): Tx<void, B> {
-  const { messages_per_second: perSecond, pair_interval_ms: interval } = yield* rows.pacing(sessionId)
+  const { messagesPerSecond: perSecond, pairIntervalMs: interval } = yield* rows.pacing(sessionId)
   if (perSecond === null && interval === null) return
   yield* rows.lockPacing(sessionId)
   if (perSecond !== null) {

@@ -219,7 +219,7 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
         JobSteps.withJob(job, Transitions.pauseForTemplate(job.job, status ?? "", now))
       )
     ]
-    const interval = chosen.length === 0 ? null : pacing.pair_interval_ms
+    const interval = chosen.length === 0 ? null : pacing.pairIntervalMs
     let times = new Map<string, Instant>()
     let numbers: ReadonlyMap<string, ReadonlyArray<string>> = new Map()
     const [first] = chosen
@@ -356,7 +356,7 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
   /** At most `room` due recipients of the session, within its pace when it has one. */
   function* claimWithin(place: Place, room: number, claimRecipients: ClaimRecipients<B>): Tx<Served, B> {
     const { id, pacing } = place.session
-    const { messages_per_second: perSecond, pair_interval_ms: interval } = pacing
+    const { messagesPerSecond: perSecond, pairIntervalMs: interval } = pacing
     // Another commit that has the pacing locked serves the session at this moment.
     if ((perSecond !== null || interval !== null) && !(yield* rows.tryLockPacing(id))) return passed
     return perSecond === null

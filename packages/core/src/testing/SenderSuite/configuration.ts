@@ -85,7 +85,7 @@ export const suite = (make: Make): void => {
     test(make, "has a pace that lets messages go", (opened) =>
       Effect.sync(() => {
         const pace = opened.able("pacing", opened.sender.pacing)(opened.config)
-        for (const limit of [pace.messages_per_second, pace.pair_interval_ms]) {
+        for (const limit of [pace.messagesPerSecond, pace.pairIntervalMs]) {
           if (limit !== null) expect(limit).toBeGreaterThan(0)
         }
       })

@@ -162,7 +162,7 @@ export const suite = (layer: Stored): void => {
         Effect.gen(function* () {
           const jobs = yield* JobStore
           const account = Fixtures.account()
-          const pacing = { messages_per_second: 1, pair_interval_ms: 6000 }
+          const pacing = { messagesPerSecond: 1, pairIntervalMs: 6000 }
           const session = Fixtures.session(account.id, { pacing })
           const key = Fixtures.apiKey(session.id)
           yield* (yield* AccountStore).create(account)

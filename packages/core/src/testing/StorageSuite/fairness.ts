@@ -78,7 +78,7 @@ const suspectOf = Effect.fnUntraced(function* (who: Owner, phones: number) {
 /** Everybody but the last but one may send nothing for more than a minute, and has a message that waits. */
 const pacedBefore = (paced: number) =>
   Effect.gen(function* () {
-    const pacing = { messages_per_second: 0.01, pair_interval_ms: null }
+    const pacing = { messagesPerSecond: 0.01, pairIntervalMs: null }
     const sessions = yield* sessionsOf(paced + 1, (place) => ({
       pacing: place === paced - 1 ? unpaced : pacing
     }))
@@ -227,7 +227,7 @@ const cases = {
     function* () {
       const jobs = yield* JobStore
       const [who] = yield* sessionsOf(1, () => ({
-        pacing: { messages_per_second: null, pair_interval_ms: 60_000 }
+        pacing: { messagesPerSecond: null, pairIntervalMs: 60_000 }
       }))
       if (who === undefined) return
       yield* accept(who, { phones: 10 })

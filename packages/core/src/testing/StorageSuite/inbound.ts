@@ -640,12 +640,12 @@ export const suite = (layer: Stored): void => {
       Effect.gen(function* () {
         const sessions = yield* SessionStore
         const { sessionId: id } = yield* owner
-        const keywords = { opt_out: ["adiós"], opt_in: null }
-        expect((yield* sessions.find(id))?.keywords).toEqual({ opt_out: null, opt_in: null })
+        const keywords = { optOut: ["adiós"], optIn: null }
+        expect((yield* sessions.find(id))?.keywords).toEqual({ optOut: null, optIn: null })
         yield* sessions.change({ id, change: { keywords }, now })
         expect((yield* sessions.find(id))?.keywords).toEqual(keywords)
-        yield* sessions.change({ id, change: { keywords: { opt_out: null, opt_in: null } }, now })
-        expect((yield* sessions.find(id))?.keywords).toEqual({ opt_out: null, opt_in: null })
+        yield* sessions.change({ id, change: { keywords: { optOut: null, optIn: null } }, now })
+        expect((yield* sessions.find(id))?.keywords).toEqual({ optOut: null, optIn: null })
       }).pipe(Effect.provide(layer))
     )
   })

@@ -84,7 +84,7 @@ export const suite = (layer: Stored): void => {
         const jobs = yield* JobStore
         const who = yield* owner
         const of = (phone: string) => ({ phone, externalId: null, values: [], market: null, price: null })
-        const pacing = { messages_per_second: null, pair_interval_ms: 1000 }
+        const pacing = { messagesPerSecond: null, pairIntervalMs: 1000 }
         yield* (yield* SessionStore).change({ id: who.sessionId, change: { pacing }, now })
         const recipients = ["34600000001", "34600000001", "34600000002"].map(of)
         const command = Fixtures.send(who, { recipients })

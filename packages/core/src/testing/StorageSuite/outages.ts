@@ -278,7 +278,7 @@ export const suite = (layer: Stored): void => {
     it.effect("is probed within its pace, and that of its phones", () =>
       Effect.gen(function* () {
         const { id, sessions } = yield* outage(3)
-        const pacing = { messages_per_second: 0.1, pair_interval_ms: 5 * minute }
+        const pacing = { messagesPerSecond: 0.1, pairIntervalMs: 5 * minute }
         yield* sessions.change({ id, change: { pacing }, now })
         const probe = yield* claim(250, now + second)
         expect(counted(probe)).toBe(1)

@@ -13,11 +13,11 @@ import { claim, find, now, results } from "./Setup.ts"
 
 /** An account with a session of this pace. */
 const paced = Effect.fnUntraced(function* (
-  messages_per_second: number | null,
-  pair_interval_ms: number | null = null
+  messagesPerSecond: number | null,
+  pairIntervalMs: number | null = null
 ) {
   const account = Fixtures.account()
-  const session = Fixtures.session(account.id, { pacing: { messages_per_second, pair_interval_ms } })
+  const session = Fixtures.session(account.id, { pacing: { messagesPerSecond, pairIntervalMs } })
   const key = Fixtures.apiKey(session.id)
   yield* (yield* AccountStore).create(account)
   yield* (yield* SessionStore).create(session)

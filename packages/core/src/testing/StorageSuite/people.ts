@@ -177,7 +177,7 @@ export const suite = (layer: Stored): void => {
         const sessions = yield* SessionStore
         const { accountId, publicKey } = yield* owner
         const session = Fixtures.session(accountId, {
-          pacing: { messages_per_second: null, pair_interval_ms: 6000 }
+          pacing: { messagesPerSecond: null, pairIntervalMs: 6000 }
         })
         yield* sessions.create(session)
         const inbound = yield* InboundStore

@@ -23,7 +23,7 @@ export const suite = (layer: Stored) => {
     it.effect("are found as they were written, and changed field by field", () =>
       Effect.gen(function* () {
         const accounts = yield* AccountStore
-        const account = Fixtures.account({ plan: { ...Plan.defaults, daily_direct_messages: null } })
+        const account = Fixtures.account({ plan: { ...Plan.defaults, dailyDirectMessages: null } })
         yield* accounts.create(account)
         expect(yield* accounts.find(account.id)).toEqual(account)
         const changed = yield* accounts.change({ id: account.id, change: { name: "New" }, now: now + 1 })
@@ -153,7 +153,7 @@ export const suite = (layer: Stored) => {
         const sessions = yield* SessionStore
         const { sessionId: id, ...who } = yield* owner
         yield* (yield* JobStore).accept(Fixtures.send({ ...who, sessionId: id }, { phones: 100 }))
-        const pacing = { messages_per_second: 20, pair_interval_ms: null }
+        const pacing = { messagesPerSecond: 20, pairIntervalMs: null }
         expect(yield* sessions.change({ id, change: { pacing }, now: now + 1 })).toMatchObject({
           name: "Session",
           pacing,

@@ -2,12 +2,12 @@ import { describe, expect, it } from "@effect/vitest"
 import * as FastCheck from "effect/FastCheck"
 import * as Keywords from "../../../src/domain/consent/Keywords.ts"
 
-const optOut = Object.values(Keywords.defaults.opt_out).flat()
-const optIn = Object.values(Keywords.defaults.opt_in).flat()
+const optOut = Object.values(Keywords.defaults.optOut).flat()
+const optIn = Object.values(Keywords.defaults.optIn).flat()
 
 describe("a keyword", () => {
   it("of the default lists is read as what it is, in eleven languages", () => {
-    expect(Object.keys(Keywords.defaults.opt_out)).toHaveLength(11)
+    expect(Object.keys(Keywords.defaults.optOut)).toHaveLength(11)
     expect(optOut.filter((word) => Keywords.read(word) !== "revoked")).toEqual([])
     expect(optIn.filter((word) => Keywords.read(word) !== "granted")).toEqual([])
   })
@@ -153,7 +153,7 @@ describe("a keyword", () => {
     expect(texts.filter((text) => !Keywords.mentionsRefusal(text))).toEqual([])
     const others = ["Where is my parcel?", "Stopwatch", "", `${"x ".repeat(3000)}stop`]
     expect(others.filter((text) => Keywords.mentionsRefusal(text))).toEqual([])
-    const own = { opt_out: ["adiós amigos"], opt_in: null }
+    const own = { optOut: ["adiós amigos"], optIn: null }
     expect(["stop now", "well, adios amigos!"].map((text) => Keywords.mentionsRefusal(text, own))).toEqual([
       false,
       true
@@ -176,7 +176,7 @@ describe("a keyword", () => {
   })
 
   it("of a session's own list counts instead of the default ones, each list for itself", () => {
-    const keywords = { opt_out: ["¡Adiós!"], opt_in: null }
+    const keywords = { optOut: ["¡Adiós!"], optIn: null }
     expect(Keywords.read("adios", keywords)).toBe("revoked")
     expect(Keywords.read("STOP", keywords)).toBeUndefined()
     expect(Keywords.read("START", keywords)).toBe("granted")
@@ -188,15 +188,15 @@ describe("a keyword", () => {
   })
 
   it("to opt out by is needed: an empty list is refused, and one to opt in by is not", () => {
-    expect(Keywords.faults({ opt_out: [], opt_in: null }).map(({ path }) => path)).toEqual([
+    expect(Keywords.faults({ optOut: [], optIn: null }).map(({ path }) => path)).toEqual([
       ["keywords", "opt_out"]
     ])
-    expect(Keywords.faults({ opt_out: null, opt_in: [] })).toEqual([])
+    expect(Keywords.faults({ optOut: null, optIn: [] })).toEqual([])
   })
 
   it("of a session's own list is refused where it is blank, too long, in both lists or one too many", () => {
-    const faults = (opt_out: ReadonlyArray<string> | null, opt_in: ReadonlyArray<string> | null) =>
-      Keywords.faults({ opt_out, opt_in }).map(({ path }) => path.join("/"))
+    const faults = (optOut: ReadonlyArray<string> | null, optIn: ReadonlyArray<string> | null) =>
+      Keywords.faults({ optOut, optIn }).map(({ path }) => path.join("/"))
     expect(faults(["ok", "?!", "x".repeat(41)], null)).toEqual(["keywords/opt_out/1", "keywords/opt_out/2"])
     expect(faults(null, ["Stop"])).toEqual(["keywords"])
     expect(faults(["x"], ["X."])).toEqual(["keywords"])

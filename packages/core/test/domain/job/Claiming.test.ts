@@ -34,7 +34,7 @@ const recipients = (count: number) => Array.from({ length: count }, (_, index) =
 const session = (some: Partial<WaitingSession> = {}): WaitingSession => ({
   id: "session",
   provider: "sandbox",
-  pacing: { messages_per_second: null, pair_interval_ms: null },
+  pacing: { messagesPerSecond: null, pairIntervalMs: null },
   state: "connected",
   blockedUntil: null,
   outage: null,
@@ -106,7 +106,7 @@ describe("a session's turn", () => {
 describe("a session is ready", () => {
   it("when its first job is due and its pace has room", () => {
     expect(Claiming.readyAt(session({ dueAt: now + 5 }), now)).toBe(now + 5)
-    const pacing = { messages_per_second: 1, pair_interval_ms: null }
+    const pacing = { messagesPerSecond: 1, pairIntervalMs: null }
     expect(Claiming.readyAt(session({ pacing }), now)).toBe(now)
     expect(Claiming.readyAt(session({ pacing, arrival: now + 1000 }), now)).toBe(now + 1000)
     expect(Claiming.readyAt(session({ pacing, arrival: now + 1000, dueAt: now + 3000 }), now)).toBe(

@@ -59,7 +59,7 @@ it.scopedLive(
       const { admin } = right.engine
       const account = yield* admin.accounts.create({
         name: "a",
-        plan: { minimum_wait_ms: 0, requests_per_minute: 60 }
+        plan: { minimumWaitMs: 0, requestsPerMinute: 60 }
       })
       const session = yield* admin.sessions.create(account.id, { name: "s", provider: "sandbox" })
       yield* admin.sessions.connect(session.id)
@@ -90,7 +90,7 @@ it.scopedLive(
             accepting.engine.send(caller, {
               idempotencyKey: `k${sends}`,
               request: {
-                template_id: template?.templateId ?? 0,
+                templateId: template?.templateId ?? 0,
                 recipients: [{ phone: "34600000001", variables: { "body.1": "Ana" } }]
               }
             })

@@ -50,7 +50,7 @@ const pacedSession = (node: Context.Context<SessionStore>, who: Owner, pacing: P
 const unpacedPair = (node: Context.Context<Stores>) =>
   Effect.gen(function* () {
     const who = yield* Effect.provide(owner, node)
-    const unpaced = { messages_per_second: null, pair_interval_ms: null }
+    const unpaced = { messagesPerSecond: null, pairIntervalMs: null }
     const pair = [yield* pacedSession(node, who, unpaced), yield* pacedSession(node, who, unpaced)] as const
     const [a, b] = pair
     return a.sessionId < b.sessionId ? pair : ([b, a] as const)
@@ -90,8 +90,8 @@ const lockWaits = `SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT gr
 
 describe("two nodes that claim simultaneously", () => {
   const limits = [
-    ["pace", { messages_per_second: 10, pair_interval_ms: null }],
-    ["interval between two messages to a phone", { messages_per_second: null, pair_interval_ms: 1000 }]
+    ["pace", { messagesPerSecond: 10, pairIntervalMs: null }],
+    ["interval between two messages to a phone", { messagesPerSecond: null, pairIntervalMs: 1000 }]
   ] as const
   for (const [limit, pacing] of limits) {
     it.scopedLive(`pass over a session whose ${limit} the other has in hand, and wait for nobody`, () =>
@@ -456,7 +456,7 @@ describe("two nodes that claim simultaneously", () => {
     Effect.gen(function* () {
       const { both, first, jobs } = yield* nodes
       const perSecond = 100
-      const pacing = { messages_per_second: perSecond, pair_interval_ms: null }
+      const pacing = { messagesPerSecond: perSecond, pairIntervalMs: null }
       const who = yield* pacedSession(first, yield* Effect.provide(owner, first), pacing)
       for (let job = 0; job < 120; job++) yield* jobs.accept(Fixtures.send(who))
       let arrival: number | null = null
@@ -479,7 +479,7 @@ describe("two nodes that claim simultaneously", () => {
   it.scopedLive("send one phone one message in its interval", () =>
     Effect.gen(function* () {
       const { both, first, jobs } = yield* nodes
-      const pacing = { messages_per_second: null, pair_interval_ms: 1000 }
+      const pacing = { messagesPerSecond: null, pairIntervalMs: 1000 }
       const who = yield* pacedSession(first, yield* Effect.provide(owner, first), pacing)
       for (let job = 0; job < 40; job++) yield* jobs.accept(Fixtures.send(who, { phones: 5 }))
       for (let at = now; at < now + 6000; at += 1000) {

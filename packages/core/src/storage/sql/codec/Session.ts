@@ -29,7 +29,7 @@ const keywords: Column<Keywords.Keywords> = {
     const stored = ofKeywords.read(row)
     return stored === null ? Keywords.standard : Keywords.stored(stored)
   },
-  write: (words) => ofKeywords.write(words.opt_out === null && words.opt_in === null ? null : words)
+  write: (words) => ofKeywords.write(words.optOut === null && words.optIn === null ? null : words)
 }
 
 export const sessions = table<SessionRow>({
