@@ -76,7 +76,7 @@ describe("@sendwright/core's public names", () => {
     [
       "adapter",
       words(
-        "ClientTexts Csv EventLoopBudget Idempotency Json JsonScan Memo PublicUrl RateLimit Readable Reference StoreClock",
+        "ClientTexts Csv Diagnosis EventLoopBudget Idempotency Json JsonScan Memo PublicUrl RateLimit Reachability Readable Reference StoreClock",
         "Text Throttle Url"
       )
     ],

@@ -5,6 +5,8 @@
 export { layerSqliteHandle } from "./preset/SqliteHandle.ts"
 export * as PostgresMigrations from "./storage/postgres/MigrationSql.ts"
 export { Database, type Dialect } from "./storage/sql/Database.ts"
+export type { Content, Seen } from "./storage/sql/Look.ts"
+export * as MigrationPlan from "./storage/sql/MigrationPlan.ts"
 export { MigrationError } from "./storage/sql/Migrations.ts"
 export * as Program from "./storage/sql/Program.ts"
 export * as SqliteDialect from "./storage/sqlite/Dialect.ts"

@@ -56,22 +56,31 @@ export interface Options {
   readonly senders?: ReadonlyArray<Sender.Sender>
 }
 
+type PlatformOptions = NonNullable<Parameters<typeof HttpGateway.make>[0]>
+
 /** `/hooks/whatsapp/{sessionId}` belongs to `whatsapp_cloud`, so that a sender of this name would never get a post. */
 const reserved = "whatsapp"
 
-/** All that come with Sendwright, and those of one's own. */
-const senders = (config: HostConfig, own: ReadonlyArray<Sender.Sender>, attempts: InFlight.InFlight) => {
+/**
+ * All that come with Sendwright, and those of one's own.
+ *
+ * @param also what is done with each
+ */
+export const senders = (
+  config: HostConfig,
+  { senders: own = [] }: Options,
+  also: (sender: Sender.Sender) => Sender.Sender,
+  patience: Pick<PlatformOptions, "connectTimeoutMs"> = {}
+) => {
   if (own.some(({ provider }) => provider === reserved)) {
     const mistake = `The hooks at /hooks/${reserved} are of \`whatsapp_cloud\`: give your sender another \`provider\`.`
     return Layer.effect(Sender.Senders, Effect.dieMessage(mistake))
   }
   const { sandboxLatencyMs: latencyMs, workerConcurrency: connections } = config
-  const options = { connections, networks: senderNetworksOf(config) }
+  const options = { connections, networks: senderNetworksOf(config), ...patience }
   return Layer.unwrapScoped(
     Effect.map(Effect.all([HttpGateway.make(options), WhatsApp.make(options)]), (made) =>
-      Sender.layer(
-        ...[Sandbox.make({ latencyMs }), ...made, ...own].map((sender) => watched(sender, attempts))
-      )
+      Sender.layer(...[Sandbox.make({ latencyMs }), ...made, ...own].map(also))
     )
   )
 }
@@ -94,7 +103,7 @@ interface Counters {
 export const layer = (
   config: HostConfig,
   { attempts, webhooks }: Counters,
-  { senders: own = [] }: Options = {}
+  options: Options = {}
 ): Layer.Layer<Engine.Engine | Worker.Worker, StorageError.StorageError | MigrationError | WrongMasterKey> =>
   Engine.layer({
     concurrency: config.workerConcurrency,
@@ -104,7 +113,7 @@ export const layer = (
     graceMs: config.stopGraceMs * graceShare
   }).pipe(
     Layer.provideMerge(stores(config)),
-    Layer.provide(senders(config, own, attempts)),
+    Layer.provide(senders(config, options, (sender) => watched(sender, attempts))),
     Layer.provide(counting(config, webhooks)),
     Layer.provide(AddressPolicy.layer(config.allowedNetworks)),
     Layer.provide(SecretBox.layer(config.secretKey, ...config.olderSecretKeys))

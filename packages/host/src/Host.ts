@@ -10,11 +10,12 @@ import * as Layer from "effect/Layer"
 import * as Schedule from "effect/Schedule"
 import * as Scope from "effect/Scope"
 import * as Tracer from "effect/Tracer"
+import * as Doubts from "./Doubts.ts"
 import * as EngineLayer from "./EngineLayer.ts"
 import { graceShare } from "./EngineLayer.ts"
 import * as EventLoop from "./EventLoop.ts"
 import type { BadSettings, HostConfig } from "./HostConfig.ts"
-import { baseUrlOf, hasDeadLinks } from "./HostConfig.ts"
+import { baseUrlOf } from "./HostConfig.ts"
 import * as AccessLog from "./http/AccessLog.ts"
 import * as NodeServer from "./http/NodeServer.ts"
 import type { StartFailure } from "./StartFailure.ts"
@@ -64,35 +65,6 @@ const loops = (role: HostConfig["role"]) =>
     yield* Scope.extend(Effect.orDie(start), scope)
     return Effect.zipRight(stop(), Scope.close(scope, Exit.void))
   })
-
-/** One process has only a part of the roles. A SQLite database belongs to it alone, so that no other does the rest. */
-const isHalf = ({ database, role }: HostConfig): boolean => database.kind === "sqlite" && role !== "all"
-
-/** What an operator may not have meant, in the order in which it is logged. */
-const doubts = (config: HostConfig): ReadonlyArray<string> => {
-  const { host, openFiles, port, role } = config
-  const told: ReadonlyArray<readonly [isSo: boolean, warning: string]> = [
-    [
-      isHalf(config),
-      `ROLE=${role} on SQLite: no second process can be on this database, so ${role === "api" ? "what is accepted waits for a start with ROLE=all" : "nothing is accepted"}. Use PostgreSQL for several processes.`
-    ],
-    [
-      // The database has phones and texts of people, and the key file beside it decrypts every secret that it has.
-      openFiles.length > 0,
-      `Others than their owner can read ${openFiles.join(", ")}: set their mode to 600 (chmod 600).`
-    ],
-    [config.isTokenEmpty, "ADMIN_TOKEN is empty, so that there is no admin API."],
-    [
-      config.hasWeakToken,
-      "ADMIN_TOKEN can be guessed, and is refused where HOST is not a loopback address. Make another: openssl rand -base64 24"
-    ],
-    [
-      hasDeadLinks(config),
-      `HOST=${host} without BASE_URL: links and problem types begin with ${baseUrlOf(config, port)}, where nobody reaches this host. Set BASE_URL to the address that clients use, such as https://messages.example.`
-    ]
-  ]
-  return told.flatMap(([isSo, warning]) => (isSo ? [warning] : []))
-}
 
 /** What says that nobody answers at an address yet: of the system, and of PostgreSQL while it starts. */
 const absences = [
@@ -144,7 +116,7 @@ export const layer = (
     const webhooks = InFlight.make()
     const underWay = () => [`${attempts.count()} attempt(s) to send`, `${webhooks.count()} webhook(s)`]
     const running = Effect.gen(function* () {
-      yield* Effect.forEach(doubts(config), (doubt) => Effect.logWarning(doubt))
+      yield* Effect.forEach(Doubts.of(config), ({ mend, says }) => Effect.logWarning(`${says} ${mend}`))
       const end = yield* loops(config.role)
       yield* serve(config, { end, underWay })
     })

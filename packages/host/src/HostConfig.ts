@@ -84,6 +84,17 @@ export const hasDeadLinks = ({ baseUrl, host }: Pick<HostConfig, "baseUrl" | "ho
 const isLoopback = (host: string): boolean =>
   host === "localhost" || host === "::1" || (isIPv4(host) && host.startsWith("127."))
 
+/** True when clients come by an address of somebody else's, who is not known as a proxy. */
+export const isBehindUnnamedProxy = ({
+  baseUrl,
+  host,
+  trustedProxies
+}: Pick<HostConfig, "baseUrl" | "host" | "trustedProxies">): boolean =>
+  baseUrl !== undefined &&
+  isLoopback(host) &&
+  trustedProxies.length === 0 &&
+  !isLoopback(new URL(baseUrl).hostname.replace(/^\[|\]$/g, ""))
+
 /**
  * The networks for platforms. A host that only its own machine can reach may send to gateways there; any other host
  * may only if a setting allows it (docs/adr/0023).
@@ -369,11 +380,21 @@ const openFilesOf = (database: Database): ReadonlyArray<string> =>
     ? ["", "-wal", "-shm", ".key"].map((end) => database.filename + end).filter(isOpen)
     : []
 
-/** The embedded default's own key: made beside the database at the first start, readable by its owner only. */
-const keyFile = (database: string): Effect.Effect<Redacted.Redacted<Uint8Array>, BadSettings> =>
+/** Stands for a key that is nowhere, so that nothing is sealed with it. */
+const noKey = (): Redacted.Redacted<Uint8Array> => Redacted.make(randomBytes(SecretBox.masterBytes))
+
+/**
+ * The embedded default's own key: made beside the database at the first start, readable by its owner only.
+ *
+ * @param makes false for who only looks
+ */
+const keyFile = (
+  database: string,
+  makes: boolean
+): Effect.Effect<Redacted.Redacted<Uint8Array>, BadSettings> =>
   Effect.try({
     try: () => {
-      if (database === ":memory:") return Redacted.make(new Uint8Array(randomBytes(SecretBox.masterBytes)))
+      if (database === ":memory:") return noKey()
       const file = `${database}.key`
       if (!existsSync(file)) {
         if (hasContent(database)) {
@@ -381,6 +402,7 @@ const keyFile = (database: string): Effect.Effect<Redacted.Redacted<Uint8Array>,
             `${file} is missing beside a database that has content. Restore it, or give the key that the database was begun with as SECRET_KEY.`
           )
         }
+        if (!makes) return noKey()
         makeKeyFile(file)
       }
       const found = SecretBox.keyOf(readFileSync(file, "utf8").trim())
@@ -412,8 +434,7 @@ export const database: Effect.Effect<Database, BadSettings> = Effect.gen(functio
   return yield* Effect.mapError(found, (error) => new BadSettings({ faults: faultsOf(error) }))
 })
 
-/** Reads the environment. */
-export const load: Effect.Effect<HostConfig, BadSettings> = Effect.gen(function* () {
+const read = Effect.fnUntraced(function* (makesKey: boolean) {
   const { faults: faultsOfFiles, provider } = yield* environment
   const parsed = yield* Effect.withConfigProvider(Effect.all(settings, { mode: "either" }), provider)
   const faults = [
@@ -433,7 +454,10 @@ export const load: Effect.Effect<HostConfig, BadSettings> = Effect.gen(function*
   const { database } = given
   const { current: secretKey, older: olderSecretKeys } = Option.isSome(given.secretKey)
     ? given.secretKey.value
-    : { current: yield* keyFile(database.kind === "sqlite" ? database.filename : ":memory:"), older: [] }
+    : {
+        current: yield* keyFile(database.kind === "sqlite" ? database.filename : ":memory:", makesKey),
+        older: []
+      }
   return {
     ...given,
     baseUrl: Option.getOrUndefined(given.baseUrl),
@@ -452,6 +476,12 @@ export const load: Effect.Effect<HostConfig, BadSettings> = Effect.gen(function*
     openFiles: openFilesOf(database)
   }
 })
+
+/** Reads the environment. */
+export const load: Effect.Effect<HostConfig, BadSettings> = read(true)
+
+/** The same for who only looks: where the first start would make a key file, there is none yet. */
+export const look: Effect.Effect<HostConfig, BadSettings> = read(false)
 
 /** Every variable, as the settings ask for them. */
 const variables: Effect.Effect<ReadonlyArray<string>> = Effect.suspend(() => {

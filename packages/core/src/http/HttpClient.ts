@@ -52,7 +52,8 @@ export const addressRefused = "ADDRESS_REFUSED"
 /** Runs one exchange. If its fiber is interrupted, its connection is closed when the fiber ends. */
 export type HttpClient = (request: Request) => Effect.Effect<Exchanged>
 
-const codeOf = (error: unknown): string => {
+/** The code of Node or undici, or `error`. */
+export const codeOf = (error: unknown): string => {
   if (error instanceof AggregateError) return codeOf(error.errors[0])
   return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "error"
 }

@@ -327,12 +327,16 @@ const receive = Effect.fnUntraced(function* (request: HookRequest, given: unknow
 })
 
 export const make = (options?: PlatformHttp.Options): Effect.Effect<Sender, never, Scope.Scope> =>
-  Effect.map(PlatformHttp.make(options), ({ exchange, urlFaults }) => ({
+  Effect.map(PlatformHttp.make(options), ({ exchange, reach, urlFaults }) => ({
     provider: "http",
     configDescription:
       "`url` and `secret` (16 to 512 characters), and `headers` and `timeout_ms` (100 to 120,000)",
     deduplicates: true,
     configure: configure(urlFaults),
+    reach: (config) =>
+      Effect.map(reach(decode(config).url), (reason) =>
+        reason === null ? null : PlatformHttp.unreachable(reason)
+      ),
     receive,
     send: (message) =>
       Effect.clockWith((clock) => {

@@ -6,6 +6,7 @@ import type { Failure } from "../domain/job/Recipient.ts"
 import * as PublicUrl from "../domain/PublicUrl.ts"
 import * as Url from "../domain/Url.ts"
 import * as HttpClient from "../http/HttpClient.ts"
+import * as Reach from "../http/Reach.ts"
 import { SendResult } from "./Sender.ts"
 
 export interface Options {
@@ -16,20 +17,25 @@ export interface Options {
   readonly connections?: number
   /** Networks that are not public and may hold a platform all the same (docs/adr/0023). This machine's own by default. */
   readonly networks?: ReadonlyArray<PublicUrl.Network>
+  /** For name, TCP and TLS together; 10 seconds by default. */
+  readonly connectTimeoutMs?: number
 }
 
 export interface PlatformHttp {
   readonly exchange: HttpClient.HttpClient
+  /** Whether the platform can be connected to; nothing is sent. */
+  readonly reach: Reach.Reach
   /** Why a session may not have the URL in this field of its configuration; none for what is no text. */
   readonly urlFaults: (field: string, url: unknown) => ReadonlyArray<Fault.Fault>
 }
 
 const maximumUrl = 2048
-const connectTimeoutMs = 10_000
+const patience = 10_000
 const setting = "SENDER_ALLOWED_NETWORKS"
 
 /** Connects to allowed addresses only, which are checked when a session is configured and at each connection. */
 export const make = ({
+  connectTimeoutMs = patience,
   connections = 64,
   networks = PublicUrl.loopback
 }: Options = {}): Effect.Effect<PlatformHttp, never, Scope.Scope> => {
@@ -46,6 +52,7 @@ export const make = ({
   }
   return Effect.map(HttpClient.make({ connections }, connector), (exchange) => ({
     exchange,
+    reach: Reach.make(connector),
     urlFaults: (field, url) => {
       const found = typeof url === "string" ? fault(url) : undefined
       return found === undefined

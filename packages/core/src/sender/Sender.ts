@@ -290,6 +290,11 @@ export interface Sender {
    * message ends an outage.
    */
   readonly check?: (config: unknown) => Effect.Effect<Failure | null>
+  /**
+   * Connects to the platform and sends nothing; null when that can be done. For one that cannot be asked ({@link check}), so that
+   * an operator is told whether it can be reached.
+   */
+  readonly reach?: (config: unknown) => Effect.Effect<Failure | null>
   /** All templates of the session in the platform's form, over all pages. */
   readonly templates?: (config: unknown) => Effect.Effect<ReadonlyArray<unknown>, PlatformRefusal>
   /** Markets to which the platform delivers nothing of a category, where the session has no list of its own. */

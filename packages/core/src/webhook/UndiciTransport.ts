@@ -6,8 +6,10 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
+import type { buildConnector } from "undici"
 import * as Memo from "../domain/Memo.ts"
 import * as HttpClient from "../http/HttpClient.ts"
+import * as Reach from "../http/Reach.ts"
 import { AddressPolicy } from "./AddressPolicy.ts"
 import type { WebhookAnswer } from "./WebhookTransport.ts"
 import { excerptBytes, timeoutMs, WebhookTransport } from "./WebhookTransport.ts"
@@ -36,22 +38,33 @@ const answerOf = (exchanged: HttpClient.Exchanged): WebhookAnswer => {
   return { _tag: "Unanswered", reason: late ? "timeout" : "connection", status }
 }
 
+/** Loaded together with undici, on which they are built. */
+const connector = async (
+  allows: (address: string) => boolean,
+  proxy: Options["proxy"],
+  limitMs: number
+): Promise<buildConnector.connector> => {
+  if (proxy !== undefined) {
+    const { make } = await import("./ProxyConnector.ts")
+    return make(new URL(Redacted.value(proxy)), limitMs)
+  }
+  const { make } = await import("../http/GuardedConnector.ts")
+  return make(allows, { timeoutMs: limitMs })
+}
+
+/** Whether receivers can be connected to, by the way that deliveries take; nothing is sent. */
+export const reach = (options: Options = {}): Effect.Effect<Reach.Reach, never, AddressPolicy> =>
+  Effect.map(AddressPolicy, ({ allows }) =>
+    Reach.make(() => connector(allows, options.proxy, options.timeoutMs ?? timeoutMs))
+  )
+
 export const layer = (options: Options = {}): Layer.Layer<WebhookTransport, never, AddressPolicy> =>
   Layer.scoped(
     WebhookTransport,
     Effect.gen(function* () {
       const { allows, check } = yield* AddressPolicy
       const limitMs = options.timeoutMs ?? timeoutMs
-      // Loaded together with undici, on which they are built.
-      const connector = async () => {
-        if (options.proxy !== undefined) {
-          const { make } = await import("./ProxyConnector.ts")
-          return make(new URL(Redacted.value(options.proxy)), limitMs)
-        }
-        const { make } = await import("../http/GuardedConnector.ts")
-        return make(allows, { timeoutMs: limitMs })
-      }
-      const exchange = yield* HttpClient.make({}, connector)
+      const exchange = yield* HttpClient.make({}, () => connector(allows, options.proxy, limitMs))
       const verdicts = Memo.make<boolean>(cachedVerdicts)
       /** Cached, since the policy never changes during the transport's lifetime. */
       const mayBeAsked = (url: string): boolean => verdicts(url, () => check(url) === undefined)

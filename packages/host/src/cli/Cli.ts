@@ -16,8 +16,10 @@ import * as Logs from "../Logs.ts"
 import * as StartFailure from "../StartFailure.ts"
 import * as Version from "../Version.ts"
 import * as Commands from "./Commands.ts"
+import { Unwell } from "./doctor/Told.ts"
 import type { NotOpened } from "./OnDatabase.ts"
 import type { Refused } from "./Refused.ts"
+import type { Setting } from "./Root.ts"
 import * as Screen from "./Screen.ts"
 
 /** Nothing is done: the words name no command. */
@@ -37,7 +39,7 @@ const wordsOf = (given: ReadonlyArray<string>): ReadonlyArray<string> => {
 
 const isHelp = (word: string): boolean => word === "--help" || word === "-h"
 
-const application = (given: ReadonlyArray<string>, setting: Commands.Setting) =>
+const application = (given: ReadonlyArray<string>, setting: Setting) =>
   Effect.gen(function* () {
     const { command, helpOf, isGroup, unknown } = Commands.make(setting)
     const words = wordsOf(given)
@@ -77,6 +79,8 @@ export const run = (
   application(given, { options, screen }).pipe(
     Effect.as(0),
     Effect.catchAll((error) => {
+      // What is not as it should be was told.
+      if (error instanceof Unwell) return Effect.succeed(error.code)
       // The parser told its own error.
       if (ValidationError.isValidationError(error)) return Effect.succeed(Arguments.misused)
       return error._tag === "Misused"

@@ -5,7 +5,6 @@ import * as HelpDoc from "@effect/cli/HelpDoc"
 import * as Options from "@effect/cli/Options"
 import { AdminApi, type Operation as Contract, type Route } from "@sendwright/http/contract"
 import * as Arr from "effect/Array"
-import * as Config from "effect/Config"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
@@ -17,14 +16,10 @@ import * as Files from "./Files.ts"
 import * as Flags from "./Flags.ts"
 import * as Help from "./Help.ts"
 import * as OnHost from "./OnHost.ts"
+import * as OnMachine from "./OnMachine.ts"
 import * as Refused from "./Refused.ts"
-import type { Screen } from "./Screen.ts"
-
-/** A process brings senders of its own, and the screen where it is read. */
-export interface Setting {
-  readonly options: EngineLayer.Options
-  readonly screen: Screen
-}
+import type { Setting } from "./Root.ts"
+import { connectingFlags, program, root } from "./Root.ts"
 
 /** Fields of the body that come from a file instead of flags. */
 interface Input {
@@ -94,30 +89,6 @@ const pathOf = (pattern: string): Args.Args<Readonly<Record<string, string>>> =>
       }))
 }
 
-/** Before the command: which host is asked, if any is. */
-const connecting = {
-  url: Options.text("url").pipe(
-    Options.withFallbackConfig(Config.string("SENDWRIGHT_URL")),
-    Options.optional
-  ),
-  token: Options.redacted("token").pipe(
-    Options.withFallbackConfig(Config.redacted("SENDWRIGHT_TOKEN")),
-    Options.optional
-  )
-}
-
-const connectingFlags = [
-  { name: "--url text", text: "asks the host at this address, over HTTP; SENDWRIGHT_URL without it" },
-  { name: "--token text", text: "an operator's token, for --url; better given as SENDWRIGHT_TOKEN" },
-  { name: "--version", text: "tells the version" },
-  { name: "--completions shell", text: "prints completions for bash, zsh or fish" }
-]
-
-const program =
-  "The operator's side of Sendwright: at a host of --url, or else on the database of DATABASE_URL."
-
-const root = Command.make("sendwright", connecting).pipe(Command.withDescription(program))
-
 /** The engine is loaded only where it is used: not for help, nor for errors of usage, nor for a host. */
 const onDatabase = (
   operation: Operation,
@@ -175,31 +146,6 @@ const commandOf = (name: string, operation: Operation, { options, screen }: Sett
   }
 }
 
-/** The command for the database itself, which no host would do. */
-const backupOf = ({ screen }: Setting) => {
-  const description =
-    "Copy the SQLite database into a new file, beside a running host, and look through the copy. The key is not in it: keep that elsewhere."
-  const file = Args.text({ name: "file" }).pipe(Args.withDescription("which is not there yet"))
-  const command = Command.make("backup", { file }, (given) =>
-    Effect.gen(function* () {
-      const { url } = yield* root
-      if (Option.exists(url, (text) => text !== ""))
-        return yield* Refused.told(
-          "A backup is made where the database is: run it there, without --url and SENDWRIGHT_URL."
-        )
-      // The driver is loaded only where it is used.
-      const { perform } = yield* Effect.promise(() => import("./Backup.ts"))
-      yield* Console.log(Answer.text(yield* perform(given.file), screen.out))
-    })
-  ).pipe(Command.withDescription(description))
-  return {
-    word: "backup",
-    isAlone: true,
-    command,
-    help: { name: "backup", description, args: Args.getHelp(file), flags: HelpDoc.empty }
-  }
-}
-
 /** Commands whose first word is not among these have no other. */
 const groups: Readonly<Record<string, string>> = {
   accounts: "Accounts, their plans and what they used.",
@@ -229,7 +175,7 @@ export const make = (setting: Setting) => {
       ...commandOf(description === undefined ? word : rest.join(" "), operation, setting)
     }
   })
-  const made = [...ofOperations, backupOf(setting)]
+  const made = [...ofOperations, ...OnMachine.make(setting)]
   const { out } = setting.screen
   const byWord = Arr.groupBy(made, ({ word }) => word)
   const subcommands = Record.collect(byWord, (word, found) =>

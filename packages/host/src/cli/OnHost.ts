@@ -56,7 +56,7 @@ const pathOf = (pattern: string, parameters: Readonly<Record<string, string>>): 
   pattern.replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(parameters[name] ?? ""))
 
 /** A cause of Node's names the reason best, however deep it lies. */
-const reasonOf = (error: unknown, depth = 0): string => {
+export const reasonOf = (error: unknown, depth = 0): string => {
   const { cause, code, message } = Object(error)
   if (typeof code === "string") return code
   return cause === undefined || depth === 4 ? String(message) : reasonOf(cause, depth + 1)

@@ -18,7 +18,7 @@ export const applicationName = (migrations: ReadonlyArray<Migration>): string =>
   `sendwright ${migrations.length}`
 
 /** Connections of other users show no names. Those of the first builds had no number. */
-const older = `SELECT count(*)::int AS count FROM pg_stat_activity
+export const older = `SELECT count(*)::int AS count FROM pg_stat_activity
   WHERE datname = current_database() AND application_name ~ '^sendwright( [0-9]{1,9}|)$'
     AND coalesce(nullif(substr(application_name, 12), ''), '0')::int < ?`
 
@@ -120,7 +120,7 @@ const connectionTo = (place: Place): Pg.Client => {
 }
 
 /** On a connection of its own without time-outs: who boots while another migrates waits for it. */
-const onConnection = async (place: Place, step: (client: Pg.Client) => Promise<void>): Promise<void> => {
+export const onConnection = async <A>(place: Place, step: (client: Pg.Client) => Promise<A>): Promise<A> => {
   const client = connectionTo(place)
   client.on("error", () => {})
   try {
@@ -130,7 +130,7 @@ const onConnection = async (place: Place, step: (client: Pg.Client) => Promise<v
   }
   try {
     await checkSettings(client)
-    await step(client)
+    return await step(client)
   } finally {
     // Ends what is open, too.
     await client.end().catch(() => {})
@@ -151,7 +151,7 @@ const prepareDatabase = async (
   await perform(verify(migrations), line)
 }
 
-const attempt = (step: () => Promise<void>): Effect.Effect<void, MigrationError | StorageError> =>
+export const attempt = <A>(step: () => Promise<A>): Effect.Effect<A, MigrationError | StorageError> =>
   Effect.tryPromise({
     try: step,
     catch: (cause) => {
@@ -162,7 +162,7 @@ const attempt = (step: () => Promise<void>): Effect.Effect<void, MigrationError 
     }
   })
 
-const hasHistory = "SELECT 1 AS found WHERE to_regclass('sendwright_migration') IS NOT NULL"
+export const hasHistory = "SELECT 1 AS found WHERE to_regclass('sendwright_migration') IS NOT NULL"
 
 /** Fails where the database has not this build's schema. Changes nothing. */
 export const confirm = (place: Place, migrations: ReadonlyArray<Migration>) =>

@@ -19,7 +19,7 @@ const toRemembered = (row: Row): Remembered => ({
   retiredAt: integerOrNull(row, "retired_at")
 })
 
-function* remembered(): Program<ReadonlyArray<Remembered>> {
+export function* remembered(): Program<ReadonlyArray<Remembered>> {
   const rows = yield* all("SELECT id, added_at, retired_at FROM sendwright_master_key ORDER BY seq")
   return rows.map(toRemembered)
 }

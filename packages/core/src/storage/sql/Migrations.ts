@@ -10,6 +10,22 @@ import type { Instant } from "../../domain/Instant.ts"
 import type { Program, Row } from "./Program.ts"
 import { all, get, run } from "./Program.ts"
 
+/** The locks of PostgreSQL that a migration may take of a table that is there. SQLite has one, of the whole file. */
+export type Lock =
+  | "SHARE UPDATE EXCLUSIVE"
+  | "SHARE"
+  | "SHARE ROW EXCLUSIVE"
+  | "EXCLUSIVE"
+  | "ACCESS EXCLUSIVE"
+
+/** What a migration takes of a table that is there before it. */
+export interface Taken {
+  readonly table: string
+  readonly lock: Lock
+  /** Under that lock it changes the table's description alone, reads each of its rows, or writes each of them anew. */
+  readonly work: "description" | "read" | "write"
+}
+
 export interface Migration {
   /** 1, 2, 3 … without a gap. */
   readonly id: number
@@ -19,6 +35,8 @@ export interface Migration {
    * earlier build does, and all of them have to be stopped first.
    */
   readonly compatibleFrom?: number
+  /** Every table that it locks and does not make itself. Without it there is none. */
+  readonly takes?: ReadonlyArray<Taken>
   /** Never altered once released: its checksum is kept. Must not begin or end transactions. */
   readonly statements: string
 }
@@ -47,12 +65,12 @@ export class MigrationError extends Data.TaggedError("MigrationError")<{
   }
 }
 
-interface Named {
+export interface Named {
   readonly id: number
   readonly name: string
 }
 
-interface Applied extends Named {
+export interface Applied extends Named {
   readonly checksum: string
 }
 
@@ -62,7 +80,7 @@ const refuse = ({ id, name }: Named, reason: string, cause?: unknown) =>
 const checksum = (migration: Migration): string =>
   createHash("sha256").update(migration.statements).digest("hex")
 
-const compatibleFrom = (migration: Migration): number => migration.compatibleFrom ?? migration.id
+export const compatibleFrom = (migration: Migration): number => migration.compatibleFrom ?? migration.id
 
 /** The applied ones that this build knows have to be the head of its list, word for word. */
 const check = (migrations: ReadonlyArray<Migration>, applied: ReadonlyArray<Applied>): void => {
@@ -96,8 +114,8 @@ const checkLater = (migrations: ReadonlyArray<Migration>, later: ReadonlyArray<R
 const history = "SELECT id, name, checksum FROM sendwright_migration ORDER BY id"
 const addedLater = "SELECT id, name, compatible_from FROM sendwright_migration WHERE id > ? ORDER BY id"
 
-/** Answers what is applied once it has checked that this build works with all of it. */
-function* applied(migrations: ReadonlyArray<Migration>): Program<ReadonlyArray<Applied>> {
+/** Answers what is applied once it has checked that this build works with all of it. Throws {@link MigrationError}. */
+export function* applied(migrations: ReadonlyArray<Migration>): Program<ReadonlyArray<Applied>> {
   const rows = (yield* all(history)).map((row) => ({
     id: Number(row["id"]),
     name: String(row["name"]),

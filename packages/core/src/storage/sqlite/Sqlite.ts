@@ -1,11 +1,14 @@
 /** All stores in one SQLite file, and the standard SQL client over the same connection. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { SqliteClient } from "@effect/sql-sqlite-node/SqliteClient"
+import type * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { StorageError } from "../StorageError.ts"
 import type * as Storage from "../Stores.ts"
+import type { Seen } from "../sql/Look.ts"
 import type { MigrationError } from "../sql/Migrations.ts"
 import * as Database from "./Database.ts"
+import * as Look from "./Look.ts"
 import { migrations } from "./Schema.ts"
 import * as Stores from "./Stores.ts"
 
@@ -13,6 +16,10 @@ export interface Options {
   /** A path, whose folder is created, or `:memory:`. */
   readonly filename: string
 }
+
+/** What a file has, seen beside the process that owns it. Changes nothing, and blocks the event loop. */
+export const look = (filename: string): Effect.Effect<Seen, MigrationError | StorageError> =>
+  Look.look(filename, migrations)
 
 /**
  * Opens the file, brings it to this build's schema and answers the stores over it. A store's verb that is called

@@ -1,0 +1,60 @@
+/** A SQLite file, seen beside the process that owns it: one reading transaction on a connection that cannot write. */
+import { existsSync } from "node:fs"
+import Sqlite from "better-sqlite3"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import type { Instant } from "../../domain/Instant.ts"
+import { StorageError } from "../StorageError.ts"
+import type { Seen } from "../sql/Look.ts"
+import { look as lookAt } from "../sql/Look.ts"
+import type { Eyes } from "../sql/MigrationPlan.ts"
+import type { Migration } from "../sql/Migrations.ts"
+import { MigrationError } from "../sql/Migrations.ts"
+import { get, perform } from "../sql/Program.ts"
+import { integer } from "../sql/RowReader.ts"
+import { hasHistory } from "./Migrations.ts"
+import { executeOn } from "./Migrator.ts"
+
+/** A file that is locked for longer is somebody's trouble. */
+const busyTimeout = 1000
+
+/** Counting more rows takes longer than who asks will wait. */
+const mostCounted = 10_000_000
+
+const eyes: Eyes = {
+  hasHistory,
+  rowsOf: function* (table) {
+    const row = yield* get(`SELECT count(*) AS count FROM (SELECT 1 FROM ${table} LIMIT ${mostCounted + 1})`)
+    const count = integer(row ?? {}, "count")
+    return count > mostCounted ? null : count
+  },
+  // One process owns the file.
+  countOlder: function* () {
+    return 0
+  }
+}
+
+const seen = (filename: string, migrations: ReadonlyArray<Migration>, now: Instant): Seen => {
+  // A file that is not there is seen as the empty one that a start would make.
+  const db = existsSync(filename)
+    ? new Sqlite(filename, { readonly: true, fileMustExist: true, timeout: busyTimeout })
+    : new Sqlite(":memory:")
+  try {
+    return db.transaction(() => perform(lookAt(migrations, eyes, now), executeOn(db)))()
+  } finally {
+    db.close()
+  }
+}
+
+/** Blocks the event loop for as long as it takes. */
+export const look = (
+  filename: string,
+  migrations: ReadonlyArray<Migration>
+): Effect.Effect<Seen, StorageError | MigrationError> =>
+  Effect.flatMap(Clock.currentTimeMillis, (now) =>
+    Effect.try({
+      try: () => seen(filename, migrations, now),
+      catch: (cause) =>
+        cause instanceof MigrationError ? cause : new StorageError({ operation: "look", cause })
+    })
+  )
