@@ -76,7 +76,7 @@ describe("@sendwright/core's public names", () => {
     [
       "adapter",
       words(
-        "ClientTexts Csv Diagnosis EventLoopBudget Idempotency Json JsonScan Memo PublicUrl RateLimit Reachability Readable Reference StoreClock",
+        "ClientTexts Csv Diagnosis EventLoopBudget Idempotency Json JsonScan Memo Metrics Moment PublicUrl RateLimit Reachability Readable Reference StoreClock",
         "Text Throttle Url"
       )
     ],
