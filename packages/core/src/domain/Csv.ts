@@ -1,40 +1,183 @@
-/** Lines of a text in CSV (RFC 4180), whose quotes may be broken. */
+/** Lines of a text in CSV (RFC 4180), whose quotes may be broken; read in one piece or in several, and written. */
 
 export interface Line {
   /** Where in the file it begins, from 1. */
   readonly number: number
   readonly cells: ReadonlyArray<string>
-  /** True when a quote stands where RFC 4180 allows none, so that one cell may contain others. */
-  readonly broken: boolean
+  /** Why it cannot be read, or may be read wrongly; undefined for a line that is whole. */
+  readonly fault: keyof typeof advice | undefined
+  /** As it stands in the file, without its end; of one that is too long its beginning. */
+  readonly text: string
 }
 
 export const separators = [",", ";", "\t"] as const
 export type Separator = (typeof separators)[number]
 
+/** A line has at most so many characters; a quote that is not closed within them is none. */
+export const longestLine = 65_536
+
+/** What would be right instead of each fault. */
+export const advice = {
+  quotes: 'Put quotes around the whole cell and write a quote within it twice, such as "a ""b"" c".',
+  length: `A line must have at most ${longestLine.toLocaleString("en")} characters.`
+} as const
+
 /** Excel's first line, which is none of the table. */
-const announcement = /^\ufeff?"?sep=([^\r\n"]*)"?[\t ]*(?:\r\n|\n|\r|$)/i
+const announcement = /^\ufeff?"?sep=([^\r\n"]{0,99})"?[\t ]*(?:\r\n|\n|\r|$)/i
 
 /** What the text itself says stands between its cells (`sep=;`); undefined when it says nothing. */
 export const announced = (text: string): string | undefined => announcement.exec(text)?.[1]
 
-/** Reads lines lazily. Cells lose the white space around them; empty lines and a byte order mark are skipped. */
-export function* read(text: string, separator: Separator): Generator<Line, void> {
-  const source = `(?:"([^"]*(?:""[^"]*)*)")?([^${separator}\\r\\n]*)(${separator}|\\r\\n|\\n|\\r|$)`
-  const head = announcement.exec(text)?.[0]
-  const table = head === undefined ? text.replace(/^\ufeff/, "") : text.slice(head.length)
-  let number = head === undefined ? 1 : 2
-  let below = number
-  let cells: Array<string> = []
-  let broken = false
-  for (const [all, quoted, bare = "", end = ""] of table.matchAll(new RegExp(source, "gy"))) {
-    cells.push(quoted === undefined ? bare.trim() : quoted.replaceAll('""', '"').trim())
-    broken ||= bare.includes('"') || (quoted !== undefined && bare.trim() !== "")
-    below += all.match(/\r\n|\n|\r/g)?.length ?? 0
-    if (end === separator) continue
-    if (cells.some((cell) => cell !== "")) yield { number, cells, broken }
-    number = below
-    cells = []
-    broken = false
-    if (end === "") return
+/** Where a text that comes in pieces has been read to. */
+export interface State {
+  /** The beginning of a line whose end has not come. */
+  readonly rest: string
+  /** The number of that line. */
+  readonly number: number
+  /** Whether the beginning of the text is still to come. */
+  readonly isStart: boolean
+  /** Whether the rest of a line that was too long is passed over. */
+  readonly isPassing: boolean
+}
+
+export const start: State = { rest: "", number: 1, isStart: true, isPassing: false }
+
+const lineEnds = /\r\n|\n|\r/g
+
+const cellEnds: Readonly<Record<Separator, RegExp>> = { ",": /[,\r\n]/g, ";": /[;\r\n]/g, "\t": /[\t\r\n]/g }
+
+const indexOf = (text: string, pattern: RegExp, from: number): number => {
+  pattern.lastIndex = from
+  return pattern.exec(text)?.index ?? -1
+}
+
+/** Where a line break ends that begins here. */
+const behindBreak = (text: string, at: number): number =>
+  text[at] === "\r" && text[at + 1] === "\n" ? at + 2 : at + 1
+
+/** True where what comes next decides whether a break is one character or two. */
+const isOpenBreak = (text: string, at: number): boolean => text[at] === "\r" && at + 1 === text.length
+
+/** The closing quote of a cell; -1 where it has none before `limit`, undefined where that is still to come. */
+const closingQuote = (text: string, opening: number, limit: number, isLast: boolean): number | undefined => {
+  for (let from = opening + 1; ; ) {
+    const at = text.indexOf('"', from)
+    if (at === -1 || at >= limit) return isLast || text.length >= limit ? -1 : undefined
+    if (at + 1 === text.length && !isLast) return undefined
+    if (text[at + 1] !== '"') return at
+    from = at + 2
   }
 }
+
+interface Cut {
+  readonly cells: ReadonlyArray<string>
+  readonly fault: Line["fault"]
+  /** Where the line ends, and where the next one begins. */
+  readonly end: number
+  readonly next: number
+}
+
+/** Cuts the line that begins at a place into cells; undefined while its end is still to come. */
+const cut = (text: string, from: number, separator: Separator, isLast: boolean): Cut | undefined => {
+  const limit = from + longestLine
+  const cells: Array<string> = []
+  let fault: Line["fault"]
+  for (let at = from; ; ) {
+    const closing = text[at] === '"' ? closingQuote(text, at, limit, isLast) : -1
+    if (closing === undefined) return undefined
+    const bare = closing === -1 ? at : closing + 1
+    const found = indexOf(text, cellEnds[separator], bare)
+    if (found === -1 ? text.length > limit : found > limit)
+      return { cells: [], fault: "length", end: limit, next: limit }
+    if (!isLast && (found === -1 || isOpenBreak(text, found))) return undefined
+    const end = found === -1 ? text.length : found
+    const behind = text.slice(bare, end)
+    cells.push(
+      closing === -1
+        ? behind.trim()
+        : text
+            .slice(at + 1, closing)
+            .replaceAll('""', '"')
+            .trim()
+    )
+    if (behind.includes('"') || (closing !== -1 && behind.trim() !== "")) fault = "quotes"
+    if (text[end] !== separator)
+      return { cells, fault, end, next: found === -1 ? end : behindBreak(text, end) }
+    at = end + 1
+  }
+}
+
+/**
+ * Reads the lines that one more piece of a text completes, and returns where to go on: whatever the pieces are, their lines
+ * are those of the whole. Cells lose the white space around them; empty lines, a byte order mark and an announcement are
+ * passed over.
+ *
+ * @param isLast whether the text ends behind this piece
+ */
+export function* feed(
+  state: State,
+  piece: string,
+  separator: Separator,
+  isLast: boolean
+): Generator<Line, State> {
+  const text = state.rest + piece
+  let { isPassing, number } = state
+  let at = 0
+  if (state.isStart) {
+    // An announcement is told from a line when its end has come.
+    const end = indexOf(text, lineEnds, 0)
+    if (!isLast && text.length <= longestLine && (end === -1 || isOpenBreak(text, end)))
+      return { ...state, rest: text }
+    const head = announcement.exec(text)?.[0]
+    if (head !== undefined) number = 2
+    at = head?.length ?? (text.startsWith("\ufeff") ? 1 : 0)
+  }
+  while (at < text.length) {
+    if (isPassing) {
+      const end = indexOf(text, lineEnds, at)
+      if (end === -1 || (!isLast && isOpenBreak(text, end))) {
+        at = end === -1 ? text.length : end
+        break
+      }
+      at = behindBreak(text, end)
+      number += 1
+      isPassing = false
+      continue
+    }
+    const found = cut(text, at, separator, isLast)
+    if (found === undefined) break
+    const { cells, end, fault, next } = found
+    const line = text.slice(at, end)
+    if (fault !== undefined || cells.some((cell) => cell !== "")) yield { number, cells, fault, text: line }
+    number += text.slice(at, next).match(lineEnds)?.length ?? 0
+    isPassing = fault === "length"
+    at = next
+  }
+  return { rest: text.slice(at), number, isStart: false, isPassing }
+}
+
+/** The lines of a whole text, lazily. */
+export function* read(text: string, separator: Separator): Generator<Line, void> {
+  yield* feed(start, text, separator, true)
+}
+
+/**
+ * What a spreadsheet would take for a formula, and what looks like it was kept from being one: an apostrophe before it makes
+ * it text (OWASP, CSV injection). {@link unguarded} takes the apostrophe away.
+ */
+const formula = /^'*[=+\-@\t\r\n]/
+
+const guardedFormula = /^'+[=+\-@\t\r\n]/
+
+/** The cell without the apostrophe that {@link write} put before it. */
+export const unguarded = (cell: string): string => (guardedFormula.test(cell) ? cell.slice(1) : cell)
+
+/** A line, with its end. A cell that is null is empty. */
+export const write = (cells: ReadonlyArray<string | number | boolean | null>): string =>
+  `${cells
+    .map((cell) => {
+      if (typeof cell !== "string") return cell === null ? "" : String(cell)
+      const guarded = formula.test(cell) ? `'${cell}` : cell
+      return /[",;\t\r\n]|^\s|\s$/.test(guarded) ? `"${guarded.replaceAll('"', '""')}"` : guarded
+    })
+    .join(",")}\r\n`

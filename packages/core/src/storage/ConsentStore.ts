@@ -20,7 +20,10 @@ export class ConsentStore extends Context.Tag("@sendwright/core/storage/ConsentS
     /**
      * Appends all records, or none, each with its `consent.granted` or `consent.revoked` event. What is known of the
      * same person by another key (`InboundStore`) has them too: a revocation everything, a grant what was told together.
-     * Answers them as recorded, in the order given: a revocation that is dated by its recording occurred no earlier than
+     * One that says when and says what is among the person's last records already (`Consent.recordedAlready`, `Order.looksBack`)
+     * is not recorded again, and has no event: an import may be repeated.
+     *
+     * Answers them as they are on record, in the order given: a revocation that is dated by its recording occurred no earlier than
      * the grants that were recorded before it, whichever clock is ahead.
      */
     readonly record: (command: {

@@ -289,17 +289,29 @@ export const outranked = (records: ReadonlyArray<RecordOfPhone>, circle: Circle)
   ...new Set(records.flatMap((record) => keysOfRegistered(record, circle)))
 ]
 
-/** What an account registers: for each record what is filed of it, which is seldom more than the one. */
+/** What an account registers: each record as it is on record then, and what is filed of those that were not yet. */
+export interface Registered {
+  readonly records: ReadonlyArray<RecordOfPhone>
+  readonly filed: ReadonlyArray<Filed>
+}
+
 export const registered = (
   records: ReadonlyArray<RecordOfPhone>,
   circle: Circle,
   histories: Histories,
   ids: Ids
-): ReadonlyArray<ReadonlyArray<Filed & { readonly record: RecordOfPhone }>> => {
+): Registered => {
   const growing = new Growing(histories)
-  return records.map((record) =>
-    place(record, keysOfRegistered(record, circle), growing, () => ids.uuid(record.recordedAt))
-  )
+  const filed: Array<Filed> = []
+  const onRecord = records.map((record): RecordOfPhone => {
+    const { phone } = record
+    const known = Consent.recordedAlready(record, growing.historyOf(phone))
+    if (known !== undefined) return { ...known, phone }
+    const placed = place(record, keysOfRegistered(record, circle), growing, () => ids.uuid(record.recordedAt))
+    filed.push(...placed)
+    return placed[0]?.record ?? record
+  })
+  return { records: onRecord, filed }
 }
 
 const said = (

@@ -356,12 +356,10 @@ const rowsOf = (
         table.columns.some((column) => column.at === at) ? amountOf(cell) : cell
       )
     }
-    const { broken, cells, number } = line
+    const { cells, fault, number } = line
     if (faults.isFull) break
-    if (broken) {
-      const message =
-        'Put quotes around the whole cell and write a quote within it twice, such as "a ""b"" c".'
-      faults.ofRow(number, message)
+    if (fault !== undefined) {
+      faults.ofRow(number, Csv.advice[fault])
       continue
     }
     if (cells.every((cell, at) => at === table.market || cell === "")) continue

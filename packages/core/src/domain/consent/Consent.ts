@@ -119,6 +119,31 @@ export const lacking = <R extends Standing>(
   return added
 }
 
+const isSaidAlike = (one: ConsentRecord, other: ConsentRecord): boolean =>
+  one.status === other.status &&
+  one.source === other.source &&
+  one.proof === other.proof &&
+  one.reportedAt === other.reportedAt &&
+  one.datedBy === other.datedBy
+
+/**
+ * The record of a person's history that says the same as an account's own: then that is recorded already, and an import may be
+ * repeated. Without a time it is said anew each time.
+ */
+export const recordedAlready = (
+  record: ConsentRecord,
+  history: ReadonlyArray<ConsentRecord>
+): ConsentRecord | undefined => {
+  if (record.reportedAt === null) return undefined
+  const alike = history.filter((each) => isSaidAlike(each, record))
+  const of = (purpose: Scope) => alike.find((each) => each.purpose === purpose)
+  const whole = of(record.purpose)
+  if (whole !== undefined || record.purpose !== "all") return whole
+  // One of all purposes may be recorded as one of each (`Order.placed`).
+  const parts = purposes.map(of)
+  return parts.every((part) => part !== undefined) ? parts[0] : undefined
+}
+
 /** Sources of records of what people said to a platform. */
 export const inboundSources = { message: "inbound-message", platform: "platform" } as const
 

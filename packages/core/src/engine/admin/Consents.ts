@@ -62,8 +62,8 @@ export interface ConsentState {
 export interface Consents {
   /**
    * Records the items without a fault and returns the faults of the others, in the given order. Every hundred items
-   * are a commit with an entry in the audit log. If one fails, the earlier ones are recorded, and repeating the whole
-   * request does no harm.
+   * are a commit with an entry in the audit log. If one fails, the earlier ones are recorded. An item that tells its
+   * time and is on record already is not recorded twice, so that a request may be repeated.
    */
   readonly record: (
     accountId: string,
@@ -181,14 +181,11 @@ const recordingPart = (store: Context.Tag.Service<ConsentStore>, signals: Contex
   Effect.fnUntraced(function* (accountId: string, results: ReadonlyArray<ConsentResult>) {
     const records = results.flatMap((result) => (result._tag === "Recorded" ? [result.record] : []))
     if (records.length === 0) return results
-    const recorded = yield* store.record({ accountId, records })
+    const recorded = (yield* store.record({ accountId, records })).values()
     yield* signals.deliveries.notify
-    const byId = new Map(recorded.map((record) => [record.id, record]))
     return results.map(
       (result): ConsentResult =>
-        result._tag === "Recorded"
-          ? { ...result, record: byId.get(result.record.id) ?? result.record }
-          : result
+        result._tag === "Recorded" ? { ...result, record: recorded.next().value ?? result.record } : result
     )
   }, Effect.uninterruptible)
 

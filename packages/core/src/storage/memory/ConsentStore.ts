@@ -22,13 +22,13 @@ export const layer: Layer.Layer<ConsentStore, never, MemoryDatabase> = Layer.eff
         Effect.sync(() => {
           const circle = Person.circle(People.linksFrom(db, accountId, InboundSteps.registering(records)))
           const histories = People.historiesOf(db, accountId, InboundSteps.outranked(records, circle))
-          const registered = InboundSteps.registered(records, circle, histories, db.ids)
-          for (const each of registered.flat()) {
+          const { filed, records: recorded } = InboundSteps.registered(records, circle, histories, db.ids)
+          for (const each of filed) {
             const { record } = each
             People.file(db, accountId, each)
             Events.append(db, accountId, [Event.consentRecorded(record)], record.recordedAt)
           }
-          return registered.flatMap(([first]) => (first === undefined ? [] : [first.record]))
+          return recorded
         }),
       refusals: (asked) => Effect.map(evidence(asked), Consent.refusals),
       evidence,

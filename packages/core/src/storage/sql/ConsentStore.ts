@@ -113,18 +113,17 @@ export const layer: Layer.Layer<ConsentStore, never, Database> = Layer.effect(
           yield* serialize(People.serialized(accountId))
           const circle = Person.circle(yield* people.linksFrom(accountId, InboundSteps.registering(records)))
           const histories = yield* people.historiesOf(accountId, InboundSteps.outranked(records, circle))
-          const registered = InboundSteps.registered(records, circle, histories, ids)
-          const filed = registered.flat()
+          const { filed, records: recorded } = InboundSteps.registered(records, circle, histories, ids)
           yield* people.file(accountId, filed)
           const drafts = new Map<Instant, Array<Draft>>()
           for (const { record } of filed) {
             const { recordedAt } = record
-            const recorded = drafts.get(recordedAt)
-            if (recorded === undefined) drafts.set(recordedAt, [Event.consentRecorded(record)])
-            else recorded.push(Event.consentRecorded(record))
+            const together = drafts.get(recordedAt)
+            if (together === undefined) drafts.set(recordedAt, [Event.consentRecorded(record)])
+            else together.push(Event.consentRecorded(record))
           }
-          for (const [now, recorded] of drafts) yield* Events.append(ids, accountId, recorded, now)
-          return registered.flatMap(([first]) => (first === undefined ? [] : [first.record]))
+          for (const [now, together] of drafts) yield* Events.append(ids, accountId, together, now)
+          return recorded
         }),
       refusals: (asked) => db.read("ConsentStore.refusals", () => refusals(asked)),
       evidence: (asked) => db.read("ConsentStore.evidence", () => evidence(asked)),

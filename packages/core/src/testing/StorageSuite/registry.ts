@@ -486,6 +486,45 @@ export const suite = (layer: Stored) => {
           expect(yield* consents.history({ accountId, phone: "1" })).toEqual([granted[0], recorded[0]])
         }).pipe(Effect.provide(layer))
     )
+
+    it.effect("are recorded once when they are told again with their time, whatever came between", () =>
+      Effect.gen(function* () {
+        const consents = yield* ConsentStore
+        const { accountId } = yield* owner
+        yield* listen(accountId)
+        const told = (phone: string, some: Partial<ReturnType<typeof Fixtures.consent>>, at = now) =>
+          Fixtures.consent(phone, { reportedAt: now - 50, occurredAt: now - 50, recordedAt: at, ...some })
+        const first = [
+          told("1", { purpose: "marketing", proof: "form 1" }),
+          told("1", { purpose: "marketing", status: "revoked", reportedAt: now - 20, occurredAt: now - 20 }),
+          told("2", { purpose: "utility", reportedAt: now - 10, occurredAt: now - 10 }),
+          // Of all purposes but the one that was granted later.
+          told("2", { status: "revoked" })
+        ]
+        const recorded = yield* consents.record({ accountId, records: first })
+        const ids = recorded.map(({ id }) => id)
+        const before = yield* Effect.forEach(["1", "2"], (phone) => consents.history({ accountId, phone }))
+        const later = first.map((record) => ({ ...record, id: Fixtures.consent("").id, recordedAt: now + 5 }))
+        const again = yield* consents.record({ accountId, records: [...later, ...later] })
+        expect(again.map(({ id }) => id)).toEqual([...ids, ...ids])
+        const after = yield* Effect.forEach(["1", "2"], (phone) => consents.history({ accountId, phone }))
+        expect(after).toEqual(before)
+        expect(yield* events()).toHaveLength(before.flat().length)
+
+        const others = [
+          told("1", { purpose: "marketing", proof: "form 2" }, now + 6),
+          told("1", { purpose: "marketing", proof: "form 1", source: "call" }, now + 6),
+          told("1", { purpose: "utility", proof: "form 1" }, now + 6),
+          told("3", { purpose: "marketing", proof: "form 1" }, now + 6),
+          Fixtures.consent("3", { recordedAt: now + 6, occurredAt: now + 6 }),
+          Fixtures.consent("3", { recordedAt: now + 6, occurredAt: now + 6 })
+        ]
+        expect(yield* consents.record({ accountId, records: others })).toMatchObject(
+          others.map(({ id }) => ({ id }))
+        )
+        expect(yield* consents.history({ accountId, phone: "3" })).toHaveLength(3)
+      }).pipe(Effect.provide(layer))
+    )
   })
 
   describe("rate cards", () => {
