@@ -16,6 +16,9 @@ export type Separator = (typeof separators)[number]
 /** A line has at most so many characters; a quote that is not closed within them is none. */
 export const longestLine = 65_536
 
+/** So much is shown of a line that is longer. */
+const beginning = 1000
+
 /** What would be right instead of each fault. */
 export const advice = {
   quotes: 'Put quotes around the whole cell and write a quote within it twice, such as "a ""b"" c".',
@@ -69,9 +72,42 @@ const closingQuote = (text: string, opening: number, limit: number, isLast: bool
   }
 }
 
-interface Cut {
-  readonly cells: ReadonlyArray<string>
-  readonly fault: Line["fault"]
+interface Cell {
+  readonly value: string
+  /** Whether a quote stands where none may. */
+  readonly isBroken: boolean
+  /** Where it ends, behind its quotes; -1 where nothing comes behind it. */
+  readonly end: number
+}
+
+/** The cell that begins at a place; undefined while more of it may come. */
+const cellAt = (
+  text: string,
+  at: number,
+  {
+    isLast,
+    limit,
+    separator
+  }: { readonly isLast: boolean; readonly limit: number; readonly separator: Separator }
+): Cell | undefined => {
+  const closing = text[at] === '"' ? closingQuote(text, at, limit, isLast) : -1
+  if (closing === undefined) return undefined
+  const bare = closing === -1 ? at : closing + 1
+  const end = indexOf(text, cellEnds[separator], bare)
+  const behind = text.slice(bare, end === -1 ? text.length : end)
+  return closing === -1
+    ? { value: behind.trim(), isBroken: behind.includes('"'), end }
+    : {
+        value: text
+          .slice(at + 1, closing)
+          .replaceAll('""', '"')
+          .trim(),
+        isBroken: behind.trim() !== "",
+        end
+      }
+}
+
+interface Cut extends Pick<Line, "cells" | "fault"> {
   /** Where the line ends, and where the next one begins. */
   readonly end: number
   readonly next: number
@@ -83,29 +119,73 @@ const cut = (text: string, from: number, separator: Separator, isLast: boolean):
   const cells: Array<string> = []
   let fault: Line["fault"]
   for (let at = from; ; ) {
-    const closing = text[at] === '"' ? closingQuote(text, at, limit, isLast) : -1
-    if (closing === undefined) return undefined
-    const bare = closing === -1 ? at : closing + 1
-    const found = indexOf(text, cellEnds[separator], bare)
-    if (found === -1 ? text.length > limit : found > limit)
-      return { cells: [], fault: "length", end: limit, next: limit }
-    if (!isLast && (found === -1 || isOpenBreak(text, found))) return undefined
-    const end = found === -1 ? text.length : found
-    const behind = text.slice(bare, end)
-    cells.push(
-      closing === -1
-        ? behind.trim()
-        : text
-            .slice(at + 1, closing)
-            .replaceAll('""', '"')
-            .trim()
-    )
-    if (behind.includes('"') || (closing !== -1 && behind.trim() !== "")) fault = "quotes"
+    const cell = cellAt(text, at, { isLast, limit, separator })
+    if (cell === undefined) return undefined
+    const end = cell.end === -1 ? text.length : cell.end
+    if (end > limit) return { cells: [], fault: "length", end: from + beginning, next: limit }
+    if (!isLast && (cell.end === -1 || isOpenBreak(text, end))) return undefined
+    cells.push(cell.value)
+    if (cell.isBroken) fault = "quotes"
     if (text[end] !== separator)
-      return { cells, fault, end, next: found === -1 ? end : behindBreak(text, end) }
+      return { cells, fault, end, next: cell.end === -1 ? end : behindBreak(text, end) }
     at = end + 1
   }
 }
+
+/** Where the table begins, and its first line's number; undefined while that cannot be told. */
+const tableStart = (
+  text: string,
+  isLast: boolean
+): (Pick<Cut, "next"> & Pick<State, "number">) | undefined => {
+  const end = indexOf(text, lineEnds, 0)
+  // An announcement is told from a line when its end has come.
+  if (!isLast && text.length <= longestLine && (end === -1 || isOpenBreak(text, end))) return undefined
+  const head = announcement.exec(text)?.[0]
+  return head === undefined
+    ? { next: text.startsWith("\ufeff") ? 1 : 0, number: 1 }
+    : { next: head.length, number: 2 }
+}
+
+/** Where the rest of a line ends that is too long; undefined while that is still to come. */
+const passed = (text: string, at: number, isLast: boolean): number | undefined => {
+  const end = indexOf(text, lineEnds, at)
+  return end === -1 || (!isLast && isOpenBreak(text, end)) ? undefined : behindBreak(text, end)
+}
+
+const isEmpty = ({ cells, fault }: Cut): boolean => fault === undefined && cells.every((cell) => cell === "")
+
+/** The lines from a place on, the first with this number. */
+function* linesFrom(
+  text: string,
+  { next, number: first }: Pick<Cut, "next"> & Pick<State, "number">,
+  separator: Separator,
+  isLast: boolean
+): Generator<Line, State> {
+  let at = next
+  let number = first
+  while (at < text.length) {
+    const found = cut(text, at, separator, isLast)
+    if (found === undefined) break
+    const { cells, end, fault } = found
+    if (!isEmpty(found)) yield { number, cells, fault, text: text.slice(at, end) }
+    number += text.slice(at, found.next).match(lineEnds)?.length ?? 0
+    at = found.next
+    if (fault !== "length") continue
+    const behind = passed(text, at, isLast)
+    if (behind === undefined) return passing(text, at, number)
+    at = behind
+    number += 1
+  }
+  return { rest: text.slice(at), number, isStart: false, isPassing: false }
+}
+
+/** Within a line that is too long, of which nothing is kept but a break that may be cut in two. */
+const passing = (text: string, at: number, number: number): State => ({
+  rest: text.length > at && text.endsWith("\r") ? "\r" : "",
+  number,
+  isStart: false,
+  isPassing: true
+})
 
 /**
  * Reads the lines that one more piece of a text completes, and returns where to go on: whatever the pieces are, their lines
@@ -121,39 +201,15 @@ export function* feed(
   isLast: boolean
 ): Generator<Line, State> {
   const text = state.rest + piece
-  let { isPassing, number } = state
-  let at = 0
-  if (state.isStart) {
-    // An announcement is told from a line when its end has come.
-    const end = indexOf(text, lineEnds, 0)
-    if (!isLast && text.length <= longestLine && (end === -1 || isOpenBreak(text, end)))
-      return { ...state, rest: text }
-    const head = announcement.exec(text)?.[0]
-    if (head !== undefined) number = 2
-    at = head?.length ?? (text.startsWith("\ufeff") ? 1 : 0)
+  const { number } = state
+  if (state.isPassing) {
+    const next = passed(text, 0, isLast)
+    return next === undefined
+      ? passing(text, 0, number)
+      : yield* linesFrom(text, { next, number: number + 1 }, separator, isLast)
   }
-  while (at < text.length) {
-    if (isPassing) {
-      const end = indexOf(text, lineEnds, at)
-      if (end === -1 || (!isLast && isOpenBreak(text, end))) {
-        at = end === -1 ? text.length : end
-        break
-      }
-      at = behindBreak(text, end)
-      number += 1
-      isPassing = false
-      continue
-    }
-    const found = cut(text, at, separator, isLast)
-    if (found === undefined) break
-    const { cells, end, fault, next } = found
-    const line = text.slice(at, end)
-    if (fault !== undefined || cells.some((cell) => cell !== "")) yield { number, cells, fault, text: line }
-    number += text.slice(at, next).match(lineEnds)?.length ?? 0
-    isPassing = fault === "length"
-    at = next
-  }
-  return { rest: text.slice(at), number, isStart: false, isPassing }
+  const start = state.isStart ? tableStart(text, isLast) : { next: 0, number }
+  return start === undefined ? { ...state, rest: text } : yield* linesFrom(text, start, separator, isLast)
 }
 
 /** The lines of a whole text, lazily. */

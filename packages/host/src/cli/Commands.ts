@@ -3,7 +3,7 @@ import * as Args from "@effect/cli/Args"
 import * as Command from "@effect/cli/Command"
 import * as HelpDoc from "@effect/cli/HelpDoc"
 import * as Options from "@effect/cli/Options"
-import { AdminApi, type Operation as Contract, type Route } from "@sendwright/http/contract"
+import { AdminApi, type Operation as Contract, type Problems } from "@sendwright/http/contract"
 import * as Arr from "effect/Array"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
@@ -12,9 +12,12 @@ import * as Option from "effect/Option"
 import * as Record from "effect/Record"
 import type * as EngineLayer from "../EngineLayer.ts"
 import * as Answer from "./Answer.ts"
+import * as ConsentTable from "./ConsentTable.ts"
 import * as Files from "./Files.ts"
 import * as Flags from "./Flags.ts"
 import * as Help from "./Help.ts"
+import * as Import from "./Import.ts"
+import type { NotOpened, Perform } from "./OnDatabase.ts"
 import * as OnHost from "./OnHost.ts"
 import * as OnMachine from "./OnMachine.ts"
 import * as Refused from "./Refused.ts"
@@ -25,22 +28,33 @@ import { connectingFlags, program, root } from "./Root.ts"
 interface Input {
   readonly name: string
   readonly fields: ReadonlyArray<string>
-  readonly read: (file: string) => Files.Read<Files.Table>
+  /** The body. */
+  readonly read: (file: string) => Files.Read<unknown>
+  /** Reads the file as a table of any length instead, where it is one. */
+  readonly open?: (file: string) => Files.Read<ConsentTable.Table> | undefined
 }
 
-const ofJson = (...fields: ReadonlyArray<string>): Input => ({ name: "file.json", fields, read: Files.body })
+const ofJson = (...fields: ReadonlyArray<string>): Input => ({ name: "file.json", fields, read: Files.json })
 
 /** By the name of the endpoint. */
 const inputs: ReadonlyMap<string, Input> = new Map([
   ["importTemplates", ofJson("templates")],
-  ["recordConsents", { name: "file.json|file.csv", fields: ["consents"], read: Files.consents }],
+  [
+    "recordConsents",
+    {
+      name: "file.csv|file.json",
+      fields: ["consents"],
+      read: Files.json,
+      open: (file) => (file.toLowerCase().endsWith(".json") ? undefined : ConsentTable.open(file))
+    }
+  ],
   ["addRateCard", ofJson("currency", "effective_from", "prices")],
   [
     "importRateCard",
     {
       name: "file.csv",
       fields: ["csv"],
-      read: (file) => Effect.map(Files.text(file), (csv) => ({ body: { csv } }))
+      read: (file) => Effect.map(Files.text(file), (csv) => ({ csv }))
     }
   ]
 ])
@@ -89,50 +103,88 @@ const pathOf = (pattern: string): Args.Args<Readonly<Record<string, string>>> =>
       }))
 }
 
+type Failure = NotOpened | Refused.Refused | Problems.EngineError
+
 /** The engine is loaded only where it is used: not for help, nor for errors of usage, nor for a host. */
-const onDatabase = (
-  operation: Operation,
-  request: Pick<Route.Raw, "body" | "path" | "query">,
-  lines: ReadonlyArray<number> | undefined,
-  options: EngineLayer.Options
-) =>
+const withinDatabase = <A>(
+  options: EngineLayer.Options,
+  use: (perform: Perform) => Effect.Effect<A, Failure>
+): Effect.Effect<A, Failure> =>
   Effect.flatMap(
     Effect.promise(() => import("./OnDatabase.ts")),
-    ({ perform }) => perform(operation, request, options)
-  ).pipe(Effect.catchTag("InvalidRequest", ({ faults }) => Effect.fail(Refused.ofFaults(faults, lines))))
+    ({ within }) => within(options, use)
+  )
+
+/** What a command is given besides flags: the body or a part of it, or a table of any length. */
+type Content =
+  | { readonly _tag: "Body"; readonly body: unknown }
+  | { readonly _tag: "Table"; readonly table: ConsentTable.Table }
+
+const contentOf = (input: Input | undefined): Args.Args<Content> =>
+  input === undefined
+    ? Args.map(nothing, (body): Content => ({ _tag: "Body", body }))
+    : Args.text({ name: input.name }).pipe(
+        Args.withDescription("- is the standard input"),
+        Args.mapEffect((file): Files.Read<Content> => {
+          const table = input.open?.(file)
+          return table === undefined
+            ? Effect.map(input.read(file), (body) => ({ _tag: "Body", body }))
+            : Effect.map(table, (table) => ({ _tag: "Table", table }))
+        })
+      )
+
+const rejecting: Options.Options<Option.Option<string>> = Options.text("rejects").pipe(
+  Options.withPseudoName("file.csv"),
+  Options.withDescription("where refused lines of a table go; beside the table without it"),
+  Options.optional
+)
 
 const commandOf = (name: string, operation: Operation, { options, screen }: Setting) => {
   const { command, endpoint } = operation
   const input = inputs.get(endpoint.name)
-  const content: Args.Args<Files.Table> =
-    input === undefined
-      ? Args.map(nothing, (body) => ({ body }))
-      : Args.text({ name: input.name }).pipe(
-          Args.withDescription("- is the standard input"),
-          Args.mapEffect(input.read)
-        )
   const path = pathOf(endpoint.path)
+  const content = contentOf(input)
   const query = Flags.make(endpoint.urlParamsSchema)
   const fields = Flags.make(endpoint.payloadSchema, input?.fields)
-  const asked = Command.make(name, { path, content, query, fields }, (given) =>
+  const rejects: Options.Options<Option.Option<string>> =
+    input?.open === undefined ? Options.map(Options.none, () => Option.none<string>()) : rejecting
+  const asked = Command.make(name, { path, content, query, fields, rejects }, (given) =>
     Effect.gen(function* () {
       const { token, url } = yield* root
       const host = yield* OnHost.connection(Option.getOrUndefined(url), Option.getOrUndefined(token))
-      const { lines } = given.content
-      const request = {
+      const requestOf = (body: unknown) => ({
         path: given.path,
         query: asText(given.query),
-        body: Option.isSome(endpoint.payloadSchema)
-          ? Either.right(bodyOf(given.fields, given.content.body))
-          : null
+        body: Option.isSome(endpoint.payloadSchema) ? Either.right(bodyOf(given.fields, body)) : null
+      })
+      if (given.content._tag === "Table") {
+        const { table } = given.content
+        const target = {
+          account: given.path["id"] ?? "",
+          rejects: Option.getOrElse(given.rejects, () => Import.rejectsOf(table.file)),
+          screen
+        }
+        const done =
+          host === null
+            ? yield* withinDatabase(options, (perform) =>
+                Import.run(table, target, (consents) =>
+                  Effect.map(perform(operation, requestOf({ consents })), ({ body }) => body)
+                )
+              )
+            : yield* Import.run(table, target, (consents) =>
+                OnHost.performPatiently(host, endpoint, requestOf({ consents }))
+              )
+        yield* Console.log(Answer.text(done.imported, screen.out))
+        return done.refused === undefined ? undefined : yield* done.refused
       }
+      const request = requestOf(given.content.body)
       const body =
         host === null
-          ? yield* onDatabase(operation, request, lines, options)
-          : yield* OnHost.perform(host, endpoint, request, lines)
+          ? (yield* withinDatabase(options, (perform) => perform(operation, request))).body
+          : yield* OnHost.perform(host, endpoint, request)
       yield* Console.log(Answer.text(body, screen.out))
-      const refused = input === undefined ? undefined : Refused.inAnswer(body, lines)
-      if (refused !== undefined) return yield* refused
+      const refused = input === undefined ? undefined : Refused.inAnswer(body)
+      return refused === undefined ? undefined : yield* refused
     })
   ).pipe(Command.withDescription(command.description))
   return {
@@ -141,7 +193,10 @@ const commandOf = (name: string, operation: Operation, { options, screen }: Sett
       name: command.name,
       description: command.description,
       args: HelpDoc.sequence(Args.getHelp(path), Args.getHelp(content)),
-      flags: HelpDoc.sequence(Options.getHelp(query), Options.getHelp(fields))
+      flags: HelpDoc.sequence(
+        HelpDoc.sequence(Options.getHelp(query), Options.getHelp(fields)),
+        Options.getHelp(rejects)
+      )
     }
   }
 }

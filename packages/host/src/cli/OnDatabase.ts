@@ -37,34 +37,44 @@ const user = Effect.orElseSucceed(
   () => "cli"
 )
 
-/** The success body. */
-export const perform = (
-  { route }: Pick<Operation.Operation<unknown>, "route">,
-  given: Pick<Route.Raw, "body" | "path" | "query">,
-  options: EngineLayer.Options
-): Effect.Effect<unknown, NotOpened | Problems.EngineError> =>
+type Asked = Pick<Route.Raw, "body" | "path" | "query">
+
+/** Does an operation by its handler; its answer. */
+export type Perform = (
+  operation: Pick<Operation.Operation<unknown>, "route">,
+  given: Asked
+) => Effect.Effect<Route.Reply, Problems.EngineError>
+
+/** Opens the database, for as many operations as are done with it. */
+export const within = <A, E>(
+  options: EngineLayer.Options,
+  use: (perform: Perform) => Effect.Effect<A, E>
+): Effect.Effect<A, E | NotOpened> =>
   Effect.gen(function* () {
     const config = yield* Effect.mapError(HostConfig.load, notOpened)
     // Quiet, as `Cli` begins, unless LOG_LEVEL says otherwise.
     const level = yield* Effect.orElse(HostConfig.logLevel, () =>
       FiberRef.get(FiberRef.currentMinimumLogLevel)
     )
+    const operator = yield* user
     return yield* Effect.gen(function* () {
       const engine = yield* Effect.mapError(open(config, options), notOpened)
-      const { handler, name } = route(engine)
-      if (handler.access !== "operator") return yield* Effect.dieMessage(`${name} is not for operators`)
-      const running = yield* Either.mapLeft(
-        handler.prepare({
+      const cursors = Cursors.make(config.secretKey, ...config.olderSecretKeys)
+      const perform: Perform = ({ route }, given) => {
+        const { handler, name } = route(engine)
+        if (handler.access !== "operator") return Effect.dieMessage(`${name} is not for operators`)
+        const running = handler.prepare({
           ...given,
           faults: [],
           idempotencyKey: undefined,
-          cursors: Cursors.make(config.secretKey, ...config.olderSecretKeys),
+          cursors,
           prefix: ""
-        }),
-        (faults) => new Errors.InvalidRequest({ faults })
-      )
-      const { body } = yield* Acting.as({ operator: yield* user, address: null, requestId: null })(running)
-      return body
+        })
+        return Either.isLeft(running)
+          ? Effect.fail(new Errors.InvalidRequest({ faults: running.left }))
+          : Acting.as({ operator, address: null, requestId: null })(running.right)
+      }
+      return yield* use(perform)
       // Standard output is the answer's.
     }).pipe(
       Effect.scoped,

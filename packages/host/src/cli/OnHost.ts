@@ -4,6 +4,7 @@ import * as HttpClient from "@effect/platform/HttpClient"
 import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
 import type { HttpMethod } from "@effect/platform/HttpMethod"
 import type { Route } from "@sendwright/http/contract"
+import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
@@ -66,48 +67,93 @@ export const reasonOf = (error: unknown, depth = 0): string => {
 const unanswered = (method: HttpMethod, why: string): Refused =>
   told(method === "GET" ? why : `${why} Whether it was done is not known: look before you repeat it.`)
 
-/**
- * The success body.
- *
- * @param lines where the items of the body stand in the file that they are from
- */
-export const perform = (
-  { token, url }: Connection,
-  { method, path }: Endpoint,
-  given: Pick<Route.Raw, "body" | "query"> & { readonly path: Readonly<Record<string, string>> },
-  lines: ReadonlyArray<number> | undefined
-): Effect.Effect<unknown, Refused> =>
-  Effect.gen(function* () {
-    const client = HttpClient.withTracerPropagation(yield* HttpClient.HttpClient, false)
-    const asked = HttpClientRequest.get(`${url}${pathOf(path, given.path)}`).pipe(
-      HttpClientRequest.setMethod(method),
-      HttpClientRequest.bearerToken(token),
-      HttpClientRequest.setUrlParams(given.query),
-      given.body !== null && Either.isRight(given.body)
-        ? HttpClientRequest.bodyUnsafeJson(given.body.right)
-        : (request) => request
+/** A request, with the parameters of its path. */
+export type Asked = Pick<Route.Raw, "body" | "query"> & { readonly path: Readonly<Record<string, string>> }
+
+/** No answer, or one that asks to come again: later it may be another. */
+class NotNow extends Data.TaggedError("NotNow")<{
+  readonly refused: Refused
+  readonly retryAfterMs: number | null
+}> {}
+
+/** Too many requests; a host that stops, starts or has no room, itself or behind a proxy. */
+const passing: ReadonlySet<number> = new Set([429, 502, 503, 504])
+
+/** In seconds, as hosts tell it. */
+const retryAfter = (header: string | undefined): number | null =>
+  header !== undefined && /^\d{1,9}$/.test(header) ? Number(header) * 1000 : null
+
+const clientOf = ({ token, url }: Connection, { method, path }: Endpoint, given: Asked) =>
+  Effect.flatMap(HttpClient.HttpClient, (client) =>
+    HttpClient.withTracerPropagation(client, false).execute(
+      HttpClientRequest.get(`${url}${pathOf(path, given.path)}`).pipe(
+        HttpClientRequest.setMethod(method),
+        HttpClientRequest.bearerToken(token),
+        HttpClientRequest.setUrlParams(given.query),
+        given.body !== null && Either.isRight(given.body)
+          ? HttpClientRequest.bodyUnsafeJson(given.body.right)
+          : (request) => request
+      )
     )
-    const { status, text } = yield* Effect.scoped(
-      Effect.flatMap(client.execute(asked), (response) =>
-        Effect.map(response.text, (text) => ({ status: response.status, text }))
+  )
+
+/** One request. */
+const once = (
+  connection: Connection,
+  endpoint: Endpoint,
+  given: Asked
+): Effect.Effect<unknown, NotNow | Refused> =>
+  Effect.gen(function* () {
+    const { url } = connection
+    const notNow = (why: string) =>
+      new NotNow({ refused: unanswered(endpoint.method, why), retryAfterMs: null })
+    const { retryAfterMs, status, text } = yield* Effect.scoped(
+      Effect.flatMap(clientOf(connection, endpoint, given), ({ headers, status, text }) =>
+        Effect.map(text, (text) => ({ status, text, retryAfterMs: retryAfter(headers["retry-after"]) }))
       )
     ).pipe(
-      Effect.mapError((error) =>
-        unanswered(method, `The host at ${url} does not answer (${reasonOf(error)}).`)
-      ),
+      Effect.mapError((error) => notNow(`The host at ${url} does not answer (${reasonOf(error)}).`)),
       Effect.timeoutFail({
         duration: patience,
-        onTimeout: () =>
-          unanswered(method, `The host at ${url} did not answer within ${Duration.format(patience)}.`)
+        onTimeout: () => notNow(`The host at ${url} did not answer within ${Duration.format(patience)}.`)
       })
     )
-    const body = yield* Effect.mapError(
-      Effect.try((): unknown => JSON.parse(text)),
-      () => told(`What answers at ${url} is no host of Sendwright: HTTP ${status}, and no JSON.`)
-    )
-    return status < 300 ? body : yield* ofProblem(body, lines)
+    const body = Either.try((): unknown => JSON.parse(text))
+    const refused = Either.isLeft(body)
+      ? told(`What answers at ${url} is no host of Sendwright: HTTP ${status}, and no JSON.`)
+      : ofProblem(body.right)
+    if (passing.has(status)) return yield* new NotNow({ refused, retryAfterMs })
+    return Either.isRight(body) && status < 300 ? body.right : yield* refused
   }).pipe(
     Effect.provide(FetchHttpClient.layer),
     // A redirect could take the token elsewhere.
     Effect.provideService(FetchHttpClient.RequestInit, { redirect: "error" })
   )
+
+/** The success body. */
+export const perform = (
+  connection: Connection,
+  endpoint: Endpoint,
+  given: Asked
+): Effect.Effect<unknown, Refused> =>
+  Effect.catchTag(once(connection, endpoint, given), "NotNow", ({ refused }) => Effect.fail(refused))
+
+/** How long is waited between requests, in milliseconds; a host may ask for more. */
+const waits = [500, 1000, 2000, 4000, 8000, 15_000, 30_000, 30_000, 30_000]
+const longestWait = 120_000
+
+/** The success body of what does no harm when it is done twice: it is asked for again while the host does not answer. */
+export const performPatiently = (
+  connection: Connection,
+  endpoint: Endpoint,
+  given: Asked
+): Effect.Effect<unknown, Refused> => {
+  const from = (tries: number): Effect.Effect<unknown, Refused> =>
+    Effect.catchTag(once(connection, endpoint, given), "NotNow", ({ refused, retryAfterMs }) => {
+      const wait = waits[tries]
+      return wait === undefined
+        ? Effect.fail(refused)
+        : Effect.delay(from(tries + 1), Math.min(Math.max(wait, retryAfterMs ?? 0), longestWait))
+    })
+  return from(0)
+}

@@ -9,6 +9,8 @@ export interface Stream {
   readonly hasColors: boolean
   /** The characters of a line; 100 where there is no terminal. */
   readonly columns: number
+  /** Writes to a terminal what is drawn over again. */
+  readonly draw: (text: string) => void
 }
 
 export interface Screen {
@@ -18,7 +20,7 @@ export interface Screen {
 
 const widest = 100
 
-const program: Stream = { isTerminal: false, hasColors: false, columns: widest }
+const program: Stream = { isTerminal: false, hasColors: false, columns: widest, draw: () => {} }
 
 /** Read by programs alone. */
 export const none: Screen = { out: program, err: program }
@@ -26,10 +28,18 @@ export const none: Screen = { out: program, err: program }
 interface Tty {
   readonly isTTY?: boolean
   readonly columns?: number
+  readonly write?: (text: string) => unknown
 }
 
-const streamOf = ({ columns = widest, isTTY = false }: Tty, noColor: string | undefined): Stream =>
-  isTTY ? { isTerminal: true, hasColors: noColor === undefined || noColor === "", columns } : program
+const streamOf = (tty: Tty, noColor: string | undefined): Stream =>
+  tty.isTTY === true
+    ? {
+        isTerminal: true,
+        hasColors: noColor === undefined || noColor === "",
+        columns: tty.columns ?? widest,
+        draw: (text) => tty.write?.(text)
+      }
+    : program
 
 /** @param noColor the variable NO_COLOR (no-color.org) */
 export const make = (out: Tty, err: Tty, noColor: string | undefined): Screen => ({

@@ -153,14 +153,10 @@ describe("the command line", () => {
     const recorded = await sendwright("consents", "record", account, table)
     expect(recorded).toMatchObject({
       code: 1,
-      err: expect.stringMatching(/^line 3, phone: The number must be 7 to 15 digits[^\n]*\n$/),
-      json: {
-        recorded: 1,
-        results: [
-          { index: 0, phone: "34600001234", ok: true },
-          { index: 1, ok: false }
-        ]
-      }
+      err: expect.stringMatching(
+        /^line 3, phone: The number must be 7 to 15 digits[^\n]*\n1 refused: \S+ has each line with its reasons\.\n$/
+      ),
+      json: { ok: true, lines: 2, recorded: 1, refused: 1, rejects: `${table}.rejected.csv` }
     })
     const prices = ["--currency", "USD", "--effective-from", "2025-10-01"]
     const card = await sendwright("rate-cards", "import", file("list.csv", list), ...prices)
@@ -222,8 +218,9 @@ describe("the command line", () => {
       expect([locked.code, locked.out]).toEqual([1, ""])
       expect(locked.err).toMatch(/^DATABASE_URL: \S+\.db is open in another process.*--url and --token/)
 
+      rmSync(`${table}.rejected.csv`)
       const again = await beside("consents", "record", account, table)
-      expect([again.code, again.err]).toEqual([1, recorded.err])
+      expect([again.code, again.err, again.json]).toEqual([1, recorded.err, recorded.json])
       expect(await beside("accounts", "show", "none")).toMatchObject({
         code: 1,
         out: "",
@@ -742,8 +739,7 @@ describe("what is refused", () => {
       ["sessions", "change", "a", "--config-file", file("broken.json", '{"access_token": "s3cret"')],
       consents("unknown.csv", "phone,source,ocurred_at\n34600001234,form,\n"),
       consents("headless.csv", "34600001234,form\n"),
-      consents("wide.csv", "phone,source\n34600001234,form,web\n"),
-      consents("quotes.csv", 'phone,source\n34600001234,"form" web\n')
+      consents("absent.csv", "").with(3, join(folder, "nowhere.csv"))
     ]
     for (const args of misuses) {
       const { code, err, out } = await sendwright(...args)
@@ -752,46 +748,5 @@ describe("what is refused", () => {
       expect(err).not.toContain("s3cret")
     }
     expect(existsSync(opened)).toBe(false)
-  })
-})
-
-describe("a table of consents", () => {
-  const taken = async (name: string, content: string) => {
-    const sendwright = on(fresh())
-    const created = await sendwright("accounts", "create", "--name", "Shop", "--currency", "USD")
-    return sendwright("consents", "record", String(at(created.json, "account", "id")), file(name, content))
-  }
-
-  it("tells each refused row by its line, and records the others", async () => {
-    const rows =
-      "sep=;\n\nphone;source;occurred_at\n34600001234;form;\n12;web;2026-13-01\n34600001235;form;2026-01-31"
-    expect(await taken("lines.csv", rows)).toMatchObject({
-      code: 1,
-      json: { recorded: 2 },
-      err: expect.stringMatching(/^line 5, phone: .*\nline 5, occurred_at: .*\n$/)
-    })
-    // A row without its schema's shape refuses the request, by the line as well.
-    expect(
-      await taken("shape.csv", "phone,source,purpose\n34600001234,form,\n34600001235,form,news\n")
-    ).toMatchObject({
-      code: 1,
-      json: undefined,
-      err: expect.stringMatching(/^line 3, purpose: /)
-    })
-  })
-
-  it("tells a header that it cannot read, and a separator that it does not know", async () => {
-    expect(await taken("typo.csv", "Phone,Ocurred At\n34600001234,\n")).toMatchObject({
-      code: 2,
-      err: expect.stringContaining('It has: "ocurred_at".')
-    })
-    expect(await taken("pipe.csv", "sep=|\nphone|source\n34600001234|form\n")).toMatchObject({
-      code: 2,
-      err: expect.stringContaining('separated by "|"')
-    })
-    expect(await taken("beside.csv", "phone,source,\n34600001234,form,web\n")).toMatchObject({
-      code: 2,
-      err: expect.stringContaining("cells without a column")
-    })
   })
 })

@@ -1,0 +1,206 @@
+/**
+ * Records the consents of a table of any length, in requests of at most a thousand, one after the other: the rows of one person
+ * stay in their order. A row that is refused keeps none of the others.
+ */
+import { Instant } from "@sendwright/core"
+import { Json } from "@sendwright/core/adapter"
+import * as Clock from "effect/Clock"
+import * as Console from "effect/Console"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Checkpoint from "./Checkpoint.ts"
+import * as ConsentTable from "./ConsentTable.ts"
+import * as Progress from "./Progress.ts"
+import { type Refused, told } from "./Refused.ts"
+import type { Screen } from "./Screen.ts"
+
+/** Of one request. A body may have 1 MiB. */
+const mostRows = 1000
+const mostCharacters = 250_000
+
+/** So many refused lines are told on standard error, too. */
+const mostTold = 20
+
+/** What became of an import. */
+export interface Imported {
+  readonly ok: true
+  readonly lines: number
+  readonly recorded: number
+  readonly refused: number
+  /** The file of the refused lines; null where there are none. */
+  readonly rejects: string | null
+}
+
+interface Waiting {
+  readonly line: number
+  readonly text: string
+  readonly row: ConsentTable.Row
+}
+
+/** What the API says of each item that it refuses, by the item's place. */
+const refusalsIn = (body: unknown): ReadonlyMap<number, ReadonlyArray<ConsentTable.Wrong>> =>
+  new Map(
+    Json.listAt(body, "results").flatMap((result, place) => {
+      const errors = Json.listAt(result, "errors").map((error) => ({
+        column: Json.textAt(error, "pointer")?.replace(/^\/consents\/\d+\/?/, "") || undefined,
+        message: Json.textAt(error, "message") ?? ""
+      }))
+      return errors.length === 0 ? [] : [[place, errors] as const]
+    })
+  )
+
+const lineOf = (line: number, { column, message }: ConsentTable.Wrong): string =>
+  `line ${line}${column === undefined ? "" : `, ${column}`}: ${message}`
+
+/** The work of one import: what waits for the next request, and how far the others have come. */
+class Importing {
+  readonly #rejects: string
+  readonly #digest: Checkpoint.Digest
+  #reached: Checkpoint.Reached
+  /** The rows that are done or wait. */
+  #rows = 0
+  #line = 0
+  #characters = 0
+  #waiting: Array<Waiting> = []
+  #rejected: Array<Checkpoint.Rejected> = []
+  readonly told: Array<string> = []
+
+  constructor(rejects: string, columns: ReadonlyArray<string>, reached: Checkpoint.Reached) {
+    this.#rejects = rejects
+    this.#digest = new Checkpoint.Digest(columns)
+    this.#reached = reached
+  }
+
+  get reached(): Checkpoint.Reached {
+    return this.#reached
+  }
+
+  get lines(): number {
+    return this.#rows
+  }
+
+  get isFull(): boolean {
+    return this.#waiting.length + this.#rejected.length >= mostRows || this.#characters >= mostCharacters
+  }
+
+  /** Takes one line; false where it is not the one that was imported before. */
+  take(table: ConsentTable.Table, line: Parameters<typeof ConsentTable.rowOf>[1]): boolean {
+    this.#digest.add(line)
+    this.#rows += 1
+    this.#line = line.number
+    if (this.#rows <= this.#reached.rows)
+      return this.#rows < this.#reached.rows || this.#digest.value === this.#reached.digest
+    const row = ConsentTable.rowOf(table, line)
+    if (Either.isLeft(row)) this.#rejected.push({ line: line.number, text: line.text, wrong: row.left })
+    else {
+      const dated = { occurred_at: this.#reached.began_at, ...row.right }
+      this.#waiting.push({ line: line.number, text: line.text, row: dated })
+      this.#characters += line.text.length
+    }
+    return true
+  }
+
+  /** Sends what waits, and remembers that it is done. */
+  flush<E>(record: (rows: ReadonlyArray<ConsentTable.Row>) => Effect.Effect<unknown, E>) {
+    const waiting = this.#waiting
+    return Effect.gen(this, function* () {
+      if (this.#rows <= this.#reached.rows) return
+      const body = waiting.length === 0 ? undefined : yield* record(waiting.map(({ row }) => row))
+      for (const [place, wrong] of refusalsIn(body)) {
+        const found = waiting[place]
+        if (found !== undefined) this.#rejected.push({ line: found.line, text: found.text, wrong })
+      }
+      const rejected = this.#rejected.toSorted((a, b) => a.line - b.line)
+      const before = this.#reached
+      const refused = before.refused + rejected.length
+      const reached = {
+        ...before,
+        rows: this.#rows,
+        line: this.#line,
+        digest: this.#digest.value,
+        recorded: before.recorded + this.#rows - before.rows - rejected.length,
+        refused,
+        rejects_bytes: yield* Checkpoint.reject(this.#rejects, rejected, before.rejects_bytes)
+      }
+      yield* Checkpoint.save(this.#rejects, reached)
+      for (const { line, wrong } of rejected.slice(0, Math.max(0, mostTold - before.refused)))
+        this.told.push(...wrong.map((each) => lineOf(line, each)))
+      this.#reached = reached
+      this.#waiting = []
+      this.#rejected = []
+      this.#characters = 0
+    })
+  }
+}
+
+/** Where rejected lines go unless a file is named for them. */
+export const rejectsOf = (file: string): string => `${file === "-" ? "stdin" : file}.rejected.csv`
+
+export interface Target {
+  readonly account: string
+  readonly rejects: string
+  readonly screen: Screen
+}
+
+/** What was done, and what was refused of it. */
+export interface Done {
+  readonly imported: Imported
+  readonly refused: Refused | undefined
+}
+
+/**
+ * Goes on with an import that was interrupted, or begins one.
+ *
+ * @param record sends rows; after an interruption it may be given some again
+ */
+export const run = <E>(
+  table: ConsentTable.Table,
+  { account, rejects, screen }: Target,
+  record: (rows: ReadonlyArray<ConsentTable.Row>) => Effect.Effect<unknown, E>
+): Effect.Effect<Done, E | Refused> =>
+  Effect.gen(function* () {
+    const { size } = table
+    const began_at = Instant.format(yield* Clock.currentTimeMillis)
+    const from = yield* Checkpoint.begin(rejects, { account, began_at, size })
+    if (from.rows > 0)
+      yield* Console.error(`Goes on behind line ${from.line} with the import that began at ${from.began_at}.`)
+    const importing = new Importing(rejects, table.columns, from)
+    const progress = Progress.make(screen.err)
+    const read = Effect.gen(function* () {
+      const parts = table.parts()
+      for (;;) {
+        const next = yield* Effect.tryPromise({
+          try: () => parts.next(),
+          catch: () => told("The file cannot be read any further.")
+        })
+        if (next.done === true) break
+        const { bytes, lines } = next.value
+        for (const line of lines) {
+          if (!importing.take(table, line)) return yield* Checkpoint.changed(rejects)
+          if (importing.isFull) yield* importing.flush(record)
+        }
+        const part = size === null || size === 0 ? null : Math.min(1, bytes / size)
+        if (importing.lines > from.rows) yield* progress.reach({ lines: importing.lines, part })
+      }
+      if (importing.lines < from.rows) return yield* Checkpoint.changed(rejects)
+      yield* importing.flush(record)
+    })
+    const again = Effect.suspend(() =>
+      importing.reached.rows === from.rows
+        ? Effect.void
+        : Console.error(`Run it again: it goes on behind line ${importing.reached.line}.`)
+    )
+    yield* read.pipe(
+      Effect.ensuring(progress.end),
+      Effect.onError(() => again)
+    )
+    yield* Checkpoint.end(rejects)
+    const { recorded, refused, rows } = importing.reached
+    const isClean = refused === 0
+    return {
+      imported: { ok: true, lines: rows, recorded, refused, rejects: isClean ? null : rejects },
+      refused: isClean
+        ? undefined
+        : told(...importing.told, `${refused} refused: ${rejects} has each line with its reasons.`)
+    }
+  })
