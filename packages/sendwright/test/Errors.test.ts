@@ -233,6 +233,11 @@ describe("createSendwright", () => {
     expect([error.code, error.issues.map((issue) => issue.path)]).toEqual(["invalid_options", [path]])
   })
 
+  it("says what to give where there is no sender", async () => {
+    const error = await refusal(createSendwright({ ...options, senders: [] }))
+    expect(error.message).toBe("`senders` needs at least one sender, for example sandbox().")
+  })
+
   it("tells every fault at once, with what was meant", async () => {
     const senders = [{ ...own, lookup: own.send, provider: "Own" }]
     const { issues } = await refusal(createSendwright(wrong({ store: memory(), senders, logLvl: "none" })))

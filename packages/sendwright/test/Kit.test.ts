@@ -399,6 +399,21 @@ describe("a store in PostgreSQL", () => {
   })
 })
 
+describe("a story", () => {
+  it("tells a consent where it was recorded, before the message that needs it", async () => {
+    const t = await open()
+    await t.send({ to: ana })
+    await t.advance("1 min")
+    const told = t
+      .person(ana)
+      .story()
+      .split("\n")
+      .map((line) => line.split("  ")[1]?.split(/[ :]/)[0])
+    expect(told.slice(0, 3)).toEqual(["consent.granted", "accepted", "attempt"])
+    expect(told.filter((words) => words === "consent.granted")).toHaveLength(1)
+  })
+})
+
 describe("matchers", () => {
   it("pass, and fail with the story of the person", async () => {
     const t = await open()

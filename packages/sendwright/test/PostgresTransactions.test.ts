@@ -478,6 +478,18 @@ describe("what is no transaction", () => {
     expect(give).toThrow(new RegExp(`^${name} takes .+`))
   })
 
+  it.each([
+    ["fromDrizzle", { rollback: () => {}, session: {}, query: {} }],
+    ["fromKysely", { executeQuery: () => {}, isTransaction: true }],
+    ["fromKnex", Object.assign(() => {}, { raw: () => {}, isCompleted: () => false })],
+    ["fromPrisma", { $queryRawUnsafe: () => {} }],
+    ["fromTypeorm", { query: () => {}, queryRunner: { isTransactionActive: true, query: () => {} } }],
+    ["fromPostgresJs", Object.assign(() => {}, { unsafe: () => {}, savepoint: () => {} })]
+  ])("is told by fromPg to be for %s, if it is", (name, tx) => {
+    expect(() => fromPg(anything(tx))).toThrow(`What is given here is for ${name}.`)
+    expect(() => fromDrizzle(anything({ query: () => {} }))).toThrow("What is given here is for fromPg.")
+  })
+
   it("is refused by a send, too", async () => {
     expect(await codeOf(session.send(message(), { tx: anything({ query: () => {} }) }))).toBe(
       "transaction_unsupported"

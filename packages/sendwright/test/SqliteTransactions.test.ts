@@ -329,8 +329,13 @@ describe("a handle of the app's", () => {
     ["nothing", /^fromNodeSqlite takes the `DatabaseSync`/, () => fromNodeSqlite(untyped(undefined))],
     [
       "better-sqlite3's",
-      /^fromNodeSqlite takes the `DatabaseSync`/,
+      /^fromNodeSqlite takes the `DatabaseSync`.+ What is given here is for fromBetterSqlite3\.$/,
       () => fromNodeSqlite(new Database(":memory:"))
+    ],
+    [
+      "a transaction of Drizzle's",
+      /^fromBetterSqlite3 takes .+ What is given here is for fromDrizzle\.$/,
+      () => drizzle(new Database(":memory:")).transaction((tx) => fromBetterSqlite3(untyped(tx)))
     ],
     [
       "the database in the place of its transaction",

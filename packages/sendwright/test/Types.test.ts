@@ -1,6 +1,7 @@
 /** The package's types are core's, in other names: what core adds has to be added here. */
 import type { EventData as Core } from "@sendwright/core"
 import type { Database } from "better-sqlite3"
+import type { Kysely, Transaction as Trx } from "kysely"
 import type { Pool, PoolClient } from "pg"
 import {
   createSendwright,
@@ -15,7 +16,13 @@ import {
   sandbox,
   type Transaction
 } from "sendwright"
-import { type fromKysely, type fromPg, type PgPool, postgres } from "sendwright/postgres"
+import {
+  type fromKysely,
+  type fromPg,
+  type PgPool,
+  type PrismaTransaction,
+  postgres
+} from "sendwright/postgres"
 import { type fromBetterSqlite3, sqlite } from "sendwright/sqlite"
 import { createTestSendwright, type TestSendwright } from "sendwright/testing"
 import { expectTypeOf, it } from "vitest"
@@ -69,7 +76,11 @@ it("of what an app calls", () => {
 it("of transactions, which are not taken for one another", () => {
   expectTypeOf<Pool>().toExtend<PgPool>()
   expectTypeOf<PoolClient>().toExtend<Parameters<typeof fromPg>[0]>()
+  expectTypeOf<Pool>().not.toExtend<Parameters<typeof fromPg>[0]>()
   expectTypeOf<Pool>().not.toExtend<Parameters<typeof fromKysely>[0]>()
+  expectTypeOf<Trx<unknown>>().toExtend<Parameters<typeof fromKysely>[0]>()
+  expectTypeOf<Kysely<unknown>>().not.toExtend<Parameters<typeof fromKysely>[0]>()
+  expectTypeOf<PrismaTransaction & { $connect(): void }>().not.toExtend<PrismaTransaction>()
   expectTypeOf<Database>().toExtend<Parameters<typeof fromBetterSqlite3>[0]>()
   expectTypeOf<PoolClient>().not.toExtend<Parameters<typeof fromBetterSqlite3>[0]>()
   expectTypeOf<PoolClient>().not.toExtend<Transaction>()

@@ -181,7 +181,7 @@ export class ForeignTransaction extends Data.TaggedError("ForeignTransaction")<{
   readonly operation: string
 }> {
   override get message(): string {
-    return `${this.operation} was called inside a transaction of another client than the engine's. Begin it with the engine's SqlClient, hand it over (Postgres.within), or call after its commit.`
+    return `${this.operation} was called inside a transaction of another client than the engine's. Begin it with the engine's SqlClient, hand it over (Postgres.within, SqliteHandle.within), or call after its commit.`
   }
 }
 
@@ -211,8 +211,12 @@ export class JobEnded extends Data.TaggedError("JobEnded")<{ readonly status: Jo
 }
 
 /** Nothing with this id exists for the caller: it is absent or belongs to somebody else. */
-export class NotFound extends Data.TaggedError("NotFound")<{ readonly what: string }> {
+export class NotFound extends Data.TaggedError("NotFound")<{
+  readonly what: string
+  /** What was asked for by name. */
+  readonly named?: string | undefined
+}> {
   override get message(): string {
-    return `There is no such ${this.what}.`
+    return `There is no such ${this.what}${this.named === undefined ? "" : `: ${this.named}`}.`
   }
 }

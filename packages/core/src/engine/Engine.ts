@@ -281,7 +281,7 @@ const make = Effect.gen(function* () {
  *     const engine = yield* Engine.Engine
  *     const caller = yield* engine.callerOf(sessionId)
  *     const { templateId } = yield* engine.template(caller, { name: "order_shipped", language: "en" })
- *     const request = { template_id: templateId, recipients: [{ phone }] }
+ *     const request = { templateId, recipients: [{ phone }] }
  *     return yield* engine.send(caller, { idempotencyKey: "order-1001", request })
  *   })
  * ```

@@ -14,8 +14,9 @@ export const make = Effect.map(TemplateStore, (templates) => {
     const template = yield* typeof of === "number"
       ? templates.find({ sessionId: session.id, templateId: of })
       : templates.findNamed({ sessionId: session.id, name: of.name, language: of.language })
-    if (template === null || template.status !== "approved") return yield* new NotFound({ what: "template" })
-    return template
+    if (template !== null && template.status === "approved") return template
+    const named = typeof of === "number" ? undefined : `"${of.name}" in "${of.language}"`
+    return yield* new NotFound({ what: "template", named })
   })
 
   return { list: spanIfTraced("Engine.templates", list), find: spanIfTraced("Engine.template", find) }

@@ -62,15 +62,17 @@ const noun = (ast: AST.AST): string => {
   }
 }
 
+const atLeast = (least: unknown, noun: string): string => `at least ${least} ${noun}${least === 1 ? "" : "s"}`
+
 /** The rule of a refinement in words, from its JSON Schema annotation; `undefined` when that has no bound. */
 const bound = (ast: AST.Refinement): string | undefined => {
   const rule = ruleOf(ast)
-  if (rule["minItems"] !== undefined) return `at least ${rule["minItems"]} item(s)`
+  if (rule["minItems"] !== undefined) return atLeast(rule["minItems"], "item")
   if (rule["maxItems"] !== undefined) return `at most ${rule["maxItems"]} items`
   if (rule["minLength"] !== undefined && rule["maxLength"] !== undefined) {
     return `${rule["minLength"]} to ${rule["maxLength"]} characters`
   }
-  if (rule["minLength"] !== undefined) return `at least ${rule["minLength"]} character(s)`
+  if (rule["minLength"] !== undefined) return atLeast(rule["minLength"], "character")
   if (rule["maxLength"] !== undefined) return `at most ${rule["maxLength"]} characters`
   if (rule["minimum"] !== undefined && rule["maximum"] !== undefined) {
     return `a number from ${rule["minimum"]} to ${rule["maximum"]}`

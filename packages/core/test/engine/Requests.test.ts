@@ -60,6 +60,18 @@ const untyped: ReadonlyArray<readonly [given: unknown, body: unknown]> = [
   ]
 ]
 
+describe("a template that is asked for by name", () => {
+  it.effect("is named by the refusal where the session has none that is approved", () =>
+    Effect.gen(function* () {
+      const { caller, engine } = yield* prepared
+      const byName = yield* Effect.flip(engine.template(caller, { name: "order_shiped", language: "en" }))
+      expect(byName.message).toBe('There is no such template: "order_shiped" in "en".')
+      const byNumber = yield* Effect.flip(engine.template(caller, 404))
+      expect(byNumber.message).toBe("There is no such template.")
+    }).pipe(Effect.provide(TestEngine.layer))
+  )
+})
+
 describe("a request in process", () => {
   it.effect("stands for the body that comes over HTTP, under one Idempotency-Key", () =>
     Effect.gen(function* () {

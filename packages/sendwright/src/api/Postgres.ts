@@ -32,6 +32,8 @@ export type Rows = ReadonlyArray<object>
 
 /** A client of `pg` after its BEGIN. */
 export interface PgClient {
+  /** A pool has one. */
+  readonly totalCount?: never
   readonly query: (text: string, values: Array<unknown>) => Promise<{ readonly rows: Array<object> }>
 }
 
@@ -49,7 +51,7 @@ export interface DrizzleTransaction {
 
 /** The `trx` of Kysely's `db.transaction().execute`. */
 export interface KyselyTransaction {
-  readonly isTransaction: boolean
+  readonly isTransaction: true
   readonly executeQuery: (query: never) => Promise<{ readonly rows: Array<unknown> }>
   readonly withoutPlugins: () => KyselyTransaction
 }
@@ -62,6 +64,8 @@ export interface KnexTransaction {
 
 /** The `tx` of Prisma's `prisma.$transaction(async (tx) => …)`. */
 export interface PrismaTransaction {
+  /** A client has one. */
+  readonly $connect?: never
   readonly $queryRawUnsafe: (text: string, ...values: Array<unknown>) => PromiseLike<unknown>
 }
 

@@ -85,7 +85,8 @@ const wordsOf = (event: SendwrightEvent): string => {
 interface Line {
   readonly at: number
   readonly phone: string
-  readonly words: string
+  /** Null until its event comes. */
+  words: string | null
 }
 
 /** Collects what a receiver gets, and what is told of people. */
@@ -94,13 +95,21 @@ class Journal {
   readonly lines: Array<Line> = []
   secret = ""
   readonly #clock: TestClock
+  readonly #awaited = new Map<string, Line>()
 
   constructor(clock: TestClock) {
     this.#clock = clock
   }
 
-  write(phone: string, words: string): void {
-    this.lines.push({ at: this.#clock.now, phone, words })
+  write(phone: string, words: string | null): Line {
+    const line = { at: this.#clock.now, phone, words }
+    this.lines.push(line)
+    return line
+  }
+
+  /** Keeps the place of a consent: its event comes when the message that needs it may have gone already. */
+  recorded(consentId: string, phone: string): void {
+    this.#awaited.set(consentId, this.write(phone, null))
   }
 
   readonly transport: WebhookTransport.WebhookTransport["Type"] = {
@@ -116,11 +125,13 @@ class Journal {
     if (!isEvent(event)) return
     this.webhooks.push(event)
     const phone = phoneOf(event)
-    if (phone !== null) this.write(phone, wordsOf(event))
+    const line = "consentId" in event.data ? this.#awaited.get(event.data.consentId) : undefined
+    if (line !== undefined) line.words = wordsOf(event)
+    else if (phone !== null) this.write(phone, wordsOf(event))
   }
 
   story(phone: string): string {
-    const lines = this.lines.filter((line) => line.phone === phone)
+    const lines = this.lines.filter((line) => line.phone === phone && line.words !== null)
     return lines.length === 0
       ? `Nothing happened with ${phone}.`
       : lines.map(({ at, words }) => `${new Date(at).toISOString()}  ${words}`).join("\n")
@@ -409,7 +420,12 @@ const sendingBy = (
   const consent = async (...phones: ReadonlyArray<string>): Promise<void> => {
     const consents = phones.map((phone) => ({ phone: Inputs.phone(phone), source: "test" }))
     for (const phone of phones) asked.add(phone)
-    if (phones.length > 0) await sw.admin.consents.record({ accountId: account.id, consents })
+    if (phones.length === 0) return
+    const outcomes = await sw.admin.consents.record({ accountId: account.id, consents })
+    for (const [place, phone] of phones.entries()) {
+      const outcome = outcomes[place]
+      if (outcome?.recorded) journal.recorded(outcome.record.id, phone)
+    }
   }
   const send = async (given: Api.TestMessage) => {
     const { idempotencyKey, template = "hello", to, ...rest } = Inputs.testMessage(given)

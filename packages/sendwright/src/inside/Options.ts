@@ -33,7 +33,7 @@ const SecretKey = formed(
 const decoded = RequestDecoder.decoder(
   Schema.Struct({
     store: OneStore,
-    senders: Schema.Array(Schema.Unknown).pipe(Schema.minItems(1)),
+    senders: Schema.Array(Schema.Unknown),
     secretKey: SecretKey,
     on: optional(Schema.Struct(Object.fromEntries(Event.patterns.map((name) => [name, optional(Callable)])))),
     logLevel: optional(Schema.Literal("debug", "info", "warning", "error", "none"))
@@ -81,17 +81,24 @@ const twinFaults = (senders: ReadonlyArray<unknown>): ReadonlyArray<Fault.Fault>
   })
 }
 
-const sendersOf = (options: unknown): ReadonlyArray<unknown> => {
+const sendersOf = (options: unknown): ReadonlyArray<unknown> | undefined => {
   const given: unknown =
-    typeof options === "object" && options !== null && "senders" in options ? options.senders : []
-  return Array.isArray(given) ? [...given] : []
+    typeof options === "object" && options !== null && "senders" in options ? options.senders : undefined
+  return Array.isArray(given) ? [...given] : undefined
 }
+
+const noneFaults = (senders: ReadonlyArray<unknown> | undefined): ReadonlyArray<Fault.Fault> =>
+  senders?.length === 0
+    ? [Fault.make(["senders"], "out_of_range", "`senders` needs at least one sender, for example sandbox().")]
+    : []
 
 export const check: (options: unknown) => asserts options is Options = (options) => {
   const read = decoded(options)
-  const senders = sendersOf(options)
+  const given = sendersOf(options)
+  const senders = given ?? []
   const faults = [
     ...(read._tag === "Left" ? read.left : []),
+    ...noneFaults(given),
     ...senders.flatMap(senderFaults),
     ...twinFaults(senders)
   ]

@@ -4,7 +4,7 @@
  */
 import type * as Api from "../api/Postgres.ts"
 import type { Transaction } from "../api/Sendwright.ts"
-import { expect, isFunction, MadeTransaction, memberOf } from "./Transactions.ts"
+import { adapterOf, isFunction, type Kinds, MadeTransaction, memberOf, refusal } from "./Transactions.ts"
 
 /** A transaction of PostgreSQL, by the contract. */
 export class PostgresTransaction extends MadeTransaction<Api.Query> {}
@@ -49,6 +49,21 @@ const made = (query: Api.Query["query"], { isOver = never, tellsOver = never }: 
     }
   })
 
+/** By what no other library's has. A client of `pg` comes last: others have a `query`, too. */
+const kinds: Kinds = {
+  fromDrizzle: (given) => isFunction(memberOf(given, "rollback")) && memberOf(given, "session") !== undefined,
+  fromKysely: (given) => isFunction(memberOf(given, "executeQuery")),
+  fromKnex: (given) => isFunction(memberOf(given, "raw")),
+  fromPrisma: (given) => isFunction(memberOf(given, "$queryRawUnsafe")),
+  fromTypeorm: (given) =>
+    memberOf(given, "queryRunner") !== undefined || memberOf(given, "isTransactionActive") !== undefined,
+  fromPostgresJs: (given) => isFunction(memberOf(given, "unsafe")),
+  fromPg: (given) => isFunction(memberOf(given, "query")) && !isPool(given)
+}
+const expect = (isIt: boolean, adapter: string, what: string, given: unknown): void => {
+  if (!isIt) throw refusal(kinds, adapter, what, given)
+}
+
 /** A pool runs each statement on another connection. */
 const isPool = (value: unknown): boolean => memberOf(value, "totalCount") !== undefined
 
@@ -59,8 +74,12 @@ const handedOut = (client: unknown): Ends => {
 }
 
 export const fromPg = (client: Api.PgClient): Transaction => {
-  const isClient = isFunction(memberOf(client, "query")) && !isPool(client)
-  expect(isClient, "fromPg", "a client of `pool.connect()` after its BEGIN, not the pool")
+  expect(
+    adapterOf(kinds, client) === "fromPg",
+    "fromPg",
+    "a client of `pool.connect()` after its BEGIN, not the pool",
+    client
+  )
   return made(by(client, client.query), handedOut(client))
 }
 
@@ -69,7 +88,7 @@ const asText = (text: string): string => text.replace(/(\$\d+)::(?!text\b(?!\[))
 
 export const fromPostgresJs = (sql: Api.PostgresJsTransaction): Transaction => {
   const isOpen = isFunction(memberOf(sql, "unsafe")) && isFunction(memberOf(sql, "savepoint"))
-  expect(isOpen, "fromPostgresJs", "the `sql` that `sql.begin(async (sql) => …)` hands over")
+  expect(isOpen, "fromPostgresJs", "the `sql` that `sql.begin(async (sql) => …)` hands over", sql)
   return made(by(sql, sql.unsafe, asText))
 }
 
@@ -79,7 +98,7 @@ export const fromDrizzle = (tx: Api.DrizzleTransaction): Transaction => {
   const unsafe = memberOf(client, "unsafe")
   const query = isFunction(unsafe) ? unsafe : memberOf(client, "query")
   const isKnown = isOpen && isFunction(query) && isObject(client)
-  expect(isKnown, "fromDrizzle", "the `tx` of `db.transaction(async (tx) => …)` over `pg` or postgres.js")
+  expect(isKnown, "fromDrizzle", "the `tx` of `db.transaction(async (tx) => …)` over `pg` or postgres.js", tx)
   const run = by(isObject(client) ? client : tx, query, isFunction(unsafe) ? asText : undefined)
   return made(run, handedOut(client))
 }
@@ -89,7 +108,7 @@ const isObject = (value: unknown): value is object =>
 
 export const fromKysely = (trx: Api.KyselyTransaction): Transaction => {
   const isOpen = memberOf(trx, "isTransaction") === true && isFunction(memberOf(trx, "executeQuery"))
-  expect(isOpen, "fromKysely", "the `trx` of `db.transaction().execute(async (trx) => …)`")
+  expect(isOpen, "fromKysely", "the `trx` of `db.transaction().execute(async (trx) => …)`", trx)
   // The app's plugins are for the app's rows: they rename columns, and read what looks like JSON.
   const plain = trx.withoutPlugins()
   const execute: unknown = plain.executeQuery
@@ -108,7 +127,7 @@ const asQuestions = (text: string): string => text.replaceAll("?", "\\?").replac
 
 export const fromKnex = (trx: Api.KnexTransaction): Transaction => {
   const isOpen = isFunction(memberOf(trx, "raw")) && isFunction(memberOf(trx, "isCompleted"))
-  expect(isOpen, "fromKnex", "the `trx` of `knex.transaction(async (trx) => …)`")
+  expect(isOpen, "fromKnex", "the `trx` of `knex.transaction(async (trx) => …)`", trx)
   return made(by(trx, trx.raw, asQuestions), { isOver: () => trx.isCompleted() })
 }
 
@@ -116,7 +135,7 @@ export const fromPrisma = (tx: Api.PrismaTransaction): Transaction => {
   const query = memberOf(tx, "$queryRawUnsafe")
   // A client that can connect is none. Newer ones can begin another transaction inside one.
   const isOpen = isFunction(query) && !isFunction(memberOf(tx, "$connect"))
-  expect(isOpen, "fromPrisma", "the `tx` of `prisma.$transaction(async (tx) => …)`")
+  expect(isOpen, "fromPrisma", "the `tx` of `prisma.$transaction(async (tx) => …)`", tx)
   return made(async (text, values) => rowsOf(await tx.$queryRawUnsafe(asText(text), ...values)), {
     // It was closed, or has lasted for longer than its `timeout`.
     tellsOver: (error) => memberOf(error, "code") === "P2028"
@@ -127,7 +146,7 @@ export const fromTypeorm = (manager: Api.TypeormTransaction): Transaction => {
   const runner = memberOf(manager, "queryRunner") ?? manager
   const query = memberOf(runner, "query")
   const isOpen = isFunction(query) && isObject(runner) && memberOf(runner, "isTransactionActive") === true
-  expect(isOpen, "fromTypeorm", "the `manager` of `dataSource.transaction(async (manager) => …)`")
+  expect(isOpen, "fromTypeorm", "the `manager` of `dataSource.transaction(async (manager) => …)`", manager)
   const statement: Api.Query["query"] = async (text, values) => {
     const structured = isFunction(query)
       ? await Reflect.apply(query, runner, [text, values, true])

@@ -7,7 +7,7 @@ import type { Store, Transaction } from "../api/Sendwright.ts"
 import { SendwrightError } from "../api/SendwrightError.ts"
 import type * as Api from "../api/Sqlite.ts"
 import { MadeStore, noTransaction, type Within } from "./Stores.ts"
-import { expect, isFunction, MadeTransaction, memberOf } from "./Transactions.ts"
+import { isFunction, type Kinds, MadeTransaction, memberOf, refusal } from "./Transactions.ts"
 
 /** An open transaction of a handle. */
 class SqliteTransaction extends MadeTransaction<Api.SqliteHandle> {}
@@ -15,26 +15,31 @@ class SqliteTransaction extends MadeTransaction<Api.SqliteHandle> {}
 const isHandle = (value: unknown): value is Api.SqliteHandle =>
   isFunction(memberOf(value, "exec")) && isFunction(memberOf(value, "prepare"))
 
+const kinds = {
+  fromDrizzle: (given) => isFunction(memberOf(given, "rollback")) && memberOf(given, "session") !== undefined,
+  fromBetterSqlite3: (given) => isHandle(given) && memberOf(given, "inTransaction") !== undefined,
+  fromNodeSqlite: (given) => isHandle(given) && memberOf(given, "isTransaction") !== undefined
+} satisfies Kinds
+
 const made = (handle: Api.SqliteHandle): Transaction => new SqliteTransaction("sqlite", handle)
 
 export const fromBetterSqlite3 = (database: Api.SqliteHandle): Transaction => {
-  const isIt = isHandle(database) && memberOf(database, "inTransaction") !== undefined
-  expect(isIt, "fromBetterSqlite3", "the `Database` of better-sqlite3 that `sqlite({ database })` was given")
-  return made(database)
+  if (kinds.fromBetterSqlite3(database)) return made(database)
+  const what = "the `Database` of better-sqlite3 that `sqlite({ database })` was given"
+  throw refusal(kinds, "fromBetterSqlite3", what, database)
 }
 
 export const fromNodeSqlite = (database: Api.SqliteHandle): Transaction => {
-  const isIt = isHandle(database) && memberOf(database, "isTransaction") !== undefined
-  expect(isIt, "fromNodeSqlite", "the `DatabaseSync` that `sqlite({ database })` was given")
-  return made(database)
+  if (kinds.fromNodeSqlite(database)) return made(database)
+  const what = "the `DatabaseSync` that `sqlite({ database })` was given"
+  throw refusal(kinds, "fromNodeSqlite", what, database)
 }
 
 export const fromDrizzle = (tx: Api.DrizzleSqliteTransaction): Transaction => {
   const client = memberOf(memberOf(tx, "session"), "client")
-  const handle = isFunction(memberOf(tx, "rollback")) && isHandle(client) ? client : undefined
-  if (handle === undefined)
-    throw noTransaction("fromDrizzle takes the `tx` of `db.transaction((tx) => …)` over better-sqlite3.")
-  return made(handle)
+  if (kinds.fromDrizzle(tx) && isHandle(client)) return made(client)
+  const what = "the `tx` of `db.transaction((tx) => …)` over better-sqlite3"
+  throw refusal(kinds, "fromDrizzle", what, tx)
 }
 
 /** Core says why where the handle takes no send: no transaction is open on it, or it is another one. */

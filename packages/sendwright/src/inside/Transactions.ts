@@ -1,5 +1,6 @@
 /** A transaction of the app, as an adapter hands it over. */
 import type { Transaction } from "../api/Sendwright.ts"
+import type { SendwrightError } from "../api/SendwrightError.ts"
 import { noTransaction } from "./Stores.ts"
 
 export class MadeTransaction<Handle> implements Transaction {
@@ -21,7 +22,16 @@ export const memberOf = (value: unknown, name: string): unknown =>
     ? Reflect.get(value, name)
     : undefined
 
-/** Refuses what is none of the library's transactions, with what to give. */
-export const expect = (isIt: boolean, adapter: string, what: string): void => {
-  if (!isIt) throw noTransaction(`${adapter} takes ${what}.`)
+/** What is given to an adapter, and how each adapter knows what is meant for it. */
+export type Kinds = Readonly<Record<string, (given: unknown) => boolean>>
+
+/** The adapter that knows what is given; undefined when none does. */
+export const adapterOf = (kinds: Kinds, given: unknown): string | undefined =>
+  Object.keys(kinds).find((adapter) => kinds[adapter]?.(given))
+
+/** The refusal of what is none of the library's transactions, with what to give, or whom to give it. */
+export const refusal = (kinds: Kinds, adapter: string, what: string, given: unknown): SendwrightError => {
+  const other = adapterOf(kinds, given)
+  const hint = other === undefined || other === adapter ? "" : ` What is given here is for ${other}.`
+  return noTransaction(`${adapter} takes ${what}.${hint}`)
 }
