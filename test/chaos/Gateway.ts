@@ -22,7 +22,8 @@ export const start = (
   let requests = 0
   const between = ([low, high]: readonly [number, number]) => low + random() * (high - low)
   const server = createServer((request, response) => {
-    const id = String(request.headers["x-message-id"])
+    // A host's own sender names the message by the key.
+    const id = String(request.headers["x-message-id"] ?? request.headers["idempotency-key"])
     requests += 1
     const before = effects.get(id) ?? 0
     // Some are reset before they have an effect, some after, and the sender cannot tell which.

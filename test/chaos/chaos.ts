@@ -8,6 +8,7 @@ import { oneOf, wholeNumber } from "../support/Options.ts"
 import { random } from "../support/Random.ts"
 import * as Accepting from "./Accepting.ts"
 import * as Crashes from "./Crashes.ts"
+import * as Drill from "./Drill.ts"
 import * as Hosts from "./Hosts.ts"
 import * as Kills from "./Kills.ts"
 import * as Later from "./Later.ts"
@@ -91,7 +92,12 @@ const always: ReadonlyArray<Scenario> = [
   ["poison", crashes(5)]
 ]
 
-const ofSqlite: ReadonlyArray<Scenario> = [["disk", (setting) => Hosts.diskFull(setting)]]
+const drilled = { jobs: Math.min(jobs, 12), recipients: perJob }
+
+const ofSqlite: ReadonlyArray<Scenario> = [
+  ["disk", (setting) => Hosts.diskFull(setting)],
+  ["drill", (setting) => Drill.drill({ ...setting, ...drilled }, Drill.ofSqlite)]
+]
 
 const ofPostgres: ReadonlyArray<Scenario> = [
   ["half-open", (setting) => Outages.halfOpen(setting, quick ? 1 : Math.max(2, Math.round(kills / 50)))],
@@ -115,6 +121,13 @@ const ofPostgres: ReadonlyArray<Scenario> = [
       const programs = [Program.file(), await Later.program()]
       return Kills.atRandom({ ...setting, programs }, "plain")
     }
+  ],
+  [
+    "drill",
+    (setting) =>
+      alone(({ fresh, server }) =>
+        Drill.drill({ ...setting, ...drilled, freshStore: fresh }, (store) => Drill.ofPostgres(store, server))
+      )
   ],
   ["skew", (setting) => Kills.skewed(setting)],
   ["twins", (setting) => Hosts.twins(setting, kills * 50)]

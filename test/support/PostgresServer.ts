@@ -15,6 +15,8 @@ export interface PostgresServer {
   readonly url: string
   /** As a crash does: without a checkpoint, every connection cut. */
   readonly kill: () => Promise<void>
+  /** Where its data are. */
+  readonly folder: string
   /** After {@link kill}, on the same data and port. */
   readonly start: () => Promise<void>
   /** For good, also after {@link kill}: its data are removed. */
@@ -142,6 +144,7 @@ export const start = async (options: {
   }
   return {
     url: `postgres://postgres:postgres@127.0.0.1:${options.port}/postgres`,
+    folder,
     kill: async () => {
       const pid = Number((await readFile(join(folder, "postmaster.pid"), "utf8")).split("\n")[0])
       process.kill(pid, "SIGQUIT")

@@ -65,13 +65,19 @@ const noticed = 5 * Time.second
 const follow = "Let this machine follow a time server (timedatectl set-ntp true)."
 
 /**
- * @param seen.difference the database's clock minus this machine's; null where they are one
+ * @param seen.difference another clock minus this machine's; null where there is none
+ * @param seen.whose that other clock
  * @param seen.lastJobAt when the last job was accepted, by the clock of then
  * @param seen.jump how far this machine's clock moved, while it was looked at, beside the time that passed
  */
 export const ofClock = (
   now: Instant,
-  seen: { readonly difference: number | null; readonly lastJobAt: Instant | null; readonly jump: number }
+  seen: {
+    readonly difference: number | null
+    readonly whose?: string
+    readonly lastJobAt: Instant | null
+    readonly jump: number
+  }
 ): Finding => {
   const ahead = seen.lastJobAt === null ? 0 : seen.lastJobAt - (now + (seen.difference ?? 0))
   const off = Math.abs(seen.difference ?? 0)
@@ -88,7 +94,7 @@ export const ofClock = (
       follow
     )
   if (seen.difference === null) return ok("clock", "It goes on evenly, and no job is of a later time.")
-  const says = `It is ${inWords(off)} ${seen.difference > 0 ? "behind" : "ahead of"} the database's.`
+  const says = `It is ${inWords(off)} ${seen.difference > 0 ? "behind" : "ahead of"} ${seen.whose ?? "the database's"}.`
   if (off > signatureLasts)
     return failing("clock", `${says} What it signs or checks by itself is refused after 5 minutes.`, follow)
   return off > noticed ? warning("clock", says, follow) : ok("clock", says)

@@ -65,6 +65,7 @@ const clockOf = (now: number, date: string | undefined): ReadonlyArray<Diagnosis
     : [
         Diagnosis.ofClock(now, {
           difference: Math.round((told + 500 - now) / 1000) * 1000,
+          whose: "the host's",
           lastJobAt: null,
           jump: 0
         })
