@@ -58,8 +58,11 @@ const serve = (config: HostConfig, besides: NodeServer.Options<never, never>["be
 /** Starts the worker's loops if the role has them; returns an effect that ends them before their scope does. */
 const loops = (role: HostConfig["role"]) =>
   Effect.gen(function* () {
-    if (role === "api") return Effect.void
-    const { start, stop } = yield* Worker.Worker
+    const { start, stop, watch } = yield* Worker.Worker
+    if (role === "api") {
+      yield* Effect.forkScoped(watch)
+      return Effect.void
+    }
     const scope = yield* Effect.acquireRelease(Scope.make(), (scope) => Scope.close(scope, Exit.void))
     // A host is never started inside an embedder's transaction.
     yield* Scope.extend(Effect.orDie(start), scope)

@@ -5,9 +5,10 @@ import * as Money from "../domain/billing/Money.ts"
 import * as RateCard from "../domain/billing/RateCard.ts"
 import { JobEnded, NotFound } from "../domain/Errors.ts"
 import type { Instant } from "../domain/Instant.ts"
-import type { Job, PauseReason, TemplateJob } from "../domain/job/Job.ts"
+import type { Job, TemplateJob } from "../domain/job/Job.ts"
 import { dispatchable, isReadable, isTemplateJob } from "../domain/job/Job.ts"
 import type { Status as RecipientStatus } from "../domain/job/Recipient.ts"
+import * as Waiting from "../domain/job/Waiting.ts"
 import type { Page } from "../domain/Page.ts"
 import * as Circuit from "../domain/session/Circuit.ts"
 import type { Pacing } from "../domain/session/Pacing.ts"
@@ -30,27 +31,14 @@ export interface DetailQuery {
   readonly page: Page
 }
 
-/** The wait for a session that may not send: until the next probe if its platform does not answer. */
-const waitingForSession = (
-  { blockedUntil, outage }: Pick<Session, "blockedUntil" | "outage">,
-  obstacle: PauseReason,
-  now: Instant
-): JobDetail["waitingFor"] =>
-  obstacle === "platform_unavailable" && outage !== null
-    ? { limiter: "platform", until: Circuit.nextProbe(outage, now) }
-    : { limiter: "session", until: obstacle === "provider_blocked" ? blockedUntil : null }
-
-const waitOfPaused = (
-  { pauseReason }: Job,
-  session: Session | null,
-  obstacle: PauseReason | null,
-  now: Instant
-): JobDetail["waitingFor"] => {
-  if (pauseReason === "template_paused" || pauseReason === "template_changed")
-    return { limiter: "template", until: null }
-  return session === null || obstacle === null
-    ? { limiter: "session", until: null }
-    : waitingForSession(session, obstacle, now)
+/** What stands against a job, with its end where that is known: the next probe of a platform, or the end of a block. */
+const waitOfHindered = (job: Job, session: Session | null, now: Instant): JobDetail["waitingFor"] => {
+  const limiter = Waiting.hindrance(job, session)
+  if (limiter === null) return null
+  if (limiter === "platform" && session?.outage)
+    return { limiter, until: Circuit.nextProbe(session.outage, now) }
+  const isBlocked = session !== null && Sessions.obstacle(session) === "provider_blocked"
+  return { limiter, until: limiter === "session" && isBlocked ? session.blockedUntil : null }
 }
 
 /** False of what is in flight: it has its content already. */
@@ -66,12 +54,12 @@ const waitingFor = (
   now: Instant
 ): JobDetail["waitingFor"] => {
   const pacing = session?.pacing ?? unpaced
-  const obstacle = session === null ? null : Sessions.obstacle(session)
-  if (job.status === "paused") return waitOfPaused(job, session, obstacle, now)
+  const hindered = waitOfHindered(job, session, now)
+  if (job.status === "paused") return hindered
   if (!isOpen(job)) return null
   if (waitsForContent(job, nextAt)) return { limiter: "content", until: null }
   if (!isDispatched) return { limiter: "worker", until: null }
-  if (session !== null && obstacle !== null) return waitingForSession(session, obstacle, now)
+  if (hindered !== null) return hindered
   if (job.counts.queued > 0) {
     return pacing.messagesPerSecond === null ? null : { limiter: "pace", until: null }
   }

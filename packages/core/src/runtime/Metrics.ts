@@ -41,6 +41,18 @@ export const keys = {
     [0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 3600, 21_600, 86_400],
     "How old a receipt was when it came, by its platform's time."
   ),
+  waiting: gauge(
+    "waiting_recipients",
+    "Recipients of the whole store that wait, by what they wait for; at least so many where more than 10,000 jobs wait."
+  ),
+  oldestWaiting: gauge(
+    "oldest_waiting_seconds",
+    "For how long the oldest job of the whole store that waits has been accepted; 0 while none waits."
+  ),
+  deliveriesWaiting: gauge(
+    "webhooks_waiting",
+    "Webhooks to enabled endpoints that wait for an attempt; 10,000 where there are more."
+  ),
   rescued: counter("rescued_recipients_total", "Recipients taken back from processes that died."),
   sessionUnavailable: gauge(
     "session_unavailable",
@@ -158,6 +170,20 @@ export const ofAcceptance = (): Write => counts(keys.accepted)
 export const ofReceipts = (): Write => {
   const aged = observes(keys.receiptDelay)
   return (ms) => aged(seconds(ms))
+}
+
+/** How much of what waits is read for its metrics: jobs, and webhooks. */
+export const mostWaiting = { jobs: 10_000, webhooks: 10_000 } as const
+
+export const ofBacklog = () => {
+  const oldest = sets(keys.oldestWaiting)
+  const webhooks = sets(keys.deliveriesWaiting)
+  const by = kept((limiter) => sets(keys.waiting, { limiter }))
+  return (recipients: ReadonlyMap<string, number>, oldestMs: number, webhooksWaiting: number): void => {
+    for (const [limiter, count] of recipients) by(limiter)(count)
+    oldest(seconds(oldestMs))
+    webhooks(webhooksWaiting)
+  }
 }
 
 export const ofRescue = (): Write => counts(keys.rescued)

@@ -16,6 +16,7 @@ import type { ClientTexts } from "../domain/job/ClientTexts.ts"
 import type { Content, Job, RecipientResult, Status } from "../domain/job/Job.ts"
 import type { Failure, Pricing, Status as RecipientStatus, Reported } from "../domain/job/Recipient.ts"
 import type * as RetrySelection from "../domain/job/RetrySelection.ts"
+import type { Backlog } from "../domain/job/Waiting.ts"
 import type { Page, Paged } from "../domain/Page.ts"
 import type { News } from "../domain/session/Circuit.ts"
 import type { Outbound, Provider } from "../domain/session/Session.ts"
@@ -340,6 +341,13 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
 
     /** The workers that have claimed recipients or deliveries, or have said that they live. */
     readonly workers: Effect.Effect<ReadonlyArray<KnownWorker>, StorageError>
+
+    /**
+     * All that waits, in numbers. It costs what it reads, which is bounded.
+     *
+     * @param query.most how many jobs are read, at most, of those that nobody has touched and of the others
+     */
+    readonly backlog: (query: { readonly most: number }) => Effect.Effect<Backlog, StorageError>
 
     /** When a process that dispatches said last that it lives; null when none ever did. */
     readonly dispatchesAt: Effect.Effect<Instant | null, StorageError>

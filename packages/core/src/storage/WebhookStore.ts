@@ -157,6 +157,9 @@ export class WebhookStore extends Context.Tag("@sendwright/core/storage/WebhookS
       readonly now: Instant
     }) => Effect.Effect<number, StorageError>
 
+    /** How many deliveries to enabled endpoints wait for an attempt; `most` where there are more. */
+    readonly countWaiting: (query: { readonly most: number }) => Effect.Effect<number, StorageError>
+
     /** When the next delivery that is not claimed is due, not looking at some endpoints; null when nothing waits. */
     readonly nextDue: (query: {
       readonly now: Instant

@@ -25,6 +25,7 @@ import type { HeaderNames } from "../webhook/Signature.ts"
 import { defaultHeaderNames } from "../webhook/Signature.ts"
 import type { WebhookTransport } from "../webhook/WebhookTransport.ts"
 import * as Addressing from "./Addressing.ts"
+import * as BacklogWatch from "./BacklogWatch.ts"
 import { Circuits } from "./Circuits.ts"
 import type { DispatchLoop } from "./DispatchLoop.ts"
 import * as EndpointLimits from "./EndpointLimits.ts"
@@ -96,6 +97,11 @@ export class Worker extends Context.Tag("@sendwright/core/worker/Worker")<
      * was said when the worker was made, or a shorter one.
      */
     readonly stop: (graceMs?: number) => Effect.Effect<void>
+    /**
+     * Looks what waits, for the metrics and the log, and goes on looking: for a process that does not start the loops, which do
+     * so by themselves.
+     */
+    readonly watch: Effect.Effect<never>
     readonly drain: Effect.Effect<void, ForeignTransaction | InsideTransaction | StorageError>
   }
 >() {}
@@ -172,6 +178,7 @@ const make = (options: Options) =>
     const checkTemplates = yield* TemplateChecks.make
     const circuits = yield* Circuits
     const quarantineWatch = yield* QuarantineWatch
+    const lookAtBacklog = yield* BacklogWatch.make
     const outside = yield* OutsideTransaction.make
     const heartbeat = yield* Heartbeat
     const rescue = yield* Rescue.make(options.suspectWaits)
@@ -207,6 +214,7 @@ const make = (options: Options) =>
       yield* circuits.store
       yield* circuits.measure
       yield* quarantineWatch.look
+      yield* lookAtBacklog
       yield* sends.look
       if ((yield* rescue) > 0) yield* Effect.zipRight(signals.sends.notify, signals.deliveries.notify)
       yield* inbound.forgetUnread
@@ -233,6 +241,8 @@ const make = (options: Options) =>
       yield* Effect.forkScoped(Effect.all(all, { concurrency: "unbounded", discard: true }))
     })
 
+    const watch = loops.run("Backlog", Effect.zipRight(lookAtBacklog, Effect.sleep(paceOf(options.leaseMs))))
+
     const drain = draining({ checkTemplates, options, grace, sends, openWebhooks, inbound, rescue })
 
     return {
@@ -240,6 +250,7 @@ const make = (options: Options) =>
       fault: loops.fault,
       start: outside("Worker.start")(within(start)),
       stop: grace.begin,
+      watch: within(watch),
       drain: outside("engine.drain")(within(Effect.zipRight(addressing.writeMissing, drain)))
     }
   })

@@ -3,6 +3,7 @@ import * as Layer from "effect/Layer"
 import type { Instant } from "../../domain/Instant.ts"
 import * as Time from "../../domain/Instant.ts"
 import type { Job } from "../../domain/job/Job.ts"
+import type { Backlog, Group } from "../../domain/job/Waiting.ts"
 import * as Paging from "../../domain/Page.ts"
 import type { KnownWorker, ListJobs } from "../JobStore.ts"
 import { JobStore } from "../JobStore.ts"
@@ -31,6 +32,29 @@ const workersOf = (db: Database): ReadonlyArray<KnownWorker> => {
   const claiming = [...db.claims.values(), ...db.deliveries.values()].flatMap(({ worker }) => worker ?? [])
   const workers = new Set([...db.beats.keys(), ...claiming])
   return [...workers].map((worker) => ({ worker, beats: db.beats.get(worker)?.beats ?? 0, isDead: false }))
+}
+
+const backlogOf = (db: Database, most: number): Backlog => {
+  const waiting = openJobs(db).flatMap(({ job, nextDue }): ReadonlyArray<readonly [Instant, Group]> => {
+    const session = db.sessions.get(job.sessionId)?.value
+    if (session === undefined || job.status === "canceling") return []
+    const { queued, sending } = job.counts
+    const isPaused = job.status === "paused"
+    const group = {
+      session,
+      status: job.status,
+      pauseReason: job.pauseReason,
+      waiting: queued + (isPaused ? sending : 0),
+      retrying: !isPaused && queued === 0 && nextDue !== null ? sending : 0
+    }
+    return group.waiting + group.retrying === 0 ? [] : [[job.createdAt, group]]
+  })
+  const oldestAt = Time.firstOf(waiting.map(([at]) => at))
+  return {
+    groups: waiting.slice(0, most).map(([, group]) => group),
+    oldestAt,
+    isExact: waiting.length < most
+  }
 }
 
 const phonesAt = (db: Database, places: ReadonlyMap<string, RecipientPlace>): ReadonlyMap<string, string> => {
@@ -69,6 +93,8 @@ export const layer: Layer.Layer<JobStore, never, MemoryDatabase> = Layer.effect(
         }),
 
       workers: Effect.sync(() => workersOf(db)),
+
+      backlog: ({ most }) => Effect.sync(() => backlogOf(db, most)),
 
       dispatchesAt: Effect.sync(() => {
         let last: Instant | null = null

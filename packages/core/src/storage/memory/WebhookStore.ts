@@ -74,6 +74,12 @@ export const layer: Layer.Layer<WebhookStore, never, MemoryDatabase> = Layer.eff
         ),
       replayFailed: (command) => perform(() => Deliveries.replayFailed(rows, command)),
       replayMissing: (command) => perform(() => Deliveries.replayMissing(rows, command)),
+      countWaiting: ({ most }) =>
+        Effect.sync(() => {
+          const isWaiting = (row: DeliveryRow): boolean =>
+            row.dueAt !== null && db.endpoints.get(row.endpointId)?.value.enabled === true
+          return Math.min(most, [...db.deliveries.values()].filter(isWaiting).length)
+        }),
       nextDue: (query) => perform(() => deliveries.nextDue(query))
     }
   })

@@ -216,6 +216,7 @@ const words: Omit<Dialect, keyof ReturnType<typeof patient>> = {
     `json_build_array(${expressions.map((each) => `coalesce(json_agg(${each}), '[]')`).join(", ")})::text`,
   jsonValue: (expressions) => `json_build_array(${expressions})`,
   json: (column) => `${column}::json`,
+  countIn: (column, status) => `coalesce((${column}::json ->> '${status}')::bigint, 0)`,
   elements: {
     from: "json_array_elements_text(?::json) WITH ORDINALITY AS element (value, place)",
     place: "(element.place - 1)",

@@ -79,6 +79,8 @@ export interface Dialect {
   readonly jsonValue: (expressions: string) => string
   /** A text column that holds JSON, as a value inside those. */
   readonly json: (column: string) => string
+  /** The count of a status in a column of counts, in JSON; 0 where it is not there. */
+  readonly countIn: (column: string, status: string) => string
   /** The elements of a parameter that is a JSON array of texts and nulls. */
   readonly elements: {
     readonly from: string

@@ -21,6 +21,7 @@ import * as Lists from "./jobs/Lists.ts"
 import * as Order from "./jobs/Order.ts"
 import { recipients, untouched } from "./jobs/RecipientColumns.ts"
 import * as Rows from "./jobs/Rows.ts"
+import * as Waiting from "./jobs/Waiting.ts"
 import type { Program } from "./Program.ts"
 import { all, changes, get } from "./Program.ts"
 import { inSql, keysOf, lastPlace, recipientKey } from "./RecipientKeys.ts"
@@ -65,6 +66,7 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
     const jobRows = Rows.make(rows, InboundRows.make(dialect, ids))
     const sessionRows = SessionRows.rowsOf(rows, dialect)
     const claims = Claims.make(jobRows)
+    const backlog = Waiting.reading(dialect)
 
     const pageOfRecipients = rows.recipientsOf(
       `seq BETWEEN ? AND ? AND coalesce(?, 'any') IN ('any', CASE WHEN ${untouched} AND EXISTS (
@@ -140,6 +142,8 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
         const found = yield* WorkerRows.workers()
         return found.map((known) => ({ ...known, isDead: former.has(known.worker) }))
       }),
+
+      backlog: ({ most }) => db.readPage("JobStore.backlog", () => backlog(most)),
 
       dispatchesAt: db.read("JobStore.dispatchesAt", WorkerRows.dispatchesAt),
 

@@ -13,7 +13,7 @@ import { Database, type Dialect } from "./Database.ts"
 import { insertInto } from "./Insert.ts"
 import type { Program, Row } from "./Program.ts"
 import { all, changes, get, run } from "./Program.ts"
-import { integer, seq, text } from "./RowReader.ts"
+import { integer, limited, seq, text } from "./RowReader.ts"
 import * as SqlWebhookRows from "./SqlWebhookRows.ts"
 import * as Walk from "./Walk.ts"
 
@@ -61,6 +61,11 @@ function* findDelivery(id: string): Program<Delivery | null> {
   const row = yield* get(deliveryById, id)
   return row === undefined ? null : yield* deliveryOf(row, text(row, "endpoint_id"))
 }
+
+const countWaiting = `SELECT count(*) AS count FROM (
+    SELECT delivery.seq FROM sendwright_endpoint AS endpoint CROSS JOIN sendwright_delivery AS delivery
+    WHERE endpoint.enabled = 1 AND delivery.endpoint = endpoint.seq AND delivery.due_at IS NOT NULL ${limited}
+  ) AS waiting`
 
 // A delivery that was never attempted is due since it was made, whatever time that was.
 const makeDue = `UPDATE sendwright_delivery SET next_at = ?, due_at = ?
@@ -124,6 +129,10 @@ export const layer: Layer.Layer<WebhookStore, never, Database> = Layer.effect(
         db.write("WebhookStore.replayFailed", () => Deliveries.replayFailed(rows, command)),
       replayMissing: (command) =>
         db.write("WebhookStore.replayMissing", () => Deliveries.replayMissing(rows, command)),
+      countWaiting: ({ most }) =>
+        db.readPage("WebhookStore.countWaiting", function* () {
+          return integer((yield* get(countWaiting, most)) ?? { count: 0 }, "count")
+        }),
       nextDue: (query) => db.read("WebhookStore.nextDue", () => deliveries.nextDue(query))
     }
   })

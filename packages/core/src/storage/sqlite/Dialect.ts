@@ -35,6 +35,7 @@ export const dialect: Dialect = {
     `json_array(${expressions.map((each) => `json_group_array(${each})`).join(", ")})`,
   jsonValue: (expressions) => `json_array(${expressions})`,
   json: (column) => `json(${column})`,
+  countIn: (column, status) => `coalesce(json_extract(${column}, '$.${status}'), 0)`,
   elements: {
     from: "json_each(?) AS element",
     place: "element.key",

@@ -29,6 +29,7 @@ import * as registry from "./registry.ts"
 import * as restore from "./restore.ts"
 import type { Stored } from "./Setup.ts"
 import * as turns from "./turns.ts"
+import * as waiting from "./waiting.ts"
 import * as webhooks from "./webhooks.ts"
 
 export const suite = (name: string, layer: Stored): void => {
@@ -37,6 +38,7 @@ export const suite = (name: string, layer: Stored): void => {
     limits.suite(layer)
     dispatch.suite(layer)
     backlog.suite(layer)
+    waiting.suite(layer)
     leases.suite(layer)
     liveness.suite(layer)
     clocks.suite(layer)

@@ -43,6 +43,17 @@ export const first = (
 export const dueOf = (session: string): string =>
   `SELECT job.due_at FROM sendwright_job AS job WHERE ${waitsOf(session)} ORDER BY ${place} LIMIT 1`
 
+/** The jobs that wait in the orders of all sessions. Its parameter is how many. */
+export const waiting = `SELECT job.session, job.recipients
+  FROM sendwright_busy AS busy CROSS JOIN sendwright_job AS job WHERE ${waitsOf("busy.session")} ${limited}`
+
+/** When the oldest job that waits in any session's order was accepted. Its parameter is how many sessions are looked at. */
+export const oldest = `SELECT min(first.created_at) AS at FROM (
+    SELECT (
+      SELECT job.created_at FROM sendwright_job AS job WHERE ${waitsOf("busy.session")} ORDER BY ${place} LIMIT 1
+    ) AS created_at FROM (SELECT session FROM sendwright_busy ORDER BY session ${limited}) AS busy
+  ) AS first`
+
 /** The status of `job`, of each alone: as a join that many rows share, its tables might be read as a whole. */
 export const status = `coalesce(
       (SELECT progress.status FROM sendwright_progress AS progress WHERE progress.seq = job.seq),
