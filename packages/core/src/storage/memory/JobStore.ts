@@ -34,6 +34,14 @@ const workersOf = (db: Database): ReadonlyArray<KnownWorker> => {
   return [...workers].map((worker) => ({ worker, beats: db.beats.get(worker)?.beats ?? 0, isDead: false }))
 }
 
+const lastDispatch = (db: Database): Instant | null => {
+  let last: Instant | null = null
+  for (const { dispatchesAt: at } of db.beats.values()) {
+    if (at !== null && (last === null || at > last)) last = at
+  }
+  return last
+}
+
 const backlogOf = (db: Database, most: number): Backlog => {
   const waiting = openJobs(db).flatMap(({ job, nextDue }): ReadonlyArray<readonly [Instant, Group]> => {
     const session = db.sessions.get(job.sessionId)?.value
@@ -96,13 +104,7 @@ export const layer: Layer.Layer<JobStore, never, MemoryDatabase> = Layer.effect(
 
       backlog: ({ most }) => Effect.sync(() => backlogOf(db, most)),
 
-      dispatchesAt: Effect.sync(() => {
-        let last: Instant | null = null
-        for (const { dispatchesAt: at } of db.beats.values()) {
-          if (at !== null && (last === null || at > last)) last = at
-        }
-        return last
-      }),
+      dispatchesAt: Effect.sync(() => lastDispatch(db)),
 
       makeDue: ({ now }) =>
         Effect.sync(() => {
