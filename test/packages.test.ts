@@ -69,7 +69,7 @@ describe("@sendwright/core's public names", () => {
         "Account Acting AddressPolicy Admin ApiKey Audit ClosedMarkets Consent ConsentSource Currency Engine Errors",
         "Estimates Event EventData FailureCatalogue Fault Happening HttpGateway Ids Instant Job Keywords Memory Money Operator Page",
         "PerhapsRefusal Person Phone Plan RateCard Readiness Recipient Rendering RequestDecoder Requests Restore",
-        "RestoreDecision Retry RetrySelection Sandbox SecretBox Secrets Sender Session Signature StorageError Stores",
+        "RestoreDecision Retention Retry RetrySelection Sandbox SecretBox Secrets Sender Session Signature Size StorageAdmin StorageError Stores",
         "Template Unattributed UndiciTransport UnreadHook Variables Webhook WebhookTransport WhatsApp Worker"
       )
     ],
@@ -86,8 +86,8 @@ describe("@sendwright/core's public names", () => {
       words(
         "Acceptance AccountStore ApiKeyStore AuditStore Changes Claims ConsentStore Deliveries EmbeddedCommits HappeningStore",
         "HealthStore InboundSteps InboundStore JobRows JobSteps JobStore KeyringStore OperatorStore Outbox RateCardStore RateLimitStore",
-        "RestoreRows RestoreStore Restores SessionRows SessionStore Sessions StoreTime TemplateStore Transactions WebhookRows",
-        "WebhookStore"
+        "RestoreRows RestoreStore Restores RetentionRows RetentionStore Retentions SessionRows SessionStore Sessions SizeStore StoreTime",
+        "TemplateStore Transactions WebhookRows WebhookStore"
       )
     ]
   ])("of the entry %s are these: to drop or rename one is a breaking change", (entry, names) => {

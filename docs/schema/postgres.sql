@@ -10,9 +10,12 @@ CREATE TABLE sendwright_account (
   plan text NOT NULL,
   created_at bigint NOT NULL,
   updated_at bigint NOT NULL,
+  -- How long its rows are kept, in JSON: what differs from the defaults; null where nothing does.
+  retention text,
   CONSTRAINT sendwright_account_pkey PRIMARY KEY (seq),
   CONSTRAINT sendwright_account_id_key UNIQUE (id)
 );
+CREATE INDEX sendwright_account_retention ON sendwright_account USING btree (id) WHERE retention IS NOT NULL;
 
 -- The platform's names of a session: news of it may come to the hook of another one. sealed: the end of the configuration
 -- by which they were written.
@@ -146,6 +149,8 @@ CREATE TABLE sendwright_delivery (
 -- By endpoint, so that what waits for a disabled one is passed over as a whole and needs no write to wait.
 CREATE INDEX sendwright_delivery_due ON sendwright_delivery USING btree (endpoint, due_at, seq) WHERE due_at IS NOT NULL;
 CREATE INDEX sendwright_delivery_endpoint ON sendwright_delivery USING btree (endpoint, seq);
+-- An event goes with its last delivery.
+CREATE INDEX sendwright_delivery_event ON sendwright_delivery USING btree (event);
 -- What was attempted and waits: little, and found without reading a backlog that was not.
 CREATE INDEX sendwright_delivery_tried ON sendwright_delivery USING btree (endpoint) WHERE tries > 0 AND due_at IS NOT NULL;
 -- While a worker has a delivery in hand it has no due_at; the worker says that it lives, or is rescued.
@@ -250,6 +255,8 @@ CREATE UNIQUE INDEX sendwright_job_idempotency ON sendwright_job USING btree (pu
 CREATE INDEX sendwright_job_key ON sendwright_job USING btree (public_key, kind, seq);
 CREATE INDEX sendwright_job_key_reference ON sendwright_job USING btree (public_key, reference, seq) WHERE reference IS NOT NULL;
 CREATE INDEX sendwright_job_order ON sendwright_job USING btree (session, (seq + 0)) WHERE due_at IS NOT NULL;
+-- The direct messages that a text is kept for.
+CREATE INDEX sendwright_job_text ON sendwright_job USING btree (snapshot) WHERE kind = 'direct'::text;
 
 -- The master keys that processes have to be given, in the order in which they were added.
 CREATE TABLE sendwright_master_key (
@@ -357,6 +364,8 @@ CREATE TABLE sendwright_progress (
   updated_at bigint NOT NULL,
   completed_at bigint,
   next_at bigint,
+  -- When its recipients' variables and its text were forgotten.
+  content_expired_at bigint,
   CONSTRAINT sendwright_progress_pkey PRIMARY KEY (seq)
 ) WITH (fillfactor=70);
 CREATE INDEX sendwright_progress_due ON sendwright_progress USING btree (session, next_at, seq) WHERE next_at IS NOT NULL;
@@ -458,6 +467,13 @@ CREATE TABLE sendwright_session (
 CREATE INDEX sendwright_session_account ON sendwright_session USING btree (account, seq);
 CREATE INDEX sendwright_session_blocked ON sendwright_session USING btree (blocked_until) WHERE blocked_until IS NOT NULL;
 CREATE INDEX sendwright_session_unavailable ON sendwright_session USING btree (unavailable_since) WHERE unavailable_since IS NOT NULL;
+
+-- The size at the begin of each UTC day.
+CREATE TABLE sendwright_size (
+  day bigint NOT NULL,
+  bytes bigint NOT NULL,
+  CONSTRAINT sendwright_size_pkey PRIMARY KEY (day)
+);
 
 -- Contents of jobs, each kept once.
 CREATE TABLE sendwright_snapshot (

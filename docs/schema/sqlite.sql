@@ -9,8 +9,11 @@ CREATE TABLE sendwright_account (
   currency TEXT NOT NULL,
   plan TEXT NOT NULL,
   created_at INTEGER NOT NULL,
-  updated_at INTEGER NOT NULL
+  updated_at INTEGER NOT NULL,
+  -- How long its rows are kept, in JSON: what differs from the defaults; null where nothing does.
+  retention TEXT
 ) STRICT;
+CREATE INDEX sendwright_account_retention ON sendwright_account (id) WHERE retention IS NOT NULL;
 
 -- The platform's names of a session: news of it may come to the hook of another one. sealed: the end of the configuration
 -- by which they were written.
@@ -137,6 +140,8 @@ CREATE TABLE sendwright_delivery (
 -- By endpoint, so that what waits for a disabled one is passed over as a whole and needs no write to wait.
 CREATE INDEX sendwright_delivery_due ON sendwright_delivery (endpoint, due_at, seq) WHERE due_at IS NOT NULL;
 CREATE INDEX sendwright_delivery_endpoint ON sendwright_delivery (endpoint, seq);
+-- An event goes with its last delivery.
+CREATE INDEX sendwright_delivery_event ON sendwright_delivery (event);
 -- What was attempted and waits: little, and found without reading a backlog that was not.
 CREATE INDEX sendwright_delivery_tried ON sendwright_delivery (endpoint) WHERE tries > 0 AND due_at IS NOT NULL;
 -- While a worker has a delivery in hand it has no due_at; the worker says that it lives, or is rescued.
@@ -223,6 +228,8 @@ CREATE UNIQUE INDEX sendwright_job_idempotency ON sendwright_job (public_key, id
 CREATE INDEX sendwright_job_key ON sendwright_job (public_key, kind, seq);
 CREATE INDEX sendwright_job_key_reference ON sendwright_job (public_key, reference, seq) WHERE reference IS NOT NULL;
 CREATE INDEX sendwright_job_order ON sendwright_job (session, (seq + 0)) WHERE due_at IS NOT NULL;
+-- The direct messages that a text is kept for.
+CREATE INDEX sendwright_job_text ON sendwright_job (snapshot) WHERE kind = 'direct';
 
 -- The master keys that processes have to be given, in the order in which they were added.
 CREATE TABLE sendwright_master_key (
@@ -325,7 +332,9 @@ CREATE TABLE sendwright_progress (
   counts TEXT NOT NULL,
   updated_at INTEGER NOT NULL,
   completed_at INTEGER,
-  next_at INTEGER
+  next_at INTEGER,
+  -- When its recipients' variables and its text were forgotten.
+  content_expired_at INTEGER
 ) STRICT;
 CREATE INDEX sendwright_progress_due ON sendwright_progress (session, next_at, seq) WHERE next_at IS NOT NULL;
 CREATE INDEX sendwright_progress_going ON sendwright_progress (session, status, seq)
@@ -412,6 +421,12 @@ CREATE TABLE sendwright_session (
 CREATE INDEX sendwright_session_account ON sendwright_session (account, seq);
 CREATE INDEX sendwright_session_blocked ON sendwright_session (blocked_until) WHERE blocked_until IS NOT NULL;
 CREATE INDEX sendwright_session_unavailable ON sendwright_session (unavailable_since) WHERE unavailable_since IS NOT NULL;
+
+-- The size at the begin of each UTC day.
+CREATE TABLE sendwright_size (
+  day INTEGER PRIMARY KEY,
+  bytes INTEGER NOT NULL
+) STRICT;
 
 -- Contents of jobs, each kept once.
 CREATE TABLE sendwright_snapshot (

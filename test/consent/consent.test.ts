@@ -27,7 +27,9 @@ import * as Keyring from "../../packages/core/src/storage/sql/KeyringStore.ts"
 import * as Operators from "../../packages/core/src/storage/sql/OperatorStore.ts"
 import * as RateCards from "../../packages/core/src/storage/sql/RateCardStore.ts"
 import * as Restores from "../../packages/core/src/storage/sql/RestoreStore.ts"
+import * as Retentions from "../../packages/core/src/storage/sql/RetentionStore.ts"
 import * as Sessions from "../../packages/core/src/storage/sql/SessionStore.ts"
+import * as Sizes from "../../packages/core/src/storage/sql/SizeStore.ts"
 import * as Templates from "../../packages/core/src/storage/sql/TemplateStore.ts"
 import * as Transactions from "../../packages/core/src/storage/sql/Transactions.ts"
 import * as Webhooks from "../../packages/core/src/storage/sql/WebhookStore.ts"
@@ -55,7 +57,9 @@ const over = <E>(database: Layer.Layer<Database, E>): Layer.Layer<Stores, E | St
     RateCards.layer,
     RateLimitStore.layer,
     Restores.layer,
+    Retentions.layer,
     Sessions.layer,
+    Sizes.layer,
     Templates.layer,
     Transactions.layer,
     Webhooks.layer

@@ -31,7 +31,9 @@ import { OperatorStore } from "../../packages/core/src/storage/OperatorStore.ts"
 import { RateCardStore } from "../../packages/core/src/storage/RateCardStore.ts"
 import { RateLimitStore } from "../../packages/core/src/storage/RateLimitStore.ts"
 import { RestoreStore } from "../../packages/core/src/storage/RestoreStore.ts"
+import { RetentionStore } from "../../packages/core/src/storage/RetentionStore.ts"
 import { SessionStore } from "../../packages/core/src/storage/SessionStore.ts"
+import { SizeStore } from "../../packages/core/src/storage/SizeStore.ts"
 import { StorageError } from "../../packages/core/src/storage/StorageError.ts"
 import type { Stores } from "../../packages/core/src/storage/Stores.ts"
 import { StoreTime } from "../../packages/core/src/storage/StoreTime.ts"
@@ -134,7 +136,9 @@ export const start = async (surroundings: Surroundings): Promise<Machine> => {
     store(OperatorStore),
     store(RateCardStore),
     store(RateLimitStore),
+    store(RetentionStore),
     store(SessionStore),
+    store(SizeStore),
     store(TemplateStore),
     store(WebhookStore),
     Layer.succeed(Transactions, Context.get(stores, Transactions)),

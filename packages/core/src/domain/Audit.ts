@@ -89,10 +89,11 @@ const byWireNames = (found: object): View =>
     ])
   )
 
-export const account = ({ currency, name, plan }: Account): View => ({
+export const account = ({ currency, name, plan, retention }: Account): View => ({
   name: free(name),
   currency,
-  plan: byWireNames(plan)
+  plan: byWireNames(plan),
+  retention: byWireNames(retention)
 })
 
 /** @param config whether the configuration was replaced; nothing else of it is shown */

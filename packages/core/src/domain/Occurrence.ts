@@ -4,12 +4,15 @@
  * are the exception ({@link since}).
  */
 import type { Instant } from "./Instant.ts"
-import { minute, second } from "./Instant.ts"
+import { day, minute, second } from "./Instant.ts"
 
 /** The end of the year 9999, behind which no time can be written (RFC 3339). */
 const lastInstant = Date.UTC(10_000, 0, 1) - 1
 
 const skewMs = 5 * minute
+
+/** For so long what came is told apart from its repetitions: longer than platforms repeat (whatsapp-cloud.md §1.12: 7 days). */
+export const rememberedMs = 10 * day
 
 /** True when a reported time can be believed; null means that none was reported. */
 export const isPlausible = (reported: Instant | null, cameAt: Instant): reported is Instant =>

@@ -3,7 +3,6 @@
  * second time.
  */
 import type { Instant } from "./Instant.ts"
-import * as Time from "./Instant.ts"
 
 export interface UnreadHook {
   readonly id: string
@@ -20,11 +19,5 @@ export interface UnreadHook {
 /** The parts of one session that are kept, the newest. */
 export const maximumOfSession = 10_000
 
-/** For how long they are kept. */
-export const retainedMs = 30 * Time.day
-
 /** Parts of one commit. */
 export const maximumParts = 100
-
-/** Of those that are too old so many are forgotten in one commit. */
-export const forgottenAtOnce = 1000

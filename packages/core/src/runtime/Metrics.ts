@@ -79,6 +79,15 @@ export const keys = {
     "How late the event loop of this process was, four times a second."
   ),
   clockDifference: gauge("clock_difference_seconds", "The store's time less this process's."),
+  storeBytes: gauge(
+    "store_bytes",
+    "The size of the store: of its file, or of its tables with their indexes."
+  ),
+  storeFreeBytes: gauge("store_free_bytes", "What is free of the disk that has the store's file."),
+  storeGrowth: gauge(
+    "store_growth_bytes",
+    "How many bytes the store grows a day, as the mean of the last 30."
+  ),
   build: gauge("build_info", "1; its labels tell the build of this process and its role.")
 } as const
 
@@ -195,6 +204,16 @@ export const ofClock = (): Write => {
   const difference = sets(keys.clockDifference)
   return (ms) => difference(ms / 1000)
 }
+
+export const ofStore = (): {
+  readonly bytes: Write
+  readonly freeBytes: Write
+  readonly growth: Write
+} => ({
+  bytes: sets(keys.storeBytes),
+  freeBytes: sets(keys.storeFreeBytes),
+  growth: sets(keys.storeGrowth)
+})
 
 /** Takes milliseconds. */
 export const ofEventLoop = (): Write => {

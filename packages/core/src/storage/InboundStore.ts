@@ -7,16 +7,12 @@ import type * as Effect from "effect/Effect"
 import type { Scope, Status } from "../domain/consent/Consent.ts"
 import type { PerhapsRefusal } from "../domain/consent/PerhapsRefusal.ts"
 import type { Instant } from "../domain/Instant.ts"
-import * as Time from "../domain/Instant.ts"
 import type { Page, Paged } from "../domain/Page.ts"
 import type { IdentityReport, Key } from "../domain/Person.ts"
 import type { Unattributed } from "../domain/Unattributed.ts"
 import type { UnreadHook } from "../domain/UnreadHook.ts"
 import type * as Event from "../domain/webhook/Event.ts"
 import type { StorageError } from "./StorageError.ts"
-
-/** Longer than a platform repeats what it could not deliver (whatsapp-cloud.md §1.12: 7 days). */
-export const rememberedMs = 10 * Time.day
 
 /** Items of one commit, which others of the account wait for. */
 export const maximumItems = 100
@@ -38,7 +34,7 @@ export interface Word {
 }
 
 export interface InboundItem {
-  /** An item with the id of an earlier one within {@link rememberedMs} changes nothing; null = it may be repeated. */
+  /** An item with the id of an earlier one within `Occurrence.rememberedMs` changes nothing; null = it may be repeated. */
   readonly id: string | null
   /** Null where nobody is named. */
   readonly identity: IdentityReport | null
@@ -86,11 +82,10 @@ export class InboundStore extends Context.Tag("@sendwright/core/storage/InboundS
       readonly accountId: string
       readonly phones: ReadonlyArray<string>
     }) => Effect.Effect<ReadonlyMap<string, ReadonlyArray<string>>, StorageError>
-    /** The texts that may be opt-outs and are recorded as none, newest first (`PerhapsRefusal.retainedMs`). */
+    /** The texts that may be opt-outs and are recorded as none, newest first. */
     readonly perhapsRefusals: (query: {
       readonly accountId: string
       readonly page: Page
-      readonly now: Instant
     }) => Effect.Effect<Paged<PerhapsRefusal>, StorageError>
     /** With the scope of the person's user id; null when it is not kept, or no longer. */
     readonly perhapsRefusal: (id: string) => Effect.Effect<InPortfolio<PerhapsRefusal> | null, StorageError>
@@ -102,22 +97,18 @@ export class InboundStore extends Context.Tag("@sendwright/core/storage/InboundS
       readonly page: Page
     }) => Effect.Effect<Paged<Unattributed>, StorageError>
     /**
-     * Keeps parts of hooks that nobody understood, and forgets what is too old, or more than is kept of a session.
+     * Keeps parts of hooks that nobody understood, and forgets the oldest beyond what is kept of a session.
      *
      * @param parts at most `UnreadHook.maximumParts`
      */
     readonly retainUnread: (command: {
       readonly sessionId: string
       readonly parts: ReadonlyArray<UnreadHook>
-      readonly now: Instant
     }) => Effect.Effect<void, StorageError>
-    /** Forgets some of the parts that are too old, of any session. */
-    readonly forgetUnread: (command: { readonly now: Instant }) => Effect.Effect<void, StorageError>
     /** The session's parts that nobody understood, newest first. */
     readonly unread: (query: {
       readonly sessionId: string
       readonly page: Page
-      readonly now: Instant
     }) => Effect.Effect<Paged<UnreadHook>, StorageError>
   }
 >() {}

@@ -338,6 +338,8 @@ export const retry = <H extends JobState>(
 ): Decided<H, RetryResult> => {
   const { dryRun = false, now, selection } = command
   if (Jobs.isCanceled(state.job.status)) return { result: RetryResult.Ended({ job: state.job }), step: null }
+  if (state.job.contentExpiredAt !== null)
+    return { result: RetryResult.Expired({ job: state.job }), step: null }
   const choose = RetrySelection.chooser(selection)
   const counts = { ...RetrySelection.noCounts }
   const changes: Array<RecipientChange> = []

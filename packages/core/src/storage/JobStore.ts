@@ -234,6 +234,8 @@ export type RetryResult = Data.TaggedEnum<{
   Retried: { readonly job: Job; readonly counts: RetrySelection.RetryCounts }
   /** It was canceled, which is final; nothing changed. */
   Ended: { readonly job: Job }
+  /** What it sent is kept no longer; nothing changed. */
+  Expired: { readonly job: Job }
 }>
 export const RetryResult = Data.taggedEnum<RetryResult>()
 

@@ -12,7 +12,9 @@ import type { OperatorStore } from "./OperatorStore.ts"
 import type { RateCardStore } from "./RateCardStore.ts"
 import type { RateLimitStore } from "./RateLimitStore.ts"
 import type { RestoreStore } from "./RestoreStore.ts"
+import type { RetentionStore } from "./RetentionStore.ts"
 import type { SessionStore } from "./SessionStore.ts"
+import type { SizeStore } from "./SizeStore.ts"
 import type { TemplateStore } from "./TemplateStore.ts"
 import type { Transactions } from "./Transactions.ts"
 import type { WebhookStore } from "./WebhookStore.ts"
@@ -31,7 +33,9 @@ export type Stores =
   | RateCardStore
   | RateLimitStore
   | RestoreStore
+  | RetentionStore
   | SessionStore
+  | SizeStore
   | TemplateStore
   | Transactions
   | WebhookStore

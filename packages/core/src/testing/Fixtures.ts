@@ -10,6 +10,7 @@ import * as Keywords from "../domain/consent/Keywords.ts"
 import * as Ids from "../domain/Ids.ts"
 import * as ClientTexts from "../domain/job/ClientTexts.ts"
 import type { Operator } from "../domain/Operator.ts"
+import * as Retention from "../domain/Retention.ts"
 import { unpaced } from "../domain/session/Pacing.ts"
 import type { Session } from "../domain/session/Session.ts"
 import type { TemplateContent } from "../domain/template/Template.ts"
@@ -40,6 +41,7 @@ export const account = (some: Partial<Account> = {}): Account => ({
   name: "Account",
   currency: "EUR",
   plan: Plan.defaults,
+  retention: Retention.defaults,
   createdAt: now,
   updatedAt: now,
   ...some

@@ -29,8 +29,6 @@ export interface Inbound {
    */
   readonly content: (session: Session, content: Sanitize.Content) => Effect.Effect<void, StorageError>
   readonly applyEarlyReports: InboundReports.InboundReports["applyEarly"]
-  /** Forgets what was not understood of hooks and is too old. */
-  readonly forgetUnread: UnreadHooks.UnreadHooks["forget"]
   /** Asks every sender that has to be asked; answers how much came, and when to ask again. */
   readonly poll: Effect.Effect<{ readonly count: number; readonly nextAt: Instant | null }, StorageError>
   /** When to ask again, as the last poll has told. */
@@ -104,7 +102,6 @@ export const make: Effect.Effect<
     reports: (some) => reports.apply(some),
     content,
     applyEarlyReports: reports.applyEarly,
-    forgetUnread: unreadHooks.forget,
     ...(yield* polling(people, reports))
   }
 })

@@ -22,8 +22,6 @@ export interface UnreadHooks {
     session: Session,
     unread: ReadonlyArray<Sanitize.Unread>
   ) => Effect.Effect<void, StorageError>
-  /** Forgets what is too old. Does so at most once an hour, however often it is asked. */
-  readonly forget: Effect.Effect<void, StorageError>
 }
 
 export const make: Effect.Effect<UnreadHooks, never, InboundStore> = Effect.gen(function* () {
@@ -63,16 +61,9 @@ export const make: Effect.Effect<UnreadHooks, never, InboundStore> = Effect.gen(
           receivedAt: now
         })
       )
-      yield* Effect.uninterruptible(store.retainUnread({ sessionId, parts, now }))
+      yield* Effect.uninterruptible(store.retainUnread({ sessionId, parts }))
     }
   })
-  let forgetAt: Instant = 0
-  const forget = Effect.gen(function* () {
-    const now = yield* Clock.currentTimeMillis
-    if (now < forgetAt) return
-    forgetAt = now + Time.hour
-    yield* store.forgetUnread({ now })
-  })
 
-  return { retain, forget }
+  return { retain }
 })

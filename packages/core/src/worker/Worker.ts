@@ -30,6 +30,7 @@ import { Circuits } from "./Circuits.ts"
 import type { DispatchLoop } from "./DispatchLoop.ts"
 import * as EndpointLimits from "./EndpointLimits.ts"
 import { defaultLeaseMs, Heartbeat, paceOf } from "./Heartbeat.ts"
+import * as Housekeeping from "./Housekeeping.ts"
 import * as Inbound from "./Inbound.ts"
 import * as Loops from "./Loops.ts"
 import * as OutsideTransaction from "./OutsideTransaction.ts"
@@ -181,6 +182,7 @@ const make = (options: Options) =>
     const lookAtBacklog = yield* BacklogWatch.make
     const outside = yield* OutsideTransaction.make
     const heartbeat = yield* Heartbeat
+    const housekeeping = yield* Housekeeping.make
     const rescue = yield* Rescue.make(options.suspectWaits)
     const resume = yield* Resumption.make
     const { within } = yield* StoreClock
@@ -217,7 +219,6 @@ const make = (options: Options) =>
       yield* lookAtBacklog
       yield* sends.look
       if ((yield* rescue) > 0) yield* Effect.zipRight(signals.sends.notify, signals.deliveries.notify)
-      yield* inbound.forgetUnread
       yield* addressing.writeMissing
     })
 
@@ -235,7 +236,8 @@ const make = (options: Options) =>
         loops.run("Receipts", listen),
         loops.run("Templates", Effect.zipRight(checkTemplates, Effect.sleep(idleMs))),
         loops.run("Early receipts", applyingEarly(inbound, signals, paceOf(options.leaseMs))),
-        loops.run("Rescue", paced)
+        loops.run("Rescue", paced),
+        loops.run("Housekeeping", housekeeping.step)
       ]
       // One fiber, so that they all end at the same time and share the grace.
       yield* Effect.forkScoped(Effect.all(all, { concurrency: "unbounded", discard: true }))

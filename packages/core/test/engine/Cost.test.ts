@@ -29,7 +29,9 @@ import * as OperatorStore from "../../src/storage/sql/OperatorStore.ts"
 import type { Program } from "../../src/storage/sql/Program.ts"
 import * as RateCardStore from "../../src/storage/sql/RateCardStore.ts"
 import * as RestoreStore from "../../src/storage/sql/RestoreStore.ts"
+import * as RetentionStore from "../../src/storage/sql/RetentionStore.ts"
 import * as SessionStore from "../../src/storage/sql/SessionStore.ts"
+import * as SizeStore from "../../src/storage/sql/SizeStore.ts"
 import * as TemplateStore from "../../src/storage/sql/TemplateStore.ts"
 import * as Transactions from "../../src/storage/sql/Transactions.ts"
 import * as WebhookStore from "../../src/storage/sql/WebhookStore.ts"
@@ -98,7 +100,9 @@ const stores = Layer.mergeAll(
   RateCardStore.layer,
   RateLimitStore.layer,
   RestoreStore.layer,
+  RetentionStore.layer,
   SessionStore.layer,
+  SizeStore.layer,
   TemplateStore.layer,
   Transactions.layer,
   WebhookStore.layer

@@ -115,6 +115,13 @@ describe("Columns", () => {
       name: word,
       currency: word,
       plan: FastCheck.constant(Fixtures.account().plan),
+      retention: FastCheck.record({
+        deliveriesDays: FastCheck.option(number),
+        contentsDays: FastCheck.option(number),
+        resultsDays: FastCheck.option(number),
+        unreadHooksDays: FastCheck.option(number),
+        consentsDays: FastCheck.option(number)
+      }),
       createdAt: number,
       updatedAt: number
     })

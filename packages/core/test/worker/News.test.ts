@@ -28,7 +28,7 @@ const heard = Effect.gen(function* () {
     ])
   const template = templates.findNamed({ sessionId, name: "promo_br", language: "pt_BR" })
   const unread = Effect.flatMap(InboundStore, (store) =>
-    Effect.map(store.unread({ sessionId, page: { limit: 10, after: null }, now: 0 }), ({ items }) =>
+    Effect.map(store.unread({ sessionId, page: { limit: 10, after: null } }), ({ items }) =>
       items.map(({ reason }) => reason)
     )
   )

@@ -1,6 +1,6 @@
 /** Accounts, their plans, and what they used (decisions.md §8). */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
-import { Currency, Plan as Plans } from "@sendwright/core"
+import { Currency, Plan as Plans, Retention as Retentions } from "@sendwright/core"
 import * as Schema from "effect/Schema"
 import { inProcess, struct } from "./Codec.ts"
 import * as Examples from "./Examples.ts"
@@ -9,6 +9,9 @@ import { id, Name, Paging } from "./Parameters.ts"
 import * as Wire from "./Wire.ts"
 
 const optional = Schema.optional
+
+/** For how many days; null = for ever. */
+const Days = Schema.NullOr(Wire.Count)
 
 const plan = struct(
   {
@@ -22,12 +25,24 @@ const plan = struct(
   "Plan"
 )
 
+const retention = struct(
+  {
+    deliveries_days: Days,
+    contents_days: Days,
+    results_days: Days,
+    unread_hooks_days: Days,
+    consents_days: Days
+  },
+  "Retention"
+)
+
 const account = struct(
   {
     id: Wire.Id,
     name: Wire.Text,
     currency: Wire.Text,
     plan,
+    retention,
     created_at: Wire.Time,
     updated_at: Wire.Time
   },
@@ -48,12 +63,40 @@ const PlanChange = Schema.Struct({
   subscription: optional(Schema.Literal("active", "inactive"))
 })
 
-const settings = { currency: optional(Currency.Currency), plan: optional(PlanChange) }
+const days = (name: keyof Retentions.Retention, description: string) =>
+  optional(
+    Schema.NullOr(
+      Schema.Int.pipe(Schema.between(Retentions.leastDays[name], Retentions.mostDays))
+    ).annotations({
+      description
+    })
+  )
 
-const settingsOf = <Payload extends { readonly plan?: typeof PlanChange.Type | undefined }>({
+/** What its rows are kept for. */
+const RetentionChange = Schema.Struct({
+  deliveries_days: days("deliveriesDays", "Events with their deliveries and attempts, once none waits."),
+  contents_days: days("contentsDays", "Variables of recipients, and texts: results stay without them."),
+  results_days: days("resultsDays", "Ended jobs with their recipients and Idempotency-Keys."),
+  unread_hooks_days: days("unreadHooksDays", "Parts of hooks that nobody understood."),
+  consents_days: days("consentsDays", "Grants that a later grant has replaced; refusals stay.")
+})
+
+const settings = {
+  currency: optional(Currency.Currency),
+  plan: optional(PlanChange),
+  retention: optional(RetentionChange)
+}
+
+const settingsOf = <
+  Payload extends {
+    readonly plan?: typeof PlanChange.Type | undefined
+    readonly retention?: typeof RetentionChange.Type | undefined
+  }
+>({
   plan,
+  retention,
   ...rest
-}: Payload) => ({ ...rest, plan: plan && inProcess(plan) })
+}: Payload) => ({ ...rest, plan: plan && inProcess(plan), retention: retention && inProcess(retention) })
 
 const Used = Schema.Struct({ used: Wire.Count, limit: Schema.NullOr(Wire.Count) })
 const usage = struct({
@@ -68,6 +111,7 @@ const example: typeof account.schema.Type = {
   name: "Corner Shop",
   currency: "EUR",
   plan: plan.of(Plans.defaults, ""),
+  retention: retention.of(Retentions.defaults, ""),
   created_at: Examples.at,
   updated_at: Examples.at
 }
@@ -80,7 +124,7 @@ export const admin = [
     one("account", account, example),
     {
       summary: "Create an account",
-      description: "A tenant. What of the plan is absent is by default.",
+      description: "A tenant. What of the plan and of the retention is absent is by default.",
       status: 201,
       request: { name: example.name, currency: "EUR", plan: { daily_direct_messages: 500 } },
       command: { name: "accounts create", description: "Create an account." }
@@ -116,7 +160,10 @@ export const admin = [
       summary: "Change an account",
       description: "What is absent stays as it was.",
       request: { name: "Corner Shop Madrid", plan: { minimum_wait_ms: 0 } },
-      command: { name: "accounts change", description: "Change an account or its plan." }
+      command: {
+        name: "accounts change",
+        description: "Change an account, its plan, or how long its rows are kept."
+      }
     },
     ({ admin }, { path, payload }) => admin.accounts.change(path.id, settingsOf(payload))
   ),

@@ -10,6 +10,7 @@ import * as RateCards from "./RateCards.ts"
 import * as Restore from "./Restore.ts"
 import * as Secrets from "./Secrets.ts"
 import * as Sessions from "./Sessions.ts"
+import * as Storage from "./Storage.ts"
 import * as Templates from "./Templates.ts"
 import * as Webhooks from "./Webhooks.ts"
 
@@ -24,6 +25,7 @@ export const operations = [
   ...Messages.admin,
   ...Jobs.admin,
   ...Restore.admin,
+  ...Storage.admin,
   ...Secrets.admin,
   ...Operators.admin
 ]

@@ -53,6 +53,7 @@ export const job = {
   created_at: at,
   updated_at: later,
   completed_at: later,
+  content_expired_at: null,
   links
 } as const
 

@@ -42,6 +42,13 @@ const listed = {
   created_at: Wire.Time,
   updated_at: Wire.Time,
   completed_at: Wire.NullableTime,
+  content_expired_at: computed(
+    Wire.NullableTime.schema.annotations({
+      description:
+        "When its recipients' variables were forgotten, as the account's `retention` says; null while they are kept. Nothing of it can be sent again then."
+    }),
+    ({ contentExpiredAt }: Domain.Job, prefix) => Wire.NullableTime.of(contentExpiredAt, prefix)
+  ),
   links: computed(Wire.Links, ({ id }: Domain.Job, prefix) => links(id, prefix))
 }
 
@@ -304,7 +311,7 @@ export const admin = [
       description:
         "Chooses the recipients that match every member. `statuses` is by default `failed`; a recipient that is `unknown` is chosen only when it is named there, and may get the message twice. A failure that is permanent is chosen only by its code in `codes` or its phone in `phones`. With `dry_run` nothing changes: `retried` and `counts` tell how many it would be.",
       request: { statuses: ["failed"], dry_run: true },
-      refusals: ["job_ended"],
+      refusals: ["job_ended", "content_expired"],
       command: {
         name: "jobs retry",
         description:

@@ -104,6 +104,11 @@ const entries = {
     description:
       "The job has ended, so that nothing of it is left to cancel; or it was canceled, which is final, so that it cannot be retried. The job itself tells what became of each recipient."
   },
+  content_expired: {
+    status: 409,
+    description:
+      "What the job sent was forgotten, as the `retention` of its account says, so that nothing of it can be sent again. Send anew what is still to be sent."
+  },
   payload_too_large: {
     status: 413,
     description:
@@ -262,6 +267,7 @@ export const describe: (error: EngineError) => Problem = Match.typeTags<EngineEr
       }
     })
   },
+  ContentExpired: (error) => problem("content_expired", error.message),
   JobEnded: (error) => problem("job_ended", error.message),
   // No request is in a transaction of an embedder.
   ForeignTransaction: () => broken,

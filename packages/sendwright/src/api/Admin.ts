@@ -19,6 +19,20 @@ export interface Plan {
   readonly subscription: "active" | "inactive"
 }
 
+/** For how many days what is over is kept; null = for ever. */
+export interface Retention {
+  /** Events with their deliveries and attempts; 30 unless said otherwise. */
+  readonly deliveriesDays: number | null
+  /** Variables of recipients, and texts: results stay without them. 90 unless said otherwise. */
+  readonly contentsDays: number | null
+  /** Jobs with their recipients and Idempotency-Keys: at least 7, and 400 unless said otherwise. */
+  readonly resultsDays: number | null
+  /** Parts of hooks that nobody understood; 30 unless said otherwise. */
+  readonly unreadHooksDays: number | null
+  /** Grants that a later grant has replaced; refusals stay. null unless said otherwise. */
+  readonly consentsDays: number | null
+}
+
 /** A tenant: it owns sessions, consents and webhooks. */
 export interface Account {
   readonly id: string
@@ -26,6 +40,7 @@ export interface Account {
   /** ISO 4217. */
   readonly currency: string
   readonly plan: Plan
+  readonly retention: Retention
   readonly createdAt: Date
   readonly updatedAt: Date
 }
@@ -39,6 +54,8 @@ export interface Usage {
   readonly resetsAt: Date
 }
 
+export type RetentionInput = { readonly [Field in keyof Retention]?: Retention[Field] | undefined }
+
 export type PlanInput = { readonly [Field in keyof Plan]?: Plan[Field] | undefined }
 
 export interface AccountInput {
@@ -47,6 +64,7 @@ export interface AccountInput {
   readonly currency?: string | undefined
   /** Fields that are absent have their defaults. */
   readonly plan?: PlanInput | undefined
+  readonly retention?: RetentionInput | undefined
 }
 
 export interface AccountChange {
@@ -54,6 +72,7 @@ export interface AccountChange {
   readonly name?: string | undefined
   readonly currency?: string | undefined
   readonly plan?: PlanInput | undefined
+  readonly retention?: RetentionInput | undefined
 }
 
 export interface Accounts {
@@ -452,6 +471,41 @@ export interface Jobs {
 
 // The store, its secrets, and who operates it
 
+/** The size of the store, and when the disk is full at this pace. */
+export interface StorageSize {
+  readonly kind: "memory" | "sqlite" | "postgres"
+  readonly bytes: number
+  /** The mean of the last 30 days; null before it is known for a day. */
+  readonly bytesPerDay: number | null
+  /** Of the disk with the SQLite file; null elsewhere. */
+  readonly freeBytes: number | null
+  readonly fullAt: Date | null
+  readonly oldest: { readonly events: Date | null; readonly results: Date | null }
+}
+
+/** What goes of an account, or would: about so many bytes. */
+export interface PurgeShare {
+  readonly accountId: string
+  readonly kind: "deliveries" | "contents" | "results" | "unreadHooks" | "consents"
+  readonly days: number
+  readonly rows: number
+  readonly bytes: number
+}
+
+export interface Purged {
+  readonly dryRun: boolean
+  /** False where something is left after ten seconds, or another process purges: call it again. */
+  readonly isComplete: boolean
+  /** The most bytes first. */
+  readonly shares: ReadonlyArray<PurgeShare>
+}
+
+export interface Storage {
+  readonly size: () => Promise<StorageSize>
+  /** Deletes what accounts keep no longer (`retention`). Workers do so by themselves every hour. */
+  readonly purge: (input?: { readonly dryRun?: boolean | undefined }) => Promise<Purged>
+}
+
 export interface Restored {
   readonly isHeld: boolean
   readonly dryRun: boolean
@@ -551,6 +605,7 @@ export interface Admin {
   readonly rateCards: RateCards
   readonly jobs: Jobs
   readonly restore: Restore
+  readonly storage: Storage
   readonly secrets: Secrets
   readonly operators: Operators
   readonly audit: Audit

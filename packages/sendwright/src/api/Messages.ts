@@ -126,6 +126,8 @@ export interface Job {
   readonly createdAt: Date
   readonly updatedAt: Date
   readonly completedAt: Date | null
+  /** When its recipients' variables were forgotten, as the account's `retention` says; null while they are kept. */
+  readonly contentExpiredAt: Date | null
 }
 
 /** A job with what became of each recipient. */

@@ -15,6 +15,7 @@ const codes: ReadonlyMap<string, string> = new Map([
   ["InsufficientPermission", "insufficient_permission"],
   ["InvalidCredentials", "invalid_credentials"],
   ["InvalidRequest", "invalid_request"],
+  ["ContentExpired", "content_expired"],
   ["JobEnded", "job_ended"],
   ["MigrationError", "unavailable"],
   ["MinimumWaitActive", "minimum_wait_active"],

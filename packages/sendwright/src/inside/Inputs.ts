@@ -48,6 +48,14 @@ const plan = object({
   subscription: optional(oneOf("active", "inactive"))
 })
 
+const retention = object({
+  deliveriesDays: optional(NullableCount),
+  contentsDays: optional(NullableCount),
+  resultsDays: optional(NullableCount),
+  unreadHooksDays: optional(NullableCount),
+  consentsDays: optional(NullableCount)
+})
+
 export const byId = input(object({ id: Text }))
 export const byAccount = input(object({ accountId: Text }))
 export const bySession = input(object({ sessionId: Text }))
@@ -56,10 +64,16 @@ export const byName = input(object({ name: Text }))
 export const byDelivery = input(object({ deliveryId: Text }))
 
 export const account = input<Admin.AccountInput>(
-  object({ name: Text, currency: optional(Text), plan: optional(plan) })
+  object({ name: Text, currency: optional(Text), plan: optional(plan), retention: optional(retention) })
 )
 export const accountChange = input<Admin.AccountChange>(
-  object({ id: Text, name: optional(Text), currency: optional(Text), plan: optional(plan) })
+  object({
+    id: Text,
+    name: optional(Text),
+    currency: optional(Text),
+    plan: optional(plan),
+    retention: optional(retention)
+  })
 )
 
 const words = Schema.NullOr(list(Text))
@@ -159,6 +173,7 @@ const retries = {
 export const retry = input<Messages.Retry>(object(retries))
 export const retryOfJob = input(object({ id: Text, ...retries }))
 
+export const purge = input(object({ dryRun: optional(Flag) }))
 export const restore = input(object({ open: oneOf("unknown", "cancel", "send"), dryRun: optional(Flag) }))
 export const operator = input(object({ name: Text, role: oneOf("metrics", "read", "admin") }))
 export const operatorRotation = input(object({ name: Text, overlapSeconds: optional(Count) }))

@@ -310,6 +310,14 @@ const restore: Group<Admin.Restore> = (admin, { run }) => {
   return { open: (given) => decide(Inputs.restore(given)), hold: () => decide({ quarantine: true }) }
 }
 
+const storage: Group<Admin.Storage> = (admin, { run }) => ({
+  size: async () => Views.storageSize(await run(admin.storage.size)),
+  purge: async (given = {}) => {
+    const { dryRun, isComplete, shares } = await run(admin.storage.purge(Inputs.purge(given)))
+    return { dryRun, isComplete, shares }
+  }
+})
+
 const secrets: Group<Admin.Secrets> = (admin, { run }) => ({
   reseal: async () => {
     const { dependents: _, ...resealed } = await run(admin.secrets.reseal)
@@ -338,6 +346,7 @@ export const make: Group<Admin.Admin> = (admin, running) => ({
   rateCards: rateCards(admin, running),
   jobs: jobs(admin, running),
   restore: restore(admin, running),
+  storage: storage(admin, running),
   secrets: secrets(admin, running),
   operators: operators(admin, running),
   audit: audit(admin, running)

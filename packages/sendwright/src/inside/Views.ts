@@ -12,6 +12,7 @@ import type {
   RateCard as RateCards,
   Recipient,
   Session as Sessions,
+  Size,
   Template as Templates,
   Unattributed as Unattributeds,
   UnreadHook as UnreadHooks,
@@ -31,12 +32,14 @@ export const account = ({
   id,
   name,
   plan,
+  retention,
   updatedAt
 }: Accounts.Account): Admin.Account => ({
   id,
   name,
   currency,
   plan,
+  retention,
   createdAt: date(createdAt),
   updatedAt: date(updatedAt)
 })
@@ -226,7 +229,8 @@ export const job = (found: Jobs.Job): Messages.Job => ({
   estimatedCost: found.estimatedCost,
   createdAt: date(found.createdAt),
   updatedAt: date(found.updatedAt),
-  completedAt: dateOrNull(found.completedAt)
+  completedAt: dateOrNull(found.completedAt),
+  contentExpiredAt: dateOrNull(found.contentExpiredAt)
 })
 
 export const jobDetail = (
@@ -242,6 +246,12 @@ export const jobDetail = (
       ? null
       : { limiter: found.waitingFor.limiter, until: dateOrNull(found.waitingFor.until) },
   expectedCompletionAt: dateOrNull(found.expectedCompletionAt)
+})
+
+export const storageSize = ({ fullAt, oldest, ...size }: Size.Size): Admin.StorageSize => ({
+  ...size,
+  fullAt: dateOrNull(fullAt),
+  oldest: { events: dateOrNull(oldest.events), results: dateOrNull(oldest.results) }
 })
 
 export const estimate = ({

@@ -1,5 +1,6 @@
 /** The tenant: owns a plan, sessions, consents and webhook endpoints. */
 import type { Instant } from "../Instant.ts"
+import type { Retention } from "../Retention.ts"
 import type { Plan } from "./Plan.ts"
 
 export interface Account {
@@ -8,6 +9,7 @@ export interface Account {
   /** ISO 4217. */
   readonly currency: string
   readonly plan: Plan
+  readonly retention: Retention
   readonly createdAt: Instant
   readonly updatedAt: Instant
 }

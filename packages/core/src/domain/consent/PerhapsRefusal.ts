@@ -3,7 +3,6 @@
  * changes nothing by itself, and is kept for the operator, who records it as an opt-out where it was meant as one.
  */
 import type { Instant } from "../Instant.ts"
-import * as Time from "../Instant.ts"
 import type { Person } from "../Person.ts"
 
 export interface PerhapsRefusal extends Person {
@@ -19,7 +18,5 @@ export interface PerhapsRefusal extends Person {
   readonly recordedAt: Instant
 }
 
-/** For so long one is kept that nobody records. */
-export const retainedMs = 30 * Time.day
 /** The most that are kept of an account; the oldest go first. */
 export const maximumOfAccount = 10_000

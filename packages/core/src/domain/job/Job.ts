@@ -82,7 +82,12 @@ export interface Job extends ClientTexts {
   readonly createdAt: Instant
   readonly updatedAt: Instant
   readonly completedAt: Instant | null
+  /** When its recipients' values and its text were forgotten (`domain/Retention`); null while they are kept. */
+  readonly contentExpiredAt: Instant | null
 }
+
+/** The text of a direct message that is kept no longer. */
+export const expiredText: Content = { kind: "direct", text: "", linkPreview: false }
 
 /** The job of a template send. */
 export interface TemplateJob extends Job {
@@ -96,7 +101,7 @@ export interface RecipientResult {
   readonly index: number
   readonly phone: string
   readonly externalId: string | null
-  /** Resolved values, in the order of the template's variables; empty for a direct message. */
+  /** Resolved values, in the order of the template's variables; empty for a direct message, and once they are forgotten. */
   readonly values: ReadonlyArray<string>
   readonly status: Recipient.Status
   readonly failure: Recipient.Failure | null
@@ -189,7 +194,14 @@ export const stamp = (
 export const newJob = (
   accepted: Omit<
     Job,
-    "id" | "status" | "pauseReason" | "counts" | "createdAt" | "updatedAt" | "completedAt"
+    | "id"
+    | "status"
+    | "pauseReason"
+    | "counts"
+    | "createdAt"
+    | "updatedAt"
+    | "completedAt"
+    | "contentExpiredAt"
   > & {
     readonly jobId: string
     readonly now: Instant
@@ -209,7 +221,8 @@ export const newJob = (
   estimatedCost: accepted.estimatedCost,
   createdAt: accepted.now,
   updatedAt: accepted.now,
-  completedAt: null
+  completedAt: null,
+  contentExpiredAt: null
 })
 
 /** A recipient at its acceptance, due immediately. */

@@ -11,6 +11,8 @@ import * as Ids from "../../domain/Ids.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import * as Time from "../../domain/Instant.ts"
 import type { Page, Paged } from "../../domain/Page.ts"
+import type { RetentionChange } from "../../domain/Retention.ts"
+import * as Retention from "../../domain/Retention.ts"
 import { AccountStore } from "../../storage/AccountStore.ts"
 import { JobStore } from "../../storage/JobStore.ts"
 import type { StorageError } from "../../storage/StorageError.ts"
@@ -32,6 +34,7 @@ export interface Accounts {
     readonly name: string
     readonly currency?: string | undefined
     readonly plan?: PlanChange | undefined
+    readonly retention?: RetentionChange | undefined
   }) => Effect.Effect<Account, InvalidRequest | StorageError>
   readonly find: (id: string) => Effect.Effect<Account, NotFound | StorageError>
   readonly list: (page: Page) => Effect.Effect<Paged<Account>, StorageError>
@@ -41,6 +44,7 @@ export interface Accounts {
       readonly name?: string | undefined
       readonly currency?: string | undefined
       readonly plan?: PlanChange | undefined
+      readonly retention?: RetentionChange | undefined
     }
   ) => Effect.Effect<Account, InvalidRequest | NotFound | StorageError>
   /** The used part of today's limits. */
@@ -78,28 +82,30 @@ export const make = Effect.gen(function* () {
   const accounts: Accounts = {
     find,
     list: store.list,
-    create: Effect.fnUntraced(function* ({ currency, name, plan }) {
-      yield* refuseIf([...nameFaults(name), ...Currency.faults(currency)])
+    create: Effect.fnUntraced(function* ({ currency, name, plan, retention }) {
+      yield* refuseIf([...nameFaults(name), ...Currency.faults(currency), ...Retention.faults(retention)])
       const now = yield* Clock.currentTimeMillis
       const account: Account = {
         id: ids.uuid(now),
         name,
         currency: currency ?? "USD",
         plan: changed(Plans.defaults, plan),
+        retention: Retention.changed(Retention.defaults, retention),
         createdAt: now,
         updatedAt: now
       }
       yield* store.create(account)
       return account
     }),
-    change: Effect.fnUntraced(function* (id, { currency, name, plan }) {
-      yield* refuseIf([...nameFaults(name), ...Currency.faults(currency)])
+    change: Effect.fnUntraced(function* (id, { currency, name, plan, retention }) {
+      yield* refuseIf([...nameFaults(name), ...Currency.faults(currency), ...Retention.faults(retention)])
       const account = yield* find(id)
       const now = yield* Clock.currentTimeMillis
       const change = {
         ...(name === undefined ? {} : { name }),
         ...(currency === undefined ? {} : { currency }),
-        ...(plan === undefined ? {} : { plan: changed(account.plan, plan) })
+        ...(plan === undefined ? {} : { plan: changed(account.plan, plan) }),
+        ...(retention === undefined ? {} : { retention: Retention.changed(account.retention, retention) })
       }
       return (yield* store.change({ id, change, now })) ?? (yield* missing)
     }),

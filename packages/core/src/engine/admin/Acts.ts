@@ -219,6 +219,7 @@ export const make = Effect.gen(function* () {
     },
     jobs: jobActs(job),
     restore: { decide: "records" },
+    storage: { size: "reads", purge: "records" },
     secrets: { reseal: "records" },
     operators: operatorActs(operator),
     audit: { list: "reads" }
@@ -262,6 +263,7 @@ export const recording = (admin: Admin, acts: Acts, record: Recorder): Admin => 
   rateCards: recordGroup("rateCards", admin.rateCards, acts.rateCards, record),
   jobs: recordGroup("jobs", admin.jobs, acts.jobs, record),
   restore: recordGroup("restore", admin.restore, acts.restore, record),
+  storage: recordGroup("storage", admin.storage, acts.storage, record),
   secrets: recordGroup("secrets", admin.secrets, acts.secrets, record),
   operators: recordGroup("operators", admin.operators, acts.operators, record),
   audit: recordGroup("audit", admin.audit, acts.audit, record)

@@ -271,7 +271,7 @@ export const make = Effect.gen(function* () {
     }),
     perhapsRefusals: Effect.fnUntraced(function* (accountId, page) {
       yield* account(accountId)
-      return yield* inbound.perhapsRefusals({ accountId, page, now: yield* Clock.currentTimeMillis })
+      return yield* inbound.perhapsRefusals({ accountId, page })
     }),
     recordRefusal: Effect.fnUntraced(function* (refusalId) {
       const found = yield* inbound.perhapsRefusal(refusalId)

@@ -10,6 +10,7 @@ import * as RateCards from "./RateCards.ts"
 import * as Restore from "./Restore.ts"
 import * as Secrets from "./Secrets.ts"
 import * as Sessions from "./Sessions.ts"
+import * as Storage from "./Storage.ts"
 import * as Templates from "./Templates.ts"
 import * as Webhooks from "./Webhooks.ts"
 
@@ -23,6 +24,7 @@ export interface Admin {
   readonly rateCards: RateCards.RateCards
   readonly jobs: Jobs.Jobs
   readonly restore: Restore.Restore
+  readonly storage: Storage.Storage
   readonly secrets: Secrets.Secrets
   readonly operators: Operators.Operators
   readonly audit: AuditLog.AuditLog
@@ -38,6 +40,7 @@ export const make = Effect.all({
   rateCards: RateCards.make,
   jobs: Jobs.make,
   restore: Restore.make,
+  storage: Storage.make,
   secrets: Secrets.make,
   operators: Operators.make,
   audit: AuditLog.make

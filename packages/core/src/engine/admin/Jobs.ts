@@ -2,7 +2,7 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type { InvalidRequest } from "../../domain/Errors.ts"
-import { JobEnded, NotFound } from "../../domain/Errors.ts"
+import { ContentExpired, JobEnded, NotFound } from "../../domain/Errors.ts"
 import * as Fault from "../../domain/Fault.ts"
 import type { Job } from "../../domain/job/Job.ts"
 import * as RetrySelection from "../../domain/job/RetrySelection.ts"
@@ -43,7 +43,7 @@ export interface Jobs {
   readonly retry: (
     id: string,
     command?: RetryCommand
-  ) => Effect.Effect<Retried, InvalidRequest | JobEnded | NotFound | StorageError>
+  ) => Effect.Effect<Retried, ContentExpired | InvalidRequest | JobEnded | NotFound | StorageError>
   /** The rules that a command breaks, as far as it can be read. */
   readonly retryFaults: (command: Readable<RetryCommand>) => ReadonlyArray<Fault.Fault>
   readonly messages: (accountId: string, page: Page) => Effect.Effect<Paged<Message>, NotFound | StorageError>
@@ -89,6 +89,8 @@ export const make = Effect.gen(function* () {
       const result = yield* store.retry({ jobId, now, selection, dryRun })
       if (result === null) return yield* new NotFound({ what: "job" })
       if (result._tag === "Ended") return yield* new JobEnded({ status: result.job.status })
+      if (result._tag === "Expired")
+        return yield* new ContentExpired({ at: result.job.contentExpiredAt ?? now })
       yield* Effect.zipRight(signals.sends.notify, signals.deliveries.notify)
       return { job: result.job, counts: result.counts, dryRun }
     }),

@@ -323,7 +323,7 @@ export const make = Effect.gen(function* () {
     disconnect: transition("disconnected", "operator"),
     unreadHooks: Effect.fnUntraced(function* (id, page) {
       const { id: sessionId } = (yield* store.find(id)) ?? (yield* missing)
-      return yield* inbound.unread({ sessionId, page, now: yield* Clock.currentTimeMillis })
+      return yield* inbound.unread({ sessionId, page })
     })
   }
   return sessions

@@ -5,23 +5,16 @@ import type { Instant } from "../../domain/Instant.ts"
 import * as Person from "../../domain/Person.ts"
 import * as InboundSteps from "../InboundSteps.ts"
 import type { Inbound, InPortfolio, Received } from "../InboundStore.ts"
-import { rememberedMs } from "../InboundStore.ts"
 import * as Events from "./Events.ts"
 import type { Database } from "./MemoryDatabase.ts"
 import * as People from "./People.ts"
 
 /** Keeps some more of an account, and forgets the oldest. */
-const retain = (
-  db: Database,
-  accountId: string,
-  some: ReadonlyArray<InPortfolio<PerhapsRefusal>>,
-  now: Instant
-): void => {
+const retain = (db: Database, accountId: string, some: ReadonlyArray<InPortfolio<PerhapsRefusal>>): void => {
   if (some.length === 0) return
   const added = some.map((value) => ({ position: db.nextPosition(), value }))
   const all = [...(db.perhapsRefusals.get(accountId) ?? []), ...added]
-  const retained = all.filter(({ value }) => value.recordedAt > now - PerhapsRefusals.retainedMs)
-  db.perhapsRefusals.set(accountId, retained.slice(-PerhapsRefusals.maximumOfAccount))
+  db.perhapsRefusals.set(accountId, all.slice(-PerhapsRefusals.maximumOfAccount))
 }
 
 export const apply = (
@@ -29,11 +22,6 @@ export const apply = (
   { accountId, items: given, portfolio, sessionId }: Inbound,
   now: Instant
 ): Received => {
-  // The oldest first.
-  for (const [id, at] of db.inbound) {
-    if (now - at < rememberedMs) break
-    db.inbound.delete(id)
-  }
   const ids = given.flatMap(({ id }) => (id === null || db.inbound.has(id) ? [] : [id]))
   const fresh = InboundSteps.fresh(given, ids)
   const introduced = InboundSteps.named(InboundSteps.introductions(fresh), portfolio, now)
@@ -52,7 +40,7 @@ export const apply = (
   for (const each of filed) People.file(db, accountId, each)
   for (const { unattributed } of items)
     if (unattributed !== null) db.unattributed.push({ position: db.nextPosition(), value: unattributed })
-  retain(db, accountId, InboundSteps.perhapsRefusals(items, portfolio), now)
+  retain(db, accountId, InboundSteps.perhapsRefusals(items, portfolio))
   Events.append(db, accountId, drafts, now)
   return InboundSteps.received(learnt)
 }

@@ -15,7 +15,9 @@ import * as OperatorStore from "./OperatorStore.ts"
 import * as RateCardStore from "./RateCardStore.ts"
 import * as RateLimitStore from "./RateLimitStore.ts"
 import * as RestoreStore from "./RestoreStore.ts"
+import * as RetentionStore from "./RetentionStore.ts"
 import * as SessionStore from "./SessionStore.ts"
+import * as SizeStore from "./SizeStore.ts"
 import * as TemplateStore from "./TemplateStore.ts"
 import * as Transactions from "./Transactions.ts"
 import * as WebhookStore from "./WebhookStore.ts"
@@ -34,7 +36,9 @@ export const layer: Layer.Layer<Stores | MemoryDatabase.MemoryDatabase> = Layer.
   RateCardStore.layer,
   RateLimitStore.layer,
   RestoreStore.layer,
+  RetentionStore.layer,
   SessionStore.layer,
+  SizeStore.layer,
   TemplateStore.layer,
   Transactions.layer,
   WebhookStore.layer

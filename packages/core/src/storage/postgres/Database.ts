@@ -32,7 +32,7 @@ import type { Migration, MigrationError } from "../sql/Migrations.ts"
 import type { Program, Row, SqlValue } from "../sql/Program.ts"
 import { all, get, run } from "../sql/Program.ts"
 import { inSql } from "../sql/RecipientKeys.ts"
-import { real } from "../sql/RowReader.ts"
+import { integer, real } from "../sql/RowReader.ts"
 import * as AdvisoryLock from "./AdvisoryLock.ts"
 import * as TransactionClient from "./Client.ts"
 import * as CommitListener from "./CommitListener.ts"
@@ -197,6 +197,10 @@ const patient = (): Pick<Dialect, "readSerialized" | "serializeInTime"> => {
   }
 }
 
+const size = `SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint AS bytes FROM pg_class
+  WHERE relkind = 'r' AND relname LIKE 'sendwright\\_%'
+    AND relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = 'sendwright_job'::regclass)`
+
 const words: Omit<Dialect, keyof ReturnType<typeof patient>> = {
   forUpdate: (table) => ` FOR UPDATE OF ${table}`,
   skipLocked: (table) => ` FOR UPDATE OF ${table} SKIP LOCKED`,
@@ -210,6 +214,16 @@ const words: Omit<Dialect, keyof ReturnType<typeof patient>> = {
     yield* run(`SELECT pg_advisory_xact_lock_shared(${keyLock})::text`, publicKey, key)
   },
   announce: () => run(CommitListener.announcement),
+  size: {
+    kind: "postgres",
+    measure: function* () {
+      return { bytes: integer((yield* get(size)) ?? {}, "bytes"), file: null }
+    },
+    // Autovacuum makes pages free for other rows (docs/adr/0039-retention.md).
+    shrink: function* () {
+      return false
+    }
+  },
   jsonArray: (expressions) => `json_build_array(${expressions})::text`,
   jsonArrays: (expressions) => `coalesce(json_agg(json_build_array(${expressions}))::text, '[]')`,
   jsonColumns: (expressions) =>

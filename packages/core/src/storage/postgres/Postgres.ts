@@ -19,7 +19,9 @@ import type { MigrationError } from "../sql/Migrations.ts"
 import * as OperatorStore from "../sql/OperatorStore.ts"
 import * as RateCardStore from "../sql/RateCardStore.ts"
 import * as RestoreStore from "../sql/RestoreStore.ts"
+import * as RetentionStore from "../sql/RetentionStore.ts"
 import * as SessionStore from "../sql/SessionStore.ts"
+import * as SizeStore from "../sql/SizeStore.ts"
 import * as TemplateStore from "../sql/TemplateStore.ts"
 import * as Transactions from "../sql/Transactions.ts"
 import * as WebhookStore from "../sql/WebhookStore.ts"
@@ -70,7 +72,9 @@ export const layer = (
     RateCardStore.layer,
     RateLimitStore.layer,
     RestoreStore.layer,
+    RetentionStore.layer,
     SessionStore.layer,
+    SizeStore.layer,
     TemplateStore.layer,
     Transactions.layer,
     WebhookStore.layer

@@ -1,6 +1,7 @@
 /** What the SQL stores need of a database: somewhere to run their verbs, and the words that dialects have of their own. */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
+import type { Measure } from "../../domain/Size.ts"
 import type { StorageError } from "../StorageError.ts"
 import type { Program, Row, SqlParameter, SqlValue } from "./Program.ts"
 
@@ -104,6 +105,13 @@ export interface Dialect {
     same: Literals,
     skips?: boolean
   ) => InsertJob
+  /** The size of the database. `shrink` gives back so many free pages at most, and answers whether many are left. */
+  readonly size: {
+    readonly kind: Measure["kind"]
+    /** With the path of its file; null where there is none, or it is a server's. */
+    readonly measure: () => Program<{ readonly bytes: number; readonly file: string | null }>
+    readonly shrink: (pages: number) => Program<boolean>
+  }
   /** Joins to each row before it those of a table that the condition selects by an index, one after the other. */
   readonly lookUp: (table: string, as: string, condition: string) => string
 }

@@ -13,6 +13,9 @@ import type { Program } from "./Program.ts"
 import { all } from "./Program.ts"
 import { flag, integer, json, text } from "./RowReader.ts"
 
+/** Whoever deletes old events serializes by this name first, and whoever delivers one of them anew. */
+export const old = "old events"
+
 const insertEvents = insertRows("sendwright_event", eventColumns.names, {
   returned: ["id"]
 })

@@ -4,7 +4,6 @@ import type { Instant } from "../../domain/Instant.ts"
 import * as Person from "../../domain/Person.ts"
 import * as InboundSteps from "../InboundSteps.ts"
 import type { Inbound, Received } from "../InboundStore.ts"
-import { rememberedMs } from "../InboundStore.ts"
 import { unattributedItems } from "./codec/Unattributed.ts"
 import type { Dialect } from "./Database.ts"
 import * as Events from "./Events.ts"
@@ -12,7 +11,7 @@ import { insertRows } from "./Insert.ts"
 import * as People from "./People.ts"
 import * as PerhapsRefusalRows from "./PerhapsRefusalRows.ts"
 import type { Program } from "./Program.ts"
-import { all, run } from "./Program.ts"
+import { all } from "./Program.ts"
 import { text } from "./RowReader.ts"
 
 const insertUnattributed = insertRows("sendwright_unattributed", unattributedItems.names)
@@ -28,7 +27,6 @@ export const make = (dialect: Dialect, ids: Ids) => {
     { accountId, items: given, portfolio, sessionId }: Inbound,
     now: Instant
   ): Program<Received> {
-    yield* run("DELETE FROM sendwright_inbound WHERE at <= ?", now - rememberedMs)
     const known = given.flatMap(({ id }) => (id === null ? [] : [id]))
     const added = known.length === 0 ? [] : yield* all(remember, now, JSON.stringify(known))
     const fresh = InboundSteps.fresh(
@@ -52,7 +50,7 @@ export const make = (dialect: Dialect, ids: Ids) => {
         unattributed === null ? [] : [unattributedItems.write(unattributed)]
       )
     )
-    yield* PerhapsRefusalRows.retain(accountId, InboundSteps.perhapsRefusals(items, portfolio), now)
+    yield* PerhapsRefusalRows.retain(accountId, InboundSteps.perhapsRefusals(items, portfolio))
     yield* Events.append(ids, accountId, InboundSteps.drafts(sessionId, items, filed), now)
     return InboundSteps.received(learnt)
   }

@@ -25,8 +25,8 @@ export const layer: Layer.Layer<InboundStore, never, Database> = Layer.effect(
         db.write("InboundStore.receive", () => apply(inbound, now), People.serialized(inbound.accountId)),
       numbers: ({ accountId, phones }) =>
         db.read("InboundStore.numbers", () => people.numbersOf(accountId, phones)),
-      perhapsRefusals: ({ accountId, now, page }) =>
-        db.readPage("InboundStore.perhapsRefusals", () => PerhapsRefusalRows.list(accountId, page, now)),
+      perhapsRefusals: ({ accountId, page }) =>
+        db.readPage("InboundStore.perhapsRefusals", () => PerhapsRefusalRows.list(accountId, page)),
       perhapsRefusal: (id) => db.read("InboundStore.perhapsRefusal", () => PerhapsRefusalRows.find(id)),
       forgetPerhapsRefusal: (id) =>
         Effect.asVoid(db.write("InboundStore.forgetPerhapsRefusal", () => PerhapsRefusalRows.forget(id))),
@@ -34,15 +34,13 @@ export const layer: Layer.Layer<InboundStore, never, Database> = Layer.effect(
         db.readPage("InboundStore.unattributed", function* () {
           return Page.map(yield* ofAccount.page([accountId], page), unattributedItems.read)
         }),
-      retainUnread: ({ now, parts, sessionId }) =>
+      retainUnread: ({ parts, sessionId }) =>
         db.write("InboundStore.retainUnread", function* () {
           yield* db.dialect.serialize(`unread ${sessionId}`)
-          yield* UnreadHookRows.forget(now)
           yield* UnreadHookRows.retain(sessionId, parts)
         }),
-      forgetUnread: ({ now }) => db.write("InboundStore.forgetUnread", () => UnreadHookRows.forget(now)),
-      unread: ({ now, page, sessionId }) =>
-        db.readPage("InboundStore.unread", () => UnreadHookRows.list(sessionId, page, now))
+      unread: ({ page, sessionId }) =>
+        db.readPage("InboundStore.unread", () => UnreadHookRows.list(sessionId, page))
     }
   })
 )

@@ -2,7 +2,6 @@
 
 import type { PerhapsRefusal } from "../../domain/consent/PerhapsRefusal.ts"
 import * as Domain from "../../domain/consent/PerhapsRefusal.ts"
-import type { Instant } from "../../domain/Instant.ts"
 import type { Page, Paged } from "../../domain/Page.ts"
 import * as Pages from "../../domain/Page.ts"
 import type { InPortfolio } from "../InboundStore.ts"
@@ -10,7 +9,6 @@ import { integer, integerOrNull, table, text, textOrNull } from "./Columns.ts"
 import { insertRows } from "./Insert.ts"
 import type { Program } from "./Program.ts"
 import { get, run } from "./Program.ts"
-import { newestFirst, seq } from "./RowReader.ts"
 import * as Walk from "./Walk.ts"
 
 export const perhapsRefusals = table<InPortfolio<PerhapsRefusal>>({
@@ -29,32 +27,20 @@ export const perhapsRefusals = table<InPortfolio<PerhapsRefusal>>({
 
 const insert = insertRows("sendwright_perhaps_refusal", perhapsRefusals.names)
 
-const forgetOldest = `DELETE FROM sendwright_perhaps_refusal WHERE account = ? AND (recorded_at <= ? OR seq <= (
-    SELECT seq FROM sendwright_perhaps_refusal WHERE account = ? ORDER BY seq DESC LIMIT 1 OFFSET ?))`
+const forgetOldest = `DELETE FROM sendwright_perhaps_refusal WHERE account = ? AND seq <= (
+    SELECT seq FROM sendwright_perhaps_refusal WHERE account = ? ORDER BY seq DESC LIMIT 1 OFFSET ?)`
 
 /** Keeps some more of an account, and forgets the oldest. */
-export function* retain(
-  accountId: string,
-  some: ReadonlyArray<InPortfolio<PerhapsRefusal>>,
-  now: Instant
-): Program<void> {
+export function* retain(accountId: string, some: ReadonlyArray<InPortfolio<PerhapsRefusal>>): Program<void> {
   if (some.length === 0) return
   yield* insert(some.map((each) => perhapsRefusals.write(each)))
-  yield* run(forgetOldest, accountId, now - Domain.retainedMs, accountId, Domain.maximumOfAccount)
+  yield* run(forgetOldest, accountId, accountId, Domain.maximumOfAccount)
 }
 
-const ofAccount = Walk.make(
-  "sendwright_perhaps_refusal",
-  `seq, ${perhapsRefusals.list}`,
-  ["account"],
-  "recorded_at > ?"
-)
+const ofAccount = Walk.make("sendwright_perhaps_refusal", `seq, ${perhapsRefusals.list}`, ["account"])
 
-export function* list(accountId: string, page: Page, now: Instant): Program<Paged<PerhapsRefusal>> {
-  const [before, limit] = newestFirst(page)
-  const range = { before, least: 0, limit }
-  const rows = yield* ofAccount.rows([accountId], range, [now - Domain.retainedMs])
-  return Pages.map(Pages.cut(rows, page.limit, seq), perhapsRefusals.read)
+export function* list(accountId: string, page: Page): Program<Paged<PerhapsRefusal>> {
+  return Pages.map(yield* ofAccount.page([accountId], page), perhapsRefusals.read)
 }
 
 export function* find(id: string): Program<InPortfolio<PerhapsRefusal> | null> {

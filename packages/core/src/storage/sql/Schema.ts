@@ -41,8 +41,11 @@ CREATE TABLE sendwright_account (
   currency TEXT NOT NULL,
   plan TEXT NOT NULL,
   created_at ${long} NOT NULL,
-  updated_at ${long} NOT NULL
+  updated_at ${long} NOT NULL,
+  -- How long its rows are kept, in JSON: what differs from the defaults; null where nothing does.
+  retention TEXT
 )${rows()};
+CREATE INDEX sendwright_account_retention ON sendwright_account (id) WHERE retention IS NOT NULL;
 
 CREATE TABLE sendwright_session (
   seq ${key},
@@ -307,6 +310,8 @@ CREATE TABLE sendwright_delivery (
 -- By endpoint, so that what waits for a disabled one is passed over as a whole and needs no write to wait.
 CREATE INDEX sendwright_delivery_due ON sendwright_delivery (endpoint, due_at, seq) WHERE due_at IS NOT NULL;
 CREATE INDEX sendwright_delivery_endpoint ON sendwright_delivery (endpoint, seq);
+-- An event goes with its last delivery.
+CREATE INDEX sendwright_delivery_event ON sendwright_delivery (event);
 -- What was attempted and waits: little, and found without reading a backlog that was not.
 CREATE INDEX sendwright_delivery_tried ON sendwright_delivery (endpoint) WHERE tries > 0 AND due_at IS NOT NULL;
 -- While a worker has a delivery in hand it has no due_at; the worker says that it lives, or is rescued.
@@ -415,8 +420,16 @@ CREATE INDEX sendwright_job_order ON sendwright_job (session, (seq + 0)) WHERE d
 -- What an account sent inside embedders' transactions on a day: summed, since these commit in any order.
 CREATE INDEX sendwright_job_embedded ON sendwright_job (account, created_at, recipients) WHERE kind = 'embedded';
 CREATE UNIQUE INDEX sendwright_job_idempotency ON sendwright_job (public_key, idempotency_key) WHERE idempotency_key IS NOT NULL;
+-- The direct messages that a text is kept for.
+CREATE INDEX sendwright_job_text ON sendwright_job (snapshot) WHERE kind = 'direct';
 CREATE INDEX sendwright_job_key ON sendwright_job (public_key, kind, seq);
 CREATE INDEX sendwright_job_key_reference ON sendwright_job (public_key, reference, seq) WHERE reference IS NOT NULL;
+
+-- The size at the begin of each UTC day.
+CREATE TABLE sendwright_size (
+  day ${long} PRIMARY KEY,
+  bytes ${long} NOT NULL
+)${rows()};
 
 -- What changes of a job, once more became of it than that a claim has it. counts: its recipients by status, in JSON, those
 -- that are not 0. next_at: when it has work next; null while nothing of it waits, and when it may not be dispatched.
@@ -428,7 +441,9 @@ CREATE TABLE sendwright_progress (
   counts TEXT NOT NULL,
   updated_at ${long} NOT NULL,
   completed_at ${long},
-  next_at ${long}
+  next_at ${long},
+  -- When its recipients' variables and its text were forgotten.
+  content_expired_at ${long}
 )${rows({ room: 70 })};
 CREATE INDEX sendwright_progress_due ON sendwright_progress (session, next_at, seq) WHERE next_at IS NOT NULL;
 CREATE INDEX sendwright_progress_going ON sendwright_progress (session, status, seq)

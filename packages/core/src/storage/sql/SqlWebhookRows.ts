@@ -220,9 +220,9 @@ export const make = (dialect: Dialect, ids: Ids.Ids): WebhookRows<SqlWebhooks> =
       changes(statements.replayFailed, now, now, endpoint.seq, since, now, limit),
 
     missingEvents: function* ({ endpoint: { seq: key, value }, limit, since, types }) {
-      return (yield* all(statements.missing, value.accountId, since, JSON.stringify(types), key, limit)).map(
-        seq
-      )
+      yield* dialect.serialize(Events.old)
+      const of = [value.accountId, since, JSON.stringify(types), key, limit]
+      return (yield* all(statements.missing, ...of)).map(seq)
     },
     deliver: (endpoint, events, now) =>
       Events.deliver(

@@ -1,5 +1,4 @@
 /** The parts of hooks that nobody understood, numbered within their session, so that the oldest are found without a count. */
-import type { Instant } from "../../domain/Instant.ts"
 import type { Page, Paged } from "../../domain/Page.ts"
 import * as Paging from "../../domain/Page.ts"
 import type { UnreadHook } from "../../domain/UnreadHook.ts"
@@ -16,12 +15,8 @@ const newest = "SELECT max(number) AS number FROM sendwright_unread_hook WHERE s
 
 const pruneSession = "DELETE FROM sendwright_unread_hook WHERE session = ? AND number <= ?"
 
-const pruneOld = `DELETE FROM sendwright_unread_hook WHERE (session, number) IN (
-    SELECT session, number FROM sendwright_unread_hook WHERE received_at <= ? ORDER BY received_at ${limited}
-  )`
-
 const listed = `SELECT ${unreadHooks.list} FROM sendwright_unread_hook
-  WHERE session = ? AND number < ? AND received_at > ? ORDER BY number DESC ${limited}`
+  WHERE session = ? AND number < ? ORDER BY number DESC ${limited}`
 
 /** Within a verb that is serialized by the session. */
 export function* retain(sessionId: string, parts: ReadonlyArray<UnreadHook>): Program<void> {
@@ -33,13 +28,9 @@ export function* retain(sessionId: string, parts: ReadonlyArray<UnreadHook>): Pr
   yield* run(pruneSession, sessionId, last + parts.length - UnreadHooks.maximumOfSession)
 }
 
-/** Some of those that are too old, whichever session they are of. */
-export const forget = (now: Instant): Program<void> =>
-  run(pruneOld, now - UnreadHooks.retainedMs, UnreadHooks.forgottenAtOnce)
-
-export function* list(sessionId: string, page: Page, now: Instant): Program<Paged<UnreadHook>> {
+export function* list(sessionId: string, page: Page): Program<Paged<UnreadHook>> {
   const [before, limit] = newestFirst(page)
-  const rows = yield* all(listed, sessionId, before, now - UnreadHooks.retainedMs, limit)
+  const rows = yield* all(listed, sessionId, before, limit)
   const found = Paging.cut(rows.map(unreadHooks.read), page.limit, ({ number }) => number)
   return Paging.map(found, ({ number: _, sessionId: __, ...part }) => part)
 }

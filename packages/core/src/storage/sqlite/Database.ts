@@ -65,6 +65,11 @@ const executorsOf = (db: Sqlite.Database): { readonly writing: Execute; readonly
   const executing =
     (guard: (statement: Sqlite.Statement<Array<SqlParameter>, Row>) => void): Execute =>
     ({ parameters, text, wants }) => {
+      if (wants === "script") {
+        if (!db.inTransaction) throw Transaction.lostError()
+        db.exec(text)
+        return { rows: [], changes: 0 }
+      }
       let statement = statements.get(text)
       if (statement === undefined) {
         statement = db.prepare<Array<SqlParameter>, Row>(text)

@@ -4,14 +4,24 @@ import type { Dialect } from "../sql/Database.ts"
 import { groupEqual } from "../sql/GroupEqual.ts"
 import { insertInto, insertRows, onKeyConflict } from "../sql/Insert.ts"
 import type { SqlValue } from "../sql/Program.ts"
-import { all, get, run } from "../sql/Program.ts"
+import { all, get, run, script } from "../sql/Program.ts"
 import { rangesOf } from "../sql/Ranges.ts"
+import { integer, textOrNull } from "../sql/RowReader.ts"
 
 /** Whether two rows differ in their last column only. */
 const areEqual = (a: ReadonlyArray<SqlValue>, b: ReadonlyArray<SqlValue>): boolean => {
   for (let column = a.length - 2; column >= 0; column--) if (a[column] !== b[column]) return false
   return true
 }
+
+const size = `SELECT page_count * page_size AS bytes, (
+    SELECT file FROM pragma_database_list WHERE name = 'main'
+  ) AS file FROM pragma_page_count, pragma_page_size`
+
+const free =
+  "SELECT freelist_count, page_count, auto_vacuum FROM pragma_freelist_count, pragma_page_count, pragma_auto_vacuum"
+/** Of a file whose free pages can be given back one by one. */
+const incremental = 2
 
 export const dialect: Dialect = {
   forUpdate: () => "",
@@ -86,6 +96,22 @@ export const dialect: Dialect = {
           yield* run(updateRange, ...values, ...ranges.slice(at, at + 2))
         }
       }
+    }
+  },
+  size: {
+    kind: "sqlite",
+    measure: function* () {
+      const row = (yield* get(size)) ?? {}
+      const file = textOrNull(row, "file")
+      return { bytes: integer(row, "bytes"), file: file === "" ? null : file }
+    },
+    // What a day frees the next one fills: of that nothing is moved.
+    shrink: function* (most) {
+      const row = (yield* get(free)) ?? {}
+      const [freePages, pages] = [integer(row, "freelist_count"), integer(row, "page_count")]
+      if (integer(row, "auto_vacuum") !== incremental || freePages <= pages / 10) return false
+      yield* script(`PRAGMA incremental_vacuum(${most})`)
+      return true
     }
   },
   // A CROSS JOIN's order is kept.

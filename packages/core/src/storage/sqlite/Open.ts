@@ -103,6 +103,8 @@ const connect = (path: string): Sqlite.Database => {
       throw new Error(`SQLite refused ${pragma} = ${value} and keeps ${String(actual)}`)
   }
   try {
+    // Of a new file alone, and before anything is written: what a purge frees can be given back without a copy of the file.
+    db.pragma("auto_vacuum = INCREMENTAL")
     if (!db.memory) set("journal_mode", "WAL", "wal")
     set("synchronous", "FULL", 2)
     set("foreign_keys", "ON", 1)

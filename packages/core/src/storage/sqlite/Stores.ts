@@ -20,7 +20,9 @@ import * as KeyringStore from "../sql/KeyringStore.ts"
 import * as OperatorStore from "../sql/OperatorStore.ts"
 import * as RateCardStore from "../sql/RateCardStore.ts"
 import * as RestoreStore from "../sql/RestoreStore.ts"
+import * as RetentionStore from "../sql/RetentionStore.ts"
 import * as SessionStore from "../sql/SessionStore.ts"
+import * as SizeStore from "../sql/SizeStore.ts"
 import * as TemplateStore from "../sql/TemplateStore.ts"
 import * as Transactions from "../sql/Transactions.ts"
 import * as WebhookStore from "../sql/WebhookStore.ts"
@@ -40,7 +42,9 @@ export const layer: Layer.Layer<Stores, StorageError, Database> = Layer.mergeAll
   RateCardStore.layer,
   RateLimitStore.layer,
   RestoreStore.layer,
+  RetentionStore.layer,
   SessionStore.layer,
+  SizeStore.layer,
   TemplateStore.layer,
   Transactions.layer,
   WebhookStore.layer

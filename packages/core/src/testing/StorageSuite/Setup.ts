@@ -1,10 +1,13 @@
 /** What the parts of the suite share. */
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
+import * as Retention from "../../domain/Retention.ts"
 import type { News } from "../../domain/session/Circuit.ts"
 import { AccountStore } from "../../storage/AccountStore.ts"
 import { ApiKeyStore } from "../../storage/ApiKeyStore.ts"
 import { JobStore } from "../../storage/JobStore.ts"
+import type { Slice } from "../../storage/RetentionStore.ts"
+import { RetentionStore } from "../../storage/RetentionStore.ts"
 import { SessionStore } from "../../storage/SessionStore.ts"
 import type { Stores } from "../../storage/Stores.ts"
 import { WebhookStore } from "../../storage/WebhookStore.ts"
@@ -79,3 +82,24 @@ export const listen = Effect.fnUntraced(function* (accountId: string) {
 export const everyLost = { statuses: ["failed", "unknown"], codes: ["broken"] } as const
 
 export const failure = { code: "broken", provider_code: "1", message: "It broke.", permanent: true }
+
+/** The rest of a walk from a place on, in slices; answers what went of whom. */
+export const purgeWalk = Effect.fnUntraced(function* (walk: Retention.Walk, at: number, limit = 100) {
+  const store = yield* RetentionStore
+  const shares: Array<Retention.Share> = []
+  let after: Retention.Place | null = null
+  do {
+    const slice: Slice = yield* store.purge({ walk, after, limit, now: at })
+    if (slice._tag === "Busy") return yield* Effect.dieMessage("Somebody else purges.")
+    shares.push(...slice.shares)
+    after = slice.next
+  } while (after !== null)
+  return Retention.merge(shares)
+})
+
+/** A whole purge. */
+export const purgeAll = Effect.fnUntraced(function* (at: number, limit = 100) {
+  const shares: Array<Retention.Share> = []
+  for (const walk of Retention.walkNames) shares.push(...(yield* purgeWalk(walk, at, limit)))
+  return Retention.merge(shares)
+})

@@ -3,19 +3,20 @@ import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Time from "../../domain/Instant.ts"
+import * as Occurrence from "../../domain/Occurrence.ts"
 import type { Paged } from "../../domain/Page.ts"
 import * as Person from "../../domain/Person.ts"
 import type { UnreadHook } from "../../domain/UnreadHook.ts"
 import * as UnreadHooks from "../../domain/UnreadHook.ts"
 import { ConsentStore } from "../../storage/ConsentStore.ts"
 import type { InboundItem, Word } from "../../storage/InboundStore.ts"
-import { InboundStore, rememberedMs } from "../../storage/InboundStore.ts"
+import { InboundStore } from "../../storage/InboundStore.ts"
 import type { Settlement } from "../../storage/JobStore.ts"
 import { JobStore, Outcome } from "../../storage/JobStore.ts"
 import { SessionStore } from "../../storage/SessionStore.ts"
 import * as Fixtures from "../Fixtures.ts"
 import type { Stored } from "./Setup.ts"
-import { claim, events, failure, listen, now, owner, results } from "./Setup.ts"
+import { claim, events, failure, listen, now, owner, purgeAll, results } from "./Setup.ts"
 
 const [phone, userId] = ["34600000001", "ES.1"]
 
@@ -73,7 +74,11 @@ export const suite = (layer: Stored): void => {
         ])
         expect(yield* consents.history({ accountId, phone })).toHaveLength(1)
         expect(yield* refused()).toBe(true)
-        yield* receive([item], now + rememberedMs)
+        yield* purgeAll(now + Occurrence.rememberedMs - 1)
+        yield* receive([item], now + Occurrence.rememberedMs)
+        expect(yield* consents.history({ accountId, phone })).toHaveLength(1)
+        yield* purgeAll(now + Occurrence.rememberedMs)
+        yield* receive([item], now + Occurrence.rememberedMs)
         expect(yield* consents.history({ accountId, phone })).toHaveLength(2)
       }).pipe(Effect.provide(layer))
     )
@@ -403,10 +408,9 @@ export const suite = (layer: Stored): void => {
           })
           yield* receive([doubtful("1"), doubtful("2")])
           yield* receive([doubtful("1"), doubtful("3")])
-          const listed = (at = now) =>
-            Effect.map(
-              inbound.perhapsRefusals({ accountId, page: { limit: 2, after: null }, now: at }),
-              ({ items }) => items.map(({ id }) => id)
+          const listed = () =>
+            Effect.map(inbound.perhapsRefusals({ accountId, page: { limit: 2, after: null } }), ({ items }) =>
+              items.map(({ id }) => id)
             )
           expect(yield* listed()).toEqual(["p-3", "p-2"])
           expect((yield* events()).map(({ type }) => type)).toEqual(Array(3).fill("inbound.perhaps_refusal"))
@@ -415,13 +419,8 @@ export const suite = (layer: Stored): void => {
           expect(yield* inbound.perhapsRefusal("p-3")).toBeNull()
           expect(yield* listed()).toEqual(["p-2", "p-1"])
           expect(yield* refused()).toBe(true)
-          const later = now + 31 * Time.day
-          expect(yield* listed(later)).toEqual([])
-          yield* receive([doubtful("4", later)], later)
-          expect(yield* inbound.perhapsRefusal("p-1")).toBeNull()
-          expect(yield* listed(later)).toEqual(["p-4"])
           const other = yield* account
-          const foreign = { accountId: other.accountId, page: { limit: 2, after: null }, now }
+          const foreign = { accountId: other.accountId, page: { limit: 2, after: null } }
           expect((yield* inbound.perhapsRefusals(foreign)).items).toEqual([])
         }).pipe(Effect.provide(layer))
     )
@@ -478,35 +477,13 @@ export const suite = (layer: Stored): void => {
         const { sessionId } = yield* owner
         const other = yield* owner
         const parts = ["a", "b", "c"].map((name) => part(name, { isCut: name === "b" }))
-        yield* inbound.retainUnread({ sessionId, parts: parts.slice(0, 2), now })
-        yield* inbound.retainUnread({ sessionId: other.sessionId, parts: [part("x")], now })
-        yield* inbound.retainUnread({ sessionId, parts: parts.slice(2), now })
-        const first = yield* inbound.unread({ sessionId, page: { limit: 2, after: null }, now })
+        yield* inbound.retainUnread({ sessionId, parts: parts.slice(0, 2) })
+        yield* inbound.retainUnread({ sessionId: other.sessionId, parts: [part("x")] })
+        yield* inbound.retainUnread({ sessionId, parts: parts.slice(2) })
+        const first = yield* inbound.unread({ sessionId, page: { limit: 2, after: null } })
         expect(first.items).toEqual([parts[2], parts[1]])
-        const rest = yield* inbound.unread({ sessionId, page: { limit: 2, after: first.next }, now })
+        const rest = yield* inbound.unread({ sessionId, page: { limit: 2, after: first.next } })
         expect(rest).toEqual({ items: [parts[0]], next: null })
-      }).pipe(Effect.provide(layer))
-    )
-
-    it.effect("is forgotten after its time, whichever session has a new one", () =>
-      Effect.gen(function* () {
-        const inbound = yield* InboundStore
-        const { sessionId } = yield* owner
-        const other = yield* owner
-        const listed = (at: number, of = sessionId) =>
-          Effect.map(
-            inbound.unread({ sessionId: of, page: { limit: 10, after: null }, now: at }),
-            ({ items }) => items.map(({ content }) => content)
-          )
-        yield* inbound.retainUnread({ sessionId, parts: [part("old")], now })
-        const later = now + UnreadHooks.retainedMs
-        expect(yield* listed(later - 1)).toHaveLength(1)
-        expect(yield* listed(later)).toEqual([])
-        yield* inbound.retainUnread({ sessionId: other.sessionId, parts: [part("new")], now: later })
-        expect(yield* listed(now), "its row is gone").toEqual([])
-        yield* inbound.retainUnread({ sessionId, parts: [part("again", { receivedAt: later })], now: later })
-        yield* inbound.forgetUnread({ now: later + UnreadHooks.retainedMs })
-        expect(yield* listed(now)).toEqual([])
       }).pipe(Effect.provide(layer))
     )
 
@@ -517,14 +494,13 @@ export const suite = (layer: Stored): void => {
         const { maximumOfSession, maximumParts } = UnreadHooks
         const some = Array.from({ length: maximumParts }, (_, place) => part(String(place)))
         for (let kept = 0; kept < maximumOfSession; kept += maximumParts)
-          yield* inbound.retainUnread({ sessionId, parts: some, now })
-        yield* inbound.retainUnread({ sessionId, parts: [part("newest")], now })
+          yield* inbound.retainUnread({ sessionId, parts: some })
+        yield* inbound.retainUnread({ sessionId, parts: [part("newest")] })
         let [after, count]: [number | null, number] = [null, 0]
         do {
           const page: Paged<UnreadHook> = yield* inbound.unread({
             sessionId,
-            page: { limit: 250, after },
-            now
+            page: { limit: 250, after }
           })
           count += page.items.length
           after = page.next

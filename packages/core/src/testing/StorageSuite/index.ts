@@ -27,6 +27,7 @@ import * as read from "./read.ts"
 import * as receive from "./receive.ts"
 import * as registry from "./registry.ts"
 import * as restore from "./restore.ts"
+import * as retention from "./retention.ts"
 import type { Stored } from "./Setup.ts"
 import * as turns from "./turns.ts"
 import * as waiting from "./waiting.ts"
@@ -54,6 +55,7 @@ export const suite = (name: string, layer: Stored): void => {
     history.suite(layer)
     happenings.suite(layer)
     restore.suite(layer)
+    retention.suite(layer)
     read.suite(layer)
     paging.suite(layer)
     registry.suite(layer)

@@ -94,7 +94,10 @@ const counts: Column<Counts> = {
 }
 
 interface ProgressRow
-  extends Pick<Job.Job, "completedAt" | "counts" | "pauseReason" | "sessionId" | "status" | "updatedAt"> {
+  extends Pick<
+    Job.Job,
+    "completedAt" | "contentExpiredAt" | "counts" | "pauseReason" | "sessionId" | "status" | "updatedAt"
+  > {
   readonly seq: number
   readonly nextAt: Instant | null
 }
@@ -107,6 +110,7 @@ export const progress = table<ProgressRow>({
   counts,
   updatedAt: integer("updated_at"),
   completedAt: integerOrNull("completed_at"),
+  contentExpiredAt: integerOrNull("content_expired_at"),
   nextAt: integerOrNull("next_at"),
   seq: integer("seq")
 })
@@ -142,6 +146,7 @@ export const progressOf = ({ job, seq }: StoredJob, nextAt: Instant | null): Pro
   counts: job.counts,
   updatedAt: job.updatedAt,
   completedAt: job.completedAt,
+  contentExpiredAt: job.contentExpiredAt,
   nextAt
 })
 
@@ -186,6 +191,7 @@ export const changedOf = layout<ProgressRow>()(
   "counts",
   "updatedAt",
   "completedAt",
+  "contentExpiredAt",
   "nextAt"
 )
 
@@ -279,7 +285,8 @@ export const ofChanged = (
     pauseReason: pauseReason === null ? null : pauseReasonOf("pause_reason", pauseReason),
     counts: countsOf(changed[now.counts]),
     updatedAt: changed[now.updatedAt],
-    completedAt: changed[now.completedAt]
+    completedAt: changed[now.completedAt],
+    contentExpiredAt: changed[now.contentExpiredAt]
   }
   return {
     seq,

@@ -1,0 +1,37 @@
+/** The operations that a database supplies for the rules of retention. */
+
+import type { Instant } from "../../domain/Instant.ts"
+import type { Found, OwnRetention, Place, Walk } from "../../domain/Retention.ts"
+import type { Driver, Tx } from "./JobRows.ts"
+
+/** A page of a walk. */
+export interface PageQuery {
+  /** Null from the first row on. */
+  readonly after: Place | null
+  readonly limit: number
+  /** The accounts with settings of their own: what is kept for ever by default is walked over for these alone. */
+  readonly accounts: ReadonlyArray<OwnRetention>
+}
+
+/** The rows of one walk. */
+export interface WalkRows<B extends Driver> {
+  /** The next rows in the walk's order; fewer than the limit when these are the last. */
+  readonly page: (query: PageQuery) => Tx<ReadonlyArray<Found>, B>
+  /**
+   * Those of the rows that nobody else can change until the commit, as they are then. A page tells no more of them where this
+   * is left out.
+   */
+  readonly lock?: (found: ReadonlyArray<Found>) => Tx<ReadonlyArray<Found>, B>
+  /** The same rows with what they weigh, where a page does not tell that since it costs more. */
+  readonly weigh?: (found: ReadonlyArray<Found>) => Tx<ReadonlyArray<Found>, B>
+  /** Deletes the rows and all that refers to them, or their contents. */
+  readonly remove: (found: ReadonlyArray<Found>, now: Instant) => Tx<void, B>
+}
+
+export interface RetentionRows<B extends Driver> {
+  readonly isQuarantined: () => Tx<boolean, B>
+  /** False while another process purges. */
+  readonly tryLock: () => Tx<boolean, B>
+  readonly accounts: () => Tx<ReadonlyArray<OwnRetention>, B>
+  readonly walks: { readonly [Name in Walk]: WalkRows<B> }
+}

@@ -1,0 +1,68 @@
+/** What a process that sends does beside it: it measures the store, notes its size once a day, and purges once an hour. */
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import type { Instant } from "../domain/Instant.ts"
+import * as Time from "../domain/Instant.ts"
+import * as Size from "../domain/Size.ts"
+import * as Metrics from "../runtime/Metrics.ts"
+import type { RetentionStore } from "../storage/RetentionStore.ts"
+import { SizeStore } from "../storage/SizeStore.ts"
+import type { StorageError } from "../storage/StorageError.ts"
+import * as Purge from "./Purge.ts"
+
+/** How often the size is measured, and how soon after its start a process purges first. */
+const pace = Duration.minutes(1)
+
+/** How often a process looks for what is due to go; sooner where another was at it. */
+const purgeEveryMs = Time.hour
+
+/** The part of the time that a purge may take from the service. */
+const share = 0.05
+
+/** The size now, with how it grew. */
+export const sizeOf: Effect.Effect<Size.Size, StorageError, SizeStore> = Effect.gen(function* () {
+  const store = yield* SizeStore
+  const now = yield* Clock.currentTimeMillis
+  const noted = yield* store.firstSince(now - Size.growthDays * Time.day)
+  return Size.of(yield* store.measure, noted, yield* store.oldest, now)
+})
+
+export interface Housekeeping {
+  /** Measures the store, and notes the size of a day that is new. */
+  readonly measure: Effect.Effect<void, StorageError>
+  /** One step, which takes at least the {@link pace}. To be repeated. */
+  readonly step: Effect.Effect<void, StorageError>
+}
+
+export const make: Effect.Effect<Housekeeping, never, RetentionStore | SizeStore> = Effect.gen(function* () {
+  const store = yield* SizeStore
+  const purge = yield* Purge.make
+  const metrics = Metrics.ofStore()
+  let notedDay: Instant | undefined
+  let purgeAt: Instant | undefined
+
+  const measure = Effect.gen(function* () {
+    const size = yield* Effect.provideService(sizeOf, SizeStore, store)
+    metrics.bytes(size.bytes)
+    if (size.freeBytes !== null) metrics.freeBytes(size.freeBytes)
+    if (size.bytesPerDay !== null) metrics.growth(size.bytesPerDay)
+    const now = yield* Clock.currentTimeMillis
+    const today = Time.startOfUtcDay(now)
+    if (notedDay === today) return
+    yield* store.note({ noted: { at: today, bytes: size.bytes }, before: today - Size.notedDays * Time.day })
+    notedDay = today
+  })
+
+  const tidy = Effect.gen(function* () {
+    const now = yield* Clock.currentTimeMillis
+    purgeAt ??= now + Duration.toMillis(pace)
+    if (now < purgeAt) return
+    const { isComplete, shares } = yield* purge.run({ share })
+    purgeAt = (yield* Clock.currentTimeMillis) + (isComplete ? purgeEveryMs : Duration.toMillis(pace))
+    const rows = shares.reduce((sum, share) => sum + share.rows, 0)
+    if (rows > 0) yield* Effect.logDebug(`Deleted ${rows} row(s) that are kept no longer`)
+  })
+
+  return { measure, step: Effect.zipRight(Effect.zipRight(measure, tidy), Effect.sleep(pace)) }
+})

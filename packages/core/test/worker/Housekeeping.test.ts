@@ -1,0 +1,120 @@
+import { describe, expect, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as TestClock from "effect/TestClock"
+import * as Time from "../../src/domain/Instant.ts"
+import * as Size from "../../src/domain/Size.ts"
+import { JobStore } from "../../src/storage/JobStore.ts"
+import * as Memory from "../../src/storage/memory/Memory.ts"
+import { SizeStore } from "../../src/storage/SizeStore.ts"
+import * as Fixtures from "../../src/testing/Fixtures.ts"
+import { now, owner } from "../../src/testing/StorageSuite/Setup.ts"
+import * as Housekeeping from "../../src/worker/Housekeeping.ts"
+import * as Purge from "../../src/worker/Purge.ts"
+
+/** A job that was canceled, and one that is newer. */
+const ended = Effect.gen(function* () {
+  const jobs = yield* JobStore
+  const who = yield* owner
+  const command = Fixtures.send(who, { now })
+  yield* jobs.accept(command)
+  yield* jobs.cancel({ jobId: command.jobId, now })
+  yield* jobs.accept(Fixtures.send(who, { now: now + 1 }))
+  return jobs.find(command.jobId)
+})
+
+/** A store that answers as it is told. */
+const sized = (bytes: () => number) =>
+  Layer.effect(
+    SizeStore,
+    Effect.map(SizeStore, (store) => ({
+      ...store,
+      measure: Effect.sync(() => ({ kind: "sqlite", bytes: bytes(), freeBytes: 1000 }) as const)
+    }))
+  ).pipe(Layer.provideMerge(Memory.layer))
+
+let size = 100
+
+const started = Effect.gen(function* () {
+  const { step } = yield* Housekeeping.make
+  yield* Effect.forkScoped(Effect.forever(step))
+  yield* TestClock.adjust(0)
+})
+
+describe("a process that sends", () => {
+  it.scoped("deletes what is kept no longer a minute after its start, and every hour from then on", () =>
+    Effect.gen(function* () {
+      yield* TestClock.setTime(now + 400 * Time.day - 60 * Time.minute)
+      const find = yield* ended
+      yield* started
+      yield* TestClock.adjust("59 minutes")
+      expect(yield* find).not.toBe(null)
+      yield* TestClock.adjust("4 minutes")
+      expect(yield* find).toBe(null)
+    }).pipe(Effect.provide(Memory.layer))
+  )
+
+  it.effect("notes the size of each day, and tells from it how the store grows and when the disk is full", () =>
+    Effect.gen(function* () {
+      const { measure } = yield* Housekeeping.make
+      size = 100
+      yield* TestClock.setTime(now)
+      yield* measure
+      expect(yield* Housekeeping.sizeOf).toMatchObject({ bytes: 100, bytesPerDay: null, fullAt: null })
+      size = 350
+      const begin = Time.startOfUtcDay(now)
+      yield* TestClock.setTime(begin + 5 * Time.day)
+      yield* measure
+      const later = yield* Housekeeping.sizeOf
+      expect(later).toMatchObject({ kind: "sqlite", bytes: 350, bytesPerDay: 50, freeBytes: 1000 })
+      expect(later.fullAt).toBe(begin + 25 * Time.day)
+    }).pipe(Effect.provide(sized(() => size)))
+  )
+
+  it.effect("keeps the sizes of 400 days, one of each", () =>
+    Effect.gen(function* () {
+      const { measure } = yield* Housekeeping.make
+      const begin = Time.startOfUtcDay(now)
+      for (let day = 0; day <= 402; day += 1) {
+        yield* TestClock.setTime(begin + day * Time.day)
+        yield* measure
+        yield* measure
+      }
+      const store = yield* SizeStore
+      expect(yield* store.firstSince(0)).toEqual({ at: begin + 2 * Time.day, bytes: 0 })
+    }).pipe(Effect.provide(Memory.layer))
+  )
+})
+
+describe("a size", () => {
+  const measure = { kind: "sqlite", bytes: 100, freeBytes: 1000 } as const
+  const oldest = { events: null, results: null }
+
+  it("that shrinks, or is known for less than a day, fills no disk", () => {
+    const day = Time.day
+    expect(Size.of(measure, { at: now - day, bytes: 200 }, oldest, now)).toMatchObject({
+      bytesPerDay: -100,
+      fullAt: null
+    })
+    expect(Size.of(measure, { at: now - day + 1, bytes: 0 }, oldest, now)).toMatchObject({
+      bytesPerDay: null
+    })
+    expect(Size.of({ ...measure, freeBytes: null }, { at: now - day, bytes: 0 }, oldest, now)).toMatchObject({
+      bytesPerDay: 100,
+      fullAt: null
+    })
+    expect(Size.of({ ...measure, freeBytes: 1e15 }, { at: now - day, bytes: 99 }, oldest, now).fullAt).toBe(
+      null
+    )
+  })
+})
+
+describe("slices", () => {
+  it("grow while they are short, and shrink at once when one was long", () => {
+    expect(Purge.nextLimit(100, 1)).toBe(200)
+    expect(Purge.nextLimit(2000, 1)).toBe(2000)
+    expect(Purge.nextLimit(100, 6)).toBe(100)
+    expect(Purge.nextLimit(100, 12)).toBe(50)
+    expect(Purge.nextLimit(1, 100)).toBe(1)
+  })
+})
