@@ -54,21 +54,23 @@ describe("a process that sends", () => {
     }).pipe(Effect.provide(Memory.layer))
   )
 
-  it.effect("notes the size of each day, and tells from it how the store grows and when the disk is full", () =>
-    Effect.gen(function* () {
-      const { measure } = yield* Housekeeping.make
-      size = 100
-      yield* TestClock.setTime(now)
-      yield* measure
-      expect(yield* Housekeeping.sizeOf).toMatchObject({ bytes: 100, bytesPerDay: null, fullAt: null })
-      size = 350
-      const begin = Time.startOfUtcDay(now)
-      yield* TestClock.setTime(begin + 5 * Time.day)
-      yield* measure
-      const later = yield* Housekeeping.sizeOf
-      expect(later).toMatchObject({ kind: "sqlite", bytes: 350, bytesPerDay: 50, freeBytes: 1000 })
-      expect(later.fullAt).toBe(begin + 25 * Time.day)
-    }).pipe(Effect.provide(sized(() => size)))
+  it.effect(
+    "notes the size of each day, and tells from it how the store grows and when the disk is full",
+    () =>
+      Effect.gen(function* () {
+        const { measure } = yield* Housekeeping.make
+        size = 100
+        yield* TestClock.setTime(now)
+        yield* measure
+        expect(yield* Housekeeping.sizeOf).toMatchObject({ bytes: 100, bytesPerDay: null, fullAt: null })
+        size = 350
+        const begin = Time.startOfUtcDay(now)
+        yield* TestClock.setTime(begin + 5 * Time.day)
+        yield* measure
+        const later = yield* Housekeeping.sizeOf
+        expect(later).toMatchObject({ kind: "sqlite", bytes: 350, bytesPerDay: 50, freeBytes: 1000 })
+        expect(later.fullAt).toBe(begin + 25 * Time.day)
+      }).pipe(Effect.provide(sized(() => size)))
   )
 
   it.effect("keeps the sizes of 400 days, one of each", () =>
