@@ -1,6 +1,6 @@
 /** What is broken around real hosts and asked over HTTP: a full disk, and one key from everywhere at once. */
 import { execFileSync } from "node:child_process"
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { closeSync, mkdtempSync, openSync, rmSync, writeFileSync, writeSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import type { Answer } from "../support/TestHost.ts"
@@ -8,17 +8,18 @@ import { at, consent, sendBody, start, tenant } from "../support/TestHost.ts"
 import * as Fleet from "./Fleet.ts"
 import type { Account } from "./Ledger.ts"
 import * as Ledger from "./Ledger.ts"
-import { sleep } from "./Processes.ts"
+import { sleep, startNode, until } from "./Processes.ts"
 import type { Setting } from "./Scenario.ts"
+import * as Scenario from "./Scenario.ts"
 
 const none = { lost: 0, repeated: 0, unexplained: 0, unknown: 0, inFlight: 0, parked: 0 }
 
 const phones = Array.from({ length: 100 }, (_, n) => `346123${String(n).padStart(5, "0")}`)
 
 /** A small file system of its own; `undefined` where this user may not mount one. */
-const mount = (folder: string): boolean => {
+const mount = (folder: string, size = "4m"): boolean => {
   try {
-    execFileSync("mount", ["-t", "tmpfs", "-o", "size=4m", "tmpfs", folder], { stdio: "ignore" })
+    execFileSync("mount", ["-t", "tmpfs", "-o", `size=${size}`, "tmpfs", folder], { stdio: "ignore" })
     return true
   } catch {
     return false
@@ -78,6 +79,68 @@ export const diskFull = async (setting: Setting): Promise<Account | undefined> =
       lost,
       repeated: jobs - acknowledged.size
     }
+  } finally {
+    execFileSync("umount", [folder], { stdio: "ignore" })
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/** Fills what is left of a file system, to the last page. */
+const fill = (file: string): void => {
+  const descriptor = openSync(file, "w")
+  try {
+    for (let bytes = 65_536; bytes >= 4096; ) {
+      try {
+        writeSync(descriptor, Buffer.alloc(bytes))
+      } catch {
+        bytes /= 2
+      }
+    }
+  } finally {
+    closeSync(descriptor)
+  }
+}
+
+/**
+ * The disk is full for some seconds while a process sends, and again. What was on its way then may be unknown; nothing is
+ * sent twice, and all goes on with space.
+ */
+export const diskFullSending = async (setting: Setting, count: number): Promise<Account | undefined> => {
+  const folder = mkdtempSync(join(tmpdir(), "sendwright-disk-"))
+  if (!mount(folder, "64m")) {
+    setting.say("left out: no file system can be mounted here (it needs root)")
+    return undefined
+  }
+  const ballast = join(folder, "ballast")
+  try {
+    const { account, drain, gateway, ledger, order } = await Scenario.begin(
+      { ...setting, freshStore: async () => `sqlite:${join(folder, "sending.db")}` },
+      "plain",
+      { latencyMs: [20, 100], resets: 0 },
+      { messagesPerSecond: Math.max(20, (setting.jobs * setting.recipients) / 12) }
+    )
+    const node = startNode(order)
+    const inFlight = new Set<string>()
+    for (let fault = 1; fault <= count; fault++) {
+      const wanted = (fault * setting.jobs * setting.recipients) / (count + 1)
+      await until("The next part of all", async () => gateway.effects.size >= wanted, 60_000)
+      fill(ballast)
+      await sleep(3000)
+      for (const row of await ledger.inFlight()) inFlight.add(row)
+      const before = gateway.requests()
+      await sleep(2000)
+      setting.say(
+        `full for 5 s: ${gateway.requests() - before} requests in the last 2, ${await ledger.open()} recipients open`
+      )
+      rmSync(ballast)
+    }
+    await drain([node], 120_000)
+    const lines = node
+      .output()
+      .split("\n")
+      .filter((line) => line.includes("disk is full")).length
+    setting.say(`${lines} lines of the log name the disk`)
+    return await account({ fault: "a full disk while sending", faults: count, inFlight })
   } finally {
     execFileSync("umount", [folder], { stdio: "ignore" })
     rmSync(folder, { recursive: true, force: true })

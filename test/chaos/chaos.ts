@@ -96,6 +96,7 @@ const drilled = { jobs: Math.min(jobs, 12), recipients: perJob }
 
 const ofSqlite: ReadonlyArray<Scenario> = [
   ["disk", (setting) => Hosts.diskFull(setting)],
+  ["disk", (setting) => Hosts.diskFullSending({ ...setting, ...drilled }, quick ? 1 : 3)],
   ["drill", (setting) => Drill.drill({ ...setting, ...drilled }, Drill.ofSqlite)]
 ]
 
