@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Schedule from "effect/Schedule"
+import * as ScheduleDecision from "effect/ScheduleDecision"
 import * as Scope from "effect/Scope"
 import * as Tracer from "effect/Tracer"
 import * as Doubts from "./Doubts.ts"
@@ -96,12 +97,13 @@ const untilThere = ({ database, databaseWaitMs }: HostConfig) => {
   return Schedule.spaced(lookAgainMs).pipe(
     Schedule.intersect(Schedule.recurUpTo(databaseWaitMs)),
     Schedule.whileInput(isWaitedFor),
-    Schedule.tapOutput(([times]) =>
-      times > 0
-        ? Effect.void
-        : Effect.logWarning(
+    // Not where it is not waited for.
+    Schedule.onDecision(([times], decision) =>
+      times === 0 && ScheduleDecision.isContinue(decision)
+        ? Effect.logWarning(
             `The database does not answer yet. It is waited for, ${databaseWaitMs / 1000} s at most (DATABASE_WAIT).`
           )
+        : Effect.void
     )
   )
 }

@@ -15,6 +15,7 @@ import * as Moment from "../runtime/Moment.ts"
 import type { KnownWorker } from "../storage/JobStore.ts"
 import { JobStore } from "../storage/JobStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
+import * as Loops from "./Loops.ts"
 import { StoreClock } from "./StoreClock.ts"
 
 /** How long a worker that says nothing is believed to live, by default. With the pace below, rescue takes 25 s at most. */
@@ -82,6 +83,8 @@ export class Heartbeat extends Context.Tag("@sendwright/core/worker/Heartbeat")<
         let beats = 0
         /** True while the store has taken the last beat. */
         let isHeard = false
+        /** Beats that failed since. */
+        let misses = 0
         const dispatching = dispatchingOver(jobs, leaseMs)
 
         const prove = Effect.flatMap(Clock.currentTimeMillis, (now) => {
@@ -96,6 +99,7 @@ export class Heartbeat extends Context.Tag("@sendwright/core/worker/Heartbeat")<
           const heard = Effect.map(stored, () => {
             const heard = Moment.unsafeNow(clock)
             isHeard = true
+            misses = 0
             for (const worker of ended) told.delete(worker)
             for (const worker of workers) {
               // One that ended while this was under way is forgotten by the next beat.
@@ -110,9 +114,11 @@ export class Heartbeat extends Context.Tag("@sendwright/core/worker/Heartbeat")<
         }).pipe(
           Effect.interruptible,
           Effect.as(true),
-          Effect.catchAllCause((cause) =>
-            Effect.as(Effect.logWarning("Could not say that this process lives", cause), false)
-          )
+          Effect.catchAllCause((cause) => {
+            misses += 1
+            const told = Effect.logWarning("Could not say that this process lives", cause)
+            return Effect.as(Loops.isTold(misses) ? told : Effect.void, false)
+          })
         )
         // A process that stops does not wait for a store that is down, and a beat that is under way would write the names
         // anew: the rescue forgets them then.

@@ -34,6 +34,9 @@ const reasonOf = (cause: Cause.Cause<StorageError>): string =>
     onSome: ({ operation }) => operation
   })
 
+/** A cause that stays would fill the log: the first failure of a run is told, the second, the fourth, and so on. */
+export const isTold = (failures: number): boolean => Number.isInteger(Math.log2(failures))
+
 export const afterFailure = (run: Run | undefined, reason: string, now: bigint): Run => ({
   failures: (run?.failures ?? 0) + 1,
   since: run?.since ?? now,
@@ -66,8 +69,12 @@ export const make = (): Loops => {
         })
         const failed = (cause: Cause.Cause<StorageError>) =>
           Effect.gen(function* () {
-            loop.failing = afterFailure(loop.failing, reasonOf(cause), yield* Clock.currentTimeNanos)
-            yield* Effect.logError(`${name} failed`, cause)
+            const run = afterFailure(loop.failing, reasonOf(cause), yield* Clock.currentTimeNanos)
+            loop.failing = run
+            const { failures } = run
+            if (failures === 1) yield* Effect.logError(`${name} failed`, cause)
+            else if (isTold(failures))
+              yield* Effect.logError(`${name} failed ${failures} times in a row`, cause)
             yield* Effect.sleep(pause)
           })
         return Effect.zipRight(step, succeeded).pipe(

@@ -36,6 +36,29 @@ describe("a loop", () => {
       }).pipe(quiet)
   )
 
+  it.effect("that fails for long does not fill the log, which tells it ever more seldom", () =>
+    Effect.gen(function* () {
+      const lines: Array<unknown> = []
+      const told = Logger.replace(
+        Logger.defaultLogger,
+        Logger.make(({ message }) => {
+          lines.push(...(Array.isArray(message) ? message : [message]))
+        })
+      )
+      const step = Effect.fail(broken)
+      yield* Effect.fork(Effect.provide(Loops.make().run("Dispatch", step), told))
+      yield* TestClock.adjust("10 seconds")
+      expect(lines).toEqual([
+        "Dispatch failed",
+        "Dispatch failed 2 times in a row",
+        "Dispatch failed 4 times in a row",
+        "Dispatch failed 8 times in a row"
+      ])
+      yield* TestClock.adjust("1 hour")
+      expect(lines.length).toBe(12)
+    })
+  )
+
   it.effect("that fails now and then is none", () =>
     Effect.gen(function* () {
       const loops = Loops.make()

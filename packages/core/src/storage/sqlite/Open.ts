@@ -17,10 +17,12 @@ const busyTimeout = 250
 
 const failure = (path: string, cause: unknown): StorageError => {
   const words = cause instanceof Error ? cause.message : String(cause)
+  const isFull = cause instanceof Sqlite.SqliteError && cause.code === "SQLITE_FULL"
+  const mend = isFull ? "Make room on its disk." : "Name a file in a folder that this process may write."
   return new StorageError({
     operation: "open",
     cause,
-    reason: `The SQLite database ${path} cannot be opened: ${words}. Name a file in a folder that this process may write.`
+    reason: `The SQLite database ${path} cannot be opened: ${words}. ${mend}`
   })
 }
 
