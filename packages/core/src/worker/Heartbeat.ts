@@ -4,6 +4,7 @@
  * they have seen its count unchanged for long enough, by their own monotonic clock: clocks of nodes need not agree, and
  * one that is set back or forward kills nobody.
  */
+import type * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
@@ -23,6 +24,10 @@ export const defaultLeaseMs = 15_000
 
 /** How often a worker says that it lives, and how often it looks at the others. */
 export const paceOf = (leaseMs: number): Duration.Duration => Duration.millis(leaseMs / 3)
+
+/** @param misses beats that failed in a row */
+const missed = (misses: number, cause: Cause.Cause<unknown>): Effect.Effect<void> =>
+  Loops.isTold(misses) ? Effect.logWarning("Could not say that this process lives", cause) : Effect.void
 
 /** For so long the store's answer to a beat is awaited. With the pause, two may fail in a row and the third is in time. */
 const patienceOf = (leaseMs: number): Duration.Duration => Duration.millis(leaseMs / 5)
@@ -83,7 +88,6 @@ export class Heartbeat extends Context.Tag("@sendwright/core/worker/Heartbeat")<
         let beats = 0
         /** True while the store has taken the last beat. */
         let isHeard = false
-        /** Beats that failed since. */
         let misses = 0
         const dispatching = dispatchingOver(jobs, leaseMs)
 
@@ -114,11 +118,7 @@ export class Heartbeat extends Context.Tag("@sendwright/core/worker/Heartbeat")<
         }).pipe(
           Effect.interruptible,
           Effect.as(true),
-          Effect.catchAllCause((cause) => {
-            misses += 1
-            const told = Effect.logWarning("Could not say that this process lives", cause)
-            return Effect.as(Loops.isTold(misses) ? told : Effect.void, false)
-          })
+          Effect.catchAllCause((cause) => Effect.as(missed(++misses, cause), false))
         )
         // A process that stops does not wait for a store that is down, and a beat that is under way would write the names
         // anew: the rescue forgets them then.
