@@ -221,7 +221,8 @@ CREATE TABLE sendwright_job (
   due_at INTEGER
 ) STRICT;
 CREATE INDEX sendwright_job_account ON sendwright_job (account, kind, seq);
-CREATE INDEX sendwright_job_account_reference ON sendwright_job (account, reference, seq) WHERE reference IS NOT NULL;
+-- By the reference first: whoever asks for one may not know the account.
+CREATE INDEX sendwright_job_account_reference ON sendwright_job (reference, account, seq) WHERE reference IS NOT NULL;
 -- What an account sent inside embedders' transactions on a day: summed, since these commit in any order.
 CREATE INDEX sendwright_job_embedded ON sendwright_job (account, created_at, recipients) WHERE kind = 'embedded';
 CREATE UNIQUE INDEX sendwright_job_idempotency ON sendwright_job (public_key, idempotency_key) WHERE idempotency_key IS NOT NULL;

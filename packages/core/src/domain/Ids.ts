@@ -21,6 +21,12 @@ export interface Ids {
   readonly jobId: (now: Instant) => string
 }
 
+/** What every id sorts behind that is made from then on, and none that is made before. */
+export const since = (at: Instant): string => {
+  const time = Math.max(0, Math.trunc(at)).toString(16).padStart(12, "0")
+  return `${time.slice(0, 8)}-${time.slice(8, 12)}`
+}
+
 /** Bytes of randomness in an id, and how many ids' worth is drawn at once. */
 const idBytes = 10
 const idsPerPool = 128

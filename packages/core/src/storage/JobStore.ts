@@ -14,7 +14,13 @@ import * as Time from "../domain/Instant.ts"
 import type { Care } from "../domain/job/Claiming.ts"
 import type { ClientTexts } from "../domain/job/ClientTexts.ts"
 import type { Content, Job, RecipientResult, Status } from "../domain/job/Job.ts"
-import type { Failure, Pricing, Status as RecipientStatus, Reported } from "../domain/job/Recipient.ts"
+import type {
+  Failure,
+  FailureCount,
+  Pricing,
+  Status as RecipientStatus,
+  Reported
+} from "../domain/job/Recipient.ts"
 import type * as RetrySelection from "../domain/job/RetrySelection.ts"
 import type { Backlog } from "../domain/job/Waiting.ts"
 import type { Page, Paged } from "../domain/Page.ts"
@@ -253,17 +259,41 @@ export interface EarlyReportsApplied {
   readonly forgotten: ReadonlyMap<string, number>
 }
 
-/** Jobs of an API key or of an account, and the filters that they have to pass. */
-export interface ListJobs {
-  readonly by: { readonly publicKey: string } | { readonly accountId: string }
-  readonly kind: Content["kind"]
+/** The filters that jobs have to pass. Times are inclusive at their begin, and exclusive at their end. */
+export interface JobFilter {
+  readonly templateId?: number | undefined
   readonly status?: Status | undefined
+  /** Some of its recipients failed, are unknown, or still wait or are in flight. */
+  readonly has?: "failed" | "unknown" | "waiting" | undefined
+  /** Nothing became of it since, by `Job.isStuck`. */
+  readonly stuckSince?: Instant | undefined
   readonly reference?: string | undefined
-  /** Inclusive. */
   readonly createdAfter?: Instant | undefined
-  /** Exclusive. */
   readonly createdBefore?: Instant | undefined
+  readonly completedAfter?: Instant | undefined
+  readonly completedBefore?: Instant | undefined
+}
+
+/** Jobs of an API key, a session or an account; of all accounts where `by` names nobody. */
+export interface ListJobs extends JobFilter {
+  readonly by: {
+    readonly publicKey?: string | undefined
+    readonly sessionId?: string | undefined
+    readonly accountId?: string | undefined
+  }
+  readonly kind: Content["kind"]
   readonly page: Page
+  /** How often some thousands of jobs are looked at; without a number until something is found or nothing is left. */
+  readonly reads?: number | undefined
+}
+
+/** Of a job: who has it by name, by what it was asked for, and why recipients of it have nothing. */
+export interface JobFacts {
+  readonly accountName: string | null
+  readonly sessionName: string | null
+  readonly idempotencyKey: string | null
+  /** Of those that failed, were skipped, or are unknown; most of them first. */
+  readonly failures: ReadonlyArray<FailureCount>
 }
 
 export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
@@ -424,6 +454,11 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
      * Newest first. A page costs what it shows, whatever others have sent, and is never empty while something is left to find.
      */
     readonly list: (query: ListJobs) => Effect.Effect<Paged<Job>, StorageError>
+
+    /** What is told of jobs beside themselves, by their ids. */
+    readonly facts: (
+      jobs: ReadonlyArray<Pick<Job, "counts" | "id">>
+    ) => Effect.Effect<ReadonlyMap<string, JobFacts>, StorageError>
 
     /** In their order; the position is the index. */
     readonly results: (query: {

@@ -195,7 +195,7 @@ export const send = (
   const { key = ids.uuid(now), phones = 1, ...rest } = some
   return {
     now,
-    jobId: ids.jobId(now),
+    jobId: ids.jobId(rest.now ?? now),
     ...owner,
     content: { kind: "template", templateId: 1, template: template() },
     ...ClientTexts.of({}),

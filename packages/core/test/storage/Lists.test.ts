@@ -62,6 +62,8 @@ const recording = Layer.effect(
 interface Explained<R = never> {
   readonly stores: Layer.Layer<Stores | SqlClient | R, unknown>
   readonly series: string
+  /** A whole number in so many hexadecimal digits. */
+  readonly hex: (number: string, digits: number) => string
   readonly columns: string
   readonly cost: (sql: SqlClient, statement: Statement) => Effect.Effect<number, unknown, R>
 }
@@ -108,6 +110,7 @@ const postgres: Explained<Database> = {
     )
   ),
   series: "generate_series(1, :n) AS copy (n)",
+  hex: (number, digits) => `lpad(to_hex(CAST(${number} AS bigint)), ${digits}, '0')`,
   columns:
     "SELECT column_name AS name FROM information_schema.columns WHERE is_identity = 'NO' AND table_name = ",
   // As the store reads its pages.
@@ -132,6 +135,7 @@ const sqlite: Explained = {
   ),
   series:
     "(WITH RECURSIVE copy (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM copy WHERE n < :n) SELECT n FROM copy) AS copy",
+  hex: (number, digits) => `printf('%0${digits}x', ${number})`,
   columns: "SELECT name FROM pragma_table_info(:t) WHERE pk = 0 AND ",
   cost: (sql, { parameters, text }) =>
     Effect.map(
@@ -166,7 +170,7 @@ const copy = (
       FROM (SELECT * FROM ${table} WHERE ${where} LIMIT 1) AS source CROSS JOIN ${series.replace(":n", String(count))}`)
   })
 
-const prepared = (database: Pick<Explained, "columns" | "series">) =>
+const prepared = (database: Pick<Explained, "columns" | "hex" | "series">) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient
     const jobs = yield* JobStore
@@ -186,14 +190,13 @@ const prepared = (database: Pick<Explained, "columns" | "series">) =>
     const copied = (table: string, changed: Readonly<Record<string, string>>, where?: string) =>
       copy(database, sql, table, changed, rows, where)
     const ofBig = `account = ${literal(big.accountId)}`
-    yield* copied(
-      "sendwright_job",
-      { id: "'copy-' || copy.n", due_at: "NULL", created_at: `${now} + copy.n` },
-      ofBig
-    )
+    // An id begins with its time.
+    const id = `substr(${database.hex(`${now} + copy.n`, 12)}, 1, 8) || '-' || substr(${database.hex(`${now} + copy.n`, 12)}, 9, 4) || '-copy'`
+    yield* copied("sendwright_job", { id, due_at: "NULL", created_at: `${now} + copy.n` }, ofBig)
     yield* sql.unsafe(`INSERT INTO sendwright_progress (seq, session, status, counts, updated_at, completed_at)
-      SELECT seq, session, CASE WHEN seq % 2000 = 3 THEN 'failed' ELSE 'completed' END, '{"sent":1}', ${now}, ${now}
-      FROM sendwright_job WHERE id LIKE 'copy-%'`)
+      SELECT seq, session, CASE WHEN seq % 2000 = 3 THEN 'failed' ELSE 'completed' END,
+        CASE WHEN seq % 2000 = 3 THEN '{"failed":1}' ELSE '{"sent":1}' END, created_at + 1, created_at + 1
+      FROM sendwright_job WHERE id LIKE '%-copy'`)
     yield* copied("sendwright_event", { id: "'copy-' || copy.n" })
     yield* copied("sendwright_delivery", { id: "'copy-' || copy.n", event: "1 + copy.n" })
     const audit = yield* AuditStore
@@ -235,6 +238,10 @@ const lists = ({ big, endpoint, none, quiet, small }: Effect.Effect.Success<Retu
       operators: (page) => operators.list(page),
       "rate cards": (page) => cards.list(page),
       audit: (page) => audit.list({ page }),
+      jobs: (page) => jobs.list({ by: {}, kind: "template", page }),
+      "jobs of a reference": (page) => jobs.list({ by: {}, kind: "template", reference: "spring", page }),
+      "jobs with what is told beside them": (page) =>
+        Effect.tap(jobs.list({ by: {}, kind: "template", page }), ({ items }) => jobs.facts(items)),
       "audit of a target": (page) => audit.list({ page, target: "first" }),
       "audit of an operation": (page) => audit.list({ page, operation: Fixtures.auditEntry().operation }),
       "audit of nobody": (page) => audit.list({ page, operator: "nobody" }),
@@ -245,6 +252,7 @@ const lists = ({ big, endpoint, none, quiet, small }: Effect.Effect.Success<Retu
       Object.assign<typeof all, typeof all>(all, {
         [`jobs of the account ${name}`]: (page) => jobs.list({ by: { accountId }, kind: "template", page }),
         [`jobs of the key ${name}`]: (page) => jobs.list({ by: { publicKey }, kind: "template", page }),
+        [`jobs of the session ${name}`]: (page) => jobs.list({ by: { sessionId }, kind: "template", page }),
         [`messages of the account ${name}`]: (page) => jobs.list({ by: { accountId }, kind: "direct", page }),
         [`sessions of ${name}`]: (page) => sessions.list({ accountId, page }),
         [`keys of ${name}`]: (page) => keys.list({ sessionId, page }),
@@ -264,7 +272,7 @@ const suite = <R>(name: "PostgreSQL" | "SQLite", database: Explained<R>) =>
         const sql = yield* SqlClient
         if (name === "PostgreSQL") yield* sql.unsafe("ANALYZE")
         const given = yield* prepared(database)
-        const { accountId } = given.big
+        const { accountId, sessionId } = given.big
         const { publicKey } = given.small
         const [audit, jobs] = [yield* AuditStore, yield* JobStore]
         const known = yield* lists(given)
@@ -294,6 +302,7 @@ const suite = <R>(name: "PostgreSQL" | "SQLite", database: Explained<R>) =>
         }
         expect(expensive).toEqual([])
 
+        const ofAll = { by: {}, kind: "template" } as const
         const ofBig = { by: { accountId }, kind: "template" } as const
         const reference = { by: { publicKey }, kind: "template", reference: "autumn" } as const
         const filters: Record<string, [List, number | null]> = {
@@ -301,6 +310,18 @@ const suite = <R>(name: "PostgreSQL" | "SQLite", database: Explained<R>) =>
           canceled: [(page) => jobs.list({ ...ofBig, status: "canceled", page }), 0],
           "sent early": [(page) => jobs.list({ ...ofBig, createdBefore: now + 10, page }), 10],
           "sent late": [(page) => jobs.list({ ...ofBig, createdAfter: now + rows - 9, page }), 10],
+          "failed of all": [(page) => jobs.list({ ...ofAll, status: "failed", page }), 25],
+          "with failures": [(page) => jobs.list({ ...ofAll, has: "failed", page }), 25],
+          "with unknown ones": [(page) => jobs.list({ ...ofBig, has: "unknown", page }), 0],
+          waiting: [(page) => jobs.list({ ...ofAll, has: "waiting", page }), 2],
+          stuck: [(page) => jobs.list({ ...ofAll, stuckSince: now + rows, page }), 2],
+          "done early": [(page) => jobs.list({ ...ofAll, completedBefore: now + 12, page }), 10],
+          "done late": [(page) => jobs.list({ ...ofAll, completedAfter: now + rows - 8, page }), 10],
+          "of no template": [(page) => jobs.list({ ...ofAll, templateId: 77, page }), 0],
+          "of a session, failed": [
+            (page) => jobs.list({ by: { sessionId }, kind: "template", has: "failed", page }),
+            25
+          ],
           "of a reference": [(page) => jobs.list({ ...ofBig, reference: "spring", page }), null],
           "of a reference that the key does not have": [(page) => jobs.list({ ...reference, page }), 0],
           "audited, of one by another": [(page) => audit.list({ page, operator: "ben", target: "first" }), 0],

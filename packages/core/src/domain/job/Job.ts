@@ -9,6 +9,7 @@
  */
 import type { Purpose } from "../consent/Consent.ts"
 import type { Instant } from "../Instant.ts"
+import * as Time from "../Instant.ts"
 import * as Memo from "../Memo.ts"
 import type { Template, TemplateContent } from "../template/Template.ts"
 import { type ClientTexts, of as clientTexts } from "./ClientTexts.ts"
@@ -171,6 +172,25 @@ export const rollup = (status: Status, counts: Recipient.Counts, stopped = false
   const isUntouched = open === counts.queued && ended + count("canceled") === 0
   return status === "queued" && !isUntouched ? "processing" : status
 }
+
+/** For so long nothing becomes of a job before it counts as stuck. */
+export const stuckAfterMs = 10 * Time.minute
+
+/** True when its attempts went on after a time: others of its session wait for it, then. */
+export const isMovedSince = (
+  { status, updatedAt }: Pick<Job, "status" | "updatedAt">,
+  since: Instant
+): boolean => status !== "queued" && status !== "paused" && updatedAt > since
+
+/**
+ * True when nothing became of the job since a time and it is not its turn that it waits for: it is paused, or nothing of its
+ * session was sent either.
+ */
+export const isStuck = (
+  { status, updatedAt }: Pick<Job, "status" | "updatedAt">,
+  isSessionMoving: boolean,
+  since: Instant
+): boolean => !hasEnded(status) && updatedAt <= since && (status === "paused" || !isSessionMoving)
 
 /** When a job ends, the time of it. */
 export const completedAt = (job: Pick<Job, "completedAt">, status: Status, now: Instant): Instant | null =>

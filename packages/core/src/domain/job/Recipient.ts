@@ -103,6 +103,11 @@ export const leftDispatch = (status: Status): boolean => !stands(status, "open")
 /** The statuses of recipients that dispatch has. */
 export const open: ReadonlyArray<Status> = statuses.filter((status) => stands(status, "open"))
 
+/** The statuses of those that got nothing, or may have got nothing. */
+export const unreached: ReadonlyArray<Status> = statuses.filter(
+  (status) => stands(status, "ended") || stands(status, "unknown")
+)
+
 /** True when the platform accepted the message at some time. */
 export const wasAccepted = (status: Status): boolean => stands(status, "accepted")
 
@@ -134,4 +139,22 @@ export interface Failure {
   readonly message: string
   /** True when trying again unchanged cannot help. */
   readonly permanent: boolean
+}
+
+/** How many recipients of a status have failed for one reason. */
+export interface FailureCount {
+  readonly code: string
+  readonly status: Status
+  readonly recipients: number
+}
+
+/** One for each code and status, most of them first. */
+export const failuresByCode = (found: ReadonlyArray<FailureCount>): ReadonlyArray<FailureCount> => {
+  const sums = new Map<string, FailureCount>()
+  for (const each of found) {
+    const name = `${each.status} ${each.code}`
+    const recipients = (sums.get(name)?.recipients ?? 0) + each.recipients
+    sums.set(name, { code: each.code, status: each.status, recipients })
+  }
+  return [...sums.values()].sort((a, b) => b.recipients - a.recipients || (a.code < b.code ? -1 : 1))
 }

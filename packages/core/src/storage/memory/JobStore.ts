@@ -3,29 +3,62 @@ import * as Layer from "effect/Layer"
 import type { Instant } from "../../domain/Instant.ts"
 import * as Time from "../../domain/Instant.ts"
 import type { Job } from "../../domain/job/Job.ts"
+import * as Jobs from "../../domain/job/Job.ts"
+import * as Recipient from "../../domain/job/Recipient.ts"
 import type { Backlog, Group } from "../../domain/job/Waiting.ts"
 import * as Paging from "../../domain/Page.ts"
-import type { KnownWorker, ListJobs } from "../JobStore.ts"
+import type { JobFacts, KnownWorker, ListJobs } from "../JobStore.ts"
 import { JobStore } from "../JobStore.ts"
 import { accept } from "../policy/Acceptance.ts"
 import * as Changes from "../policy/Changes.ts"
 import * as Claims from "../policy/Claims.ts"
 import type { RecipientPlace, Tx } from "../policy/JobRows.ts"
-import type { Database } from "./MemoryDatabase.ts"
+import type { Database, JobRow } from "./MemoryDatabase.ts"
 import { MemoryDatabase, newestFirst, openJobs, putJob } from "./MemoryDatabase.ts"
 import * as JobRows from "./MemoryJobRows.ts"
 import * as SessionRows from "./SessionStore.ts"
 
+const isOne = <A>(asked: A | undefined, value: A): boolean => asked === undefined || asked === value
+
+/** Null is at no time. */
+const isWithin = (at: Instant | null, after: Instant | undefined, before: Instant | undefined): boolean =>
+  (after === undefined && before === undefined) ||
+  (at !== null && (after === undefined || at >= after) && (before === undefined || at < before))
+
+const has = ({ counts }: Job, what: ListJobs["has"]): boolean => {
+  if (what === undefined) return true
+  return what === "waiting" ? counts.queued + counts.sending > 0 : counts[what] > 0
+}
+
 const isListed = (
   job: Job,
-  { by, createdAfter, createdBefore, kind, reference, status }: ListJobs
+  { by, kind, reference, status, templateId, ...query }: ListJobs,
+  isSessionMoving: (since: Instant) => boolean
 ): boolean =>
-  ("publicKey" in by ? job.publicKey === by.publicKey : job.accountId === by.accountId) &&
   job.content.kind === kind &&
-  (status === undefined || job.status === status) &&
-  (reference === undefined || job.reference === reference) &&
-  (createdAfter === undefined || job.createdAt >= createdAfter) &&
-  (createdBefore === undefined || job.createdAt < createdBefore)
+  isOne(by.publicKey, job.publicKey) &&
+  isOne(by.sessionId, job.sessionId) &&
+  isOne(by.accountId, job.accountId) &&
+  isOne(templateId, job.content.kind === "template" ? job.content.templateId : 0) &&
+  isOne(status, job.status) &&
+  isOne(reference, job.reference) &&
+  has(job, query.has) &&
+  isWithin(job.createdAt, query.createdAfter, query.createdBefore) &&
+  isWithin(job.completedAt, query.completedAfter, query.completedBefore) &&
+  (query.stuckSince === undefined || Jobs.isStuck(job, isSessionMoving(query.stuckSince), query.stuckSince))
+
+const factsOf = (db: Database, { job, key, recipients }: JobRow): JobFacts => ({
+  accountName: db.accounts.get(job.accountId)?.value.name ?? null,
+  sessionName: db.sessions.get(job.sessionId)?.value.name ?? null,
+  idempotencyKey: key === null ? null : key.slice(JobRows.keyOf(job.publicKey, "").length),
+  failures: Recipient.failuresByCode(
+    recipients.flatMap(({ recipient: { failure, status } }) =>
+      failure !== null && Recipient.unreached.includes(status)
+        ? [{ code: failure.code, status, recipients: 1 }]
+        : []
+    )
+  )
+})
 
 /** Every worker that has a name or holds something. */
 const workersOf = (db: Database): ReadonlyArray<KnownWorker> => {
@@ -133,9 +166,26 @@ export const layer: Layer.Layer<JobStore, never, MemoryDatabase> = Layer.effect(
 
       list: (query) =>
         Effect.sync(() => {
-          const rows = [...db.jobs.values()].filter(({ job }) => isListed(job, query))
+          const isMoving = (sessionId: string) => (since: Instant) =>
+            [...db.jobs.values()].some(
+              ({ job }) => job.sessionId === sessionId && Jobs.isMovedSince(job, since)
+            )
+          const rows = [...db.jobs.values()].filter(({ job }) =>
+            isListed(job, query, isMoving(job.sessionId))
+          )
           return Paging.map(newestFirst(rows, query.page), ({ job }) => job)
         }),
+
+      facts: (jobs) =>
+        Effect.sync(
+          () =>
+            new Map(
+              jobs.flatMap(({ id }) => {
+                const row = db.jobs.get(id)
+                return row === undefined ? [] : [[id, factsOf(db, row)] as const]
+              })
+            )
+        ),
 
       results: ({ jobId, page, status }) =>
         Effect.sync(() => {

@@ -64,8 +64,8 @@ function* list(query: Query): Program<Page.Paged<Audit.Entry>> {
   const [{ lastLookedAt, rows }, values] = walkOf(query)
   const [before, limit] = newestFirst(query.page)
   const filtered = filterOf(query)
-  const last = filtered === undefined ? null : yield* lastLookedAt(values, before)
-  const found = yield* rows(values, { before, least: last ?? 0, limit }, filtered)
+  const found = yield* rows(values, { before, least: 0, limit }, filtered)
+  const last = filtered === undefined || found.length >= limit ? null : yield* lastLookedAt(values, before)
   return Page.map(Page.cut(found, query.page.limit, seq, last), auditEntries.read)
 }
 

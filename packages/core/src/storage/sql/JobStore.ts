@@ -16,6 +16,7 @@ import * as InboundRows from "./InboundRows.ts"
 import * as Acceptance from "./jobs/Acceptance.ts"
 import * as RowsOfClaims from "./jobs/Claims.ts"
 import * as Contents from "./jobs/Contents.ts"
+import * as Facts from "./jobs/Facts.ts"
 import * as Jobs from "./jobs/Jobs.ts"
 import * as Lists from "./jobs/Lists.ts"
 import * as Order from "./jobs/Order.ts"
@@ -79,6 +80,7 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
       WHERE recipient.provider_id = ${elements.value} AND job.seq = ${inSql.jobOf("recipient.seq")} AND job.session = ?
       ORDER BY recipient.seq`
     const listed = Lists.make(rows)
+    const facts = Facts.make(dialect)
 
     /** What is left over of orders; by commits of a few sessions each. */
     const tidyAll = (now: Instant, after = ""): Effect.Effect<void, StorageError> =>
@@ -195,7 +197,13 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
         }),
 
       list: (query) =>
-        Walk.untilFound((page) => db.readPage("JobStore.list", () => listed({ ...query, page })), query.page),
+        Walk.untilFound(
+          (page) => db.readPage("JobStore.list", () => listed({ ...query, page })),
+          query.page,
+          query.reads
+        ),
+
+      facts: (jobs) => db.readPage("JobStore.facts", () => facts(jobs)),
 
       results: ({ jobId, page, status }) =>
         db.read("JobStore.results", function* () {

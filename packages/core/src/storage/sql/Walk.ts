@@ -18,7 +18,10 @@ export interface Walk {
    * @param values of the index's columns before its last, which is `seq`
    */
   readonly lastLookedAt: (values: ReadonlyArray<SqlParameter>, before: number) => Program<number | null>
-  /** The first rows before a place and not before another, those alone that pass the filter where it has parameters. */
+  /**
+   * The first rows before a place and not before another; where the filter has parameters those alone that pass it, of no
+   * more rows than may be looked at.
+   */
   readonly rows: (
     values: ReadonlyArray<SqlParameter>,
     range: { readonly before: number; readonly least: number; readonly limit: number },
@@ -26,14 +29,19 @@ export interface Walk {
   ) => Program<ReadonlyArray<Row>>
 }
 
-/** Looks on in reads of their own, so that others have their turn, until something is found or nothing is left. */
+/**
+ * Looks on in reads of their own, so that others have their turn, until something is found or nothing is left.
+ *
+ * @param reads after so many the page is answered although it is empty; without a number it goes on
+ */
 export const untilFound = <A, E>(
   list: (page: Page.Page) => Effect.Effect<Page.Paged<A>, E>,
-  page: Page.Page
+  page: Page.Page,
+  reads = Number.POSITIVE_INFINITY
 ): Effect.Effect<Page.Paged<A>, E> =>
   Effect.flatMap(list(page), (found) =>
-    found.items.length === 0 && found.next !== null
-      ? untilFound(list, { ...page, after: found.next })
+    found.items.length === 0 && found.next !== null && reads > 1
+      ? untilFound(list, { ...page, after: found.next }, reads - 1)
       : Effect.succeed(found)
   )
 
@@ -54,9 +62,13 @@ export const make = (
   const indexed = by === undefined ? "" : `${by} IS NOT NULL AND `
   const from = `FROM ${table} WHERE ${owners.join("")}${indexed}${place} < ${given} AND ${place} >= ${given}`
   const order = `ORDER BY ${by === undefined ? "" : `${by} DESC, `}seq DESC`
-  const lastLookedAt = `SELECT seq ${from} ${order} LIMIT 1 OFFSET ${Page.mostLookedAt - 1}`
+  const first = `SELECT seq ${from} ${order} LIMIT 1`
+  const lastLookedAt = `${first} OFFSET ${Page.mostLookedAt - 1}`
   const plain = `SELECT ${selected} ${from} ${order} ${limited}`
-  const filtered = `SELECT ${selected} ${from} AND ${filter} ${order} ${limited}`
+  // Within the rows that may be looked at, in their order, it ends with the last that it wants.
+  const alias = / AS (\w+)$/.exec(table)?.[1] ?? "looked_at"
+  const filtered = `SELECT ${selected} FROM (SELECT * ${from} ${order} LIMIT ${Page.mostLookedAt}) AS ${alias}
+    WHERE ${filter} ${limited}`
   const between = (values: ReadonlyArray<SqlParameter>, before: number, least: number) => {
     const last = values.slice(-1)
     return [...values.slice(0, -1), ...last, before, ...last, least]
@@ -68,6 +80,12 @@ export const make = (
       return Page.cut(found, page.limit, seq)
     },
     lastLookedAt: function* (values, before) {
+      // Numbers alone tell where so many rows of the table end.
+      if (by === undefined) {
+        const newest = yield* get(first, before, 0)
+        const last = newest === undefined ? 0 : seq(newest) - Page.mostLookedAt + 1
+        return last > 0 && (yield* get(first, last, 0)) !== undefined ? last : null
+      }
       const row = yield* get(lastLookedAt, ...between(values, before, 0))
       return row === undefined ? null : seq(row)
     },

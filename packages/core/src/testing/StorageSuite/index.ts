@@ -18,6 +18,7 @@ import * as inbound from "./inbound.ts"
 import * as leases from "./leases.ts"
 import * as limits from "./limits.ts"
 import * as liveness from "./liveness.ts"
+import * as looking from "./looking.ts"
 import * as outages from "./outages.ts"
 import * as pace from "./pace.ts"
 import * as paging from "./paging.ts"
@@ -58,6 +59,7 @@ export const suite = (name: string, layer: Stored): void => {
     retention.suite(layer)
     read.suite(layer)
     paging.suite(layer)
+    looking.suite(layer)
     registry.suite(layer)
     audit.suite(layer)
     webhooks.suite(layer)

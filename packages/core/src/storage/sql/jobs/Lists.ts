@@ -1,31 +1,184 @@
 /** Lists of jobs: an index tells which they are, and then they are read by their ids. */
+import * as Ids from "../../../domain/Ids.ts"
+import type { Instant } from "../../../domain/Instant.ts"
+import * as Time from "../../../domain/Instant.ts"
 import type { Job } from "../../../domain/job/Job.ts"
+import * as Jobs from "../../../domain/job/Job.ts"
 import type { Paged } from "../../../domain/Page.ts"
 import * as Page from "../../../domain/Page.ts"
-import type { ListJobs } from "../../JobStore.ts"
-import type { Program, Row } from "../Program.ts"
-import { all } from "../Program.ts"
+import type { JobFilter, ListJobs } from "../../JobStore.ts"
+import { listed } from "../Columns.ts"
+import type { Program, Row, SqlParameter } from "../Program.ts"
+import { all, get } from "../Program.ts"
 import { end, newestFirst, seq, text } from "../RowReader.ts"
 import * as Walk from "../Walk.ts"
 import { type StoredJob, storedKindsOf } from "./JobColumns.ts"
 import type { StoredJobs } from "./Jobs.ts"
 import * as Order from "./Order.ts"
 
+/** Of `job`, where its row of what changes is as the condition says. */
+const changed = (condition: string): string =>
+  `EXISTS (SELECT 1 FROM sendwright_progress AS progress WHERE progress.seq = job.seq AND ${condition})`
+
+/** By `Job.isMovedSince`: a claim tells of what it has, and a job that runs of its last outcome. */
+const isSessionMoving = `(EXISTS (
+      SELECT 1 FROM sendwright_claim AS claim WHERE claim.session = job.session AND claim.at > ?
+    ) OR EXISTS (
+      SELECT 1 FROM sendwright_progress AS moving WHERE moving.session = job.session AND moving.status = 'processing'
+        AND moving.status IN ('queued', 'processing', 'paused') AND moving.updated_at > ?
+    ))`
+
+/** By `Job.isStuck`. */
+const isStuck = `job.created_at <= ? AND ${Order.status} NOT IN ${listed(Jobs.statuses.filter(Jobs.hasEnded))}
+      AND NOT ${changed("progress.updated_at > ?")}
+      AND (${changed("progress.status = 'paused'")} OR NOT ${isSessionMoving})`
+
+const optional = (type: "bigint" | "text", condition: string): string =>
+  `(CAST(? AS ${type}) IS NULL OR ${condition})`
+
+const none: ReadonlyArray<string> = ['%"queued":%', '%"sending":%']
+
+/** One text for all filters, so that it is prepared once; what is null filters nothing and costs nothing. */
 const filter = `kind IN (?, ?) AND created_at >= ? AND created_at < ?
-    AND (CAST(? AS text) IS NULL OR ${Order.status} = ?)`
+    AND ${[
+      optional("text", `${Order.status} = ?`),
+      optional("text", "job.account = ?"),
+      optional("text", "job.session = ?"),
+      optional("bigint", "job.template = ?"),
+      optional("text", "job.reference = ?"),
+      optional("bigint", changed("progress.completed_at >= ? AND progress.completed_at < ?")),
+      optional("text", changed("progress.counts LIKE ?")),
+      optional(
+        "bigint",
+        `NOT ${changed(none.map((each) => `progress.counts NOT LIKE '${each}'`).join(" AND "))}`
+      ),
+      optional("bigint", isStuck)
+    ].join("\n    AND ")}`
 
-const walk = (owner: "public_key" | "account", by: "kind" | "reference") =>
-  Walk.make("sendwright_job AS job", "seq, id", [owner, by], filter)
+const walk = (...columns: ReadonlyArray<string>) =>
+  Walk.make("sendwright_job AS job", "seq, id", columns, filter)
 
+/** Each has its index; the last is the table's own order. */
 const walks = {
   publicKey: { kind: walk("public_key", "kind"), reference: walk("public_key", "reference") },
-  account: { kind: walk("account", "kind"), reference: walk("account", "reference") }
+  account: { kind: walk("account", "kind"), reference: walk("reference", "account") },
+  all: walk()
 }
 
-const filterOf = ({ createdAfter, createdBefore, kind, reference, status }: ListJobs) => {
-  if ([status, createdAfter, createdBefore, reference].every((each) => each === undefined)) return undefined
+const isWithin = ({ completedAfter, completedBefore }: JobFilter): boolean =>
+  completedAfter !== undefined || completedBefore !== undefined
+
+const parametersOf = (query: ListJobs): ReadonlyArray<SqlParameter> => {
+  const { by, completedAfter, completedBefore, createdAfter, createdBefore, has, kind } = query
+  const { reference, status, stuckSince: stuck = null, templateId } = query
   const [first = kind, second = first] = storedKindsOf(kind)
-  return [first, second, createdAfter ?? -end, createdBefore ?? end, status ?? null, status ?? null]
+  const twice = (value: SqlParameter | undefined) => [value ?? null, value ?? null]
+  const likely = has === "failed" || has === "unknown" ? `%"${has}":%` : null
+  return [
+    ...[first, second, createdAfter ?? -end, createdBefore ?? end],
+    ...[status, by.accountId, by.sessionId, templateId, reference].flatMap(twice),
+    ...[isWithin(query) ? 1 : null, completedAfter ?? -end, completedBefore ?? end],
+    ...twice(likely ?? undefined),
+    has === "waiting" ? 1 : null,
+    ...[stuck, stuck, stuck, stuck, stuck]
+  ]
+}
+
+/** False where the walk itself has all that is asked for, and no more. */
+const isFiltered = ({ by, kind: _, page: __, ...query }: ListJobs, isAll: boolean): boolean =>
+  isAll ||
+  Object.values(query).some((each) => each !== undefined) ||
+  Object.values(by).filter((each) => each !== undefined).length > 1 ||
+  by.sessionId !== undefined
+
+/** An index, with values of its columns before `seq`. */
+interface Source {
+  readonly walk: Walk.Walk
+  readonly values: ReadonlyArray<SqlParameter>
+}
+
+/** More owners than these are looked for among all jobs of their account, or among all. */
+const mostOwners = 8
+
+const keysOfSession = Walk.make("sendwright_api_key", "seq, public_key", ["session"])
+const sessionOfTemplate = "SELECT session FROM sendwright_template WHERE id = ?"
+const accountOfSession = "SELECT account FROM sendwright_session WHERE id = ?"
+const nextAccount =
+  "SELECT account FROM sendwright_job WHERE reference = ? AND account > ? ORDER BY account LIMIT 1"
+
+/** The accounts whose jobs have the reference; undefined where they are many. */
+function* accountsOf(reference: string): Program<ReadonlyArray<string> | undefined> {
+  const found: Array<string> = []
+  for (let last = ""; found.length <= mostOwners; ) {
+    const row = yield* get(nextAccount, reference, last)
+    if (row === undefined) return found
+    last = text(row, "account")
+    found.push(last)
+  }
+  return undefined
+}
+
+const sourcesOf = (
+  owner: "account" | "publicKey",
+  ids: ReadonlyArray<string>,
+  { kind, reference }: ListJobs
+): ReadonlyArray<Source> =>
+  ids.flatMap((id) =>
+    reference === undefined
+      ? storedKindsOf(kind).map((each) => ({ walk: walks[owner].kind, values: [id, each] }))
+      : [
+          {
+            walk: walks[owner].reference,
+            values: owner === "account" ? [reference, id] : [id, reference]
+          }
+        ]
+  )
+
+const everything: ReadonlyArray<Source> = [{ walk: walks.all, values: [] }]
+
+/** By what tells most. A session's jobs are those of its keys, and of the process that owns the engine. */
+function* sources(query: ListJobs): Program<ReadonlyArray<Source>> {
+  const { accountId, publicKey, sessionId } = query.by
+  if (publicKey !== undefined) return sourcesOf("publicKey", [publicKey], query)
+  const ofTemplate =
+    sessionId === undefined && query.templateId !== undefined
+      ? yield* get(sessionOfTemplate, query.templateId)
+      : undefined
+  const session = sessionId ?? (ofTemplate === undefined ? undefined : text(ofTemplate, "session"))
+  if (session !== undefined) {
+    const keys = yield* keysOfSession.page([session], { limit: mostOwners, after: null })
+    if (keys.next === null) {
+      const ids = keys.items.map((each) => text(each, "public_key"))
+      return sourcesOf("publicKey", [...ids, session], query)
+    }
+    const row = yield* get(accountOfSession, session)
+    if (row !== undefined) return sourcesOf("account", [text(row, "account")], query)
+  }
+  if (accountId !== undefined) return sourcesOf("account", [accountId], query)
+  const known = query.reference === undefined ? undefined : yield* accountsOf(query.reference)
+  return known === undefined ? everything : sourcesOf("account", known, query)
+}
+
+/** Numbers of jobs are in the order of their making, but for clocks that differ by less than this. */
+const clocksDiffer = Time.hour
+
+const firstSince = "SELECT seq FROM sendwright_job WHERE id >= ? ORDER BY id LIMIT 1"
+
+/** The number of the first job that was made at a time or later, by its id, whose first digits are that time. */
+function* placeSince(time: Instant): Program<number | null> {
+  const row = yield* get(firstSince, Ids.since(time))
+  return row === undefined ? null : seq(row)
+}
+
+/** Between which numbers the jobs lie that were made between the times; null when there are none. */
+function* range(query: ListJobs): Program<{ readonly before: number; readonly least: number } | null> {
+  const { completedBefore = end, createdAfter, createdBefore = end } = query
+  const [before] = newestFirst(query.page)
+  const latest = Math.min(createdBefore, completedBefore)
+  const first = createdAfter === undefined ? 0 : yield* placeSince(createdAfter - clocksDiffer)
+  if (first === null) return null
+  const behind = latest === end ? null : yield* placeSince(latest + clocksDiffer)
+  return { before: Math.min(before, behind ?? end), least: first }
 }
 
 /** Answers a page of what the filters leave of the next rows, which may be nothing although others follow. */
@@ -33,23 +186,27 @@ export const make = ({ dialect, select, toJob }: StoredJobs) => {
   const byIds = `${select} WHERE ${dialect.elements.among("job.id")}`
 
   return function* (query: ListJobs): Program<Paged<Job>> {
-    const { by, kind, page, reference } = query
-    const [owner, ofOwner] =
-      "publicKey" in by ? [by.publicKey, walks.publicKey] : [by.accountId, walks.account]
-    const { lastLookedAt, rows } = ofOwner[reference === undefined ? "kind" : "reference"]
-    const values = reference === undefined ? storedKindsOf(kind) : [reference]
-    const filtered = filterOf(query)
-    const [before, limit] = newestFirst(page)
+    const { page } = query
+    const found = yield* range(query)
+    if (found === null) return { items: [], next: null }
+    const { before, least } = found
+    const from = yield* sources(query)
+    const parameters = isFiltered(query, from === everything) ? parametersOf(query) : undefined
+    const [, limit] = newestFirst(page)
 
     let last: number | null = null
-    for (const value of filtered === undefined ? [] : values) {
-      const lookedAt = yield* lastLookedAt([owner, value], before)
-      if (lookedAt !== null) last = Math.max(last ?? 0, lookedAt)
+    const rows: Array<Row> = []
+    for (const { values, walk } of from) {
+      const some = yield* walk.rows(values, { before, least, limit }, parameters)
+      rows.push(...some)
+      if (parameters === undefined || some.length >= limit) continue
+      const lookedAt = yield* walk.lastLookedAt(values, before)
+      if (lookedAt !== null && lookedAt > least) last = Math.max(last ?? 0, lookedAt)
     }
-    const found: Array<Row> = []
-    for (const value of values)
-      found.push(...(yield* rows([owner, value], { before, least: last ?? 0, limit }, filtered)))
-    const newest = found.sort((a, b) => seq(b) - seq(a)).slice(0, limit)
+    const newest = rows
+      .filter((row) => seq(row) >= (last ?? 0))
+      .sort((a, b) => seq(b) - seq(a))
+      .slice(0, limit)
     const { items, next } = Page.cut(newest, page.limit, seq, last)
     if (items.length === 0) return { items: [], next }
     const jobs: Array<StoredJob> = []

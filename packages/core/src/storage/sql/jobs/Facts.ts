@@ -1,0 +1,53 @@
+/** What is told of jobs beside themselves. Of one without failures no recipient is read. */
+import type { Counts, Failure } from "../../../domain/job/Recipient.ts"
+import * as Recipient from "../../../domain/job/Recipient.ts"
+import type { JobFacts } from "../../JobStore.ts"
+import { listed } from "../Columns.ts"
+import type { Dialect } from "../Database.ts"
+import type { Program } from "../Program.ts"
+import { all } from "../Program.ts"
+import { keysOf } from "../RecipientKeys.ts"
+import { integer, json, oneOf, seq, text, textOrNull } from "../RowReader.ts"
+
+const failures = `SELECT status, failure, count(*) AS recipients FROM sendwright_recipient
+  WHERE seq BETWEEN ? AND ? AND failure IS NOT NULL AND status IN ${listed(Recipient.unreached)}
+  GROUP BY status, failure`
+
+const status = oneOf(Recipient.statuses)
+
+function* failuresOf(job: number): Program<JobFacts["failures"]> {
+  const found = (yield* all(failures, ...keysOf(job))).map((row) => ({
+    status: status(row, "status"),
+    code: json<Failure>(row, "failure").code,
+    recipients: integer(row, "recipients")
+  }))
+  return Recipient.failuresByCode(found)
+}
+
+export const make = ({ elements }: Dialect) => {
+  const ofJobs = `SELECT job.seq, job.id, job.idempotency_key, account.name AS account_name, session.name AS session_name
+    FROM sendwright_job AS job
+      LEFT JOIN sendwright_account AS account ON account.id = job.account
+      LEFT JOIN sendwright_session AS session ON session.id = job.session
+    WHERE ${elements.among("job.id")}`
+
+  return function* (
+    jobs: ReadonlyArray<{ readonly id: string; readonly counts: Counts }>
+  ): Program<ReadonlyMap<string, JobFacts>> {
+    const facts = new Map<string, JobFacts>()
+    if (jobs.length === 0) return facts
+    const failing = new Set(
+      jobs.flatMap(({ counts, id }) => (Recipient.unreached.some((each) => counts[each] > 0) ? [id] : []))
+    )
+    for (const row of yield* all(ofJobs, JSON.stringify(jobs.map(({ id }) => id)))) {
+      const id = text(row, "id")
+      facts.set(id, {
+        accountName: textOrNull(row, "account_name"),
+        sessionName: textOrNull(row, "session_name"),
+        idempotencyKey: textOrNull(row, "idempotency_key"),
+        failures: failing.has(id) ? yield* failuresOf(seq(row)) : []
+      })
+    }
+    return facts
+  }
+}

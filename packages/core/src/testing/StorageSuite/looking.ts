@@ -1,0 +1,165 @@
+/** Jobs over all accounts, by every filter of the operator's list, and what is told beside them (decisions.md §12). */
+import { describe, expect, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import { stuckAfterMs } from "../../domain/job/Job.ts"
+import type { ListJobs } from "../../storage/JobStore.ts"
+import { JobStore, Outcome } from "../../storage/JobStore.ts"
+import { SessionStore } from "../../storage/SessionStore.ts"
+import { TemplateStore } from "../../storage/TemplateStore.ts"
+import type { Owner } from "../Fixtures.ts"
+import * as Fixtures from "../Fixtures.ts"
+import type { Stored } from "./Setup.ts"
+import { claim, now, owner } from "./Setup.ts"
+
+const page = { limit: 25, after: null }
+
+const failure = (code: string) => ({ code, provider_code: "1", message: "It broke.", permanent: true })
+
+const sent = Effect.fnUntraced(function* (
+  who: Owner,
+  at: number,
+  some: Parameters<typeof Fixtures.send>[1] = {}
+) {
+  const command = Fixtures.send(who, { now: at, ...some })
+  yield* (yield* JobStore).accept(command)
+  return command.jobId
+})
+
+const list = Effect.fnUntraced(function* (query: Partial<ListJobs>) {
+  const { items } = yield* (yield* JobStore).list({ by: {}, kind: "template", page, ...query })
+  return items.map(({ id }) => id)
+})
+
+export const suite = (layer: Stored): void => {
+  describe("jobs over accounts", () => {
+    it.effect("are found by account, session, key, template and reference, and by several together", () =>
+      Effect.gen(function* () {
+        const [mine, other] = [yield* owner, yield* owner]
+        const templates = yield* TemplateStore
+        const [, greeting] = yield* templates.importAll({
+          accountId: mine.accountId,
+          sessionId: mine.sessionId,
+          contents: [Fixtures.template({ name: "first" }), Fixtures.template()],
+          now
+        })
+        const templateId = greeting?.templateId ?? 0
+        const content = { kind: "template", templateId, template: Fixtures.template() } as const
+        const reference = `spring-${mine.accountId}`
+        const first = yield* sent(mine, now, { reference, content })
+        const second = yield* sent(other, now + 1, { reference })
+        // As the process sends that owns the engine.
+        const third = yield* sent({ ...mine, publicKey: mine.sessionId }, now + 2)
+        yield* sent(mine, now + 3, { content: { kind: "direct", text: "Hi", linkPreview: false } })
+        expect((yield* list({})).slice(0, 3)).toEqual([third, second, first])
+        expect(yield* list({ by: { accountId: mine.accountId } })).toEqual([third, first])
+        expect(yield* list({ by: { sessionId: mine.sessionId } })).toEqual([third, first])
+        expect(yield* list({ by: { publicKey: other.publicKey } })).toEqual([second])
+        expect(yield* list({ reference })).toEqual([second, first])
+        expect(yield* list({ reference, by: { accountId: other.accountId } })).toEqual([second])
+        expect(yield* list({ reference, by: { sessionId: mine.sessionId } })).toEqual([first])
+        expect(yield* list({ templateId })).toEqual([first])
+        expect(yield* list({ templateId: templateId + 1000 })).toEqual([])
+        expect(yield* list({ by: { accountId: other.accountId, sessionId: mine.sessionId } })).toEqual([])
+        expect(yield* list({ by: { accountId: mine.accountId, publicKey: mine.sessionId } })).toEqual([third])
+        const pages = yield* (yield* JobStore).list({
+          by: { sessionId: mine.sessionId },
+          kind: "template",
+          page: { limit: 1, after: null }
+        })
+        expect(pages.items.map(({ id }) => id)).toEqual([third])
+        expect(
+          yield* list({ by: { sessionId: mine.sessionId }, page: { limit: 1, after: pages.next } })
+        ).toEqual([first])
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("are found by what became of them: failed, unknown, waiting, and when they were done", () =>
+      Effect.gen(function* () {
+        const jobs = yield* JobStore
+        const who = yield* owner
+        const by = { accountId: who.accountId }
+        const broken = yield* sent(who, now, { phones: 4 })
+        const [claimed] = yield* claim(250, now + 1, "worker-looking")
+        const ofIt = claimed?.jobId === broken ? claimed : undefined
+        const outcomes = [
+          Outcome.Failed({ failure: failure("broken") }),
+          Outcome.Failed({ failure: failure("broken") }),
+          Outcome.Unknown({ failure: failure("timeout") }),
+          Outcome.Accepted({ providerId: null, status: "sent" })
+        ]
+        yield* jobs.settleAndClaim({
+          now: now + 5,
+          claim: null,
+          settlements: outcomes.map((outcome, index) => ({
+            jobId: broken,
+            fence: ofIt?.fence ?? -1,
+            index,
+            outcome
+          }))
+        })
+        const waiting = yield* sent(who, now + 10, { key: "of the caller" })
+        expect(yield* list({ by, has: "failed" })).toEqual([broken])
+        expect(yield* list({ by, has: "unknown" })).toEqual([broken])
+        expect(yield* list({ by, has: "waiting" })).toEqual([waiting])
+        expect(yield* list({ by, status: "completed" })).toEqual([broken])
+        expect(yield* list({ by, completedAfter: now + 5 })).toEqual([broken])
+        expect(yield* list({ by, completedAfter: now + 6 })).toEqual([])
+        expect(yield* list({ by, completedBefore: now + 5 })).toEqual([])
+        expect(yield* list({ by, completedBefore: now + 6 })).toEqual([broken])
+        expect(yield* list({ by, createdAfter: now + 10 })).toEqual([waiting])
+        expect(yield* list({ by, createdBefore: now + 10 })).toEqual([broken])
+        const { items } = yield* jobs.list({ by, kind: "template", page })
+        const facts = yield* jobs.facts(items)
+        expect(facts.get(broken)).toMatchObject({
+          accountName: "Account",
+          sessionName: "Session",
+          failures: [
+            { code: "broken", status: "failed", recipients: 2 },
+            { code: "timeout", status: "unknown", recipients: 1 }
+          ]
+        })
+        expect(facts.get(waiting)).toMatchObject({ idempotencyKey: "of the caller", failures: [] })
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("are stuck when they are paused, or nothing of their session moves, for ten minutes", () =>
+      Effect.gen(function* () {
+        const [jobs, sessions] = [yield* JobStore, yield* SessionStore]
+        const [idle, moving] = [yield* owner, yield* owner]
+        const left = yield* sent(idle, now)
+        yield* jobs.cancel({ jobId: yield* sent(idle, now), now })
+        const behind = yield* sent(moving, now, { phones: 2 })
+        const later = now + stuckAfterMs
+        const stuck = (who: Owner, at: number) =>
+          list({ by: { accountId: who.accountId }, stuckSince: at - stuckAfterMs })
+        expect(yield* stuck(idle, later - 1)).toEqual([])
+        expect(yield* stuck(idle, later)).toEqual([left])
+        expect(yield* stuck(moving, later)).toEqual([behind])
+        // Another of its session is being sent: it waits for its turn.
+        const next = yield* sent(moving, later)
+        const { claimed } = yield* jobs.settleAndClaim({
+          now: later,
+          settlements: [],
+          claim: { worker: "worker-moving", limit: 1000 }
+        })
+        expect(claimed.map(({ jobId }) => jobId)).toContain(next)
+        expect(yield* stuck(moving, later + 1)).toEqual([])
+        expect(yield* stuck(moving, later + stuckAfterMs)).toEqual([next, behind])
+        const at = later + 2 * stuckAfterMs
+        const paused = yield* sent(moving, at)
+        yield* jobs.settleAndClaim({
+          now: at,
+          settlements: [],
+          claim: { worker: "worker-moving", limit: 1000 }
+        })
+        yield* sessions.transition({
+          id: moving.sessionId,
+          state: "disconnected",
+          reason: "operator",
+          now: at + 1
+        })
+        expect(yield* stuck(moving, at + stuckAfterMs + 1)).toContain(paused)
+      }).pipe(Effect.provide(layer))
+    )
+  })
+}
