@@ -4,10 +4,12 @@ import * as Acts from "./admin/Acts.ts"
 import * as Groups from "./admin/Groups.ts"
 import * as Recorder from "./admin/Recorder.ts"
 
+export type { ReferenceSum } from "../storage/JobStore.ts"
 export type { Usage } from "./admin/Accounts.ts"
 export type { ConsentResult, ConsentState } from "./admin/Consents.ts"
 export type { Admin } from "./admin/Groups.ts"
-export type { Retried } from "./admin/Jobs.ts"
+export type { AdminJobQuery, Retried, ToldDetail, ToldJob } from "./admin/Jobs.ts"
+export { mostLookedAt } from "./admin/Jobs.ts"
 export type { Imported, ImportResult } from "./admin/Templates.ts"
 
 /** Each act of an operator and its entry in the audit log are one commit, by the table in `admin/Acts.ts`. */

@@ -15,6 +15,7 @@ import type { Care } from "../domain/job/Claiming.ts"
 import type { ClientTexts } from "../domain/job/ClientTexts.ts"
 import type { Content, Job, RecipientResult, Status } from "../domain/job/Job.ts"
 import type {
+  Counts,
   Failure,
   FailureCount,
   Pricing,
@@ -272,6 +273,8 @@ export interface JobFilter {
   readonly createdBefore?: Instant | undefined
   readonly completedAfter?: Instant | undefined
   readonly completedBefore?: Instant | undefined
+  /** Of the jobs of an account and one reference the newest alone. */
+  readonly isNewestOfReference?: true | undefined
 }
 
 /** Jobs of an API key, a session or an account; of all accounts where `by` names nobody. */
@@ -285,6 +288,22 @@ export interface ListJobs extends JobFilter {
   readonly page: Page
   /** How often some thousands of jobs are looked at; without a number until something is found or nothing is left. */
   readonly reads?: number | undefined
+}
+
+/** The jobs of an account that have one reference, together. */
+export interface ReferenceSum {
+  readonly accountId: string
+  readonly reference: string
+  readonly jobs: number
+  /** False where there are more: these are the newest. */
+  readonly isExact: boolean
+  readonly recipients: number
+  readonly counts: Counts
+  /** When the first of them was accepted, and the last. */
+  readonly createdAt: Instant
+  readonly lastAt: Instant
+  /** When the last of them was done; null while one is not. */
+  readonly completedAt: Instant | null
 }
 
 /** Of a job: who has it by name, by what it was asked for, and why recipients of it have nothing. */
@@ -459,6 +478,12 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
     readonly facts: (
       jobs: ReadonlyArray<Pick<Job, "counts" | "id">>
     ) => Effect.Effect<ReadonlyMap<string, JobFacts>, StorageError>
+
+    /** Null where the account has no such job. No more than some thousands of jobs are summed. */
+    readonly sum: (query: {
+      readonly accountId: string
+      readonly reference: string
+    }) => Effect.Effect<ReferenceSum | null, StorageError>
 
     /** In their order; the position is the index. */
     readonly results: (query: {

@@ -59,7 +59,7 @@ describe.each([
       }
       expect(yield* engine.job(caller, jobId, { page })).toMatchObject(seen)
       expect(yield* engine.admin.jobs.find(jobId, { page })).toMatchObject(seen)
-      expect((yield* engine.admin.jobs.list(accountId, { page })).items).toMatchObject([seen.job])
+      expect((yield* engine.admin.jobs.list({ accountId, page })).items).toMatchObject([seen.job])
       expect(yield* engine.cancel(caller, jobId)).toMatchObject({ status: "canceled" })
       const { items } = yield* engine.jobs(caller, { page })
       expect(items).toMatchObject([{ id: jobId, status: "canceled", counts: { canceled: 1 } }])

@@ -322,6 +322,10 @@ const suite = <R>(name: "PostgreSQL" | "SQLite", database: Explained<R>) =>
             (page) => jobs.list({ by: { sessionId }, kind: "template", has: "failed", page }),
             25
           ],
+          "the newest of each reference": [
+            (page) => jobs.list({ ...ofAll, isNewestOfReference: true, page }),
+            2
+          ],
           "of a reference": [(page) => jobs.list({ ...ofBig, reference: "spring", page }), null],
           "of a reference that the key does not have": [(page) => jobs.list({ ...reference, page }), 0],
           "audited, of one by another": [(page) => audit.list({ page, operator: "ben", target: "first" }), 0],

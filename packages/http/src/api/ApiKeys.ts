@@ -33,7 +33,7 @@ const Permissions = Schema.Array(Schema.Literal(...Domain.permissions)).pipe(
 )
 
 const example: typeof key.schema.Type = {
-  public_key: "pk_4fT0aZqL9xYw2RkVb7NcHd",
+  public_key: Examples.publicKey,
   session_id: Examples.ids.session,
   name: "Web shop",
   permissions: ["messages:send", "jobs:read"],

@@ -18,6 +18,7 @@ export const ids = {
   request: "01931b6e-7c1a-7d3a-9c57-0d2f5f7a1c0b",
   auditEntry: "01931b6e-7c1a-7d3a-9c57-0d2f5f7a1c0c"
 }
+export const publicKey = "pk_4fT0aZqL9xYw2RkVb7NcHd"
 export const phone = "34600000100"
 export const at = "2026-11-02T09:30:00.000Z"
 export const later = "2026-11-02T09:30:02.417Z"

@@ -1,7 +1,8 @@
 /** Jobs: read and canceled with an API key (interface.md §2.5 to §2.7), and by operators (decisions.md §8). */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
-import type { Admin, Engine, Page } from "@sendwright/core"
+import type { Engine, Page } from "@sendwright/core"
 import {
+  Admin,
   Job as Domain,
   Errors,
   EventData,
@@ -19,7 +20,7 @@ import * as Schema from "effect/Schema"
 import { computed, list, nullOr, struct } from "./Codec.ts"
 import * as Examples from "./Examples.ts"
 import { type Answer, answer, forKey, forOperator, one, pageOf } from "./Operation.ts"
-import { byAccount, id, limit, paging, TimeText, Uuid } from "./Parameters.ts"
+import { id, limit, PublicKey, paging, TimeText, Uuid, WholeNumber } from "./Parameters.ts"
 import * as Wire from "./Wire.ts"
 
 const optional = Schema.optional
@@ -54,6 +55,40 @@ const listed = {
 
 const job = struct(listed, "Job")
 
+/** What an operator is told of a job beside what its key is told. */
+const ofOperator = {
+  account_id: Wire.Id,
+  account: computed(Wire.NullableText, ({ accountName }: Pick<Admin.ToldJob, "accountName">) => accountName),
+  session_id: Wire.Id,
+  session: computed(Wire.NullableText, ({ sessionName }: Pick<Admin.ToldJob, "sessionName">) => sessionName),
+  key: computed(Wire.Text, ({ publicKey }: Domain.Job) => publicKey),
+  idempotency_key: Wire.NullableText,
+  failures: Schema.Array(
+    Schema.Struct({ code: Wire.Text, status: Wire.RecipientStatus, recipients: Wire.Count })
+  ).annotations({
+    description: "Why recipients failed, were skipped or are unknown, most of them first."
+  })
+}
+
+const toldJob = struct({ ...listed, ...ofOperator }, "ToldJob")
+
+const referenceSum = struct(
+  {
+    account_id: Wire.Id,
+    reference: Wire.Text,
+    jobs: Wire.Count,
+    is_exact: Schema.Boolean.annotations({
+      description: "false where there are more jobs than are summed: these are the newest."
+    }),
+    recipients: Wire.Count,
+    counts: EventData.Counts,
+    created_at: Wire.Time,
+    last_at: Wire.Time,
+    completed_at: Wire.NullableTime
+  },
+  "ReferenceSum"
+)
+
 const result = struct(
   {
     phone: Wire.Text,
@@ -83,7 +118,7 @@ const waitingFor = struct({
   until: Wire.NullableTime
 })
 
-const detailed = struct({
+const detailedMembers = {
   ...listed,
   currency: Wire.Text,
   estimated_cost: Wire.NullableAmount,
@@ -94,10 +129,16 @@ const detailed = struct({
   expected_completion_at: Wire.NullableTime,
   results: list(result),
   next_cursor: Wire.NextCursor
-})
+}
+
+const detailed = struct(detailedMembers)
+const toldDetailed = struct({ ...detailedMembers, ...ofOperator })
 
 const JobDetail = Schema.Struct({ ok: Wire.Ok, job: detailed.schema }).annotations({
   identifier: "JobDetail"
+})
+const ToldJobDetail = Schema.Struct({ ok: Wire.Ok, job: toldDetailed.schema }).annotations({
+  identifier: "ToldJobDetail"
 })
 
 const Filter = Schema.Struct({
@@ -110,22 +151,106 @@ const Filter = Schema.Struct({
   created_before: optional(TimeText)
 })
 
-const endsBeforeItBegins = Fault.make(
-  ["query", "created_after"],
-  "invalid_value",
-  "`created_after` must not be later than `created_before`."
-)
+const endsBeforeItBegins = (what: "completed" | "created") =>
+  Fault.make(
+    ["query", `${what}_after`],
+    "invalid_value",
+    `\`${what}_after\` must not be later than \`${what}_before\`.`
+  )
 
-/** Which jobs are on the page of a list. Each of its times was checked with the shape. */
+/** Each was checked with the shape. */
+const timeOf = (text: string | undefined) => (text === undefined ? undefined : Instant.parse(text))
+
+const isLater = (after: number | undefined, before: number | undefined): boolean =>
+  after !== undefined && before !== undefined && after > before
+
+const refuse = (...faults: ReadonlyArray<Fault.Fault>) => Either.left(new Errors.InvalidRequest({ faults }))
+
+/** Which jobs are on the page of a list. */
 const filter = (
   { created_after, created_before, reference, status }: typeof Filter.Type,
   page: Page.Page
 ): Either.Either<Engine.JobQuery, Errors.InvalidRequest> => {
-  const createdAfter = created_after === undefined ? undefined : Instant.parse(created_after)
-  const createdBefore = created_before === undefined ? undefined : Instant.parse(created_before)
-  return createdAfter !== undefined && createdBefore !== undefined && createdAfter > createdBefore
-    ? Either.left(new Errors.InvalidRequest({ faults: [endsBeforeItBegins] }))
+  const [createdAfter, createdBefore] = [timeOf(created_after), timeOf(created_before)]
+  return isLater(createdAfter, createdBefore)
+    ? refuse(endsBeforeItBegins("created"))
     : Either.right({ status, reference, createdAfter, createdBefore, page })
+}
+
+const AdminFilter = Schema.Struct({
+  ...Filter.fields,
+  account_id: optional(Uuid),
+  session_id: optional(Uuid),
+  template_id: optional(WholeNumber),
+  key: optional(
+    PublicKey.annotations({
+      description: "Only jobs of this public key; of the process that owns the engine: the id of the session."
+    })
+  ),
+  has: optional(
+    Schema.Literal("failed", "unknown", "waiting").annotations({
+      description:
+        "Only jobs of which some recipients are so; `waiting` are those that are queued or in flight."
+    })
+  ),
+  stuck: optional(
+    Schema.Literal("true").annotations({
+      description:
+        "Only jobs of which nothing became for ten minutes, though something of them is left: paused ones, and those of whose session nothing was sent either."
+    })
+  ),
+  completed_after: optional(TimeText),
+  completed_before: optional(TimeText),
+  group: optional(
+    Schema.Literal("reference").annotations({
+      description:
+        "The jobs of each account and reference together, by the newest of them. With `account_id`, `reference`, `created_after` and `created_before` alone."
+    })
+  )
+})
+
+const ungrouped = [
+  "completed_after",
+  "completed_before",
+  "has",
+  "key",
+  "session_id",
+  "status",
+  "stuck"
+] as const
+
+/** The same of an operator's list. */
+const adminFilter = (
+  query: typeof AdminFilter.Type,
+  page: Page.Page
+): Either.Either<Admin.AdminJobQuery, Errors.InvalidRequest> => {
+  const [completedAfter, completedBefore] = [timeOf(query.completed_after), timeOf(query.completed_before)]
+  const alone =
+    query.group === undefined
+      ? []
+      : [...ungrouped, "template_id" as const].filter((name) => query[name] !== undefined)
+  if (alone.length > 0)
+    return refuse(
+      ...alone.map((name) =>
+        Fault.make(
+          ["query", name],
+          "invalid_value",
+          `\`${name}\` cannot be asked for together with \`group\`.`
+        )
+      )
+    )
+  if (isLater(completedAfter, completedBefore)) return refuse(endsBeforeItBegins("completed"))
+  return Either.map(filter(query, page), (wanted) => ({
+    ...wanted,
+    accountId: query.account_id,
+    sessionId: query.session_id,
+    publicKey: query.key,
+    templateId: query.template_id,
+    has: query.has,
+    isStuck: query.stuck === "true",
+    completedAfter,
+    completedBefore
+  }))
 }
 
 const mostResults = 250
@@ -159,22 +284,21 @@ const Retry = Schema.Struct({
 
 const example = Examples.job
 
+const detailOf = (
+  { job, results, template, ...found }: Engine.JobDetail,
+  cursor: (next: number | null) => string | null
+) => ({
+  ...job,
+  ...found,
+  template: { ...template, templateId: templateIdOf(job) },
+  results: results.items.map((each) => ({ ...each, messageId: Ids.messageId(job.id, each.index) })),
+  nextCursor: cursor(results.next)
+})
+
 /** A job with a page of its results. */
 const detail: Answer<typeof JobDetail, Engine.JobDetail> = {
   schema: JobDetail,
-  of: ({ job, results, template, ...found }, { cursor, prefix }) => ({
-    ...Wire.ok,
-    job: detailed.of(
-      {
-        ...job,
-        ...found,
-        template: { ...template, templateId: templateIdOf(job) },
-        results: results.items.map((each) => ({ ...each, messageId: Ids.messageId(job.id, each.index) })),
-        nextCursor: cursor(results.next)
-      },
-      prefix
-    )
-  }),
+  of: (found, { cursor, prefix }) => ({ ...Wire.ok, job: detailed.of(detailOf(found, cursor), prefix) }),
   example: {
     ...Wire.ok,
     job: {
@@ -210,6 +334,67 @@ const detail: Answer<typeof JobDetail, Engine.JobDetail> = {
       next_cursor: null
     }
   }
+}
+
+const toldExample = {
+  account_id: Examples.ids.account,
+  account: "My shop",
+  session_id: Examples.ids.session,
+  session: Examples.session.name,
+  key: Examples.publicKey,
+  idempotency_key: "order-A-17",
+  failures: []
+} as const
+
+const toldDetail: Answer<typeof ToldJobDetail, Admin.ToldDetail> = {
+  schema: ToldJobDetail,
+  of: ({ facts, ...found }, { cursor, prefix }) => ({
+    ...Wire.ok,
+    job: toldDetailed.of({ ...detailOf(found, cursor), ...facts }, prefix)
+  }),
+  example: { ...Wire.ok, job: { ...detail.example.job, ...toldExample } }
+}
+
+/** Jobs, or those of each reference together. */
+type Found =
+  | { readonly jobs: Page.Paged<Admin.ToldJob> }
+  | { readonly references: Page.Paged<Admin.ReferenceSum> }
+
+const looked_at = Schema.NullOr(Wire.Count).annotations({
+  description:
+    "A number when the page is empty though there are more jobs: so many were looked at, and none of them is asked for. Go on with `next_cursor`."
+})
+
+const FoundJobs = Schema.Union(
+  Schema.Struct({ ok: Wire.Ok, jobs: Schema.Array(toldJob.schema), next_cursor: Wire.NextCursor, looked_at }),
+  Schema.Struct({
+    ok: Wire.Ok,
+    references: Schema.Array(referenceSum.schema),
+    next_cursor: Wire.NextCursor,
+    looked_at
+  })
+)
+
+const lookedAt = ({ items, next }: Page.Paged<unknown>) =>
+  items.length === 0 && next !== null ? Admin.mostLookedAt : null
+
+const found: Answer<typeof FoundJobs, Found> = {
+  schema: FoundJobs,
+  of: (found, { cursor, prefix }) =>
+    "jobs" in found
+      ? {
+          ...Wire.ok,
+          jobs: found.jobs.items.map((each) => toldJob.of(each, prefix)),
+          next_cursor: cursor(found.jobs.next),
+          looked_at: lookedAt(found.jobs)
+        }
+      : {
+          ...Wire.ok,
+          references: found.references.items.map((each) => referenceSum.of(each, prefix)),
+          next_cursor: cursor(found.references.next),
+          looked_at: lookedAt(found.references)
+        },
+  example: { ...Wire.ok, jobs: [{ ...example, ...toldExample }], next_cursor: null, looked_at: null }
 }
 
 const canceling = one("job", job, { ...example, status: "canceling", completed_at: null })
@@ -263,22 +448,25 @@ export const versioned = [
 
 export const admin = [
   forOperator(
-    HttpApiEndpoint.get("adminJobs", "/admin/v1/jobs").setUrlParams(
-      Schema.Struct({ ...Filter.fields, ...byAccount })
-    ),
-    pageOf("jobs", job, example),
+    HttpApiEndpoint.get("adminJobs", "/admin/v1/jobs").setUrlParams(AdminFilter),
+    found,
     {
-      summary: "List an account's jobs",
-      description: "Those of all its keys, newest first.",
+      summary: "List jobs of all accounts",
+      description:
+        "Newest first, by every filter together. With `group=reference` the answer has `references` in the place of `jobs`, each with the sums of its jobs.",
       refusals: ["not_found"],
-      command: { name: "jobs list", description: "List an account's jobs." }
+      command: { name: "jobs list", description: "List jobs of all accounts, by what became of them." }
     },
     ({ admin }, { page, query }) =>
-      Effect.flatMap(filter(query, page), (wanted) => admin.jobs.list(query.account_id, wanted))
+      Effect.flatMap(adminFilter(query, page), (wanted) =>
+        query.group === undefined
+          ? Effect.map(admin.jobs.list(wanted), (jobs): Found => ({ jobs }))
+          : Effect.map(admin.jobs.references(wanted), (references): Found => ({ references }))
+      )
   ),
   forOperator(
     HttpApiEndpoint.get("adminJob", "/admin/v1/jobs/:id").setPath(id).setUrlParams(ResultFilter),
-    detail,
+    toldDetail,
     {
       summary: "Read any account's job",
       description: "With its result per recipient, in pages of up to 250.",

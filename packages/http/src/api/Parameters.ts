@@ -78,4 +78,7 @@ export const paging = { limit: limit(Page.maximumLimit), cursor: Schema.optional
 
 export const Paging = Schema.Struct(paging)
 
+/** As keys and the ids of sessions are: what is none is nobody's. */
+export const PublicKey = Text.line(64)
+
 export const byAccount = { account_id: Uuid }

@@ -461,8 +461,22 @@ export interface RateCards {
 
 // Jobs of any account
 
+/** Jobs of all accounts, unless it names whose. */
+export interface JobFilter extends JobQuery {
+  readonly accountId?: string | undefined
+  readonly sessionId?: string | undefined
+  readonly publicKey?: string | undefined
+  readonly templateId?: number | undefined
+  /** Some of its recipients failed, are unknown, or wait. */
+  readonly has?: "failed" | "unknown" | "waiting" | undefined
+  /** Nothing becomes of it for ten minutes, and it is not its turn that it waits for. */
+  readonly isStuck?: boolean | undefined
+  readonly completedAfter?: Date | undefined
+  readonly completedBefore?: Date | undefined
+}
+
 export interface Jobs {
-  readonly list: (input: { readonly accountId: string } & JobQuery) => AsyncIterable<Job>
+  readonly list: (input?: JobFilter) => AsyncIterable<Job>
   readonly find: (input: { readonly id: string }) => Promise<JobDetail>
   readonly cancel: (input: { readonly id: string }) => Promise<Job>
   readonly retry: (input: { readonly id: string } & Retry) => Promise<Retried>

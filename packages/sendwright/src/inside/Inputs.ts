@@ -162,7 +162,19 @@ const jobQuery = {
   createdBefore: optional(Time)
 }
 export const jobs = input<Messages.JobQuery>(object(jobQuery))
-export const jobsOfAccount = input(object({ accountId: Text, ...jobQuery }))
+export const adminJobs = input<Admin.JobFilter>(
+  object({
+    ...jobQuery,
+    accountId: optional(Text),
+    sessionId: optional(Text),
+    publicKey: optional(Text),
+    templateId: optional(Count),
+    has: optional(oneOf("failed", "unknown", "waiting")),
+    isStuck: optional(Flag),
+    completedAfter: optional(Time),
+    completedBefore: optional(Time)
+  })
+)
 
 const retries = {
   statuses: optional(list(oneOf("failed", "unknown"))),

@@ -257,9 +257,15 @@ const rateCards: Group<Admin.RateCards> = (admin, { pages, run }) => ({
 
 const jobs: Group<Admin.Jobs> = (admin, { pages, run }) => ({
   list: (given) => {
-    const { accountId, ...query } = Inputs.jobsOfAccount(given)
+    const { completedAfter, completedBefore, ...rest } = Inputs.adminJobs(given ?? {})
+    const query = {
+      ...rest,
+      ...queryOf(rest),
+      completedAfter: completedAfter?.getTime(),
+      completedBefore: completedBefore?.getTime()
+    }
     return mapped(
-      pages((page) => admin.jobs.list(accountId, { ...queryOf(query), page })),
+      pages((page) => admin.jobs.list({ ...query, page })),
       Views.job
     )
   },

@@ -122,6 +122,12 @@ export const countOf = (counts: Counts, standing: Standing): number => {
   return sum
 }
 
+export const addCounts = (some: ReadonlyArray<Partial<Counts>>): Counts => {
+  const sum = { ...noCounts }
+  for (const counts of some) for (const status of statuses) sum[status] += counts[status] ?? 0
+  return sum
+}
+
 /** How the platform billed a message. */
 export interface Pricing {
   /** In its own word: `marketing`, `utility`, `authentication`, `service` … */

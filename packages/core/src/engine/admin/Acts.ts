@@ -167,6 +167,7 @@ const jobActs = (before: Before): Acts["jobs"] => ({
     })
   },
   list: "reads",
+  references: "reads",
   find: "reads",
   messages: "reads",
   retryFaults: "reads"

@@ -4,13 +4,17 @@ import * as Effect from "effect/Effect"
 import type { InvalidRequest } from "../../domain/Errors.ts"
 import { ContentExpired, JobEnded, NotFound } from "../../domain/Errors.ts"
 import * as Fault from "../../domain/Fault.ts"
+import type { Instant } from "../../domain/Instant.ts"
 import type { Job } from "../../domain/job/Job.ts"
+import { stuckAfterMs } from "../../domain/job/Job.ts"
 import * as RetrySelection from "../../domain/job/RetrySelection.ts"
 import type { Page, Paged } from "../../domain/Page.ts"
+import * as Pages from "../../domain/Page.ts"
 import * as Phone from "../../domain/Phone.ts"
 import { Signals } from "../../runtime/Signals.ts"
 import type { Readable } from "../../schema/Readable.ts"
 import { AccountStore } from "../../storage/AccountStore.ts"
+import type { JobFacts, ReferenceSum } from "../../storage/JobStore.ts"
 import { JobStore } from "../../storage/JobStore.ts"
 import type { StorageError } from "../../storage/StorageError.ts"
 import type { DetailQuery } from "../JobAccess.ts"
@@ -32,9 +36,34 @@ export interface Retried {
   readonly dryRun: boolean
 }
 
+/** Of jobs of all accounts, unless it names whose. */
+export interface AdminJobQuery extends JobQuery {
+  readonly accountId?: string | undefined
+  readonly sessionId?: string | undefined
+  readonly publicKey?: string | undefined
+  readonly templateId?: number | undefined
+  /** Some of its recipients failed, are unknown, or wait. */
+  readonly has?: "failed" | "unknown" | "waiting" | undefined
+  /** Nothing becomes of it, and it is not its turn that it waits for (`Job.isStuck`). */
+  readonly isStuck?: boolean | undefined
+  readonly completedAfter?: Instant | undefined
+  readonly completedBefore?: Instant | undefined
+}
+
+/** A job with what an operator is told of it beside itself. */
+export interface ToldJob extends Job, JobFacts {}
+
 export interface Jobs {
-  readonly list: (accountId: string, query: JobQuery) => Effect.Effect<Paged<Job>, NotFound | StorageError>
-  readonly find: (id: string, query: DetailQuery) => Effect.Effect<JobDetail, NotFound | StorageError>
+  /**
+   * Newest first. A page is never empty while something is left to find, but for one behind {@link mostLookedAt} jobs that
+   * did not pass the filter: then it continues from there.
+   */
+  readonly list: (query: AdminJobQuery) => Effect.Effect<Paged<ToldJob>, NotFound | StorageError>
+  /** The jobs of each reference together, those with the newest job first. */
+  readonly references: (
+    query: Pick<AdminJobQuery, "accountId" | "createdAfter" | "createdBefore" | "page" | "reference">
+  ) => Effect.Effect<Paged<ReferenceSum>, NotFound | StorageError>
+  readonly find: (id: string, query: DetailQuery) => Effect.Effect<ToldDetail, NotFound | StorageError>
   readonly cancel: (id: string) => Effect.Effect<Job, JobEnded | NotFound | StorageError>
   /**
    * Queues recipients again, as `RetrySelection` chooses them: by default the failed whose failure is not permanent. A
@@ -48,6 +77,17 @@ export interface Jobs {
   readonly retryFaults: (command: Readable<RetryCommand>) => ReadonlyArray<Fault.Fault>
   readonly messages: (accountId: string, page: Page) => Effect.Effect<Paged<Message>, NotFound | StorageError>
 }
+
+/** A job's detail with what an operator is told of it beside. */
+export interface ToldDetail extends JobDetail {
+  readonly facts: JobFacts
+}
+
+/** How often a list looks at some thousands of jobs, and at how many jobs that is. */
+const reads = 200
+export const mostLookedAt = reads * Pages.mostLookedAt
+
+const noFacts: JobFacts = { accountName: null, sessionName: null, idempotencyKey: null, failures: [] }
 
 const faultsOf = ({ codes = [], phones = [] }: Readable<RetryCommand>): ReadonlyArray<Fault.Fault> => [
   ...codes.flatMap((code, index) =>
@@ -73,12 +113,34 @@ export const make = Effect.gen(function* () {
   })
 
   const jobs: Jobs = {
-    list: Effect.fnUntraced(function* (accountId, query) {
-      yield* account(accountId)
-      return yield* store.list({ ...query, by: { accountId }, kind: "template" })
+    list: Effect.fnUntraced(function* ({ accountId, isStuck = false, publicKey, sessionId, ...query }) {
+      if (accountId !== undefined) yield* account(accountId)
+      const now = yield* Clock.currentTimeMillis
+      const stuckSince = isStuck ? now - stuckAfterMs : undefined
+      const by = { accountId, publicKey, sessionId }
+      const { items, next } = yield* store.list({ ...query, by, stuckSince, kind: "template", reads })
+      const facts = yield* store.facts(items)
+      return { items: items.map((job) => ({ ...job, ...(facts.get(job.id) ?? noFacts) })), next }
+    }),
+    references: Effect.fnUntraced(function* ({ accountId, ...query }) {
+      if (accountId !== undefined) yield* account(accountId)
+      const newest = {
+        ...query,
+        by: { accountId },
+        isNewestOfReference: true,
+        kind: "template",
+        reads
+      } as const
+      const { items, next } = yield* store.list(newest)
+      const sums = yield* Effect.forEach(items, ({ accountId, reference }) =>
+        reference === null ? Effect.succeed(null) : store.sum({ accountId, reference })
+      )
+      return { items: sums.filter((sum) => sum !== null), next }
     }),
     find: Effect.fnUntraced(function* (id, query) {
-      return yield* detail(yield* any(id), query)
+      const job = yield* any(id)
+      const facts = (yield* store.facts([job])).get(job.id) ?? noFacts
+      return { ...(yield* detail(job, query)), facts }
     }),
     cancel: (id) => Effect.flatMap(any(id), cancelFound),
     retry: Effect.fnUntraced(function* (id, command = {}) {

@@ -2,63 +2,18 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { Instant } from "../../domain/Instant.ts"
 import * as Time from "../../domain/Instant.ts"
-import type { Job } from "../../domain/job/Job.ts"
-import * as Jobs from "../../domain/job/Job.ts"
-import * as Recipient from "../../domain/job/Recipient.ts"
 import type { Backlog, Group } from "../../domain/job/Waiting.ts"
-import * as Paging from "../../domain/Page.ts"
-import type { JobFacts, KnownWorker, ListJobs } from "../JobStore.ts"
+import type { KnownWorker } from "../JobStore.ts"
 import { JobStore } from "../JobStore.ts"
 import { accept } from "../policy/Acceptance.ts"
 import * as Changes from "../policy/Changes.ts"
 import * as Claims from "../policy/Claims.ts"
 import type { RecipientPlace, Tx } from "../policy/JobRows.ts"
-import type { Database, JobRow } from "./MemoryDatabase.ts"
-import { MemoryDatabase, newestFirst, openJobs, putJob } from "./MemoryDatabase.ts"
+import * as Lists from "./Lists.ts"
+import type { Database } from "./MemoryDatabase.ts"
+import { MemoryDatabase, openJobs, putJob } from "./MemoryDatabase.ts"
 import * as JobRows from "./MemoryJobRows.ts"
 import * as SessionRows from "./SessionStore.ts"
-
-const isOne = <A>(asked: A | undefined, value: A): boolean => asked === undefined || asked === value
-
-/** Null is at no time. */
-const isWithin = (at: Instant | null, after: Instant | undefined, before: Instant | undefined): boolean =>
-  (after === undefined && before === undefined) ||
-  (at !== null && (after === undefined || at >= after) && (before === undefined || at < before))
-
-const has = ({ counts }: Job, what: ListJobs["has"]): boolean => {
-  if (what === undefined) return true
-  return what === "waiting" ? counts.queued + counts.sending > 0 : counts[what] > 0
-}
-
-const isListed = (
-  job: Job,
-  { by, kind, reference, status, templateId, ...query }: ListJobs,
-  isSessionMoving: (since: Instant) => boolean
-): boolean =>
-  job.content.kind === kind &&
-  isOne(by.publicKey, job.publicKey) &&
-  isOne(by.sessionId, job.sessionId) &&
-  isOne(by.accountId, job.accountId) &&
-  isOne(templateId, job.content.kind === "template" ? job.content.templateId : 0) &&
-  isOne(status, job.status) &&
-  isOne(reference, job.reference) &&
-  has(job, query.has) &&
-  isWithin(job.createdAt, query.createdAfter, query.createdBefore) &&
-  isWithin(job.completedAt, query.completedAfter, query.completedBefore) &&
-  (query.stuckSince === undefined || Jobs.isStuck(job, isSessionMoving(query.stuckSince), query.stuckSince))
-
-const factsOf = (db: Database, { job, key, recipients }: JobRow): JobFacts => ({
-  accountName: db.accounts.get(job.accountId)?.value.name ?? null,
-  sessionName: db.sessions.get(job.sessionId)?.value.name ?? null,
-  idempotencyKey: key === null ? null : key.slice(JobRows.keyOf(job.publicKey, "").length),
-  failures: Recipient.failuresByCode(
-    recipients.flatMap(({ recipient: { failure, status } }) =>
-      failure !== null && Recipient.unreached.includes(status)
-        ? [{ code: failure.code, status, recipients: 1 }]
-        : []
-    )
-  )
-})
 
 /** Every worker that has a name or holds something. */
 const workersOf = (db: Database): ReadonlyArray<KnownWorker> => {
@@ -164,41 +119,7 @@ export const layer: Layer.Layer<JobStore, never, MemoryDatabase> = Layer.effect(
 
       find: (jobId) => Effect.sync(() => db.jobs.get(jobId)?.job ?? null),
 
-      list: (query) =>
-        Effect.sync(() => {
-          const isMoving = (sessionId: string) => (since: Instant) =>
-            [...db.jobs.values()].some(
-              ({ job }) => job.sessionId === sessionId && Jobs.isMovedSince(job, since)
-            )
-          const rows = [...db.jobs.values()].filter(({ job }) =>
-            isListed(job, query, isMoving(job.sessionId))
-          )
-          return Paging.map(newestFirst(rows, query.page), ({ job }) => job)
-        }),
-
-      facts: (jobs) =>
-        Effect.sync(
-          () =>
-            new Map(
-              jobs.flatMap(({ id }) => {
-                const row = db.jobs.get(id)
-                return row === undefined ? [] : [[id, factsOf(db, row)] as const]
-              })
-            )
-        ),
-
-      results: ({ jobId, page, status }) =>
-        Effect.sync(() => {
-          const found = (db.jobs.get(jobId)?.recipients ?? [])
-            .map(({ recipient }) => recipient)
-            .filter(
-              (each) =>
-                (status === undefined || each.status === status) &&
-                (page.after === null || each.index > page.after)
-            )
-            .slice(0, page.limit + 1)
-          return Paging.cut(found, page.limit, ({ index }) => index)
-        }),
+      ...Lists.make(db),
 
       delivered: (jobId) =>
         Effect.sync(() =>

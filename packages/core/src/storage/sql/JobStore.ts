@@ -22,6 +22,7 @@ import * as Lists from "./jobs/Lists.ts"
 import * as Order from "./jobs/Order.ts"
 import { recipients, untouched } from "./jobs/RecipientColumns.ts"
 import * as Rows from "./jobs/Rows.ts"
+import * as Sums from "./jobs/Sums.ts"
 import * as Waiting from "./jobs/Waiting.ts"
 import type { Program } from "./Program.ts"
 import { all, changes, get } from "./Program.ts"
@@ -202,6 +203,8 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
           query.page,
           query.reads
         ),
+
+      sum: ({ accountId, reference }) => db.readPage("JobStore.sum", () => Sums.sumOf(accountId, reference)),
 
       facts: (jobs) => db.readPage("JobStore.facts", () => facts(jobs)),
 

@@ -122,6 +122,40 @@ export const suite = (layer: Stored): void => {
       }).pipe(Effect.provide(layer))
     )
 
+    it.effect("of one reference are summed, as far as they have come, by account", () =>
+      Effect.gen(function* () {
+        const jobs = yield* JobStore
+        const [mine, other] = [yield* owner, yield* owner]
+        const reference = `campaign-${mine.accountId}`
+        yield* sent(mine, now, { reference, phones: 2 })
+        const canceled = yield* sent(mine, now + 1, { reference, phones: 3 })
+        yield* jobs.cancel({ jobId: canceled, now: now + 2 })
+        const newest = yield* sent(mine, now + 3, { reference })
+        yield* sent(mine, now + 4)
+        yield* jobs.accept(
+          Fixtures.send(mine, { reference, content: { kind: "direct", text: "Hi", linkPreview: false } })
+        )
+        const others = yield* sent(other, now + 5, { reference })
+        expect(yield* list({ reference, isNewestOfReference: true })).toEqual([others, newest])
+        expect(yield* jobs.sum({ accountId: mine.accountId, reference })).toMatchObject({
+          jobs: 3,
+          isExact: true,
+          recipients: 6,
+          counts: { queued: 3, canceled: 3 },
+          createdAt: now,
+          lastAt: now + 3,
+          completedAt: null
+        })
+        yield* jobs.cancel({ jobId: others, now: now + 9 })
+        expect(yield* jobs.sum({ accountId: other.accountId, reference })).toMatchObject({
+          jobs: 1,
+          counts: { canceled: 1 },
+          completedAt: now + 9
+        })
+        expect(yield* jobs.sum({ accountId: other.accountId, reference: "none" })).toBeNull()
+      }).pipe(Effect.provide(layer))
+    )
+
     it.effect("are stuck when they are paused, or nothing of their session moves, for ten minutes", () =>
       Effect.gen(function* () {
         const [jobs, sessions] = [yield* JobStore, yield* SessionStore]

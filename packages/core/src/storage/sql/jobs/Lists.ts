@@ -33,6 +33,11 @@ const isStuck = `job.created_at <= ? AND ${Order.status} NOT IN ${listed(Jobs.st
       AND NOT ${changed("progress.updated_at > ?")}
       AND (${changed("progress.status = 'paused'")} OR NOT ${isSessionMoving})`
 
+const isNewest = `job.reference IS NOT NULL AND NOT EXISTS (
+      SELECT 1 FROM sendwright_job AS later
+      WHERE later.reference = job.reference AND later.account = job.account AND later.seq > job.seq AND later.kind IN (?, ?)
+    )`
+
 const optional = (type: "bigint" | "text", condition: string): string =>
   `(CAST(? AS ${type}) IS NULL OR ${condition})`
 
@@ -52,7 +57,8 @@ const filter = `kind IN (?, ?) AND created_at >= ? AND created_at < ?
         "bigint",
         `NOT ${changed(none.map((each) => `progress.counts NOT LIKE '${each}'`).join(" AND "))}`
       ),
-      optional("bigint", isStuck)
+      optional("bigint", isStuck),
+      optional("bigint", isNewest)
     ].join("\n    AND ")}`
 
 const walk = (...columns: ReadonlyArray<string>) =>
@@ -80,7 +86,8 @@ const parametersOf = (query: ListJobs): ReadonlyArray<SqlParameter> => {
     ...[isWithin(query) ? 1 : null, completedAfter ?? -end, completedBefore ?? end],
     ...twice(likely ?? undefined),
     has === "waiting" ? 1 : null,
-    ...[stuck, stuck, stuck, stuck, stuck]
+    ...[stuck, stuck, stuck, stuck, stuck],
+    ...[query.isNewestOfReference === true ? 1 : null, first, second]
   ]
 }
 
