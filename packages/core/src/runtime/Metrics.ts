@@ -7,6 +7,7 @@ import * as Metric from "effect/Metric"
 import * as MetricBoundaries from "effect/MetricBoundaries"
 import * as MetricLabel from "effect/MetricLabel"
 import * as Record from "effect/Record"
+import * as FailureCatalogue from "../domain/session/FailureCatalogue.ts"
 import * as MetricKey from "../effect/MetricKey.ts"
 
 /** The beginning of each name. */
@@ -25,6 +26,10 @@ const histogram = (name: string, bounds: ReadonlyArray<number>, description: str
 /** Every metric there is. */
 export const keys = {
   accepted: counter("accepted_recipients_total", "Recipients of sends that this process has accepted."),
+  outcomes: counter(
+    "outcomes_total",
+    "Recipients that came to an outcome, by their status and the failure's code; a failure that a receipt tells, too."
+  ),
   attempts: counter("attempts_total", "Attempts to send a message that have ended, by what they brought."),
   attemptDuration: histogram(
     "attempt_duration_seconds",
@@ -156,6 +161,27 @@ export const ofAttempts = (): { readonly ended: AttemptEnded; readonly queued: (
     },
     queued: (ms) => waited(seconds(ms))
   }
+}
+
+/** Codes of the engine itself, beside the catalogue of platforms. */
+const ownCodes = [
+  "consent_required",
+  "outcome_unknown",
+  "outcome_unstorable",
+  "poisoned",
+  "restored",
+  "sender_missing",
+  "provider_unreachable"
+]
+const knownCodes: ReadonlyArray<string> = [...FailureCatalogue.entries.map(({ code }) => code), ...ownCodes]
+
+/** A sender of somebody's own may give any code. */
+export const codeOf = (code: string | null): string =>
+  code === null ? "none" : knownCodes.includes(code) ? code : "other"
+
+export const ofOutcomes = (): ((status: string, code: string | null, count: number) => void) => {
+  const by = kept((status, code) => counts(keys.outcomes, { status, code }))
+  return (status, code, count) => by(status, codeOf(code))(count)
 }
 
 const deliveryOutcomes = ["delivered", "failed", "given_up"] as const

@@ -28,6 +28,7 @@ import type { Page, Paged } from "../domain/Page.ts"
 import type { News } from "../domain/session/Circuit.ts"
 import type { Outbound, Provider } from "../domain/session/Session.ts"
 import type { Category } from "../domain/template/Template.ts"
+import type { Ends } from "./Ends.ts"
 import type { Inbound } from "./InboundStore.ts"
 import type { StorageError } from "./StorageError.ts"
 
@@ -226,6 +227,7 @@ export interface ReportsApplied {
   readonly applied: number
   readonly unmatched: ReadonlyArray<Report>
   readonly met: ReadonlyArray<Met>
+  readonly ends: Ends
 }
 
 export type CancelResult = Data.TaggedEnum<{
@@ -256,6 +258,7 @@ export const maximumEarlyReports = 10_000
 
 export interface EarlyReportsApplied {
   readonly applied: number
+  readonly ends: Ends
   readonly met: ReadonlyArray<Met>
   readonly forgotten: ReadonlyMap<string, number>
 }
@@ -375,6 +378,7 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
     }) => Effect.Effect<
       {
         readonly settled: number
+        readonly ends: Ends
         readonly postponed: ReadonlyArray<Settlement>
         readonly turned: ReadonlyArray<string>
         readonly unheard: ReadonlyArray<string>

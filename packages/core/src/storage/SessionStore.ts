@@ -57,8 +57,10 @@ export class SessionStore extends Context.Tag("@sendwright/core/storage/SessionS
       readonly attempted?: Connection | undefined
       readonly now: Instant
     }) => Effect.Effect<Session | null, StorageError>
-    /** Ends the blocks that are over (`Session.blockIsOver`), and what was paused for them goes on; answers how many. */
-    readonly unblock: (command: { readonly now: Instant }) => Effect.Effect<number, StorageError>
+    /** Ends the blocks that are over (`Session.blockIsOver`), and what was paused for them goes on; answers whose. */
+    readonly unblock: (command: {
+      readonly now: Instant
+    }) => Effect.Effect<ReadonlyArray<string>, StorageError>
     /** When the next block ends; null while none is. */
     readonly nextUnblock: Effect.Effect<Instant | null, StorageError>
     /**

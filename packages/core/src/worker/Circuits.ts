@@ -16,6 +16,7 @@ import type { ClaimedJob } from "../storage/JobStore.ts"
 import { JobStore } from "../storage/JobStore.ts"
 import { SessionStore } from "../storage/SessionStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
+import * as Outcomes from "./Outcomes.ts"
 import { StoreClock } from "./StoreClock.ts"
 
 /** The circuit of one session, for the attempts of one message or job. */
@@ -85,11 +86,14 @@ export class Circuits extends Context.Tag("@sendwright/core/worker/Circuits")<
 >() {}
 
 const reportTurned = (id: string, hasBegun: boolean): Effect.Effect<void> =>
-  hasBegun
-    ? Effect.logWarning(
-        `Session ${id} is unavailable: its platform does not answer. Its jobs wait, and one message after another asks it again.`
-      )
-    : Effect.logInfo(`Session ${id} is available: its platform answers again.`)
+  Effect.annotateLogs(
+    hasBegun
+      ? Effect.logWarning(
+          `Session ${id} is unavailable: its platform does not answer. Its jobs wait, and one message after another asks it again.`
+        )
+      : Effect.logInfo(`Session ${id} is available: its platform answers again.`),
+    { sessionId: id }
+  )
 
 export const layer: Layer.Layer<Circuits, never, JobStore | SessionStore | StoreClock | Signals> =
   Layer.scoped(
@@ -103,6 +107,7 @@ export const layer: Layer.Layer<Circuits, never, JobStore | SessionStore | Store
       const scope = yield* Effect.scope
       const runFork = Runtime.runFork(yield* Effect.runtime<never>())
       const setUnavailable = Metrics.ofOutages()
+      const tell = Outcomes.make()
       const entries = new Map<string, Entry>()
       const changes = new Map<string, Change>()
       /** True after a commit that had news failed: they may be why. */
@@ -198,7 +203,9 @@ export const layer: Layer.Layer<Circuits, never, JobStore | SessionStore | Store
       const exchange = (command: Omit<Exchange, "news">, news: ReadonlyArray<Circuit.News>) => {
         const knows = new Set([...known(), ...news.map(({ sessionId }) => sessionId)])
         if (news.length === 0)
-          return Effect.map(jobs.settleAndClaim(command), (answer) => ({ ...answer, known: knows }))
+          return Effect.flatMap(jobs.settleAndClaim(command), (answer) =>
+            Effect.as(tell(answer.ends), { ...answer, known: knows })
+          )
         const openings = openingsOf(news)
         telling += 1
         return jobs.settleAndClaim({ ...command, news }).pipe(
@@ -214,6 +221,7 @@ export const layer: Layer.Layer<Circuits, never, JobStore | SessionStore | Store
               again.forEach(putBack)
             })
           ),
+          Effect.tap(({ ends }) => tell(ends)),
           Effect.tap(({ turned }) => (turned.length === 0 ? Effect.void : told(news, turned))),
           Effect.map((answer) => ({ ...answer, known: knows }))
         )

@@ -20,6 +20,12 @@ export const slowMs = 1000
 /** From so many failures in a row it is given pauses. */
 export const patience = 20
 
+/** For so long it is known that one fails of which nothing is heard. */
+const longestFailing = 6 * Time.day
+
+/** From so many failures in a row it counts as failing: one alone tells little. */
+export const failingAfter = 3
+
 /** A pause is this part of the time that it has been failing, within these bounds. */
 const pausePart = 1 / 6
 const shortestPause = 500
@@ -39,6 +45,8 @@ interface EndpointState {
   inFlight: number
   failures: number
   failingSince: Moment | null
+  /** True from the time that it counts as failing until it answers. */
+  failing: boolean
   /** True when its last answer was a failure, or slow. */
   troubled: boolean
   pausedUntil: Moment
@@ -53,6 +61,8 @@ export interface Outcome {
   readonly pauseMs: number | null
 }
 
+export type Turn = "failing" | "recovered" | null
+
 export interface EndpointLimits {
   readonly inFlight: () => number
   /** Receivers that get nothing now. */
@@ -60,7 +70,8 @@ export interface EndpointLimits {
   /** How many more another one may be given. */
   readonly room: (endpointId: string) => number
   readonly begin: (endpointId: string) => void
-  readonly end: (endpointId: string, outcome: Outcome, now: Moment) => void
+  /** Answers whether it begins to fail with this attempt, or has recovered; null where it is as it was. */
+  readonly end: (endpointId: string, outcome: Outcome, now: Moment) => Turn
   /** One that began was not attempted, which tells nothing of the receiver. */
   readonly release: (endpointId: string) => void
   /** When the next pause ends; null when there is none. */
@@ -72,6 +83,7 @@ const stranger = (): EndpointState => ({
   inFlight: 0,
   failures: 0,
   failingSince: null,
+  failing: false,
   troubled: false,
   pausedUntil: 0,
   endedAt: 0
@@ -90,6 +102,13 @@ const succeed = (endpoint: EndpointState, durationMs: number): void => {
   if (durationMs <= slowMs) endpoint.window = Math.min(widestWindow, endpoint.window + 1)
   endpoint.failures = 0
   endpoint.failingSince = null
+}
+
+const turnOf = (endpoint: EndpointState): Turn => {
+  const was = endpoint.failing
+  endpoint.failing = endpoint.failures >= failingAfter || (was && endpoint.failures > 0)
+  if (was === endpoint.failing) return null
+  return was ? "recovered" : "failing"
 }
 
 /** @param slots deliveries under way at the same time, over all receivers */
@@ -112,8 +131,9 @@ export const make = (slots: number): EndpointLimits => {
   const forget = (now: Moment): void => {
     if (now >= sweptAt && now - sweptAt < forgetMs / 6) return
     sweptAt = now
-    for (const [id, { endedAt, failingSince, inFlight, pausedUntil }] of endpoints) {
-      const idleMs = failingSince === null ? forgetMs : Time.hour
+    for (const [id, { endedAt, failing, failingSince, inFlight, pausedUntil }] of endpoints) {
+      // One that fails is disabled some days later.
+      const idleMs = failing ? longestFailing : failingSince === null ? forgetMs : Time.hour
       if (inFlight > 0 || pausedUntil > now || now - endedAt <= idleMs) continue
       endpoints.delete(id)
       watched.delete(id)
@@ -154,7 +174,7 @@ export const make = (slots: number): EndpointLimits => {
     },
     end: (endpointId, { delivered, durationMs, pauseMs }, now) => {
       const endpoint = endpoints.get(endpointId)
-      if (endpoint === undefined) return
+      if (endpoint === undefined) return null
       mark(endpoint, false)
       endpoint.inFlight -= 1
       endpoint.endedAt = now
@@ -165,6 +185,7 @@ export const make = (slots: number): EndpointLimits => {
       if (pauseMs !== null) {
         endpoint.pausedUntil = Math.max(endpoint.pausedUntil, now + Math.min(pauseMs, longestAskedPause))
       }
+      return turnOf(endpoint)
     },
     release: (endpointId) => {
       const endpoint = endpoints.get(endpointId)
@@ -195,6 +216,7 @@ export const unlimited = (slots: number): EndpointLimits => {
     },
     end: () => {
       total -= 1
+      return null
     },
     release: () => {
       total -= 1

@@ -11,6 +11,7 @@ import { JobStore } from "../storage/JobStore.ts"
 import { SessionStore } from "../storage/SessionStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
 import { TemplateStore } from "../storage/TemplateStore.ts"
+import * as TemplateTurns from "./TemplateTurns.ts"
 
 /** The circumstances of the attempts: an answer changes no session that connected and no template that changed since. */
 export interface Attempted {
@@ -32,7 +33,10 @@ const named = ({ code }: Failure): string =>
 /** Says so in the log, unless the session stayed as it was. */
 const warn = (session: Session | null, now: Instant, what: string, failure: Failure): Effect.Effect<void> =>
   session?.updatedAt === now
-    ? Effect.logWarning(`Session ${session.id} ${what}: ${named(failure)}`)
+    ? Effect.annotateLogs(Effect.logWarning(`Session ${session.id} ${what}: ${named(failure)}`), {
+        sessionId: session.id,
+        code: failure.code
+      })
     : Effect.void
 
 export const make: Effect.Effect<Apply, never, JobStore | SessionStore | TemplateStore> = Effect.gen(
@@ -48,7 +52,11 @@ export const make: Effect.Effect<Apply, never, JobStore | SessionStore | Templat
       const { templateId } = content
       const now = yield* Clock.currentTimeMillis
       const report = { status, refusedSince: since }
-      yield* templates.report({ accountId, sessionId, templateId, report, now })
+      const before = yield* templates.find({ sessionId, templateId })
+      yield* TemplateTurns.told(
+        before,
+        yield* templates.report({ accountId, sessionId, templateId, report, now })
+      )
     })
 
     /**

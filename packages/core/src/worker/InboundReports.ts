@@ -13,6 +13,7 @@ import { SessionStore } from "../storage/SessionStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
 import type { InboundPeople } from "./InboundPeople.ts"
 import * as Isolate from "./Isolate.ts"
+import * as Outcomes from "./Outcomes.ts"
 
 /** Applied in one commit, which others wait for. What comes twice changes nothing, so a cut between two does no harm. */
 const reportsAtOnce = 100
@@ -37,6 +38,7 @@ export const make = (people: InboundPeople): Effect.Effect<InboundReports, never
     const jobs = yield* JobStore
     const sessions = yield* SessionStore
     const aged = Metrics.ofReceipts()
+    const tell = Outcomes.make()
 
     const acquaint = Effect.fnUntraced(function* (met: ReadonlyArray<Met>, known?: Session) {
       for (const [sessionId, some] of groupBy(met, ({ sessionId }) => sessionId)) {
@@ -57,11 +59,12 @@ export const make = (people: InboundPeople): Effect.Effect<InboundReports, never
             .slice(from, from + reportsAtOnce)
             .map((report) => Sanitize.report({ ...report, ...Occurrence.ofReport(report.at, now) })),
           store: (some) =>
-            Effect.map(jobs.receive({ now, reports: some, ...of }), (received) => {
+            Effect.flatMap(jobs.receive({ now, reports: some, ...of }), (received) => {
               for (const report of some)
                 if (!received.unmatched.includes(report)) aged(now - (report.reportedAt ?? report.at))
               unmatched.push(...received.unmatched)
               met.push(...received.met)
+              return tell(received.ends)
             }),
           refused: ({ messageId, providerId }, cause) =>
             Effect.logError(`A report of message ${messageId ?? providerId} cannot be stored: dropped`, cause)
@@ -73,7 +76,8 @@ export const make = (people: InboundPeople): Effect.Effect<InboundReports, never
 
     const applyEarly = Effect.gen(function* () {
       const now = yield* Clock.currentTimeMillis
-      const { applied, forgotten, met } = yield* jobs.applyEarlyReports({ now })
+      const { applied, ends, forgotten, met } = yield* jobs.applyEarlyReports({ now })
+      yield* tell(ends)
       // In a commit behind that one: who is who belongs to a portfolio, which the session's sender alone can read. What a
       // crash takes between the two, the message's next receipt brings again.
       yield* acquaint(met)

@@ -8,6 +8,7 @@ import type { SessionNews } from "../sender/Sender.ts"
 import { SessionStore } from "../storage/SessionStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
 import { TemplateStore } from "../storage/TemplateStore.ts"
+import * as TemplateTurns from "./TemplateTurns.ts"
 import type { UnreadHooks } from "./UnreadHooks.ts"
 
 export interface News {
@@ -54,14 +55,19 @@ export const make = (unreadHooks: UnreadHooks): Effect.Effect<News, never, Sessi
       const now = yield* Clock.currentTimeMillis
       if (each.news.isChanged === true)
         yield* templates.askAgain({ sessionId, templateId, refusedSince: null, now })
-      yield* templates.report({ accountId, sessionId, templateId, report, now })
+      yield* TemplateTurns.told(
+        found,
+        yield* templates.report({ accountId, sessionId, templateId, report, now })
+      )
     })
 
     const announce = Effect.fnUntraced(function* ({ id }: Session, each: SessionNews) {
       const now = yield* Clock.currentTimeMillis
       const after = yield* sessions.announce({ id, ...each, now })
       if (after?.updatedAt === now && after.state === "disconnected")
-        yield* Effect.logWarning(`Session ${id} was disconnected: ${after.reason}`)
+        yield* Effect.annotateLogs(Effect.logWarning(`Session ${id} was disconnected: ${after.reason}`), {
+          sessionId: id
+        })
     })
 
     return {

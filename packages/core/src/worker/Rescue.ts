@@ -87,8 +87,11 @@ export const make = (
         const recipients = yield* jobs.rescue({ worker, beside, beats, now, recoverable, suspectWaits })
         countRescued(recipients)
         if (deliveries + recipients > 0) {
-          yield* Effect.logWarning(
-            `Took back ${recipients} recipient(s) and ${deliveries} webhook deliveries of a process that stopped`
+          yield* Effect.annotateLogs(
+            Effect.logWarning(
+              `Took back ${recipients} recipient(s) and ${deliveries} webhook deliveries of a process that stopped`
+            ),
+            { process: processOf(worker), recipients, deliveries }
           )
         }
         return deliveries + recipients
@@ -118,7 +121,11 @@ export const make = (
         count += yield* rescueProcess(dead)
       }
       // After the rescue: where one of these takes long or fails, it keeps no recipient waiting.
-      yield* sessions.unblock({ now: yield* Clock.currentTimeMillis })
+      const unblocked = yield* sessions.unblock({ now: yield* Clock.currentTimeMillis })
+      for (const sessionId of unblocked)
+        yield* Effect.annotateLogs(Effect.logInfo(`Session ${sessionId} goes on: its pause is over`), {
+          sessionId
+        })
       return count + (yield* makeDue)
     })
   })

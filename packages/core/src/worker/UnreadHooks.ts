@@ -39,8 +39,11 @@ export const make: Effect.Effect<UnreadHooks, never, InboundStore> = Effect.gen(
       const name = `${id} ${field}`
       if (told.isWithin(name, Time.hour, now)) continue
       told.note(name, now)
-      yield* Effect.logWarning(
-        `The hook of session ${id} brought "${field}" that is not understood: ${reason}. It is listed among the session's unread hooks.`
+      yield* Effect.annotateLogs(
+        Effect.logWarning(
+          `The hook of session ${id} brought "${field}" that is not understood: ${reason}. It is listed among the session's unread hooks.`
+        ),
+        { sessionId: id, field }
       )
     }
   })

@@ -14,7 +14,8 @@ import { WebhookStore } from "../storage/WebhookStore.ts"
 import type { Kind } from "./Dispatcher.ts"
 import type { DispatchLoop, Verbs } from "./DispatchLoop.ts"
 import * as Dispatching from "./DispatchLoop.ts"
-import type { EndpointLimits } from "./EndpointLimits.ts"
+import type { EndpointLimits, Turn } from "./EndpointLimits.ts"
+import { failingAfter } from "./EndpointLimits.ts"
 import { Heartbeat } from "./Heartbeat.ts"
 import { StoreClock } from "./StoreClock.ts"
 import type { WebhookWorker } from "./WebhookWorker.ts"
@@ -51,6 +52,18 @@ interface Parts {
   readonly monotonic: () => Moment.Moment
 }
 
+/** Neither its address nor what it answered, which may hold a secret. */
+const told = (
+  { endpoint: { accountId, id: webhookId } }: ClaimedDelivery,
+  turn: NonNullable<Turn>
+): Effect.Effect<void> =>
+  Effect.annotateLogs(
+    turn === "failing"
+      ? Effect.logWarning(`Webhook ${webhookId} fails: its last ${failingAfter} deliveries did`)
+      : Effect.logInfo(`Webhook ${webhookId} takes deliveries again`),
+    { webhookId, accountId }
+  )
+
 /** The deliveries that were claimed and whose answers are not collected. */
 const inFlightOf = (
   { fork, heartbeat, monotonic, worker }: Parts,
@@ -82,10 +95,11 @@ const inFlightOf = (
         giveUp(delivery)
         return Effect.void
       }
-      return Effect.map(worker.attempt(delivery), ({ outcome, settlement }) => {
+      return Effect.flatMap(worker.attempt(delivery), ({ outcome, settlement }) => {
         answered.push(settlement)
-        limits.end(id, outcome, monotonic())
+        const turn = limits.end(id, outcome, monotonic())
         ended()
+        return turn === null ? Effect.void : told(delivery, turn)
       })
     }).pipe(
       // A bug of ours: an attempt has an outcome whatever becomes of it.
@@ -173,7 +187,9 @@ const verbsOf = (
             : { worker: name, limit: free(), full, room: limits.room, reaches: worker.reaches }
         const { claimed, disabled } = yield* store.settleAndClaim({ now, settlements, claim })
         for (const { disabledReason, id } of disabled)
-          yield* Effect.logWarning(`Webhook ${id} was disabled: ${disabledReason}`)
+          yield* Effect.annotateLogs(Effect.logWarning(`Webhook ${id} was disabled: ${disabledReason}`), {
+            webhookId: id
+          })
         return { claimed, postponed: [], isFull: false }
       }),
     begin: (claimed, name) =>

@@ -160,7 +160,7 @@ const suite = (name: string, stores: Layer.Layer<Stores | SqlClient, unknown>) =
           failure,
           providerId: null
         } as const
-        expect(yield* jobs.receive({ now, reports: [report] })).toEqual({
+        expect(yield* jobs.receive({ now, reports: [report] })).toMatchObject({
           applied: 1,
           unmatched: [],
           met: []

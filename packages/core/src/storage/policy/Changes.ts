@@ -8,6 +8,7 @@ import type { Failure } from "../../domain/job/Recipient.ts"
 import * as Retry from "../../domain/Retry.ts"
 import type * as Circuit from "../../domain/session/Circuit.ts"
 import type { Provider } from "../../domain/session/Session.ts"
+import * as Ends from "../Ends.ts"
 import type { JobChange } from "../JobSteps.ts"
 import * as JobSteps from "../JobSteps.ts"
 import type {
@@ -26,13 +27,24 @@ import type { Backend, EarlyReport, JobRows, RecipientPlace, Tx } from "./JobRow
 import type { SessionRows } from "./SessionRows.ts"
 import * as Sessions from "./Sessions.ts"
 
+/** What steps ended, of jobs as they were read. */
+const endsOf = <B extends Backend>(
+  jobs: ReadonlyArray<B["job"]>,
+  steps: ReadonlyArray<JobChange<B["job"]>>
+): Ends.Ends => {
+  const before = new Map(jobs.map(({ job }) => [job.id, job]))
+  return Ends.of(
+    steps.map(({ changes, state: { job } }) => ({ before: before.get(job.id) ?? job, after: job, changes }))
+  )
+}
+
 /** Settles the outcomes that are still awaited, and answers how many, and those whose jobs are `busy`. */
 function* settle<B extends Backend>(
   rows: JobRows<B>,
   settlements: ReadonlyArray<Settlement>,
   now: Instant
-): Tx<{ readonly settled: number; readonly busy: ReadonlyArray<Settlement> }, B> {
-  if (settlements.length === 0) return { settled: 0, busy: [] }
+): Tx<{ readonly settled: number; readonly busy: ReadonlyArray<Settlement>; readonly ends: Ends.Ends }, B> {
+  if (settlements.length === 0) return { settled: 0, busy: [], ends: Ends.nothing }
   const byJob = JobSteps.groupBy(settlements, ({ jobId }) => jobId)
   const { busy, jobs } = yield* rows.lockJobsInTime([...byJob.keys()])
   const settled = jobs.map((job) => ({ job, fresh: byJob.get(job.job.id) ?? [] }))
@@ -49,7 +61,8 @@ function* settle<B extends Backend>(
   for (const { answer, state } of steps) if (answer !== undefined) yield* rows.saveAnswer(state, answer)
   return {
     settled: steps.reduce((sum, { settled }) => sum + settled, 0),
-    busy: busy.flatMap((id) => byJob.get(id) ?? [])
+    busy: busy.flatMap((id) => byJob.get(id) ?? []),
+    ends: endsOf(jobs, steps)
   }
 }
 
@@ -91,6 +104,7 @@ export function* settleAndClaim<B extends Backend>(
   Claimed & {
     readonly settled: number
     readonly postponed: ReadonlyArray<Settlement>
+    readonly ends: Ends.Ends
   } & Sessions.Heard,
   B
 > {
@@ -104,13 +118,13 @@ export function* settleAndClaim<B extends Backend>(
           settlements.map(({ jobId }) => jobId),
           now
         )
-  const { busy, settled } = yield* settle(rows, free, now)
+  const { busy, ends, settled } = yield* settle(rows, free, now)
   for (const inbound of JobSteps.inbound(free)) yield* rows.applyInbound(inbound, now)
   const claimed =
     claim === null ? nothing : yield* claims.claim(claim, now, settlements.length + news.length > 0)
   // What they bring of people is applied.
   const postponed = [...silenced, ...busy.map(({ inbound: _, ...outcome }) => outcome)]
-  return { settled, postponed, ...heard, ...claimed }
+  return { settled, postponed, ends, ...heard, ...claimed }
 }
 
 /** `JobStore.rescue`. */
@@ -220,7 +234,8 @@ function* apply<B extends Backend>(
   return {
     applied: steps.reduce((sum, { changes }) => sum + changes.length, 0),
     unmatched: brought.flatMap(({ report }) => (matched.has(report) ? [] : [report])),
-    met
+    met,
+    ends: endsOf(jobs, steps)
   }
 }
 
@@ -253,8 +268,8 @@ export function* applyEarlyReports<B extends Backend>(
   now: Instant
 ): Tx<EarlyReportsApplied, B> {
   const forgotten = yield* rows.forgetEarlyReports(now - earlyReportMs, maximumEarlyReports)
-  const { applied, met } = yield* apply(rows, yield* rows.removeMatchedReports(), now)
-  return { applied, met, forgotten }
+  const { applied, ends, met } = yield* apply(rows, yield* rows.removeMatchedReports(), now)
+  return { applied, ends, met, forgotten }
 }
 
 /** `JobStore.cancel`. */

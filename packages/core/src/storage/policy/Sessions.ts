@@ -95,16 +95,19 @@ export function* block<B extends Backend>(
 }
 
 /** `SessionStore.unblock`. One whose jobs another commit keeps locked holds up no other: the next call finds it. */
-export function* unblock<B extends Backend>(rows: SessionRows<B>, now: Instant): Tx<number, B> {
-  let count = 0
+export function* unblock<B extends Backend>(
+  rows: SessionRows<B>,
+  now: Instant
+): Tx<ReadonlyArray<string>, B> {
+  const unblocked: Array<string> = []
   for (const session of yield* rows.lockUnblockable(now)) {
     const after = Sessions.unblock(session, now)
     const { busy } = yield* rows.lockJobsInTime(yield* followers(rows, after))
     if (busy.length > 0) continue
     yield* saveChanged(rows, session, after, now)
-    count += 1
+    unblocked.push(session.id)
   }
-  return count
+  return unblocked
 }
 
 export interface Heard {

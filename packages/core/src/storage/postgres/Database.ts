@@ -33,6 +33,7 @@ import type { Program, Row, SqlValue } from "../sql/Program.ts"
 import { all, get, run } from "../sql/Program.ts"
 import { inSql } from "../sql/RecipientKeys.ts"
 import { integer, real } from "../sql/RowReader.ts"
+import * as Slow from "../sql/Slow.ts"
 import * as AdvisoryLock from "./AdvisoryLock.ts"
 import * as TransactionClient from "./Client.ts"
 import * as CommitListener from "./CommitListener.ts"
@@ -423,7 +424,7 @@ const make = ({ apart, forWork, listen, ofClient, pool, prepare }: Connections) 
         ? onConnection(apart, operation, (connection) => transact(connection, prepare, verb))
         : writeInGroup(serialized, operation, verb)
 
-    return Context.make(Database, {
+    const database = Slow.watched({
       dialect,
       write: (operation, verb, serialized) =>
         serialized === undefined
@@ -450,7 +451,8 @@ const make = ({ apart, forWork, listen, ofClient, pool, prepare }: Connections) 
           verb,
           onConnection(pool, operation, (connection) => transact(connection, prepare, unsorted(verb)))
         )
-    }).pipe(
+    })
+    return Context.make(Database, database).pipe(
       Context.add(Pool, { alone }),
       Context.add(StoreTime, askTime),
       Context.add(EmbeddedCommits, listen),

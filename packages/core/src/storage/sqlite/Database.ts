@@ -25,6 +25,7 @@ import * as Lock from "../sql/Lock.ts"
 import type { Migration, MigrationError } from "../sql/Migrations.ts"
 import type { Answer, Program, Row, SqlParameter, Statement } from "../sql/Program.ts"
 import { perform } from "../sql/Program.ts"
+import * as Slow from "../sql/Slow.ts"
 import * as Client from "./Client.ts"
 import { dialect } from "./Dialect.ts"
 import { faultOf } from "./Driver.ts"
@@ -188,7 +189,7 @@ const make = Effect.fnUntraced(function* (
     })
   )
 
-  return Context.make(Database, {
+  const database = Slow.watched({
     // Far from what earlier processes wrote: what is rolled back must not be taken for one of theirs.
     dialect,
     hasOneOwner: true,
@@ -201,7 +202,11 @@ const make = Effect.fnUntraced(function* (
     atomically: Atomically.over(sessions.client),
     read,
     readPage: read
-  }).pipe(Context.add(SqlClient, sessions.client), Context.add(SqliteClient, sessions.client))
+  })
+  return Context.make(Database, database).pipe(
+    Context.add(SqlClient, sessions.client),
+    Context.add(SqliteClient, sessions.client)
+  )
 })
 
 /**

@@ -20,6 +20,7 @@ import * as ForeignConnection from "../sql/ForeignConnection.ts"
 import { confirm, MigrationError } from "../sql/Migrations.ts"
 import type { Program } from "../sql/Program.ts"
 import { perform } from "../sql/Program.ts"
+import * as Slow from "../sql/Slow.ts"
 import { dialect } from "./Dialect.ts"
 import * as Driver from "./Driver.ts"
 import * as Migrations from "./Migrations.ts"
@@ -172,7 +173,7 @@ const make = (handle: Driver.Handle, driver: Driver.Driver): typeof Database.Ser
       return at("transaction", within(savepoint), within(transaction))
     })
 
-  return {
+  return Slow.watched({
     dialect,
     // Another process may have the file open: nobody keeps it out.
     hasOneOwner: false,
@@ -189,7 +190,7 @@ const make = (handle: Driver.Handle, driver: Driver.Driver): typeof Database.Ser
       const place = Context.get(fiber.currentContext, CurrentPlace)
       return Effect.succeed(isOver(place) || ForeignConnection.isAround(fiber))
     })
-  }
+  })
 }
 
 const driverOf = (handle: Driver.Handle): Effect.Effect<Driver.Driver, StorageError> =>

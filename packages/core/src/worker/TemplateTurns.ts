@@ -1,0 +1,16 @@
+/** Says in the log when a template stops sending, and when it sends again: its jobs wait meanwhile, or end. */
+import * as Effect from "effect/Effect"
+import type { Template } from "../domain/template/Template.ts"
+
+/** Nothing where the status is as it was. */
+export const told = (before: Template | null, after: Template | null): Effect.Effect<void> => {
+  if (before === null || after === null || before.status === after.status) return Effect.void
+  const { language, name, sessionId, status, templateId } = after
+  const line = `Template ${name} (${language}) of session ${sessionId} is ${status}, and was ${before.status}`
+  return Effect.annotateLogs(
+    status === "approved"
+      ? Effect.logInfo(`${line}: its jobs go on`)
+      : Effect.logWarning(`${line}: nothing is sent with it`),
+    { sessionId, templateId, status }
+  )
+}
