@@ -43,12 +43,17 @@ const fault = (
   if (status >= 500) return `answers ${status}`
   const described = operation.answers.get(status)
   if (described === undefined) return `answers ${status}, which is not described`
-  if ((headers.get("content-type") ?? "").split(";")[0] !== described.mediaType)
+  const mediaType = (headers.get("content-type") ?? "").split(";")[0] ?? ""
+  if (![described.mediaType, ...described.otherMediaTypes].includes(mediaType))
     return "answers another media type"
   const missing = described.headers.filter((name) => headers.get(name) === null)
   if (missing.length > 0) return `answers without ${missing.join(", ")}`
   const validate = description.validator(described.schema)
-  if (!validate(described.mediaType === "text/plain" ? text : json))
+  if (
+    !validate(
+      described.mediaType.endsWith("json") && described.mediaType !== "application/x-ndjson" ? json : text
+    )
+  )
     return `answers what its schema does not take: ${JSON.stringify(validate.errors)}`
   if (!isRight && status < 400 && operation.access !== "hook") return "takes what the description refuses"
   const shape = items(json, "errors").filter(

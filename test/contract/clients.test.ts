@@ -169,7 +169,9 @@ describe("a generated client compiles strictly and calls every operation", () =>
         ...(params === "" ? [] : [`params: { ${params} }`]),
         ...(body === undefined ? [] : [members({ body })]),
         // What is not JSON has to be asked for.
-        ...([...operation.answers.values()].some(({ mediaType }) => mediaType === "text/plain")
+        ...([...operation.answers.values()].some(({ mediaType }) =>
+          ["text/plain", "application/x-ndjson"].includes(mediaType)
+        )
           ? ['parseAs: "text"']
           : [])
       ]

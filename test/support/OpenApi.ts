@@ -30,6 +30,8 @@ export interface Operation {
 
 export interface Answer {
   readonly mediaType: string
+  /** The others that its caller may ask for. */
+  readonly otherMediaTypes: ReadonlyArray<string>
   readonly schema: Json
   readonly examples: ReadonlyArray<unknown>
   /** The names, in lower case, of headers that it always has. */
@@ -81,10 +83,11 @@ export const read = (json: unknown): Description => {
   }
   const answerOf = (value: unknown): Answer => {
     const found = resolve(value)
-    const [mediaType = "", media] = Object.entries(object(found["content"]))[0] ?? []
+    const [[mediaType = "", media] = [], ...others] = Object.entries(object(found["content"]))
     const examples = Object.values(object(at(media, "examples"))).map((each) => at(each, "value"))
     return {
       mediaType,
+      otherMediaTypes: others.map(([name]) => name),
       schema: object(at(media, "schema")),
       examples: at(media, "example") === undefined ? examples : [at(media, "example"), ...examples],
       headers: Object.entries(object(found["headers"])).flatMap(([name, header]) =>

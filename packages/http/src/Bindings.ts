@@ -4,6 +4,7 @@
  */
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2"
+import { pipeline, Readable } from "node:stream"
 import { Engine } from "@sendwright/core"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -136,7 +137,24 @@ const ofRequest = (request: Request, address: string | undefined): HttpApp.Incom
   }
 }
 
-const responseOf = ({ body, headers, status }: Steps.PlainResponse, method: string): Response => {
+/** As fast as it is read. */
+const readableOf = (stream: Steps.Streaming): ReadableStream<Uint8Array> => {
+  const pieces = stream()[Symbol.asyncIterator]()
+  return new ReadableStream<Uint8Array>({
+    pull: async (controller) => {
+      const next = await pieces.next()
+      if (next.done === true) controller.close()
+      else controller.enqueue(next.value)
+    },
+    cancel: async () => {
+      await pieces.return?.()
+    }
+  })
+}
+
+const responseOf = ({ body, headers, status, stream }: Steps.PlainResponse, method: string): Response => {
+  if (stream !== undefined)
+    return new Response(method === "HEAD" ? null : readableOf(stream), { status, headers })
   const isEmpty = status === 204
   const length = isEmpty ? {} : { "content-length": String(Buffer.byteLength(body)) }
   return new Response(isEmpty || method === "HEAD" ? null : body, {
@@ -209,15 +227,21 @@ const ofNode = (request: Parameters<NodeHandler>[0], url: string): HttpApp.Incom
 
 const write = (
   response: Parameters<NodeHandler>[1],
-  { body, headers, status }: Steps.PlainResponse
+  { body, headers, status, stream }: Steps.PlainResponse,
+  method: string | undefined
 ): void => {
   // The client is gone, or somebody else has answered it.
   if (response.closed || response.headersSent) return
   // HTTP/2 has no `connection`, and Node leaves it away there.
   for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
   response.statusCode = status
-  if (status === 204) {
+  if (status === 204 || (stream !== undefined && method === "HEAD")) {
     response.end()
+    return
+  }
+  if (stream !== undefined) {
+    // Cuts the connection where it fails, and ends where the client leaves.
+    pipeline(Readable.from(stream(), { objectMode: false }), response, () => {})
     return
   }
   response.setHeader("content-length", Buffer.byteLength(body))
@@ -231,9 +255,9 @@ const node =
   ): NodeHandler =>
   (request, response, next) => {
     const { removed, url } = urlOf(request)
-    if (isElsewhere(removed, prefix)) return write(response, refuse("internal", elsewhere))
+    if (isElsewhere(removed, prefix)) return write(response, refuse("internal", elsewhere), request.method)
     if (next !== undefined && Address.below(prefix, url.replace(/\?.*$/s, "")) === undefined) return next()
-    const leave = begin(ofNode(request, url), (answer) => write(response, answer))
+    const leave = begin(ofNode(request, url), (answer) => write(response, answer, request.method))
     response.once("close", leave)
   }
 

@@ -2,10 +2,26 @@
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type { ConsentRecord, Purpose, Refusal, Verdict } from "../domain/consent/Consent.ts"
+import type { Instant } from "../domain/Instant.ts"
+import type { Key } from "../domain/Person.ts"
 import type { StorageError } from "./StorageError.ts"
 
 /** A record for a phone, as operators and platforms' answers give it. */
 export type RecordOfPhone = ConsentRecord & { readonly phone: string }
+
+/** Where a record lies among those of an account. */
+export interface Filing {
+  readonly person: Key
+  readonly occurredAt: Instant
+  /** Its number among the records of this key. */
+  readonly seq: number
+}
+
+/** A record as it is filed under one key of its person. */
+export interface FiledConsent {
+  readonly filing: Filing
+  readonly record: ConsentRecord
+}
 
 /** Phones of an account, and the purpose that they are asked for. */
 export interface Asked {
@@ -34,6 +50,12 @@ export class ConsentStore extends Context.Tag("@sendwright/core/storage/ConsentS
     readonly refusals: (asked: Asked) => Effect.Effect<ReadonlyMap<number, Refusal>, StorageError>
     /** The verdict for each phone, in the order given, with the record that decided: much to read. */
     readonly evidence: (asked: Asked) => Effect.Effect<ReadonlyArray<Verdict<ConsentRecord>>, StorageError>
+    /** All records of an account, by key, and of each in the order in which they count; at most so many behind a place. */
+    readonly page: (query: {
+      readonly accountId: string
+      readonly after: Filing | null
+      readonly limit: number
+    }) => Effect.Effect<ReadonlyArray<FiledConsent>, StorageError>
     /** In the order of recording; of a user id in all portfolios. */
     readonly history: (
       query: { readonly accountId: string } & ({ readonly phone: string } | { readonly userId: string })

@@ -10,9 +10,11 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import * as Record from "effect/Record"
+import * as Stream from "effect/Stream"
 import type * as EngineLayer from "../EngineLayer.ts"
 import * as Answer from "./Answer.ts"
 import * as ConsentTable from "./ConsentTable.ts"
+import * as Export from "./Export.ts"
 import * as Files from "./Files.ts"
 import * as Flags from "./Flags.ts"
 import * as Help from "./Help.ts"
@@ -82,7 +84,7 @@ const asText = (fields: Flags.Fields): Readonly<Record<string, string>> =>
   Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, String(value)]))
 
 /** What is looked at of an operation of the admin API. */
-interface Operation extends Pick<Contract.AdminOperation<unknown>, "command" | "route"> {
+interface Operation extends Pick<Contract.AdminOperation<unknown>, "command" | "isExport" | "route"> {
   readonly endpoint: {
     readonly name: string
     readonly method: OnHost.Endpoint["method"]
@@ -178,6 +180,16 @@ const commandOf = (name: string, operation: Operation, { options, screen }: Sett
         return done.refused === undefined ? undefined : yield* done.refused
       }
       const request = requestOf(given.content.body)
+      if (operation.isExport === true) {
+        const { format } = given.query
+        return host === null
+          ? yield* withinDatabase(options, (perform) =>
+              Effect.flatMap(perform(operation, request), ({ content }) =>
+                Export.write(content?.lines ?? Stream.empty, format, screen)
+              )
+            )
+          : yield* Export.write(OnHost.download(host, endpoint, request), format, screen)
+      }
       const body =
         host === null
           ? (yield* withinDatabase(options, (perform) => perform(operation, request))).body
@@ -213,6 +225,7 @@ const groups: Readonly<Record<string, string>> = {
   "rate-cards": "Dated prices.",
   messages: "Direct messages.",
   jobs: "Template sends.",
+  export: "What is kept, as lines in NDJSON or CSV, however many there are.",
   operators: "Who may use the admin API, each with a token of its own.",
   secrets: "What is encrypted at rest."
 }

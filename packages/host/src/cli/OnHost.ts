@@ -9,6 +9,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Redacted from "effect/Redacted"
+import * as Stream from "effect/Stream"
 import { ofProblem, type Refused, told } from "./Refused.ts"
 
 /** The address and the token are checked before anything is asked. */
@@ -97,6 +98,19 @@ const clientOf = ({ token, url }: Connection, { method, path }: Endpoint, given:
     )
   )
 
+/** A redirect could take the token elsewhere. */
+const unmoved = { redirect: "error" } as const
+
+const bodyOf = (text: string) => Either.try((): unknown => JSON.parse(text))
+
+/** Why something was not done, by an answer that says so. */
+const refusalOf = ({ url }: Connection, status: number, text: string): Refused => {
+  const body = bodyOf(text)
+  return Either.isLeft(body)
+    ? told(`What answers at ${url} is no host of Sendwright: HTTP ${status}, and no JSON.`)
+    : ofProblem(body.right)
+}
+
 /** One request. */
 const once = (
   connection: Connection,
@@ -118,17 +132,11 @@ const once = (
         onTimeout: () => notNow(`The host at ${url} did not answer within ${Duration.format(patience)}.`)
       })
     )
-    const body = Either.try((): unknown => JSON.parse(text))
-    const refused = Either.isLeft(body)
-      ? told(`What answers at ${url} is no host of Sendwright: HTTP ${status}, and no JSON.`)
-      : ofProblem(body.right)
-    if (passing.has(status)) return yield* new NotNow({ refused, retryAfterMs })
-    return Either.isRight(body) && status < 300 ? body.right : yield* refused
-  }).pipe(
-    Effect.provide(FetchHttpClient.layer),
-    // A redirect could take the token elsewhere.
-    Effect.provideService(FetchHttpClient.RequestInit, { redirect: "error" })
-  )
+    if (passing.has(status))
+      return yield* new NotNow({ refused: refusalOf(connection, status, text), retryAfterMs })
+    const body = bodyOf(text)
+    return Either.isRight(body) && status < 300 ? body.right : yield* refusalOf(connection, status, text)
+  }).pipe(Effect.provide(FetchHttpClient.layer), Effect.provideService(FetchHttpClient.RequestInit, unmoved))
 
 /** The success body. */
 export const perform = (
@@ -137,6 +145,32 @@ export const perform = (
   given: Asked
 ): Effect.Effect<unknown, Refused> =>
   Effect.catchTag(once(connection, endpoint, given), "NotNow", ({ refused }) => Effect.fail(refused))
+
+/** An export, as it comes. One that breaks off fails. */
+export const download = (
+  connection: Connection,
+  endpoint: Endpoint,
+  given: Asked
+): Stream.Stream<Uint8Array, Refused> =>
+  Stream.unwrap(
+    Effect.gen(function* () {
+      const { url } = connection
+      const response = yield* clientOf(connection, endpoint, given).pipe(
+        Effect.mapError((error) => told(`The host at ${url} does not answer (${reasonOf(error)}).`)),
+        Effect.timeoutFail({
+          duration: patience,
+          onTimeout: () => told(`The host at ${url} did not answer within ${Duration.format(patience)}.`)
+        })
+      )
+      const cut = (error: unknown) => told(`The export is not whole: it broke off (${reasonOf(error)}).`)
+      if (response.status < 300) return Stream.mapError(response.stream, cut)
+      const text = yield* Effect.mapError(response.text, cut)
+      return yield* refusalOf(connection, response.status, text)
+    })
+  ).pipe(
+    Stream.provideLayer(FetchHttpClient.layer),
+    Stream.provideService(FetchHttpClient.RequestInit, unmoved)
+  )
 
 /** How long is waited between requests, in milliseconds; a host may ask for more. */
 const waits = [500, 1000, 2000, 4000, 8000, 15_000, 30_000, 30_000, 30_000]

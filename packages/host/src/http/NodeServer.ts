@@ -95,12 +95,14 @@ const write = (
   else response.writeHead(status, { ...head, "content-length": Buffer.byteLength(body) }).end(body)
 }
 
-/** What an answer of the app holds; the library writes those of other kinds. */
+/** What an answer of the app holds. The library writes those of other kinds: an export, as fast as its client reads. */
 const bytesOf = ({ body }: HttpServerResponse): string | Uint8Array | undefined => {
   if (body._tag === "Empty") return ""
   const bytes = body._tag === "Raw" ? body.body : undefined
   return typeof bytes === "string" || bytes instanceof Uint8Array ? bytes : undefined
 }
+
+const pipelineListeners = 30
 
 /**
  * Writes the app's answers. The library would wait until each is sent, for ever where its client left while it waited
@@ -114,7 +116,11 @@ const written = ({ connections, linger, serving }: Shared) =>
     const answered = Effect.map(serving.app, (answer) => {
       const response = NodeHttpServerRequest.toServerResponse(request)
       const body = bytesOf(answer)
-      if (body === undefined) return answer
+      if (body === undefined) {
+        // The library's pipeline has listeners of its own, more than Node takes for a leak.
+        response.setMaxListeners(pipelineListeners)
+        return answer
+      }
       // Its client is gone.
       if (response.closed) {
         response.end()

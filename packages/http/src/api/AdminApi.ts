@@ -2,6 +2,7 @@
 import * as Accounts from "./Accounts.ts"
 import * as ApiKeys from "./ApiKeys.ts"
 import * as Consents from "./Consents.ts"
+import * as Exports from "./Exports.ts"
 import * as Group from "./Group.ts"
 import * as Jobs from "./Jobs.ts"
 import * as Messages from "./Messages.ts"
@@ -27,7 +28,8 @@ export const operations = [
   ...Restore.admin,
   ...Storage.admin,
   ...Secrets.admin,
-  ...Operators.admin
+  ...Operators.admin,
+  ...Exports.admin
 ]
 
 export const group = Group.make("admin", "Administration, with the operator's token.", operations)

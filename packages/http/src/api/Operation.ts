@@ -11,6 +11,8 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+import * as Lines from "../http/Lines.ts"
 import type { Code, EngineError } from "../http/Problems.ts"
 import * as Route from "../http/Route.ts"
 import type { Codec } from "./Codec.ts"
@@ -160,7 +162,13 @@ export interface Operation<E> {
 /** An operation of the admin API, which the command line has, too. */
 export interface AdminOperation<E> extends Operation<E> {
   readonly command: Command
+  /** Whether its answer is an export, as long as it is. */
+  readonly isExport?: boolean
 }
+
+const Exported = Schema.String.pipe(
+  HttpApiSchema.withEncoding({ kind: "Text", contentType: "application/x-ndjson" })
+)
 
 /** An operation of an endpoint, with a handler for an engine. */
 const operation = <N extends string, M extends Method, P, Q, B, H, S extends AnySchema>(
@@ -169,11 +177,12 @@ const operation = <N extends string, M extends Method, P, Q, B, H, S extends Any
   {
     description,
     isIdempotent = false,
+    otherAnswers = {},
     refusals = [],
     request,
     status,
     summary
-  }: Told & { readonly request?: unknown },
+  }: Told & { readonly request?: unknown; readonly otherAnswers?: Readonly<Record<string, string>> },
   handler: (engine: EngineService) => Route.Route["handler"],
   besides: Partial<Pick<Route.Route, "refusal" | "whileStopping">> = {}
 ) => {
@@ -186,6 +195,7 @@ const operation = <N extends string, M extends Method, P, Q, B, H, S extends Any
       request,
       isIdempotent,
       answer: example,
+      otherAnswers,
       refusals: [...ofPath, ...refusals]
     },
     name: asked.name,
@@ -270,6 +280,49 @@ export const forOperator = <N extends string, M extends Method, P, Q, B, H, S ex
     )
   })
   return { ...operation(asked, answer, reference, handler), command: reference.command }
+}
+
+/**
+ * An export, of rows of one form: an operation that reads, whose answer is as long as it is.
+ *
+ * @param example a row
+ */
+export const exportForOperator = <
+  N extends string,
+  Q extends { readonly format?: Lines.Format | undefined },
+  F extends Schema.Struct.Fields,
+  Found
+>(
+  asked: Endpoint<N, "GET", never, Q, never, never, void>,
+  { of, schema }: Codec<Schema.Struct<F>, Found>,
+  example: NoInfer<Schema.Schema.Type<Schema.Struct<F>>>,
+  reference: NoInfer<Told & { readonly command: Command }>,
+  run: Run<NoInfer<Route.Given<never, Q, never>>, Stream.Stream<ReadonlyArray<Found>, EngineError>>
+) => {
+  const columns = Object.keys(schema.fields)
+  const prepared = Route.prepare(asked)
+  const handler = (engine: EngineService) => ({
+    access: "operator" as const,
+    role: "read" as const,
+    prepare: prepared(
+      (given) =>
+        Effect.map(run(engine, given), (pages) => {
+          const { format = "ndjson" } = given.query
+          const rows = Stream.map(pages, (page) => page.map((found): Lines.Row => of(found, given.prefix)))
+          const content = { type: Lines.contentTypes[format], lines: Lines.of(rows, format, columns) }
+          return { body: null, headers: {}, content }
+        }),
+      ""
+    )
+  })
+  const { csv, ndjson } = Lines.example(example)
+  const answer = { schema: Exported, example: ndjson }
+  const otherAnswers = { "text/csv": csv }
+  return {
+    ...operation(asked, answer, { ...reference, otherAnswers }, handler),
+    command: reference.command,
+    isExport: true
+  }
 }
 
 /** @param refusal members that a refusal of this operation carries besides */

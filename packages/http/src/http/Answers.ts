@@ -2,7 +2,7 @@
 import { Errors, type Fault, Ids } from "@sendwright/core"
 import { Metrics } from "@sendwright/core/adapter"
 import * as Effect from "effect/Effect"
-import type { Exchange, Headers, PlainResponse } from "./Exchange.ts"
+import type { Exchange, Headers, PlainResponse, Streaming } from "./Exchange.ts"
 import { none } from "./Exchange.ts"
 import type { Problem } from "./Problems.ts"
 import * as Problems from "./Problems.ts"
@@ -48,6 +48,7 @@ export interface Answer {
   readonly contentType: string | undefined
   readonly headers: Headers
   readonly body: string | Uint8Array
+  readonly stream?: Streaming
 }
 
 /** IETF draft-ietf-httpapi-ratelimit-headers. */
@@ -74,7 +75,7 @@ export const sealed = (
     headers["ratelimit"] = rate.state
   }
   if (answer.headers !== none) Object.assign(headers, answer.headers)
-  return { status: answer.status, headers, body: answer.body }
+  return { status: answer.status, headers, body: answer.body, stream: answer.stream }
 }
 
 export const json = (status: number, body: unknown, headers: Headers): Answer => ({
@@ -89,6 +90,20 @@ export const text = (contentType: string, body: string | Uint8Array, location?: 
   contentType,
   headers: location === undefined ? none : { location },
   body
+})
+
+/** An answer of any length. */
+export const streamed = (
+  status: number,
+  contentType: string,
+  headers: Headers,
+  stream: Streaming
+): Answer => ({
+  status,
+  contentType,
+  headers,
+  body: "",
+  stream
 })
 
 export const problemAnswer = (

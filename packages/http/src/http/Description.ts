@@ -58,10 +58,10 @@ const answersOf = (operation: Json, route: Route, prefix: string): Json => {
       ...(route.handler.access === "key" ? ofKeys : {}),
       ...(route.reference.isIdempotent === true ? ofReplays : {})
     },
-    content: withExample(
-      mapEntries(member(answer, "content"), opened),
-      located(route.reference.answer, prefix)
-    )
+    content: {
+      ...withExample(mapEntries(member(answer, "content"), opened), located(route.reference.answer, prefix)),
+      ...mapEntries(route.reference.otherAnswers, (example) => ({ schema: { type: "string" }, example }))
+    }
   }))
 }
 

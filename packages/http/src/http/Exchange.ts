@@ -32,7 +32,12 @@ export interface PlainResponse {
   readonly headers: Headers
   /** Answers may share these bytes. */
   readonly body: string | Uint8Array
+  /** The body instead, of an answer of any length: once. Where it fails the connection is to be cut, so that it is not whole. */
+  readonly stream?: Streaming | undefined
 }
+
+/** Begins to make a body, as fast as it is read. */
+export type Streaming = () => AsyncIterable<Uint8Array>
 
 export const none: Headers = {}
 

@@ -50,13 +50,19 @@ export const hasBody = ({ headers, source }: Pick<Incoming, "headers" | "source"
     ? source.body !== null
     : headers["transfer-encoding"] !== undefined || (headers["content-length"] ?? "0") !== "0"
 
-const responseOf = ({ body, headers, status }: Steps.PlainResponse): HttpServerResponse.HttpServerResponse =>
-  status === 204
+const responseOf = (
+  { body, headers, status, stream }: Steps.PlainResponse,
+  method: string
+): HttpServerResponse.HttpServerResponse =>
+  status === 204 || (stream !== undefined && method === "HEAD")
     ? HttpServerResponse.empty({ status, headers })
-    : HttpServerResponse.raw(body, {
-        status,
-        headers: { ...headers, "content-length": String(Buffer.byteLength(body)) }
-      })
+    : stream !== undefined
+      ? // A stream of the library's that fails would end as if it were whole.
+        HttpServerResponse.raw(Readable.from(stream(), { objectMode: false }), { status, headers })
+      : HttpServerResponse.raw(body, {
+          status,
+          headers: { ...headers, "content-length": String(Buffer.byteLength(body)) }
+        })
 
 const nothing = Effect.succeed(new Uint8Array())
 const dismissed = Effect.fail(new Steps.Unread({ reason: "stopping" }))
@@ -133,7 +139,9 @@ export const of = (
   }
   const app = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
     // The library interrupts nothing outside of its routers: whoever left would be worked for to the end.
-    Effect.interruptible(Effect.map(serve(ofPlatform(request, prefix)), responseOf))
+    Effect.interruptible(
+      Effect.map(serve(ofPlatform(request, prefix)), (answer) => responseOf(answer, request.method))
+    )
   )
   const stop = Effect.sync(() => {
     MutableRef.set(stopping, true)

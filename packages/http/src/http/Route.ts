@@ -11,6 +11,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import type * as Schema from "effect/Schema"
+import type * as Stream from "effect/Stream"
 import * as Body from "./Body.ts"
 import type * as Cursors from "./Cursors.ts"
 import type { Code, EngineError } from "./Problems.ts"
@@ -21,6 +22,13 @@ type Faults = ReadonlyArray<Fault.Fault>
 export interface Reply {
   readonly body: unknown
   readonly headers: Readonly<Record<string, string>>
+  /** What is answered instead of the body: an export, of any length. */
+  readonly content?: Content
+}
+
+export interface Content {
+  readonly type: string
+  readonly lines: Stream.Stream<Uint8Array, EngineError>
 }
 
 /** A request after routing, before its shape is looked at. */
@@ -87,6 +95,8 @@ interface Reference {
   readonly description: string
   readonly request?: unknown
   readonly answer: unknown
+  /** The same answer in other media types. */
+  readonly otherAnswers?: Readonly<Record<string, unknown>>
   readonly refusals: ReadonlyArray<Code>
   readonly isIdempotent?: boolean
 }

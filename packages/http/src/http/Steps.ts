@@ -15,6 +15,8 @@ import * as Either from "effect/Either"
 import * as MutableRef from "effect/MutableRef"
 import * as Option from "effect/Option"
 import type * as Redacted from "effect/Redacted"
+import type * as Runtime from "effect/Runtime"
+import * as Stream from "effect/Stream"
 import * as Address from "./Address.ts"
 import type { Answer } from "./Answers.ts"
 import {
@@ -29,6 +31,7 @@ import {
   refused,
   sealed,
   stopping,
+  streamed,
   text,
   unexpected
 } from "./Answers.ts"
@@ -45,13 +48,13 @@ import type { EngineError } from "./Problems.ts"
 import * as Problems from "./Problems.ts"
 import * as Rates from "./Rates.ts"
 import { bodyOf, hookTooLarge, otherCharset, unread } from "./RequestBody.ts"
-import type { HookHandler, Prepare, Raw, Route } from "./Route.ts"
+import type { HookHandler, Prepare, Raw, Reply, Route } from "./Route.ts"
 import { unexpected as unexpectedFaults } from "./Route.ts"
 import type { Matched } from "./Router.ts"
 import * as Router from "./Router.ts"
 
 export { type Refuse, refusing } from "./Answers.ts"
-export { type PlainRequest, type PlainResponse, Unread } from "./Exchange.ts"
+export { type PlainRequest, type PlainResponse, type Streaming, Unread } from "./Exchange.ts"
 
 /** A page or text that is not JSON, outside the contract. */
 export type Page = (
@@ -239,14 +242,32 @@ const routed = (
   { engine, ...known }: Pick<Options, "engine"> & Pick<Raw, "cursors" | "prefix">,
   { asOperator, guarded }: ReturnType<typeof gate>,
   rates: ReturnType<typeof hookRates>,
-  clock: Clock.Clock
+  clock: Clock.Clock,
+  runtime: Runtime.Runtime<never>
 ) => {
+  const answerOf = ({ body, content, headers }: Reply, status: number, requestId: string): Answer =>
+    content === undefined
+      ? json(status, body, headers)
+      : streamed(status, content.type, headers, () =>
+          Stream.toAsyncIterableRuntime(
+            Stream.tapErrorCause(content.lines, (cause) =>
+              Effect.annotateLogs(Effect.logError("An export broke off", cause), { requestId })
+            ),
+            runtime
+          )
+        )
+
   /** Shape, then the handler. */
-  const finish = ({ request }: Exchange, { path, route }: Matched, query: string, prepare: Prepare): Step => {
+  const finish = (
+    { request, requestId }: Exchange,
+    { path, route }: Matched,
+    query: string,
+    prepare: Prepare
+  ): Step => {
     const shaped = (body: Raw["body"]): Step => {
       const running = prepare(rawOf(request, { ...known, path, query }, body))
       if (Either.isLeft(running)) return invalid(running.left)
-      return Effect.map(running.right, (done) => json(route.status, done.body, done.headers))
+      return Effect.map(running.right, (done) => answerOf(done, route.status, requestId))
     }
     return route.acceptsBody || request.hasBody
       ? Effect.flatMap(bodyOf(request, route.acceptsBody, route.maximumValues), shaped)
@@ -365,7 +386,7 @@ export const make = (options: Options) =>
     const credentials = gate(options, guesses, clock)
     const { asOperator } = credentials
     const server = { baseUrl, prefix }
-    const run = routed({ engine, cursors, prefix }, credentials, rates, clock)
+    const run = routed({ engine, cursors, prefix }, credentials, rates, clock, yield* Effect.runtime<never>())
 
     const paged = (exchange: Exchange, query: string, page: Page): Step => {
       const { request } = exchange

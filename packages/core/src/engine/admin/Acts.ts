@@ -223,7 +223,8 @@ export const make = Effect.gen(function* () {
     storage: { size: "reads", purge: "records" },
     secrets: { reseal: "records" },
     operators: operatorActs(operator),
-    audit: { list: "reads" }
+    audit: { list: "reads" },
+    exports: { results: "reads", consents: "reads" }
   }
   return acts
 })
@@ -267,5 +268,6 @@ export const recording = (admin: Admin, acts: Acts, record: Recorder): Admin => 
   storage: recordGroup("storage", admin.storage, acts.storage, record),
   secrets: recordGroup("secrets", admin.secrets, acts.secrets, record),
   operators: recordGroup("operators", admin.operators, acts.operators, record),
-  audit: recordGroup("audit", admin.audit, acts.audit, record)
+  audit: recordGroup("audit", admin.audit, acts.audit, record),
+  exports: recordGroup("exports", admin.exports, acts.exports, record)
 })

@@ -4,6 +4,7 @@ import * as Accounts from "./Accounts.ts"
 import * as ApiKeys from "./ApiKeys.ts"
 import * as AuditLog from "./AuditLog.ts"
 import * as Consents from "./Consents.ts"
+import * as Exports from "./Exports.ts"
 import * as Jobs from "./Jobs.ts"
 import * as Operators from "./Operators.ts"
 import * as RateCards from "./RateCards.ts"
@@ -28,6 +29,7 @@ export interface Admin {
   readonly secrets: Secrets.Secrets
   readonly operators: Operators.Operators
   readonly audit: AuditLog.AuditLog
+  readonly exports: Exports.Exports
 }
 
 export const make = Effect.all({
@@ -43,5 +45,6 @@ export const make = Effect.all({
   storage: Storage.make,
   secrets: Secrets.make,
   operators: Operators.make,
-  audit: AuditLog.make
+  audit: AuditLog.make,
+  exports: Exports.make
 })

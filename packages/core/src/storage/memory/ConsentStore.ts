@@ -4,11 +4,15 @@ import * as Layer from "effect/Layer"
 import * as Consent from "../../domain/consent/Consent.ts"
 import * as Person from "../../domain/Person.ts"
 import * as Event from "../../domain/webhook/Event.ts"
+import type { Filing } from "../ConsentStore.ts"
 import { ConsentStore } from "../ConsentStore.ts"
 import * as InboundSteps from "../InboundSteps.ts"
 import * as Events from "./Events.ts"
 import { MemoryDatabase } from "./MemoryDatabase.ts"
 import * as People from "./People.ts"
+
+const byFiling = (a: Filing, b: Filing): number =>
+  a.person === b.person ? a.occurredAt - b.occurredAt || a.seq - b.seq : a.person < b.person ? -1 : 1
 
 export const layer: Layer.Layer<ConsentStore, never, MemoryDatabase> = Layer.effect(
   ConsentStore,
@@ -30,6 +34,20 @@ export const layer: Layer.Layer<ConsentStore, never, MemoryDatabase> = Layer.eff
           }
           return recorded
         }),
+      page: ({ accountId, after, limit }) =>
+        Effect.sync(() =>
+          Array.from(db.consents.get(accountId) ?? [])
+            .filter(([person]) => after === null || person >= after.person)
+            .flatMap(([person, { records }]) =>
+              records.map((record, place) => ({
+                filing: { person, occurredAt: record.occurredAt, seq: place + 1 },
+                record
+              }))
+            )
+            .toSorted((a, b) => byFiling(a.filing, b.filing))
+            .filter(({ filing }) => after === null || byFiling(after, filing) < 0)
+            .slice(0, limit)
+        ),
       refusals: (asked) => Effect.map(evidence(asked), Consent.refusals),
       evidence,
       history: (query) =>

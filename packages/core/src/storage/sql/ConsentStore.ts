@@ -18,13 +18,19 @@ import * as Events from "./Events.ts"
 import * as People from "./People.ts"
 import type { Program } from "./Program.ts"
 import { all, get } from "./Program.ts"
-import { integer, text } from "./RowReader.ts"
+import { integer, limited, text } from "./RowReader.ts"
 
 const ofPhone = `SELECT ${consents.list} FROM sendwright_consent WHERE account = ? AND person = ? ORDER BY seq`
 
 // In all portfolios.
 const ofUser = `SELECT ${consents.list} FROM sendwright_consent WHERE account = ? AND person >= ? AND person < ?
   ORDER BY recorded_at, person, seq`
+
+// By the table's own order.
+const ofAccount = `SELECT ${consents.list} FROM sendwright_consent WHERE account = ?`
+const order = `ORDER BY person, occurred_at, seq ${limited}`
+const firstPage = `${ofAccount} ${order}`
+const nextPage = `${ofAccount} AND (person, occurred_at, seq) > (?, ?, ?) ${order}`
 
 /** The verdicts on phones, as statements of a database. */
 const verdictsOf = ({ elements, jsonArrays, lookUp }: Dialect) => {
@@ -124,6 +130,23 @@ export const layer: Layer.Layer<ConsentStore, never, Database> = Layer.effect(
           }
           for (const [now, together] of drafts) yield* Events.append(ids, accountId, together, now)
           return recorded
+        }),
+      page: ({ accountId, after, limit }) =>
+        db.readPage("ConsentStore.page", function* () {
+          const rows =
+            after === null
+              ? yield* all(firstPage, accountId, limit)
+              : yield* all(nextPage, accountId, after.person, after.occurredAt, after.seq, limit)
+          return rows.map((row) => {
+            const record = readConsent(row)
+            const { columns } = consents
+            const filing = {
+              person: columns.person.read(row),
+              occurredAt: record.occurredAt,
+              seq: columns.seq.read(row)
+            }
+            return { filing, record }
+          })
         }),
       refusals: (asked) => db.read("ConsentStore.refusals", () => refusals(asked)),
       evidence: (asked) => db.read("ConsentStore.evidence", () => evidence(asked)),

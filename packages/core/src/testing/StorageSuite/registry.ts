@@ -5,6 +5,7 @@ import * as Plan from "../../domain/account/Plan.ts"
 import type { Session } from "../../domain/session/Session.ts"
 import { AccountStore } from "../../storage/AccountStore.ts"
 import { ApiKeyStore } from "../../storage/ApiKeyStore.ts"
+import type { FiledConsent } from "../../storage/ConsentStore.ts"
 import { ConsentStore } from "../../storage/ConsentStore.ts"
 import { HealthStore } from "../../storage/HealthStore.ts"
 import { JobStore } from "../../storage/JobStore.ts"
@@ -484,6 +485,50 @@ export const suite = (layer: Stored) => {
           const asked = { accountId, phones: ["1", "2"], purpose: "marketing" as const }
           expect([...(yield* consents.refusals(asked)).keys()]).toEqual([0])
           expect(yield* consents.history({ accountId, phone: "1" })).toEqual([granted[0], recorded[0]])
+        }).pipe(Effect.provide(layer))
+    )
+
+    it.effect(
+      "are read as a whole, page by page: by name, and of each in the order in which they count",
+      () =>
+        Effect.gen(function* () {
+          const consents = yield* ConsentStore
+          const { accountId } = yield* owner
+          const other = yield* owner
+          yield* consents.record({ accountId: other.accountId, records: [Fixtures.consent("5")] })
+          const records = ["3", "1", "2", "1", "3", "1"].map((phone, place) =>
+            Fixtures.consent(phone, {
+              occurredAt: now - (place % 4),
+              reportedAt: now - (place % 4),
+              proof: `${place}`
+            })
+          )
+          yield* consents.record({ accountId, records })
+          const read = (limit: number) =>
+            Effect.iterate(
+              { found: [] as FiledConsent[], after: null as FiledConsent["filing"] | null, isLast: false },
+              {
+                while: ({ isLast }) => !isLast,
+                body: ({ after, found }) =>
+                  Effect.map(consents.page({ accountId, after, limit }), (page) => ({
+                    found: [...found, ...page],
+                    after: page.at(-1)?.filing ?? null,
+                    isLast: page.length < limit
+                  }))
+              }
+            )
+          const { found } = yield* read(100)
+          expect(
+            found.map(({ filing, record }) => [filing.person, record.occurredAt - now, record.proof])
+          ).toEqual([
+            ["1", -3, "3"],
+            ["1", -1, "1"],
+            ["1", -1, "5"],
+            ["2", -2, "2"],
+            ["3", 0, "0"],
+            ["3", 0, "4"]
+          ])
+          for (const limit of [1, 2, 3, 6]) expect((yield* read(limit)).found).toEqual(found)
         }).pipe(Effect.provide(layer))
     )
 
