@@ -7,8 +7,9 @@ import * as Effect from "effect/Effect"
 import { random } from "../../../../test/support/Random.ts"
 import * as Plan from "../../src/domain/account/Plan.ts"
 import * as Ids from "../../src/domain/Ids.ts"
-import { utcDay } from "../../src/domain/Instant.ts"
+import { day, utcDay } from "../../src/domain/Instant.ts"
 import * as ClientTexts from "../../src/domain/job/ClientTexts.ts"
+import * as Retention from "../../src/domain/Retention.ts"
 import { AccountStore } from "../../src/storage/AccountStore.ts"
 import type { ClaimedJob } from "../../src/storage/JobStore.ts"
 import { JobStore, Outcome } from "../../src/storage/JobStore.ts"
@@ -17,7 +18,7 @@ import type { Stores } from "../../src/storage/Stores.ts"
 import { TemplateStore } from "../../src/storage/TemplateStore.ts"
 import { WebhookStore } from "../../src/storage/WebhookStore.ts"
 import * as Fixtures from "../../src/testing/Fixtures.ts"
-import { tell } from "../../src/testing/StorageSuite/Setup.ts"
+import { purgeAll, tell } from "../../src/testing/StorageSuite/Setup.ts"
 import type { Ending, History, Step } from "./History.ts"
 import { sessions } from "./History.ts"
 
@@ -99,6 +100,9 @@ const cast = (): Cast => {
   }
 }
 
+const weekMs = 7 * day
+const retention = { ...Retention.defaults, resultsDays: 7, contentsDays: 1, deliveriesDays: 1 }
+
 const plan = { ...Plan.defaults, dailyTemplateRecipients: 8, minimumWaitMs: 20 }
 
 /** The sandbox for the first two, and one of which a crash leaves unknown what was under way. */
@@ -106,7 +110,7 @@ const providerOf = (place: number) => (place === sessions - 1 ? "http" : "sandbo
 
 const prepare = ({ accountId, idOf, sessionIds }: Cast) =>
   Effect.gen(function* () {
-    yield* (yield* AccountStore).create(Fixtures.account({ id: accountId, plan }))
+    yield* (yield* AccountStore).create(Fixtures.account({ id: accountId, plan, retention }))
     yield* (yield* WebhookStore).create(Fixtures.endpoint(accountId, { id: idOf(3000) }))
     for (const [place, id] of sessionIds.entries()) {
       yield* (yield* SessionStore).create(Fixtures.session(accountId, { id, provider: providerOf(place) }))
@@ -265,6 +269,8 @@ const perform = (step: Step, world: Cast, subject: number): Effect.Effect<unknow
         const workers = [...new Set(step.workers)].map(workerOf)
         return yield* jobs.heartbeat({ workers, beats: step.beats, dispatchesAt: now })
       }
+      case "purge":
+        return yield* purgeAll(now, step.limit)
       case "clock":
         return null
     }
@@ -383,6 +389,7 @@ export const compare = (
     }
     for (const [place, step] of history.entries()) {
       if (step.do === "clock") world.now += step.ms
+      if (step.do === "purge") world.now += weekMs
       if (step.do === "accept") world.jobIds.set(step.job, world.idOf(step.job))
       const isLong = (place + 1) % lookEvery === 0 || place === history.length - 1
       const observe = (subject: Subject) =>

@@ -78,6 +78,8 @@ export type Step =
     }
   | { readonly do: "beat"; readonly workers: ReadonlyArray<number>; readonly beats: number }
   | { readonly do: "clock"; readonly ms: number }
+  /** A week later, in slices of so many rows. */
+  | { readonly do: "purge"; readonly limit: number }
 
 export type History = ReadonlyArray<Step>
 
@@ -186,6 +188,7 @@ const other = (drawn: Draws, jobs: number): Step => {
     () => pace(drawn),
     () => ({ do: "beat", workers: some(3, () => below(3)), beats: below(5) }),
     () => ({ do: "makeDue" }),
+    () => ({ do: "purge", limit: one([1, 3, 100]) }),
     () => ({ do: "unpark" })
   ])()
 }
