@@ -9,7 +9,7 @@ import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 
 /** A file that is gone after the scope. */
-const file = Effect.map(
+export const file = Effect.map(
   Effect.acquireRelease(
     Effect.sync(() => mkdtempSync(join(tmpdir(), "sendwright-bench-"))),
     (folder) => Effect.sync(() => rmSync(folder, { recursive: true }))
@@ -35,15 +35,21 @@ export const engineOver = (
   options: Parameters<typeof Engine.layer>[0] = {}
 ) =>
   Layer.unwrapScoped(
-    Effect.map(Effect.all([file, through]), ([filename, each]) =>
-      Engine.layer(options).pipe(
-        Layer.provideMerge(Sqlite.layer({ filename })),
-        Layer.provide(Sender.layer(each)),
-        Layer.provide(UndiciTransport.layer()),
-        Layer.provide(AddressPolicy.layer(networks)),
-        Layer.provide(SecretBox.layerRandom)
-      )
-    )
+    Effect.map(Effect.all([file, through]), ([filename, each]) => engineAt(filename, each, networks, options))
+  )
+
+export const engineAt = (
+  filename: string,
+  each: Sender.Sender,
+  networks: ReadonlyArray<AddressPolicy.Network> = [],
+  options: Parameters<typeof Engine.layer>[0] = {}
+) =>
+  Engine.layer(options).pipe(
+    Layer.provideMerge(Sqlite.layer({ filename })),
+    Layer.provide(Sender.layer(each)),
+    Layer.provide(UndiciTransport.layer()),
+    Layer.provide(AddressPolicy.layer(networks)),
+    Layer.provide(SecretBox.layerRandom)
   )
 
 /**

@@ -537,6 +537,53 @@ describe("operators", () => {
   })
 })
 
+describe("what is kept no longer", () => {
+  it("is said for each account, counted and deleted, and the store tells its size", async () => {
+    const sendwright = on(fresh())
+    const made = await sendwright("accounts", "create", "--name", "Shop", "--contents-days", "30")
+    const id = String(at(made.json, "account", "id"))
+    expect(at(made.json, "account", "retention")).toEqual({
+      deliveries_days: 30,
+      contents_days: 30,
+      results_days: 400,
+      unread_hooks_days: 30,
+      consents_days: null
+    })
+    const changed = await sendwright(
+      "accounts",
+      "change",
+      id,
+      "--results-days",
+      "none",
+      "--consents-days",
+      "700"
+    )
+    expect(at(changed.json, "account", "retention")).toMatchObject({
+      contents_days: 30,
+      results_days: null,
+      consents_days: 700
+    })
+    expect((await sendwright("accounts", "change", id, "--results-days", "6")).code).toBe(1)
+    const purge = { is_complete: true, accounts: [] }
+    expect((await sendwright("purge", "--dry-run", "true")).json).toMatchObject({
+      purge: { ...purge, dry_run: true }
+    })
+    expect((await sendwright("purge")).json).toMatchObject({ purge: { ...purge, dry_run: false } })
+    const entries = items((await sendwright("audit", "--operation", "storage.purge")).json, "entries")
+    expect(entries).toMatchObject([{ after: { rows: 0, is_complete: true } }])
+    expect((await sendwright("storage")).json).toMatchObject({
+      storage: {
+        kind: "sqlite",
+        bytes: expect.any(Number),
+        bytes_per_day: null,
+        free_bytes: expect.any(Number),
+        full_at: null,
+        oldest: { events: null, results: null }
+      }
+    })
+  })
+})
+
 describe("a store that was restored", () => {
   it("is held by hand, counted and opened by one command, whose flags are the API's fields", async () => {
     const sendwright = on(fresh())

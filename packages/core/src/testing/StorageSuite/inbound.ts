@@ -384,45 +384,43 @@ export const suite = (layer: Stored): void => {
       }).pipe(Effect.provide(layer))
     )
 
-    it.effect(
-      "and may be an opt-out is kept and told once, listed until it is recorded or a month has passed",
-      () =>
-        Effect.gen(function* () {
-          const { accountId, inbound, receive, refused, sessionId } = yield* account
-          yield* listen(accountId)
-          const doubtful = (id: string, at = now): InboundItem => ({
-            ...nothing,
-            id,
-            perhapsRefusal: {
-              id: `p-${id}`,
-              accountId,
-              sessionId,
-              phone,
-              userId: null,
-              messageId: id,
-              text: "can you stop the order",
-              occurredAt: at,
-              reportedAt: null,
-              recordedAt: at
-            }
-          })
-          yield* receive([doubtful("1"), doubtful("2")])
-          yield* receive([doubtful("1"), doubtful("3")])
-          const listed = () =>
-            Effect.map(inbound.perhapsRefusals({ accountId, page: { limit: 2, after: null } }), ({ items }) =>
-              items.map(({ id }) => id)
-            )
-          expect(yield* listed()).toEqual(["p-3", "p-2"])
-          expect((yield* events()).map(({ type }) => type)).toEqual(Array(3).fill("inbound.perhaps_refusal"))
-          expect(yield* inbound.perhapsRefusal("p-3")).toMatchObject({ accountId, phone, portfolio: "p" })
-          yield* inbound.forgetPerhapsRefusal("p-3")
-          expect(yield* inbound.perhapsRefusal("p-3")).toBeNull()
-          expect(yield* listed()).toEqual(["p-2", "p-1"])
-          expect(yield* refused()).toBe(true)
-          const other = yield* account
-          const foreign = { accountId: other.accountId, page: { limit: 2, after: null } }
-          expect((yield* inbound.perhapsRefusals(foreign)).items).toEqual([])
-        }).pipe(Effect.provide(layer))
+    it.effect("and may be an opt-out is kept and told once, listed until it is recorded", () =>
+      Effect.gen(function* () {
+        const { accountId, inbound, receive, refused, sessionId } = yield* account
+        yield* listen(accountId)
+        const doubtful = (id: string, at = now): InboundItem => ({
+          ...nothing,
+          id,
+          perhapsRefusal: {
+            id: `p-${id}`,
+            accountId,
+            sessionId,
+            phone,
+            userId: null,
+            messageId: id,
+            text: "can you stop the order",
+            occurredAt: at,
+            reportedAt: null,
+            recordedAt: at
+          }
+        })
+        yield* receive([doubtful("1"), doubtful("2")])
+        yield* receive([doubtful("1"), doubtful("3")])
+        const listed = () =>
+          Effect.map(inbound.perhapsRefusals({ accountId, page: { limit: 2, after: null } }), ({ items }) =>
+            items.map(({ id }) => id)
+          )
+        expect(yield* listed()).toEqual(["p-3", "p-2"])
+        expect((yield* events()).map(({ type }) => type)).toEqual(Array(3).fill("inbound.perhaps_refusal"))
+        expect(yield* inbound.perhapsRefusal("p-3")).toMatchObject({ accountId, phone, portfolio: "p" })
+        yield* inbound.forgetPerhapsRefusal("p-3")
+        expect(yield* inbound.perhapsRefusal("p-3")).toBeNull()
+        expect(yield* listed()).toEqual(["p-2", "p-1"])
+        expect(yield* refused()).toBe(true)
+        const other = yield* account
+        const foreign = { accountId: other.accountId, page: { limit: 2, after: null } }
+        expect((yield* inbound.perhapsRefusals(foreign)).items).toEqual([])
+      }).pipe(Effect.provide(layer))
     )
 
     it.effect("and names nobody is kept and told once, listed newest first", () =>
