@@ -1,0 +1,33 @@
+import { describe, expect, it } from "vitest"
+import { furnish, open } from "./Support.ts"
+
+describe("how long rows are kept", () => {
+  it("is said of an account, and a purge says what it did", async () => {
+    const sw = await open()
+    const { account } = await furnish(sw)
+    expect(account.retention).toMatchObject({ deliveriesDays: 30, consentsDays: null })
+    const retention = { contentsDays: null, resultsDays: 7 }
+    const changed = await sw.admin.accounts.change({ id: account.id, retention })
+    expect(changed.retention).toEqual({ ...account.retention, ...retention })
+    expect(await sw.admin.storage.purge({ dryRun: true })).toEqual({
+      dryRun: true,
+      isComplete: true,
+      shares: []
+    })
+    expect(await sw.admin.storage.purge()).toEqual({ dryRun: false, isComplete: true, shares: [] })
+    expect(await sw.admin.storage.size()).toEqual({
+      kind: "memory",
+      bytes: 0,
+      bytesPerDay: null,
+      freeBytes: null,
+      fullAt: null,
+      oldest: { events: null, results: null }
+    })
+  })
+
+  it("is refused where it is no number of days, by its name", async () => {
+    const sw = await open()
+    const refused = sw.admin.accounts.create({ name: "Shop", retention: { resultsDays: 6 } })
+    await expect(refused).rejects.toMatchObject({ issues: [{ path: "/retention/resultsDays" }] })
+  })
+})
