@@ -13,7 +13,7 @@ import type { Place } from "../../src/domain/Retention.ts"
 import * as Retention from "../../src/domain/Retention.ts"
 import { JobStore, Outcome } from "../../src/storage/JobStore.ts"
 import * as Postgres from "../../src/storage/postgres/Postgres.ts"
-import type { Slice } from "../../src/storage/RetentionStore.ts"
+import type { Slice, SliceQuery } from "../../src/storage/RetentionStore.ts"
 import { RetentionStore } from "../../src/storage/RetentionStore.ts"
 import { SizeStore } from "../../src/storage/SizeStore.ts"
 import type { Stores } from "../../src/storage/Stores.ts"
@@ -103,7 +103,7 @@ const between = (layer: Layer.Layer<Stores | SqlClient, unknown>) =>
       for (const walk of Retention.walkNames) {
         let after: Place | null = null
         do {
-          const query = { walk, after, limit: 3, now: now + days * Time.day }
+          const query: SliceQuery = { walk, after, limit: 3, now: now + days * Time.day }
           const slice: Slice = yield* store.purge(query)
           if (slice._tag === "Busy") return yield* Effect.dieMessage("Nobody else purges.")
           after = slice.next
