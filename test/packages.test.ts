@@ -66,9 +66,9 @@ describe("@sendwright/core's public names", () => {
     [
       "index",
       words(
-        "Account Acting AddressPolicy Admin ApiKey Audit ClosedMarkets Consent ConsentSource Currency Engine Errors",
+        "Account Acting AddressPolicy Admin ApiKey Audit ClosedMarkets Consent ConsentSource Currency Engine Erasure Errors",
         "Estimates Event EventData FailureCatalogue Fault Happening HttpGateway Ids Instant Job Keywords Memory Money Operator Page",
-        "PerhapsRefusal Person Phone Plan RateCard Readiness Recipient Rendering RequestDecoder Requests Restore",
+        "People PerhapsRefusal Person Phone Plan RateCard Readiness Recipient Rendering RequestDecoder Requests Restore",
         "RestoreDecision Retention Retry RetrySelection Sandbox SecretBox Secrets Sender Session Signature Size StorageAdmin StorageError Stores",
         "Template Unattributed UndiciTransport UnreadHook Variables Webhook WebhookTransport WhatsApp Worker"
       )
@@ -84,7 +84,7 @@ describe("@sendwright/core's public names", () => {
     [
       "storage",
       words(
-        "Acceptance AccountStore ApiKeyStore AuditStore Changes Claims ConsentStore Deliveries EmbeddedCommits HappeningStore",
+        "Acceptance AccountStore ApiKeyStore AuditStore Changes Claims ConsentStore Deliveries EmbeddedCommits ErasureRows ErasureStore Erasures HappeningStore",
         "HealthStore InboundSteps InboundStore JobRows JobSteps JobStore KeyringStore OperatorStore Outbox RateCardStore RateLimitStore",
         "RestoreRows RestoreStore Restores RetentionRows RetentionStore Retentions SessionRows SessionStore Sessions SizeStore StoreTime",
         "TemplateStore Transactions WebhookRows WebhookStore"

@@ -71,6 +71,7 @@ const open = ({ filename }: Options) =>
         // What was answered survives a power cut.
         db.exec("PRAGMA synchronous = FULL")
         db.exec("PRAGMA foreign_keys = ON")
+        db.exec("PRAGMA secure_delete = ON")
         return db
       } catch (cause) {
         db.close()
@@ -237,6 +238,11 @@ const make = Effect.fnUntraced(function* (db: DatabaseSync) {
     read,
     readPage: read,
     atomically,
+    // What is deleted is overwritten (`secure_delete`); the log has it until it is emptied.
+    wipe: Effect.as(
+      read("wipe", () => Program.all("PRAGMA wal_checkpoint(TRUNCATE)")),
+      null
+    ),
     isEmbedded: Effect.map(FiberRef.get(here), (level) => nearest(level) !== root)
   })
 })

@@ -20,6 +20,7 @@ import * as ApiKeys from "../../packages/core/src/storage/sql/ApiKeyStore.ts"
 import * as Audit from "../../packages/core/src/storage/sql/AuditStore.ts"
 import * as Consents from "../../packages/core/src/storage/sql/ConsentStore.ts"
 import { Database } from "../../packages/core/src/storage/sql/Database.ts"
+import * as Erasures from "../../packages/core/src/storage/sql/ErasureStore.ts"
 import * as Happenings from "../../packages/core/src/storage/sql/Happenings.ts"
 import * as Inbound from "../../packages/core/src/storage/sql/InboundStore.ts"
 import * as Jobs from "../../packages/core/src/storage/sql/JobStore.ts"
@@ -48,6 +49,7 @@ const over = <E>(database: Layer.Layer<Database, E>): Layer.Layer<Stores, E | St
     ApiKeys.layer,
     Audit.layer,
     Consents.layer,
+    Erasures.layer,
     Happenings.layer,
     HealthStore.layer,
     Inbound.layer,

@@ -69,10 +69,13 @@ const gatewayHeaders = (body: string): Readonly<Record<string, string>> => {
   }
 }
 
+/** Somebody of whom something is known. */
+const doubtful = "34600000199"
+
 /** Brings a text over the gateway that may be a refusal, and finds it in the operator's list. */
 const doubt = async (host: TestHost, accountId: string, gateway: string): Promise<string> => {
   const body = JSON.stringify({
-    messages: [{ id: "doubt", from: "34600000199", text: "can you stop the order" }]
+    messages: [{ id: "doubt", from: doubtful, text: "can you stop the order" }]
   })
   const headers = { "content-type": "application/json", ...gatewayHeaders(body) }
   await fetch(`${host.base}/hooks/http/${gateway}`, { method: "POST", headers, body })
@@ -149,7 +152,8 @@ export const known = (
         messageId: caller.messageId,
         provider: "trusting",
         sessionId: platformsId(operation),
-        code: "consent_required"
+        code: "consent_required",
+        who: doubtful
       }
       return name === "name" && operation.path.includes("/operators/") ? operator : known[name]
     },

@@ -22,6 +22,7 @@ import { AccountStore } from "../../packages/core/src/storage/AccountStore.ts"
 import { ApiKeyStore } from "../../packages/core/src/storage/ApiKeyStore.ts"
 import { AuditStore } from "../../packages/core/src/storage/AuditStore.ts"
 import { ConsentStore } from "../../packages/core/src/storage/ConsentStore.ts"
+import { ErasureStore } from "../../packages/core/src/storage/ErasureStore.ts"
 import { HappeningStore } from "../../packages/core/src/storage/HappeningStore.ts"
 import { HealthStore } from "../../packages/core/src/storage/HealthStore.ts"
 import { InboundStore } from "../../packages/core/src/storage/InboundStore.ts"
@@ -130,6 +131,7 @@ export const start = async (surroundings: Surroundings): Promise<Machine> => {
     store(ApiKeyStore),
     store(AuditStore),
     store(ConsentStore),
+    store(ErasureStore),
     store(HappeningStore),
     store(InboundStore),
     store(JobStore),

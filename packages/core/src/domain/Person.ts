@@ -123,7 +123,9 @@ export interface Circle {
    * anybody has.
    */
   readonly together: (keys: ReadonlyArray<Key>) => ReadonlyArray<Key>
-  /** All numbers that surely are the same person's as this one, which is the first: by one step after the other. */
+  /** All keys that surely are the same person's as these, including the given ones: by one step after the other. */
+  readonly same: (keys: ReadonlyArray<Key>) => ReadonlyArray<Key>
+  /** All numbers that surely are the same person's as this one, which is the first. */
   readonly numbers: (phone: string) => ReadonlyArray<string>
 }
 
@@ -195,6 +197,15 @@ export const circle = (links: Iterable<Known>): Circle => {
     return [...found]
   }
 
+  const same: Circle["same"] = (keys) => {
+    const found = new Set<Key>(keys)
+    for (const each of found) {
+      if (found.size >= maximumKeys) break
+      for (const other of together([each])) found.add(other)
+    }
+    return [...found]
+  }
+
   const everything: Circle["everything"] = (keys) => {
     const found = new Set(keys)
     for (const key of keys) for (const { other } of linksOf(key)) found.add(other)
@@ -211,14 +222,8 @@ export const circle = (links: Iterable<Known>): Circle => {
       return [...found]
     },
     together,
-    numbers: (phone) => {
-      const found = new Set<Key>(Phone.forms(phone))
-      for (const each of found) {
-        if (found.size >= maximumKeys) break
-        for (const other of together([each])) found.add(other)
-      }
-      return [...found].filter((key) => !isOfUser(key))
-    }
+    same,
+    numbers: (phone) => same(Phone.forms(phone)).filter((key) => !isOfUser(key))
   }
 }
 

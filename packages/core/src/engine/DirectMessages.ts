@@ -16,8 +16,6 @@ import type * as Consent from "../domain/consent/Consent.ts"
 import { DailyLimitReached, SendFailed } from "../domain/Errors.ts"
 import * as Ids from "../domain/Ids.ts"
 import type { Instant } from "../domain/Instant.ts"
-import type { EarlierAttempt } from "../domain/job/Attempts.ts"
-import * as Attempts from "../domain/job/Attempts.ts"
 import * as ClientTexts from "../domain/job/ClientTexts.ts"
 import * as Job from "../domain/job/Job.ts"
 import type { Failure } from "../domain/job/Recipient.ts"
@@ -41,7 +39,7 @@ import * as Attempt from "../worker/Attempt.ts"
 import type { SessionCircuit } from "../worker/Circuits.ts"
 import { Circuits } from "../worker/Circuits.ts"
 import type * as FailureActions from "../worker/FailureActions.ts"
-import { Heartbeat, processOf } from "../worker/Heartbeat.ts"
+import { Heartbeat } from "../worker/Heartbeat.ts"
 import * as Measured from "../worker/Measured.ts"
 import * as Checks from "./Checks.ts"
 import * as DirectInFlight from "./DirectInFlight.ts"
@@ -161,7 +159,6 @@ const dispatch = Effect.fnUntraced(function* (
   applyActions: FailureActions.Apply,
   consentNow: ConsentNow,
   consentedAt: Instant,
-  worker: string,
   stillOwns: Attempt.StillOwns,
   measured: ReturnType<typeof Metrics.ofAttempts>
 ) {
@@ -173,16 +170,13 @@ const dispatch = Effect.fnUntraced(function* (
     askAgain: () => consentNow(claimed)
   }
   const [recipient] = claimed.recipients
-  if (recipient === undefined)
-    return { outcome: Outcome.Released({ maybeSent: false }), inbound: null, earlier: [] }
+  if (recipient === undefined) return { outcome: Outcome.Released({ maybeSent: false }), inbound: null }
   let { attempts } = recipient
   let inbound: Inbound | null = null
-  const earlier: Array<EarlierAttempt> = []
-  let beganAt = Moment.unsafeNow(clock)
   /** Attempts once. A message that would have to wait for a pause to end is refused, since its caller waits. */
   const attempt = Effect.fnUntraced(function* (next: typeof recipient) {
     circuit.began()
-    beganAt = Moment.unsafeNow(clock)
+    const beganAt = Moment.unsafeNow(clock)
     const attempted = yield* Attempt.attempt(sessionSender, claimed, next, stillOwns, consent)
     Measured.ended(measured, attempted.outcome, Moment.unsafeNow(clock) - beganAt)
     circuit.ended(attempted.answered)
@@ -200,20 +194,18 @@ const dispatch = Effect.fnUntraced(function* (
     const now = yield* Clock.currentTimeMillis
     const { failure, maybeSent } = outcome
     if (outcome.at - started > Retry.directWindow || circuit.isOpen()) {
-      return { outcome: ended(failure, maybeSent), inbound, earlier }
+      return { outcome: ended(failure, maybeSent), inbound }
     }
-    const tried = { ms: Math.round(Moment.unsafeNow(clock) - beganAt), process: processOf(worker) }
-    earlier.push(Attempts.earlier(attempts, now, "retried", failure, tried))
     yield* Effect.sleep(outcome.at - now)
     askedAt = clock.unsafeCurrentTimeMillis()
     const refusal = yield* Effect.option(consentNow(claimed))
-    if (Option.isNone(refusal)) return { outcome: ended(failure, maybeSent), inbound, earlier }
+    if (Option.isNone(refusal)) return { outcome: ended(failure, maybeSent), inbound }
     if (refusal.value !== undefined)
-      return { outcome: Attempt.withoutConsent(refusal.value, maybeSent), inbound, earlier }
+      return { outcome: Attempt.withoutConsent(refusal.value, maybeSent), inbound }
     attempts += 1
     outcome = yield* attempt({ ...recipient, attempts, maybeSent })
   }
-  return { outcome, inbound, earlier }
+  return { outcome, inbound }
 })
 
 /** Admits a message: its circuit, to which the attempt is reported; null while the platform must not be asked. */
@@ -254,7 +246,6 @@ const attempting = (
     { session }: Caller,
     circuit: SessionCircuit,
     consentedAt: Instant,
-    worker: string,
     stillOwns: Attempt.StillOwns
   ) {
     const sessionSender = yield* resolve(session)
@@ -265,7 +256,6 @@ const attempting = (
       applyActions,
       consentNow,
       consentedAt,
-      worker,
       stillOwns,
       measured
     )
@@ -275,21 +265,14 @@ const attempting = (
 const acceptSend = (
   { account, key, session }: Caller,
   request: DirectMessageRequest,
-  {
-    idempotency,
-    jobId,
-    now,
-    rate,
-    requestId,
-    worker
-  }: Pick<AcceptSend, "idempotency" | "jobId" | "now" | "requestId"> & {
-    readonly rate: RateCard.Rate | null
-    readonly worker: string
-  }
+  jobId: string,
+  now: Instant,
+  worker: string,
+  idempotency: AcceptSend["idempotency"],
+  rate: RateCard.Rate | null
 ): AcceptSend => ({
   now,
   jobId,
-  requestId,
   accountId: account.id,
   sessionId: session.id,
   publicKey: key.publicKey,
@@ -422,9 +405,7 @@ export const make = Effect.fnUntraced(function* (options: {
         return yield* new SendFailed({ messageId: null, outcome: "failed", failure: unavailable })
       const { circuit, probe } = admitted
       const keyed = key === null ? null : { key, fingerprint: fingerprint() }
-      const { requestId } = command
-      const asked = { jobId, now, worker, idempotency: keyed, rate, requestId }
-      const accepting = acceptSend(caller, request, asked)
+      const accepting = acceptSend(caller, request, jobId, now, worker, keyed, rate)
       const refused = Effect.suspend(() => {
         circuit.unused()
         return circuits.store
@@ -438,18 +419,12 @@ export const make = Effect.fnUntraced(function* (options: {
       const { claimed, job } = accepted
       if (claimed === null)
         return yield* Effect.dieMessage("A direct message was accepted without its claim.")
-      const { earlier, inbound, outcome } = yield* attempt(
-        { ...claimed, probe },
-        caller,
-        circuit,
-        now,
-        worker,
-        () => heartbeat.stillOwns(worker, since)
+      const { inbound, outcome } = yield* attempt({ ...claimed, probe }, caller, circuit, now, () =>
+        heartbeat.stillOwns(worker, since)
       )
       yield* inFlight.untilReleased
       const answer = answerOf(outcome, request.to, job.createdAt)
-      const { fence } = claimed
-      const settlement = { jobId: job.id, fence, index: 0, outcome, earlier, answer: encode(answer) }
+      const settlement = { jobId: job.id, fence: claimed.fence, index: 0, outcome, answer: encode(answer) }
       yield* settle(inbound === null ? settlement : { ...settlement, inbound })
       const { attempts, deliveries, outcomes } = signals
       yield* Effect.all([deliveries.notify, outcomes.notify, attempts.notify], { discard: true })

@@ -34,11 +34,12 @@ import type { Template } from "../domain/template/Template.ts"
 import { Signals } from "../runtime/Signals.ts"
 import type { TemplateMessage, Unchecked } from "../schema/Requests.ts"
 import * as MasterKeys from "../secret/MasterKeys.ts"
+import * as PersonHash from "../secret/PersonHash.ts"
 import type { SecretBox } from "../secret/SecretBox.ts"
 import { type Sender, Senders } from "../sender/Sender.ts"
 import * as SessionSender from "../sender/SessionSender.ts"
 import * as ConsentSource from "../storage/ConsentSource.ts"
-import type { ProcessInfo, Report } from "../storage/JobStore.ts"
+import type { Report } from "../storage/JobStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
 import type { Stores } from "../storage/Stores.ts"
 import type { AddressPolicy } from "../webhook/AddressPolicy.ts"
@@ -51,7 +52,6 @@ import * as OutsideTransaction from "../worker/OutsideTransaction.ts"
 import * as QuarantineWatch from "../worker/QuarantineWatch.ts"
 import type { ClockHealth } from "../worker/StoreClock.ts"
 import { StoreClock } from "../worker/StoreClock.ts"
-import * as Tallies from "../worker/Tallies.ts"
 import * as Worker from "../worker/Worker.ts"
 import { Retention } from "./Acting.ts"
 import * as Admin from "./Admin.ts"
@@ -206,11 +206,6 @@ export interface Retained {
   readonly auditRetentionMs: number
 }
 
-/** What a process says of itself to whoever looks at the processes of a store. */
-export interface Described {
-  readonly process?: Pick<ProcessInfo, "role" | "version"> | undefined
-}
-
 /** The services that the engine needs. A `ConsentSource` is taken where there is one. */
 export type Requirements = Stores | Senders | SecretBox | WebhookTransport | AddressPolicy
 
@@ -231,6 +226,8 @@ const make = Effect.gen(function* () {
     applyActions: yield* FailureActions.make
   })
   const hook = yield* Hooks.make(resolve, worker.inbound)
+  // Before the first operation, which may be inside a transaction that is rolled back.
+  yield* (yield* PersonHash.make).hashing
 
   /** Wraps an operation that has a caller: it gets the caller as it is now, once `Checks.authorize` allowed it. */
   const allowed =
@@ -272,13 +269,6 @@ const make = Effect.gen(function* () {
   return storeTimed(engine, clock)
 })
 
-const heartbeat = ({
-  concurrency: slots = Worker.defaults.concurrency,
-  leaseMs = defaultLeaseMs,
-  process
-}: Partial<Worker.Options> & Described) =>
-  Heartbeat.layer(leaseMs, process === undefined ? undefined : { ...process, slots })
-
 /**
  * The engine and its worker. The store's master key must be among the secret box's keys. Nothing runs in the
  * background until `Worker.layerLoops` is added: a process that only accepts sends does without it, and a test calls
@@ -300,12 +290,12 @@ const heartbeat = ({
  * ```
  */
 export const layer = (
-  options: Partial<Worker.Options> & Partial<Retained> & Described = {}
+  options: Partial<Worker.Options> & Partial<Retained> = {}
 ): Layer.Layer<Engine | Worker.Worker, MasterKeys.WrongMasterKey | StorageError, Requirements> =>
   Layer.scoped(Engine, make).pipe(
     Layer.provideMerge(Worker.layer(options)),
     Layer.provide([Circuits.layer, QuarantineWatch.layer]),
-    Layer.provide([Signals.layer, heartbeat(options), MasterKeys.layer, Tallies.layer]),
+    Layer.provide([Signals.layer, Heartbeat.layer(options.leaseMs ?? defaultLeaseMs), MasterKeys.layer]),
     Layer.provide(StoreClock.layer),
     Layer.provide(ConsentSource.layer()),
     Layer.provide(Layer.succeed(Retention, options.auditRetentionMs ?? Audit.defaultRetentionMs))

@@ -41,9 +41,8 @@ const acceptSend = (
     jobId,
     now,
     prices,
-    request,
-    requestId
-  }: Pick<AcceptSend, "idempotency" | "jobId" | "now" | "requestId"> & {
+    request
+  }: Pick<AcceptSend, "idempotency" | "jobId" | "now"> & {
     readonly request: TemplateMessageRequest
     readonly prices: ReadonlyArray<RateCard.Rate | null>
   }
@@ -53,7 +52,6 @@ const acceptSend = (
   accountId: account.id,
   sessionId: session.id,
   publicKey: key.publicKey,
-  requestId,
   content: Job.contentOf(template),
   ...ClientTexts.of(request),
   recipients: recipients.map(({ external_id, phone }, place) => ({
@@ -122,7 +120,6 @@ export const make = Effect.fnUntraced(function* (checks: Checks.Checks, ids: Ids
       now,
       jobId: ids.jobId(now),
       request,
-      requestId: command.requestId,
       prices,
       idempotency: { key, fingerprint: fingerprint() }
     })

@@ -5,13 +5,11 @@
  * that comes late changes nothing.
  */
 
+import * as Erasure from "../domain/Erasure.ts"
 import type { Instant } from "../domain/Instant.ts"
-import type { EarlierAttempt } from "../domain/job/Attempts.ts"
-import * as Attempts from "../domain/job/Attempts.ts"
 import type { Content, Job, RecipientResult } from "../domain/job/Job.ts"
 import * as Jobs from "../domain/job/Job.ts"
 import type { Failure } from "../domain/job/Recipient.ts"
-import * as Recipient from "../domain/job/Recipient.ts"
 import * as RetrySelection from "../domain/job/RetrySelection.ts"
 import type { Change } from "../domain/job/Transitions.ts"
 import * as Transitions from "../domain/job/Transitions.ts"
@@ -41,8 +39,6 @@ export interface FencedRecipient {
 export interface RecipientChange extends Change {
   readonly fenceBefore: number | null
   readonly fence: number | null
-  /** Attempts that are not its last, from here on; absent where there are none. */
-  readonly earlier?: ReadonlyArray<EarlierAttempt>
 }
 
 /** What is to be written. */
@@ -136,16 +132,6 @@ export const claim = <H extends JobState>(
   }
 }
 
-/** The attempts of a settlement that are not the last: its own, where that is to be repeated, and those before it. */
-const earlierOf = (
-  { earlier = [], outcome, tried }: Settlement,
-  { attempts, nextAt }: RecipientResult,
-  now: Instant
-): ReadonlyArray<EarlierAttempt> =>
-  outcome._tag === "Retry" && nextAt !== null
-    ? [...earlier, Attempts.earlier(attempts, now, "retried", outcome.failure, tried)]
-    : earlier
-
 /** True when an outcome is of a cause that stops the whole job: then {@link settle} is given all of its recipients. */
 export const stopsJob = ({ outcome }: Settlement): boolean =>
   outcome._tag === "Failed" && outcome.stopsJob === true
@@ -187,9 +173,7 @@ export const settle = <H extends JobState>(
     if (fenced === undefined || fenced.fence !== fence) continue
     const before = fenced.recipient
     const after = Transitions.settle(state.job, before, outcome, now)
-    const change = { before, after, fenceBefore: fence, fence: null }
-    const earlier = earlierOf(settlement, after, now)
-    changes.set(index, earlier.length === 0 ? change : { ...change, earlier })
+    changes.set(index, { before, after, fenceBefore: fence, fence: null })
     answer = settlement.answer ?? answer
     if (outcome._tag === "Failed" && outcome.stopsJob === true) cause ??= outcome.failure
   }
@@ -241,11 +225,7 @@ export const rescue = <H extends JobState>(
     const after = Transitions.inFlight(before)
       ? Transitions.rescue(state.job, before, { ...options, now })
       : before
-    const change = { before, after, fenceBefore, fence: null }
-    // It had no outcome, and is made again.
-    return after === before || after.nextAt === null
-      ? change
-      : { ...change, earlier: [Attempts.earlier(before.attempts, now, "lost", null)] }
+    return { before, after, fenceBefore, fence: null }
   })
   const count = changes.filter(({ after, before }) => after !== before).length
   return { ...step(state, state.job, changes, now), count }
@@ -265,9 +245,11 @@ export const giveBack = <H extends JobState>(
   return { ...step(state, state.job, changes, now), count }
 }
 
-/** True where the platform names the recipient by another number, or by a user id alone. */
+/** True where the platform names the recipient by another number, or by a user id alone; never of one that was erased. */
 const isNamedOtherwise = ({ named }: Report, { phone }: RecipientResult): boolean =>
-  named !== undefined && (named.phone === null ? named.userId !== null : named.phone !== phone)
+  named !== undefined &&
+  !Erasure.isErased(phone) &&
+  (named.phone === null ? named.userId !== null : named.phone !== phone)
 
 /** Reports of this job's recipients; those of none are answered back. */
 export const receive = <H extends JobState>(
@@ -320,6 +302,36 @@ export const cancel = <H extends JobState>(
 }
 
 /**
+ * What becomes of a person's recipients who are erased: those that wait are canceled. One whose outcome is awaited stays as it
+ * is until that is there, since the process that has it in hand knows it by its name.
+ *
+ * @param redacted the recipient without the person
+ */
+export const erase = <H extends JobState>(
+  state: H,
+  recipients: ReadonlyArray<FencedRecipient>,
+  redacted: (recipient: RecipientResult) => RecipientResult,
+  now: Instant
+): JobChange<H> & {
+  readonly erased: ReadonlyArray<RecipientResult>
+  readonly canceled: number
+  readonly inFlight: number
+} => {
+  const erased: Array<RecipientResult> = []
+  const changes: Array<RecipientChange> = []
+  for (const { fence, recipient: before } of recipients) {
+    if (fence !== null || Transitions.inFlight(before)) continue
+    const ended = Transitions.cancel(before, now)
+    const after = redacted(ended)
+    erased.push(after)
+    if (ended !== before) changes.push({ before, after, fenceBefore: fence, fence })
+  }
+  const canceled = changes.filter(({ after }) => after.status === "canceled").length
+  const inFlight = recipients.length - erased.length
+  return { ...step(state, state.job, changes, now), erased, canceled, inFlight }
+}
+
+/**
  * What becomes of the recipients that were open before the store was restored. Those that are sent stay as they are; what a
  * process had in flight when the backup was made is no longer awaited where it ends here.
  *
@@ -365,16 +377,10 @@ export const retry = <H extends JobState>(
   const counts = { ...RetrySelection.noCounts }
   const changes: Array<RecipientChange> = []
   for (const { fence: fenceBefore, recipient: before } of recipients) {
-    const chosen = choose(before)
+    const chosen = Erasure.isErased(before.phone) ? null : choose(before)
     if (chosen === null) continue
     counts[chosen] += 1
-    const change = { before, after: Transitions.requeue(before, now), fenceBefore, fence: null }
-    const { attemptedAt, attempts, failure, status, updatedAt } = before
-    changes.push(
-      attempts === 0 || !Recipient.isRetryable(status)
-        ? change
-        : { ...change, earlier: [Attempts.earlier(attempts, attemptedAt ?? updatedAt, status, failure)] }
-    )
+    changes.push({ before, after: Transitions.requeue(before, now), fenceBefore, fence: null })
   }
   if (dryRun || changes.length === 0) {
     return { result: RetryResult.Retried({ job: state.job, counts }), step: null }

@@ -7,9 +7,9 @@ import type { Joining, Remembered } from "../domain/Keyring.ts"
 import type { Page, Paged } from "../domain/Page.ts"
 import type { StorageError } from "./StorageError.ts"
 
-/** A place where something is sealed: a session's configuration, or a webhook's secrets. */
+/** A place where something is sealed: a session's configuration, a webhook's secrets, or what erasures keep. */
 export interface SealedPlace {
-  readonly kind: "session" | "webhook"
+  readonly kind: "session" | "webhook" | "erasure"
   readonly id: string
   readonly sealed: ReadonlyArray<string>
 }

@@ -3,6 +3,7 @@ import type { AccountStore } from "./AccountStore.ts"
 import type { ApiKeyStore } from "./ApiKeyStore.ts"
 import type { AuditStore } from "./AuditStore.ts"
 import type { ConsentStore } from "./ConsentStore.ts"
+import type { ErasureStore } from "./ErasureStore.ts"
 import type { HappeningStore } from "./HappeningStore.ts"
 import type { HealthStore } from "./HealthStore.ts"
 import type { InboundStore } from "./InboundStore.ts"
@@ -24,6 +25,7 @@ export type Stores =
   | ApiKeyStore
   | AuditStore
   | ConsentStore
+  | ErasureStore
   | HappeningStore
   | HealthStore
   | InboundStore

@@ -5,10 +5,12 @@ import * as Exit from "effect/Exit"
 import type { Instant } from "../domain/Instant.ts"
 import * as Time from "../domain/Instant.ts"
 import type { Session } from "../domain/session/Session.ts"
+import * as PersonHash from "../secret/PersonHash.ts"
 import type { SecretBox } from "../secret/SecretBox.ts"
 import * as Sanitize from "../sender/Sanitize.ts"
 import type { InboundMessage } from "../sender/Sender.ts"
 import { Senders } from "../sender/Sender.ts"
+import type { ErasureStore } from "../storage/ErasureStore.ts"
 import type { InboundStore } from "../storage/InboundStore.ts"
 import { groupBy } from "../storage/JobSteps.ts"
 import type { JobStore, Report } from "../storage/JobStore.ts"
@@ -78,10 +80,11 @@ const polling = (people: InboundPeople.InboundPeople, reports: InboundReports.In
 export const make: Effect.Effect<
   Inbound,
   never,
-  InboundStore | JobStore | SecretBox | Senders | SessionStore | TemplateStore
+  ErasureStore | InboundStore | JobStore | SecretBox | Senders | SessionStore | TemplateStore
 > = Effect.gen(function* () {
-  const people = yield* InboundPeople.make
-  const reports = yield* InboundReports.make(people)
+  const hash = yield* PersonHash.make
+  const people = yield* InboundPeople.make(hash)
+  const reports = yield* InboundReports.make(people, hash)
   const unreadHooks = yield* UnreadHooks.make
   const news = yield* News.make(unreadHooks)
 

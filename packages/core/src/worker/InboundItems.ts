@@ -24,9 +24,7 @@ export interface Brought {
   readonly people: ReadonlyArray<Acquaintance>
 }
 
-/** Ids as platforms write them. Others are remembered by their hash, for a store may be unable to hold them. */
-const plain = /^[\x21-\x7e]{1,256}$/
-
+/** Items are remembered by hashes alone: a platform's id may have the person's number in it. */
 const hashOf = (value: unknown): string => hash("sha256", JSON.stringify(value), "hex")
 
 /** Of a longer text the rest is never kept, nor does it tell a message apart. Where it may be a keyword it is looked at. */
@@ -63,7 +61,7 @@ const nameOf = (
   // A message and what it says of consent are two items, so the status tells them apart.
   if (id === null) return named(hashOf(status === undefined ? [...facts, at] : [...facts, at, status]))
   if (status === "granted") return named(hashOf([id, person, status]))
-  return named(plain.test(id) ? id : hashOf(id))
+  return named(hashOf(id))
 }
 
 /**

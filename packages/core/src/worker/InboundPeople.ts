@@ -11,6 +11,7 @@ import * as Person from "../domain/Person.ts"
 import * as Recent from "../domain/Recent.ts"
 import type { Session } from "../domain/session/Session.ts"
 import * as EventLoopBudget from "../runtime/EventLoopBudget.ts"
+import type { PersonHash } from "../secret/PersonHash.ts"
 import type { SecretBox } from "../secret/SecretBox.ts"
 import type { Acquaintance, Preference, Senders } from "../sender/Sender.ts"
 import * as SessionSender from "../sender/SessionSender.ts"
@@ -19,6 +20,7 @@ import type { InboundItem } from "../storage/InboundStore.ts"
 import { InboundStore } from "../storage/InboundStore.ts"
 import { JobStore } from "../storage/JobStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
+import * as ErasedPeople from "./ErasedPeople.ts"
 import * as InboundItems from "./InboundItems.ts"
 
 /** Items that fail one after the other, before any is stored: the store is at fault then, and not one of them. */
@@ -178,7 +180,9 @@ const noteUnattributed = ({ id }: Session, items: ReadonlyArray<InboundItem>): E
       )
 }
 
-export const make: Effect.Effect<InboundPeople, never, InboundStore | JobStore | SecretBox | Senders> =
+export const make = (
+  hash: PersonHash
+): Effect.Effect<InboundPeople, never, InboundStore | JobStore | SecretBox | Senders> =>
   Effect.gen(function* () {
     const store = yield* InboundStore
     const jobs = yield* JobStore
@@ -197,11 +201,12 @@ export const make: Effect.Effect<InboundPeople, never, InboundStore | JobStore |
       const news = yield* EventLoopBudget.runInPieces(strangers(acquainted, session, brought.people, now))
       const people = yield* inTurns([...news.values()], (each) => withPhone(jobs, session, each))
       const messages = yield* withAsked(jobs, session, brought.messages)
-      const items = yield* EventLoopBudget.runInPieces(
+      const found = yield* EventLoopBudget.runInPieces(
         InboundItems.make(session, { messages, preferences: preferences.flat(), people }, ids, now)
       )
-      if (items.length === 0) return
+      if (found.length === 0) return
       const portfolio = yield* portfolioOf(session)
+      const items = yield* ErasedPeople.withoutErased(hash, accountId, portfolio, found, now)
       const many = new Set<string>()
       // A commit that was begun is finished, whoever hangs up.
       const receive: Receive = (some) =>

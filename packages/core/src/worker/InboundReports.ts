@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Occurrence from "../domain/Occurrence.ts"
 import type { Session } from "../domain/session/Session.ts"
 import * as Metrics from "../runtime/Metrics.ts"
+import type { PersonHash } from "../secret/PersonHash.ts"
 import * as Sanitize from "../sender/Sanitize.ts"
 import type { Acquaintance } from "../sender/Sender.ts"
 import { groupBy } from "../storage/JobSteps.ts"
@@ -11,6 +12,7 @@ import type { Met, Report } from "../storage/JobStore.ts"
 import { JobStore, maximumEarlyReports } from "../storage/JobStore.ts"
 import { SessionStore } from "../storage/SessionStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
+import * as ErasedPeople from "./ErasedPeople.ts"
 import type { InboundPeople } from "./InboundPeople.ts"
 import * as Isolate from "./Isolate.ts"
 import * as Outcomes from "./Outcomes.ts"
@@ -33,7 +35,10 @@ const acquaintanceOf = ({ asked, report }: Met): Acquaintance => {
   return { phone, userId, asked, at: report.reportedAt ?? report.at }
 }
 
-export const make = (people: InboundPeople): Effect.Effect<InboundReports, never, JobStore | SessionStore> =>
+export const make = (
+  people: InboundPeople,
+  hash: PersonHash
+): Effect.Effect<InboundReports, never, JobStore | SessionStore> =>
   Effect.gen(function* () {
     const jobs = yield* JobStore
     const sessions = yield* SessionStore
@@ -52,10 +57,12 @@ export const make = (people: InboundPeople): Effect.Effect<InboundReports, never
       const of = session === undefined ? {} : { sessionId: session.id }
       const unmatched: Array<Report> = []
       const met: Array<Met> = []
-      for (let from = 0; from < reports.length; from += reportsAtOnce) {
+      const told =
+        session === undefined ? reports : yield* ErasedPeople.withoutReports(hash, session.accountId, reports)
+      for (let from = 0; from < told.length; from += reportsAtOnce) {
         const now = yield* Clock.currentTimeMillis
         yield* Isolate.storeAll({
-          items: reports
+          items: told
             .slice(from, from + reportsAtOnce)
             .map((report) => Sanitize.report({ ...report, ...Occurrence.ofReport(report.at, now) })),
           store: (some) =>

@@ -19,7 +19,6 @@ import type { SecretBox } from "../secret/SecretBox.ts"
 import type { Senders } from "../sender/Sender.ts"
 import type { ConsentSource } from "../storage/ConsentSource.ts"
 import { EmbeddedCommits, type Listen } from "../storage/EmbeddedCommits.ts"
-import { JobStore } from "../storage/JobStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
 import type { Stores } from "../storage/Stores.ts"
 import type { HeaderNames } from "../webhook/Signature.ts"
@@ -30,6 +29,7 @@ import * as BacklogWatch from "./BacklogWatch.ts"
 import { Circuits } from "./Circuits.ts"
 import type { DispatchLoop } from "./DispatchLoop.ts"
 import * as EndpointLimits from "./EndpointLimits.ts"
+import * as Erasing from "./Erasing.ts"
 import { defaultLeaseMs, Heartbeat, paceOf } from "./Heartbeat.ts"
 import * as Housekeeping from "./Housekeeping.ts"
 import * as Inbound from "./Inbound.ts"
@@ -79,10 +79,6 @@ export const defaults: Options = {
 /** The shortest time between two looks for receipts that came early. */
 const earlyMs = 500
 
-/** The shortest time between two looks whether enough recipients came that they are written down, and the longest. */
-const segmentsMs = 5000
-const idleSegmentsMs = 600_000
-
 /** The longest sleep of an idle loop, and the shortest: what is due may be another's to take. */
 const idleMs = 1000
 const pauseMs = 20
@@ -115,21 +111,21 @@ export class Worker extends Context.Tag("@sendwright/core/worker/Worker")<
 /** The loops' own steps until nothing is due. */
 const draining = ({
   checkTemplates,
+  erasing,
   grace,
   inbound,
-  jobs,
   openWebhooks,
   options,
   rescue,
   sends
 }: {
-  readonly jobs: Context.Tag.Service<JobStore>
   readonly options: Options
   readonly grace: GracePeriod.GracePeriod
   readonly sends: SendLoop.SendLoop
   readonly openWebhooks: Effect.Effect.Success<ReturnType<typeof WebhookLoop.make>>
   readonly inbound: Inbound.Inbound
   readonly checkTemplates: TemplateChecks.Check
+  readonly erasing: Erasing.Erasing
   readonly rescue: Rescue.Rescue
 }): Effect.Effect<void, StorageError> => {
   /** A grace of its own: the process goes on when a drain is interrupted. */
@@ -152,12 +148,9 @@ const draining = ({
     const delivered = yield* drained((grace) =>
       openWebhooks(EndpointLimits.unlimited(options.deliveries), grace)
     )
-    return rescued + sent + count + appliedEarly + checked + delivered
-  }).pipe(
-    Effect.repeat({ until: (done) => done === 0 }),
-    Effect.zipRight(Effect.repeat(jobs.writeSegments, { while: (goesOn) => goesOn })),
-    Effect.asVoid
-  )
+    const swept = yield* erasing.resume
+    return rescued + sent + count + appliedEarly + checked + delivered + swept
+  }).pipe(Effect.repeat({ until: (done) => done === 0 }), Effect.asVoid)
 }
 
 /** Receipts that came before the answer to their message: they are applied soon after its outcome was stored. */
@@ -172,19 +165,6 @@ const applyingEarly = (
     yield* outcomes.wait(Duration.toMillis(pace))
   })
 
-/** Who was sent what is written down in small steps, once outcomes came: what is sent comes first. */
-const writingSegments = (
-  { writeSegments }: Context.Tag.Service<JobStore>,
-  { outcomes }: Context.Tag.Service<Signals>
-): Effect.Effect<void, StorageError> => {
-  const someOutcome = Effect.async<void>((resume) => Effect.sync(outcomes.listen(() => resume(Effect.void))))
-  const untilSome = Effect.zipRight(
-    Effect.sleep(segmentsMs),
-    Effect.raceFirst(someOutcome, Effect.sleep(idleSegmentsMs))
-  )
-  return Effect.flatMap(writeSegments, (goesOn) => (goesOn ? Effect.sleep(pauseMs) : untilSome))
-}
-
 /** Sleeps until notified, for as long as nothing is due, or until it is time to look anyway. */
 const restFor = (signal: Signal, inMs: number | null) =>
   signal.wait(inMs === null ? idleMs : Math.min(idleMs, Math.max(pauseMs, inMs)))
@@ -197,7 +177,6 @@ const make = (options: Options) =>
   Effect.gen(function* () {
     const signals = yield* Signals
     const keys = yield* MasterKeys
-    const jobs = yield* JobStore
     const loops = Loops.make()
     const inbound = yield* Inbound.make
     const addressing = yield* Addressing.make
@@ -210,6 +189,7 @@ const make = (options: Options) =>
     const housekeeping = yield* Housekeeping.make
     const rescue = yield* Rescue.make(options.suspectWaits)
     const resume = yield* Resumption.make
+    const erasing = yield* Erasing.make
     const { within } = yield* StoreClock
     const grace = GracePeriod.make(options.graceMs)
     const sends = yield* SendLoop.make({
@@ -260,10 +240,10 @@ const make = (options: Options) =>
         dispatching("Webhook delivery", openWebhooks(EndpointLimits.make(options.deliveries), grace)),
         loops.run("Receipts", listen),
         loops.run("Templates", Effect.zipRight(checkTemplates, Effect.sleep(idleMs))),
+        loops.run("Erasures", Effect.zipRight(erasing.resume, Effect.sleep(idleMs))),
         loops.run("Early receipts", applyingEarly(inbound, signals, paceOf(options.leaseMs))),
         loops.run("Rescue", paced),
-        loops.run("Housekeeping", housekeeping.step),
-        loops.run("Search", writingSegments(jobs, signals))
+        loops.run("Housekeeping", housekeeping.step)
       ]
       // One fiber, so that they all end at the same time and share the grace.
       yield* Effect.forkScoped(Effect.all(all, { concurrency: "unbounded", discard: true }))
@@ -271,7 +251,7 @@ const make = (options: Options) =>
 
     const watch = loops.run("Backlog", Effect.zipRight(lookAtBacklog, Effect.sleep(paceOf(options.leaseMs))))
 
-    const drain = draining({ checkTemplates, jobs, options, grace, sends, openWebhooks, inbound, rescue })
+    const drain = draining({ checkTemplates, erasing, options, grace, sends, openWebhooks, inbound, rescue })
 
     return {
       inbound,

@@ -21,6 +21,7 @@ import * as ApiKeyStore from "../../src/storage/sql/ApiKeyStore.ts"
 import * as AuditStore from "../../src/storage/sql/AuditStore.ts"
 import * as ConsentStore from "../../src/storage/sql/ConsentStore.ts"
 import { Database } from "../../src/storage/sql/Database.ts"
+import * as ErasureStore from "../../src/storage/sql/ErasureStore.ts"
 import * as Happenings from "../../src/storage/sql/Happenings.ts"
 import * as InboundStore from "../../src/storage/sql/InboundStore.ts"
 import * as JobStore from "../../src/storage/sql/JobStore.ts"
@@ -91,6 +92,7 @@ const stores = Layer.mergeAll(
   ApiKeyStore.layer,
   AuditStore.layer,
   ConsentStore.layer,
+  ErasureStore.layer,
   Happenings.layer,
   HealthStore.layer,
   InboundStore.layer,
@@ -329,9 +331,8 @@ describe("the cost", () => {
         yield* send(1)
         yield* drain
         yield* send(1)
-        // Two rounds of a drain, each with a look at connected sessions, at templates to be fetched and at what is due; and a
-        // look whether recipients are to be written down.
-        expect((yield* during(drain)).statements).toBe(38)
+        // Two rounds of a drain, each with a look at connected sessions, at templates to be fetched, at erasures and at what is due.
+        expect((yield* during(drain)).statements).toBe(37)
       }).pipe(Effect.provide(layer))
   )
 

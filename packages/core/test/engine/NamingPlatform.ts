@@ -10,6 +10,7 @@ import * as SecretBox from "../../src/secret/SecretBox.ts"
 import * as Sender from "../../src/sender/Sender.ts"
 import * as WhatsApp from "../../src/sender/WhatsApp.ts"
 import * as Memory from "../../src/storage/memory/Memory.ts"
+import type { Stores } from "../../src/storage/Stores.ts"
 import * as RecordingTransport from "../../src/testing/RecordingTransport.ts"
 import * as AddressPolicy from "../../src/webhook/AddressPolicy.ts"
 
@@ -25,27 +26,33 @@ const [number, waba] = ["106540352242922", "102290129340398"]
 /** How the platform names whom a number was asked for by; whoever is not in it is named by the number itself. */
 export type Names = Map<string, Sender.Named>
 
-export const shop = Effect.gen(function* () {
+export const shopOver = Effect.fnUntraced(function* <E>(stores: Layer.Layer<Stores, E>) {
   const sent: Array<Sent> = []
   const names: Names = new Map()
+  /** Happens while the next message is under way. */
+  const meanwhile: Array<Effect.Effect<void>> = []
   const whatsApp = yield* WhatsApp.make()
   const sender: Sender.Sender = {
     ...whatsApp,
     check: () => Effect.succeed(null),
     send: ({ messageId, to }) =>
-      Effect.sync(() => {
-        const wamid = `wamid.${sent.length}`
-        sent.push({ to, wamid, messageId })
-        const named = names.get(to)
-        return { ...Sender.accepted(wamid, "accepted"), ...(named === undefined ? {} : { named }) }
-      })
+      Effect.zipRight(
+        Effect.suspend(() => meanwhile.pop() ?? Effect.void),
+        Effect.sync(() => {
+          // As the platform's own do, it has the number in it.
+          const wamid = `wamid.${Buffer.from(`${to}.${sent.length}`).toString("base64url")}`
+          sent.push({ to, wamid, messageId })
+          const named = names.get(to)
+          return { ...Sender.accepted(wamid, "accepted"), ...(named === undefined ? {} : { named }) }
+        })
+      )
   }
   const layer = Engine.layer().pipe(
     Layer.provideMerge(RecordingTransport.layer),
     Layer.provide(Sender.layer(sender)),
     Layer.provide(SecretBox.layerRandom),
     Layer.provide(AddressPolicy.layer([])),
-    Layer.provide(Memory.layer)
+    Layer.provide(stores)
   )
   const context = yield* Layer.build(layer)
   const engine = yield* Effect.provide(Engine.Engine, context)
@@ -149,6 +156,7 @@ export const shop = Effect.gen(function* () {
     caller,
     config,
     drain: engine.drain,
+    meanwhile,
     engine,
     hook,
     importTemplate,
@@ -167,5 +175,7 @@ export const shop = Effect.gen(function* () {
     statuses
   }
 })
+
+export const shop = Effect.suspend(() => shopOver(Memory.layer))
 
 export const named = (phone: string | null, userId: string | null = null): Sender.Named => ({ phone, userId })

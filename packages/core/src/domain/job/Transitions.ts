@@ -3,9 +3,11 @@
  * changed recipient. {@link apply} adds the changes up: the job's counts and status, and the events that report them.
  */
 
+import * as Erasure from "../Erasure.ts"
 import type { Instant } from "../Instant.ts"
 import * as Time from "../Instant.ts"
 import * as Occurrence from "../Occurrence.ts"
+import * as Phone from "../Phone.ts"
 import * as Retry from "../Retry.ts"
 import type * as Circuit from "../session/Circuit.ts"
 import * as Session from "../session/Session.ts"
@@ -24,7 +26,6 @@ export interface Change {
 type FieldChanges = Partial<
   Pick<
     Job.RecipientResult,
-    | "attemptedAt"
     | "attempts"
     | "deliveredAt"
     | "failure"
@@ -171,17 +172,7 @@ const settleAccepted = (
   return changedTo(
     recipient,
     status,
-    {
-      failure,
-      providerId,
-      nextAt: null,
-      crashCount: 0,
-      maybeSent: false,
-      attemptedAt: now,
-      sentAt,
-      deliveredAt,
-      readAt
-    },
+    { failure, providerId, nextAt: null, crashCount: 0, maybeSent: false, sentAt, deliveredAt, readAt },
     now
   )
 }
@@ -194,12 +185,9 @@ const settleEnded = (
   now: Instant
 ): Job.RecipientResult => {
   const status = Recipient.advance(recipient.status, endedAs[outcome._tag])
-  // What is skipped was not attempted.
-  const attemptedAt = outcome._tag === "Skipped" ? recipient.attemptedAt : now
-  const ended = { nextAt: null, attemptedAt, ...settledFlags }
   return status === recipient.status
-    ? changedTo(recipient, status, ended, now)
-    : changedTo(recipient, status, { failure: outcome.failure, ...ended }, now)
+    ? changedTo(recipient, status, { nextAt: null, ...settledFlags }, now)
+    : changedTo(recipient, status, { failure: outcome.failure, nextAt: null, ...settledFlags }, now)
 }
 
 const isCanceled = ({ status }: Pick<Job.Job, "status">): boolean =>
@@ -309,15 +297,23 @@ const isBeforeRetry = (recipient: Job.RecipientResult, reported: PlatformReport,
   return Occurrence.latest(reported.reportedAt ?? reported.at, now) < requeuedAt
 }
 
-/** The platform's id after a report. The attempts before and after an operator's retry have different ids. */
+/** The platform's id after a report; none of one who was erased, for it may have the number in it. The attempts before and after an operator's retry have different ids. */
 const idAfter = (
   recipient: Job.RecipientResult,
   reported: PlatformReport,
   isBefore: boolean
-): string | null =>
-  recipient.requeuedAt === null || isBefore
+): string | null => {
+  if (Erasure.isErased(recipient.phone)) return null
+  return recipient.requeuedAt === null || isBefore
     ? (recipient.providerId ?? reported.providerId)
     : (reported.providerId ?? recipient.providerId)
+}
+
+/** Why it failed; of one who was erased without the number, which platforms write into their words. */
+const failureOf = ({ phone }: Job.RecipientResult, { failure }: PlatformReport): Recipient.Failure | null =>
+  failure !== null && Erasure.isErased(phone)
+    ? { ...failure, message: Phone.shorten(failure.message) }
+    : failure
 
 /**
  * The recipient after a platform's report; the same object when the report says nothing new. A message that the
@@ -350,7 +346,11 @@ export const report = (
       attempts: Math.max(1, recipient.attempts),
       pricing,
       failure:
-        status === "failed" ? (status === recipient.status ? recipient.failure : reported.failure) : null,
+        status === "failed"
+          ? status === recipient.status
+            ? recipient.failure
+            : failureOf(recipient, reported)
+          : null,
       providerId: idAfter(recipient, reported, before),
       nextAt: Recipient.leftDispatch(status) ? null : recipient.nextAt,
       ...stamps
@@ -457,15 +457,7 @@ export const requeue = (recipient: Job.RecipientResult, now: Instant): Job.Recip
   changedTo(
     recipient,
     "queued",
-    {
-      failure: null,
-      attempts: 0,
-      attemptedAt: null,
-      retryingSince: null,
-      requeuedAt: now,
-      nextAt: now,
-      ...settledFlags
-    },
+    { failure: null, attempts: 0, retryingSince: null, requeuedAt: now, nextAt: now, ...settledFlags },
     now
   )
 

@@ -211,6 +211,7 @@ export const make = Effect.gen(function* () {
     keys: keyActs(key),
     templates: templateActs,
     consents: consentActs,
+    people: { erase: "records", export: "records", erasures: "reads" },
     webhooks: webhookActs(webhook),
     rateCards: {
       add: { entry: card },
@@ -261,6 +262,7 @@ export const recording = (admin: Admin, acts: Acts, record: Recorder): Admin => 
   keys: recordGroup("keys", admin.keys, acts.keys, record),
   templates: recordGroup("templates", admin.templates, acts.templates, record),
   consents: recordGroup("consents", admin.consents, acts.consents, record),
+  people: recordGroup("people", admin.people, acts.people, record),
   webhooks: recordGroup("webhooks", admin.webhooks, acts.webhooks, record),
   rateCards: recordGroup("rateCards", admin.rateCards, acts.rateCards, record),
   jobs: recordGroup("jobs", admin.jobs, acts.jobs, record),

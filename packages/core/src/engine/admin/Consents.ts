@@ -7,6 +7,7 @@ import * as Audit from "../../domain/Audit.ts"
 import type { ConsentRecord, Purpose, Scope, Status, Verdict } from "../../domain/consent/Consent.ts"
 import * as Consent from "../../domain/consent/Consent.ts"
 import type { PerhapsRefusal } from "../../domain/consent/PerhapsRefusal.ts"
+import * as Erasure from "../../domain/Erasure.ts"
 import { InvalidRequest, NotFound } from "../../domain/Errors.ts"
 import * as ExternalText from "../../domain/ExternalText.ts"
 import * as Fault from "../../domain/Fault.ts"
@@ -20,6 +21,7 @@ import type { Unattributed } from "../../domain/Unattributed.ts"
 import * as EventLoopBudget from "../../runtime/EventLoopBudget.ts"
 import { Signals } from "../../runtime/Signals.ts"
 import type { Readable } from "../../schema/Readable.ts"
+import * as PersonHash from "../../secret/PersonHash.ts"
 import { AccountStore } from "../../storage/AccountStore.ts"
 import type { RecordOfPhone } from "../../storage/ConsentStore.ts"
 import { ConsentStore } from "../../storage/ConsentStore.ts"
@@ -176,6 +178,31 @@ const recordOf = (ids: Ids.Ids, item: NewConsent, now: Instant): RecordOfPhone =
   }
 }
 
+const erasedFault = (place: number, at: Instant): Fault.Fault =>
+  Fault.make(
+    ["consents", place, "occurred_at"],
+    "out_of_range",
+    `This person was erased on ${Time.format(at)}. What was said before counts no more; record what is said since.`
+  )
+
+/** What is said of people who were erased before is refused: it would bring the number back, and opens nothing. */
+const withoutErased = (hash: PersonHash.PersonHash) =>
+  Effect.fnUntraced(function* (accountId: string, from: number, results: ReadonlyArray<ConsentResult>) {
+    const phones = results.flatMap((result) => (result._tag === "Recorded" ? [result.record.phone] : []))
+    const erased = yield* hash.erased(accountId, Person.written(phones))
+    if (erased.size === 0) return results
+    return results.map((result, place): ConsentResult => {
+      if (result._tag === "Refused") return result
+      const { occurredAt, phone } = result.record
+      const at = Math.max(
+        ...Phone.forms(phone).map((form) => erased.get(form)?.at ?? Number.NEGATIVE_INFINITY)
+      )
+      return Erasure.isBefore(occurredAt, at)
+        ? { _tag: "Refused", phone, faults: [erasedFault(from + place, at)] }
+        : result
+    })
+  })
+
 /** Records items in one commit, and finishes it even if the client hangs up. */
 const recordingPart = (store: Context.Tag.Service<ConsentStore>, signals: Context.Tag.Service<Signals>) =>
   Effect.fnUntraced(function* (accountId: string, results: ReadonlyArray<ConsentResult>) {
@@ -228,6 +255,7 @@ export const make = Effect.gen(function* () {
   })
 
   const recordPart = recordingPart(store, signals)
+  const counting = withoutErased(yield* PersonHash.make)
   const recordText = recordingText(inbound, signals)
 
   const consents: Consents = {
@@ -239,12 +267,13 @@ export const make = Effect.gen(function* () {
       // In parts, so that an import of thousands does not block other requests.
       for (let from = 0; from < items.length; from += atOnce) {
         if (from > 0) yield* EventLoopBudget.yieldIfSpent
-        const part = items.slice(from, from + atOnce).map((item, place): ConsentResult => {
+        const checked = items.slice(from, from + atOnce).map((item, place): ConsentResult => {
           const faults = check(item, from + place, now)
           return faults.length === 0
             ? { _tag: "Recorded", record: recordOf(ids, item, now) }
             : { _tag: "Refused", phone: item.phone, faults }
         })
+        const part = yield* counting(accountId, from, checked)
         results.push(...(yield* record({ operation: "consents.record", entry }, recordPart(accountId, part))))
       }
       return results

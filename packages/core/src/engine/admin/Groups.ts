@@ -7,6 +7,7 @@ import * as Consents from "./Consents.ts"
 import * as Exports from "./Exports.ts"
 import * as Jobs from "./Jobs.ts"
 import * as Operators from "./Operators.ts"
+import * as People from "./People.ts"
 import * as RateCards from "./RateCards.ts"
 import * as Restore from "./Restore.ts"
 import * as Secrets from "./Secrets.ts"
@@ -21,6 +22,7 @@ export interface Admin {
   readonly keys: ApiKeys.ApiKeys
   readonly templates: Templates.Templates
   readonly consents: Consents.Consents
+  readonly people: People.People
   readonly webhooks: Webhooks.Webhooks
   readonly rateCards: RateCards.RateCards
   readonly jobs: Jobs.Jobs
@@ -38,6 +40,7 @@ export const make = Effect.all({
   keys: ApiKeys.make,
   templates: Templates.make,
   consents: Consents.make,
+  people: People.make,
   webhooks: Webhooks.make,
   rateCards: RateCards.make,
   jobs: Jobs.make,

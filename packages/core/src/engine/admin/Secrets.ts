@@ -7,6 +7,7 @@ import * as Keyring from "../../domain/Keyring.ts"
 import type { Page, Paged } from "../../domain/Page.ts"
 import * as Webhook from "../../domain/webhook/Webhook.ts"
 import * as Either from "../../effect/Either.ts"
+import * as PersonHash from "../../secret/PersonHash.ts"
 import { SecretBox } from "../../secret/SecretBox.ts"
 import * as SessionSender from "../../sender/SessionSender.ts"
 import type { Resealing, SealedPlace } from "../../storage/KeyringStore.ts"
@@ -62,9 +63,9 @@ export const listed = 1000
 const settledMs = 30 * Time.second
 
 const placeOf = ({ id, kind }: SealedPlace): string =>
-  kind === "session" ? SessionSender.place(id) : Webhook.place(id)
+  ({ session: SessionSender.place, webhook: Webhook.place, erasure: PersonHash.place })[kind](id)
 
-const kinds: ReadonlyArray<SealedPlace["kind"]> = ["session", "webhook"]
+const kinds: ReadonlyArray<SealedPlace["kind"]> = ["session", "webhook", "erasure"]
 
 export const make = Effect.gen(function* () {
   const box = yield* SecretBox
@@ -104,8 +105,8 @@ export const make = Effect.gen(function* () {
       const begun = yield* Clock.currentTimeMillis
       const remembered = yield* store.remembered
       const key = box.inUse()
-      const resealed = { session: 0, webhook: 0 }
-      const unreadable = { session: 0, webhook: 0 }
+      const resealed = { session: 0, webhook: 0, erasure: 0 }
+      const unreadable = { session: 0, webhook: 0, erasure: 0 }
       for (const kind of kinds) {
         yield* eachPage(
           (page) => store.sealed(kind, page),

@@ -5,6 +5,7 @@ import * as AccountStore from "./AccountStore.ts"
 import * as ApiKeyStore from "./ApiKeyStore.ts"
 import * as AuditStore from "./AuditStore.ts"
 import * as ConsentStore from "./ConsentStore.ts"
+import * as ErasureStore from "./ErasureStore.ts"
 import * as Happenings from "./Happenings.ts"
 import * as HealthStore from "./HealthStore.ts"
 import * as InboundStore from "./InboundStore.ts"
@@ -27,6 +28,7 @@ export const layer: Layer.Layer<Stores | MemoryDatabase.MemoryDatabase> = Layer.
   ApiKeyStore.layer,
   AuditStore.layer,
   ConsentStore.layer,
+  ErasureStore.layer,
   Happenings.layer,
   HealthStore.layer,
   InboundStore.layer,

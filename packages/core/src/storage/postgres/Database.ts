@@ -32,7 +32,7 @@ import type { Migration, MigrationError } from "../sql/Migrations.ts"
 import type { Program, Row, SqlValue } from "../sql/Program.ts"
 import { all, get, run } from "../sql/Program.ts"
 import { inSql } from "../sql/RecipientKeys.ts"
-import { integer, integerOrNull, real } from "../sql/RowReader.ts"
+import { integer, real } from "../sql/RowReader.ts"
 import * as Slow from "../sql/Slow.ts"
 import * as AdvisoryLock from "./AdvisoryLock.ts"
 import * as TransactionClient from "./Client.ts"
@@ -202,11 +202,6 @@ const size = `SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint AS by
   WHERE relkind = 'r' AND relname LIKE 'sendwright\\_%'
     AND relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = 'sendwright_job'::regclass)`
 
-/** The last number of a job that was drawn, and the numbers of the transactions that have begun, and that are not over. */
-const horizon = `SELECT pg_sequence_last_value(pg_get_serial_sequence('sendwright_job', 'seq')::regclass) AS last,
-    pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS mark,
-    pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS oldest`
-
 const words: Omit<Dialect, keyof ReturnType<typeof patient>> = {
   forUpdate: (table) => ` FOR UPDATE OF ${table}`,
   skipLocked: (table) => ` FOR UPDATE OF ${table} SKIP LOCKED`,
@@ -286,14 +281,6 @@ const words: Omit<Dialect, keyof ReturnType<typeof patient>> = {
       const rows = recipients(0)
       const [text, ...columns] = insert(rows)
       yield* run(text, ...job, ...columns, rows.length - 1)
-    }
-  },
-  horizon: function* () {
-    const row = (yield* get(horizon)) ?? {}
-    return {
-      last: integerOrNull(row, "last") ?? 0,
-      mark: integer(row, "mark"),
-      oldest: integer(row, "oldest")
     }
   },
   // What has an OFFSET stays a query of its own. Without it, all rows of the account would be hashed to find a few.
@@ -437,8 +424,18 @@ const make = ({ apart, forWork, listen, ofClient, pool, prepare }: Connections) 
         ? onConnection(apart, operation, (connection) => transact(connection, prepare, verb))
         : writeInGroup(serialized, operation, verb)
 
+    const wipe = alone("Database.wipe", () => run(vacuum)).pipe(
+      Effect.as(null),
+      Effect.catchAll(() =>
+        Effect.succeed(
+          `Dead rows still have what was erased. Run as the owner of the tables: ${vacuum}. Backups and the write-ahead log have it as long as they are kept.`
+        )
+      )
+    )
+
     const database = Slow.watched({
       dialect,
+      wipe,
       write: (operation, verb, serialized) =>
         serialized === undefined
           ? write(operation, verb)
@@ -473,6 +470,26 @@ const make = ({ apart, forWork, listen, ofClient, pool, prepare }: Connections) 
       Context.add(PgClient.PgClient, client)
     )
   })
+
+/** The tables that an erasure writes. */
+const erasable = [
+  "attempt",
+  "audit",
+  "consent",
+  "erasure_secret",
+  "event",
+  "job",
+  "pair",
+  "parked",
+  "perhaps_refusal",
+  "person_link",
+  "recipient",
+  "snapshot",
+  "unattributed",
+  "unread_hook"
+].map((name) => `sendwright_${name}`)
+
+const vacuum = `VACUUM ${erasable.join(", ")}`
 
 /** @param options.migrations those of this build */
 type Opening = Options & {

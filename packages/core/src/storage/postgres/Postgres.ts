@@ -11,6 +11,7 @@ import * as AccountStore from "../sql/AccountStore.ts"
 import * as ApiKeyStore from "../sql/ApiKeyStore.ts"
 import * as AuditStore from "../sql/AuditStore.ts"
 import * as ConsentStore from "../sql/ConsentStore.ts"
+import * as ErasureStore from "../sql/ErasureStore.ts"
 import * as Happenings from "../sql/Happenings.ts"
 import * as InboundStore from "../sql/InboundStore.ts"
 import * as JobStore from "../sql/JobStore.ts"
@@ -63,6 +64,7 @@ export const layer = (
     ApiKeyStore.layer,
     AuditStore.layer,
     ConsentStore.layer,
+    ErasureStore.layer,
     Happenings.layer,
     HealthStore.layer,
     InboundStore.layer,

@@ -112,11 +112,6 @@ export interface Dialect {
     readonly measure: () => Program<{ readonly bytes: number; readonly file: string | null }>
     readonly shrink: (pages: number) => Program<boolean>
   }
-  /**
-   * Where the order of jobs is certain: `last`, the number of the newest job, and what tells whether a transaction is over that
-   * began before: one of a `mark` that is told after it, once `oldest` has reached that.
-   */
-  readonly horizon: () => Program<{ readonly last: number; readonly mark: number; readonly oldest: number }>
   /** Joins to each row before it those of a table that the condition selects by an index, one after the other. */
   readonly lookUp: (table: string, as: string, condition: string) => string
 }
@@ -170,6 +165,11 @@ export class Database extends Context.Tag("@sendwright/core/storage/sql/Database
     readonly isForeign?: Effect.Effect<boolean>
     /** Makes one transaction of several verbs; see `storage/Transactions`. */
     readonly atomically: <A, E, R>(operation: Effect.Effect<A, E, R>) => Effect.Effect<A, E | StorageError, R>
+    /**
+     * Removes what is left of deleted rows in the database's files, as far as that can be done beside others' work. Answers
+     * what is left to be done by hand; null when it is nothing.
+     */
+    readonly wipe: Effect.Effect<string | null, StorageError>
     /** Runs the verb against committed state (or the caller's own transaction); it may not write. */
     readonly read: <A>(operation: string, verb: () => Program<A>) => Effect.Effect<A, StorageError>
     /** The same, of a page of a list: it is planned for few rows in the order of an index, whatever statistics say. */

@@ -10,8 +10,6 @@ import { JobStore } from "../JobStore.ts"
 import { accept } from "../policy/Acceptance.ts"
 import * as Changes from "../policy/Changes.ts"
 import * as Claims from "../policy/Claims.ts"
-import { counted } from "../policy/Counted.ts"
-import * as Counting from "../policy/Counting.ts"
 import type { StorageError } from "../StorageError.ts"
 import { Database } from "./Database.ts"
 import * as InboundRows from "./InboundRows.ts"
@@ -25,7 +23,6 @@ import * as Order from "./jobs/Order.ts"
 import { recipients, untouched } from "./jobs/RecipientColumns.ts"
 import * as Rows from "./jobs/Rows.ts"
 import * as Sums from "./jobs/Sums.ts"
-import * as Traces from "./jobs/Traces.ts"
 import * as Waiting from "./jobs/Waiting.ts"
 import type { Program } from "./Program.ts"
 import { all, changes, get } from "./Program.ts"
@@ -72,8 +69,6 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
     const sessionRows = SessionRows.rowsOf(rows, dialect)
     const claims = Claims.make(jobRows)
     const backlog = Waiting.reading(dialect)
-    const counting = Counting.make()
-    const traces = Traces.make(db, rows, counting)
 
     const pageOfRecipients = rows.recipientsOf(
       `seq BETWEEN ? AND ? AND coalesce(?, 'any') IN ('any', CASE WHEN ${untouched} AND EXISTS (
@@ -129,30 +124,22 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
         db.read("JobStore.findByIdempotencyKey", () => Acceptance.findRecord(publicKey, key)),
 
       accept: (command) =>
-        counting.accepted(
-          command,
-          command.isEmbedded === true ? acceptEmbedded(command) : acceptSerialized(command)
-        ),
+        command.isEmbedded === true ? acceptEmbedded(command) : acceptSerialized(command),
 
       commitsInGroups: db.commitsInGroups,
 
       settleAndClaim: (command) =>
-        counting.changed(
-          command.now,
-          db.work("JobStore.settleAndClaim", () =>
-            counted(jobRows, (rows) => Changes.settleAndClaim(rows, sessionRows, claims, command))
-          )
+        db.work("JobStore.settleAndClaim", () =>
+          Changes.settleAndClaim(jobRows, sessionRows, claims, command)
         ),
 
-      heartbeat: ({ ended = [], workers, ...said }) =>
+      heartbeat: ({ beats, dispatchesAt, ended = [], workers }) =>
         db.work("JobStore.heartbeat", function* () {
           const over = new Set(ended)
           for (const worker of [...workers, ...over].sort())
             if (over.has(worker)) yield* WorkerRows.forget(worker, undefined)
-            else yield* WorkerRows.heartbeat(worker, said)
+            else yield* WorkerRows.heartbeat(worker, beats, dispatchesAt)
         }),
-
-      ...traces,
 
       workers: db.read("JobStore.workers", function* () {
         const found = yield* WorkerRows.workers()
@@ -183,32 +170,15 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
           return count
         }),
 
-      rescue: (command) =>
-        counting.changed(
-          command.now,
-          db.work("JobStore.rescue", () => counted(jobRows, (rows) => Changes.rescue(rows, command)))
-        ),
+      rescue: (command) => db.work("JobStore.rescue", () => Changes.rescue(jobRows, command)),
 
-      giveBack: (command) =>
-        counting.changed(
-          command.now,
-          db.work("JobStore.giveBack", () => counted(jobRows, (rows) => Changes.giveBack(rows, command)))
-        ),
+      giveBack: (command) => db.work("JobStore.giveBack", () => Changes.giveBack(jobRows, command)),
 
-      receive: (command) =>
-        counting.changed(
-          command.now,
-          db.work("JobStore.receive", () => counted(jobRows, (rows) => Changes.receive(rows, command)))
-        ),
+      receive: (command) => db.work("JobStore.receive", () => Changes.receive(jobRows, command)),
 
       applyEarlyReports: ({ now }) =>
         Effect.zipLeft(
-          counting.changed(
-            now,
-            db.work("JobStore.applyEarlyReports", () =>
-              counted(jobRows, (rows) => Changes.applyEarlyReports(rows, now))
-            )
-          ),
+          db.work("JobStore.applyEarlyReports", () => Changes.applyEarlyReports(jobRows, now)),
           tidyAll(now)
         ),
 
@@ -262,22 +232,10 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
           return (yield* all(delivered, ...keysOf(job))).map(billed.read)
         }),
 
-      abandon: (command) =>
-        counting.changed(
-          command.now,
-          db.write("JobStore.abandon", () => counted(jobRows, (rows) => Changes.abandon(rows, command)))
-        ),
-      cancel: (command) =>
-        counting.changed(
-          command.now,
-          db.write("JobStore.cancel", () => counted(jobRows, (rows) => Changes.cancel(rows, command)))
-        ),
+      abandon: (command) => db.write("JobStore.abandon", () => Changes.abandon(jobRows, command)),
+      cancel: (command) => db.write("JobStore.cancel", () => Changes.cancel(jobRows, command)),
 
-      retry: (command) =>
-        counting.changed(
-          command.now,
-          db.write("JobStore.retry", () => counted(jobRows, (rows) => Changes.retry(rows, command)))
-        ),
+      retry: (command) => db.write("JobStore.retry", () => Changes.retry(jobRows, command)),
 
       usage: ({ accountId, day }) =>
         db.read("JobStore.usage", () => Acceptance.usage(accountId, Time.parse(`${day}T00:00:00Z`) ?? 0)),

@@ -30,8 +30,10 @@ function* sealedBy(): Program<ReadonlyArray<string>> {
   const sessions = yield* all(`SELECT DISTINCT substr(config, 1, ${start + Keyring.idLength}) AS config
     FROM sendwright_session`)
   const endpoints = yield* all("SELECT secrets FROM sendwright_endpoint")
+  const ofErasures = yield* all("SELECT sealed FROM sendwright_erasure_secret")
   const sealed = [
     ...sessions.map((row) => text(row, "config")),
+    ...ofErasures.map((row) => text(row, "sealed")),
     ...endpoints.flatMap((row) => secretsOf(text(row, "secrets")).map(({ sealed }) => sealed))
   ]
   const keys = sealed.flatMap((each) => Keyring.read(each).key ?? [])
@@ -57,10 +59,15 @@ const toPlace: Readonly<
       id: text(row, "id"),
       sealed: secretsOf(text(row, "secrets")).map(({ sealed }) => sealed)
     })
+  },
+  erasure: {
+    page: page("sendwright_erasure_secret", "id, sealed"),
+    of: (row) => ({ kind: "erasure", id: text(row, "id"), sealed: [text(row, "sealed")] })
   }
 }
 
 const resealSession = "UPDATE sendwright_session SET config = ? WHERE id = ? AND config = ?"
+const resealErasure = "UPDATE sendwright_erasure_secret SET sealed = ? WHERE id = ? AND sealed = ?"
 const resealEndpoint = "UPDATE sendwright_endpoint SET secrets = ? WHERE id = ?"
 
 const fromStart = ({ after, limit }: Page.Page) => [after ?? 0, limit + 1] as const
@@ -112,9 +119,9 @@ export const layer = (isShared: boolean): Layer.Layer<KeyringStore, never, Datab
             let count = 0
             for (const { from, id, kind, to } of resealings) {
               count +=
-                kind === "session"
-                  ? yield* changes(resealSession, to, id, from)
-                  : yield* resealWebhook(id, from, to)
+                kind === "webhook"
+                  ? yield* resealWebhook(id, from, to)
+                  : yield* changes(kind === "session" ? resealSession : resealErasure, to, id, from)
             }
             return count
           }),

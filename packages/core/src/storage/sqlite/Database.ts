@@ -114,6 +114,15 @@ const savepointOf = (db: Sqlite.Database): (<A>(step: () => A) => A) => {
   }
 }
 
+/** Deleted content is overwritten in the file (`Open.ts`); the log still has it until it is emptied. */
+const emptyLog = (db: Sqlite.Database, transaction: Transaction.Transaction): string | null => {
+  transaction.rollback()
+  const [found] = db.pragma("wal_checkpoint(TRUNCATE)") as ReadonlyArray<{ readonly busy: number }>
+  return found?.busy === 1
+    ? "The write-ahead log could not be emptied, since somebody reads the database: it is emptied with the next erasure, or when the process ends."
+    : null
+}
+
 const make = Effect.fnUntraced(function* (
   db: Sqlite.Database,
   options: Options,
@@ -182,6 +191,8 @@ const make = Effect.fnUntraced(function* (
     )
   }
 
+  const wipe = sessions.within(sessions.root, () => at("Database.wipe", () => emptyLog(db, transaction)))
+
   yield* Effect.addFinalizer(() =>
     Effect.suspend(() => {
       closed = true
@@ -200,6 +211,7 @@ const make = Effect.fnUntraced(function* (
     isEmbedded: sessions.isEmbedded,
     isForeign: ForeignConnection.isAroundThis(sessions.isOurs),
     atomically: Atomically.over(sessions.client),
+    wipe,
     read,
     readPage: read
   })

@@ -95,6 +95,23 @@ const afterPause = <A, E>(
 const outside = <A, E>(driver: Driver.Driver, step: () => Effect.Effect<A, E>): Effect.Effect<A, E> =>
   driver.isInTransaction() ? Effect.zipRight(EventLoopBudget.nextTurn, afterPause(driver, step, 1)) : step()
 
+const isForeign = Effect.withFiberRuntime<boolean>((fiber) => {
+  const place = Context.get(fiber.currentContext, CurrentPlace)
+  return Effect.succeed(isOver(place) || ForeignConnection.isAround(fiber))
+})
+
+const inTransaction = refused("Database.wipe", "a transaction is open on the handle.")
+
+/** The handle's settings are the app's, so that only it can say whether deleted content is overwritten. */
+const wiped = (driver: Driver.Driver): Effect.Effect<string | null, StorageError> =>
+  attempt("Database.wipe", () => {
+    const [found] = driver.execute({ text: "PRAGMA secure_delete", parameters: [], wants: "rows" }).rows
+    if (found?.["secure_delete"] !== 1)
+      return "The handle's `secure_delete` is not ON, so that the file may still have what was erased: set it, and run VACUUM."
+    driver.say("PRAGMA wal_checkpoint(TRUNCATE)")
+    return null
+  })
+
 const make = (handle: Driver.Handle, driver: Driver.Driver): typeof Database.Service => {
   const around = <A>(begin: string, end: string, undo: string, body: () => A): A => {
     driver.say(begin)
@@ -182,14 +199,16 @@ const make = (handle: Driver.Handle, driver: Driver.Driver): typeof Database.Ser
     writeApart: write,
     // What the process does of itself would keep out all else by steps that wait for nothing.
     work: (operation, verb) => Effect.zipRight(EventLoopBudget.nextTurn, write(operation, verb)),
+    wipe: at(
+      "Database.wipe",
+      () => inTransaction,
+      () => wiped(driver)
+    ),
     read,
     readPage: read,
     atomically,
     isEmbedded: Effect.map(CurrentPlace, isInside),
-    isForeign: Effect.withFiberRuntime((fiber) => {
-      const place = Context.get(fiber.currentContext, CurrentPlace)
-      return Effect.succeed(isOver(place) || ForeignConnection.isAround(fiber))
-    })
+    isForeign
   })
 }
 

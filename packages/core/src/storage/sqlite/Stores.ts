@@ -13,6 +13,7 @@ import * as ApiKeyStore from "../sql/ApiKeyStore.ts"
 import * as AuditStore from "../sql/AuditStore.ts"
 import * as ConsentStore from "../sql/ConsentStore.ts"
 import type { Database } from "../sql/Database.ts"
+import * as ErasureStore from "../sql/ErasureStore.ts"
 import * as Happenings from "../sql/Happenings.ts"
 import * as InboundStore from "../sql/InboundStore.ts"
 import * as JobStore from "../sql/JobStore.ts"
@@ -33,6 +34,7 @@ export const layer: Layer.Layer<Stores, StorageError, Database> = Layer.mergeAll
   ApiKeyStore.layer,
   AuditStore.layer,
   ConsentStore.layer,
+  ErasureStore.layer,
   Happenings.layer,
   HealthStore.layer,
   InboundStore.layer,

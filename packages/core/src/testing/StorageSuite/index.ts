@@ -11,6 +11,7 @@ import * as clocks from "./clocks.ts"
 import * as deliveries from "./deliveries.ts"
 import * as dispatch from "./dispatch.ts"
 import * as endpoints from "./endpoints.ts"
+import * as erasure from "./erasure.ts"
 import * as fairness from "./fairness.ts"
 import * as happenings from "./happenings.ts"
 import * as history from "./history.ts"
@@ -30,7 +31,6 @@ import * as registry from "./registry.ts"
 import * as restore from "./restore.ts"
 import * as retention from "./retention.ts"
 import type { Stored } from "./Setup.ts"
-import * as traces from "./traces.ts"
 import * as turns from "./turns.ts"
 import * as waiting from "./waiting.ts"
 import * as webhooks from "./webhooks.ts"
@@ -55,10 +55,10 @@ export const suite = (name: string, layer: Stored): void => {
     inbound.suite(layer)
     people.suite(layer)
     history.suite(layer)
+    erasure.suite(layer)
     happenings.suite(layer)
     restore.suite(layer)
     retention.suite(layer)
-    traces.suite(layer)
     read.suite(layer)
     paging.suite(layer)
     looking.suite(layer)

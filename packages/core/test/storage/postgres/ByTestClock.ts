@@ -7,6 +7,7 @@ import { emptyDatabase } from "../../../../../test/support/Postgres.ts"
 import * as Postgres from "../../../src/storage/postgres/Postgres.ts"
 import { StoreTime } from "../../../src/storage/StoreTime.ts"
 
-export const layer = Layer.unwrapScoped(
-  Effect.map(emptyDatabase, (url) => Postgres.layer({ url: Redacted.make(url) }))
-).pipe(Layer.map(Context.add(StoreTime, null)))
+export const over = (url: string) =>
+  Postgres.layer({ url: Redacted.make(url) }).pipe(Layer.map(Context.add(StoreTime, null)))
+
+export const layer = Layer.unwrapScoped(Effect.map(emptyDatabase, over))

@@ -1,0 +1,24 @@
+/** The operations that a database supplies for the rules of erasure, with those of the jobs that it changes. */
+
+import type { Sought } from "../../domain/Erasure.ts"
+import type { RecipientResult } from "../../domain/job/Job.ts"
+import type { Backend, JobRows, RecipientPlace, Tx } from "./JobRows.ts"
+
+export interface ErasureRows<B extends Backend>
+  extends Pick<JobRows<B>, "lockJobs" | "recipientsAt" | "saveJobs"> {
+  /**
+   * The recipients of a person among the next thousands behind a place. It looks at every row: no index is by phone.
+   * `next` is null behind the last of all.
+   */
+  readonly recipientsOfPerson: (
+    sought: Sought,
+    after: string | null
+  ) => Tx<{ readonly places: ReadonlyArray<RecipientPlace>; readonly next: string | null }, B>
+  /** The jobs that there are, by their ids, in that order. Takes no lock. */
+  readonly readJobs: (ids: ReadonlyArray<string>) => Tx<ReadonlyArray<B["job"]>, B>
+  /**
+   * Writes recipients of a locked job as they are without the person. Of a job that has no other recipient its content goes, if it is
+   * a direct message, and what its request is known again by.
+   */
+  readonly saveErased: (job: B["job"], erased: ReadonlyArray<RecipientResult>) => Tx<void, B>
+}

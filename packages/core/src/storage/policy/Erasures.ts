@@ -1,0 +1,68 @@
+/** The verbs that erase and find a person's recipients. Written once for all stores: the decision is `JobSteps.erase`. */
+import type { Counts, Redaction, Sought } from "../../domain/Erasure.ts"
+import * as Erasure from "../../domain/Erasure.ts"
+import type { Instant } from "../../domain/Instant.ts"
+import type { Finding } from "../ErasureStore.ts"
+import type { JobChange } from "../JobSteps.ts"
+import * as JobSteps from "../JobSteps.ts"
+import type { ErasureRows } from "./ErasureRows.ts"
+import type { Backend, Tx } from "./JobRows.ts"
+
+/** The jobs of some recipients, with the places of these. */
+const grouped = <B extends Backend>(
+  jobs: ReadonlyArray<B["job"]>,
+  byJob: ReadonlyMap<string, ReadonlyArray<{ readonly index: number }>>
+) => jobs.map((job) => ({ job, places: (byJob.get(job.job.id) ?? []).map(({ index }) => index) }))
+
+/** A slice of the part `recipients`, as it is shown. */
+export function* findRecipients<B extends Backend>(
+  rows: ErasureRows<B>,
+  sought: Sought,
+  after: string | null
+): Tx<{ readonly found: ReadonlyArray<Finding>; readonly next: string | null }, B> {
+  const { next, places } = yield* rows.recipientsOfPerson(sought, after)
+  const byJob = JobSteps.groupBy(places, ({ jobId }) => jobId)
+  const jobs = byJob.size === 0 ? [] : yield* rows.readJobs([...byJob.keys()])
+  const ofJobs = grouped<B>(jobs, byJob)
+  const find = yield* rows.recipientsAt(ofJobs)
+  const found = ofJobs.flatMap(({ job, places }) =>
+    places.flatMap((place) => {
+      const recipient = find(job, place)?.recipient
+      return recipient === undefined ? [] : [Erasure.shown(job.job, recipient)]
+    })
+  )
+  return { found, next }
+}
+
+/** A slice of the part `recipients`. */
+export function* eraseRecipients<B extends Backend>(
+  rows: ErasureRows<B>,
+  sought: Sought,
+  redaction: Redaction,
+  after: string | null,
+  now: Instant
+): Tx<{ readonly counts: Counts; readonly next: string | null }, B> {
+  const { next, places } = yield* rows.recipientsOfPerson(sought, after)
+  const byJob = JobSteps.groupBy(places, ({ jobId }) => jobId)
+  const jobs = byJob.size === 0 ? [] : yield* rows.lockJobs([...byJob.keys()])
+  const ofJobs = grouped<B>(jobs, byJob)
+  const find = yield* rows.recipientsAt(ofJobs)
+  let counts = Erasure.noCounts
+  const steps: Array<JobChange<B["job"]>> = []
+  const blank: Array<ReturnType<typeof JobSteps.erase<B["job"]>>> = []
+  for (const { job, places } of ofJobs) {
+    const found = places.flatMap((place) => find(job, place) ?? [])
+    const step = JobSteps.erase(job, found, redaction.recipient, now)
+    counts = {
+      ...counts,
+      recipients: counts.recipients + step.erased.length,
+      canceled: counts.canceled + step.canceled,
+      inFlight: counts.inFlight + step.inFlight
+    }
+    if (step.changes.length > 0) steps.push(step)
+    if (step.erased.length > 0) blank.push(step)
+  }
+  yield* rows.saveJobs(steps, now)
+  for (const { erased, state } of blank) yield* rows.saveErased(state, erased)
+  return { counts, next }
+}

@@ -1,0 +1,312 @@
+/** Erases people in slices of a table's key, since no index is by name. */
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type { Counts, Part, Sought } from "../../domain/Erasure.ts"
+import * as Erasure from "../../domain/Erasure.ts"
+import * as Ids from "../../domain/Ids.ts"
+import type { Instant } from "../../domain/Instant.ts"
+import type { Content } from "../../domain/job/Job.ts"
+import * as Page from "../../domain/Page.ts"
+import * as Person from "../../domain/Person.ts"
+import type { Erased, Finding } from "../ErasureStore.ts"
+import { ErasureStore } from "../ErasureStore.ts"
+import type { ErasureRows } from "../policy/ErasureRows.ts"
+import * as Erasures from "../policy/Erasures.ts"
+import {
+  integer as integerColumn,
+  integerOrNull,
+  json,
+  table,
+  text as textColumn,
+  textOrNull
+} from "./Columns.ts"
+import type { Dialect } from "./Database.ts"
+import { Database } from "./Database.ts"
+import type { Searched, Them } from "./ErasureTables.ts"
+import { tables } from "./ErasureTables.ts"
+import * as InboundRows from "./InboundRows.ts"
+import { insertInto, insertRows } from "./Insert.ts"
+import type { Sql } from "./jobs/Backend.ts"
+import * as Contents from "./jobs/Contents.ts"
+import * as Jobs from "./jobs/Jobs.ts"
+import { recipients } from "./jobs/RecipientColumns.ts"
+import * as Rows from "./jobs/Rows.ts"
+import * as People from "./People.ts"
+import type { Program, Row } from "./Program.ts"
+import { all, get, run } from "./Program.ts"
+import { inSql, recipientKey } from "./RecipientKeys.ts"
+import { integer, seq, text } from "./RowReader.ts"
+import * as Walk from "./Walk.ts"
+
+const erasures = table<Erasure.Erasure>({
+  id: textColumn("id"),
+  accountId: textOrNull("account"),
+  reason: textColumn("reason"),
+  begunAt: integerColumn("begun_at"),
+  sweptAt: integerColumn("swept_at"),
+  nextAt: integerOrNull("next_at"),
+  counts: json("counts")
+})
+
+const insertErasure = insertInto("sendwright_erasure", erasures.names)
+const saveErasure = `UPDATE sendwright_erasure SET ${erasures.assignments} WHERE id = ?`
+const listed = Walk.make("sendwright_erasure", `seq, ${erasures.list}`, [])
+
+/** The name of the key by which names are hashed; no erasure has such an id. */
+const hashKey = "key"
+const secretOf = "SELECT sealed FROM sendwright_erasure_secret WHERE id = ?"
+const insertSecret = `${insertInto("sendwright_erasure_secret", ["id", "sealed"])} ON CONFLICT (id) DO NOTHING`
+const due = `SELECT ${erasures.of("erasure")}, secret.sealed FROM sendwright_erasure AS erasure
+  JOIN sendwright_erasure_secret AS secret ON secret.id = erasure.id
+  WHERE erasure.next_at IS NOT NULL AND erasure.next_at <= ? ORDER BY erasure.seq`
+
+/** Stands for all accounts. */
+const everywhere = ""
+
+const insertHashes = insertRows("sendwright_erased", ["account", "hash", "at"], {
+  onConflict: "(account, hash) DO UPDATE SET at = excluded.at"
+})
+
+function* mark({ accountId, sweptAt }: Erasure.Erasure, hashes: ReadonlyArray<string>): Program<void> {
+  yield* insertHashes(hashes.map((hash) => [accountId ?? everywhere, hash, sweptAt]))
+}
+
+/** Recipients that one slice looks at. */
+const recipientsAtOnce = 4000
+
+const lastRecipient = `SELECT seq FROM sendwright_recipient WHERE seq > ? ORDER BY seq LIMIT 1 OFFSET ${recipientsAtOnce - 1}`
+
+const blanked = recipients.only("phone", "externalId", "values", "providerId", "failure")
+const saveBlanked = `UPDATE sendwright_recipient SET ${blanked.assignments} WHERE seq = ?`
+
+/** Stands where the text of a direct message stood. */
+const blankContent: Content = { kind: "direct", text: "", linkPreview: false }
+const snapshotOf = "SELECT snapshot FROM sendwright_job WHERE seq = ?"
+const moveContent = "UPDATE sendwright_job SET snapshot = ? WHERE seq = ?"
+const dropContent = `DELETE FROM sendwright_snapshot WHERE seq = ? AND NOT EXISTS (
+    SELECT 1 FROM sendwright_job WHERE kind = 'direct' AND snapshot = ?)`
+const forgetRequest = "UPDATE sendwright_job SET fingerprint = ? WHERE seq = ? AND fingerprint IS NOT NULL"
+/** No body has it: a repetition of the request is refused as another one. */
+const noFingerprint = "erased"
+
+const isIn = ({ accounts }: Sought, account: string | null): boolean =>
+  accounts === null || account === null || accounts.has(account)
+
+const rowsOf = (jobs: Jobs.StoredJobs, dialect: Dialect, ids: Ids.Ids): ErasureRows<Sql> => {
+  const { lockJobs, recipientsAt, saveJobs } = Rows.make(jobs, InboundRows.make(dialect, ids))
+  const { elements } = dialect
+  const ofPerson = `SELECT job.id, job.account, ${inSql.placeOf("recipient.seq")} AS place
+    FROM sendwright_recipient AS recipient JOIN sendwright_job AS job ON job.seq = ${inSql.jobOf("recipient.seq")}
+    WHERE recipient.seq > ? AND recipient.seq <= ? AND ${elements.among("recipient.phone")} ORDER BY recipient.seq`
+  return {
+    lockJobs,
+    recipientsAt,
+    saveJobs,
+    readJobs: jobs.read,
+    recipientsOfPerson: function* (sought, after) {
+      const from = after === null ? -1 : Number(after)
+      const end = yield* get(lastRecipient, from)
+      const until = end === undefined ? Number.MAX_SAFE_INTEGER : seq(end)
+      const phones = sought.names.flatMap(({ kind, text }) => (kind === "phone" ? [text] : []))
+      const found = yield* all(ofPerson, from, until, JSON.stringify(phones))
+      return {
+        places: found
+          .filter((row) => isIn(sought, text(row, "account")))
+          .map((row) => ({ jobId: text(row, "id"), index: integer(row, "place") })),
+        next: end === undefined ? null : String(until)
+      }
+    },
+    saveErased: function* ({ job, seq }, erased) {
+      for (const recipient of erased)
+        yield* run(saveBlanked, ...blanked.write(recipient), recipientKey(seq, recipient.index))
+      if (job.recipients > 1) return
+      yield* run(forgetRequest, noFingerprint, seq)
+      if (job.content.kind !== "direct") return
+      const before = integer((yield* get(snapshotOf, seq)) ?? {}, "snapshot")
+      const blank = yield* Contents.freeze(blankContent)
+      if (before === blank) return
+      yield* run(moveContent, blank, seq)
+      yield* run(dropContent, before, before)
+    }
+  }
+}
+
+/** Reads a table's rows that mention somebody, a slice at a time. */
+const searching = ({ elements }: Dialect, searched: Searched) => {
+  const { account, atOnce, columns, from, isFoundByToken = false, key, mentions } = searched
+  const names = key.map(([name]) => name)
+  const place = `(${names.map((name) => `item.${name}`).join(", ")})`
+  const given = `(${names.map(() => "?").join(", ")})`
+  const [table = ""] = from.split(" AS ")
+  const selected = [
+    ...names.map((name) => `item.${name}`),
+    ...columns.map((name) => (name.includes(".") ? name : `item.${name}`)),
+    `${account ?? "NULL"} AS of_account`
+  ].join(", ")
+  const mentioned = mentions.map((column) => `${column} LIKE ${elements.value} ESCAPE '\\'`).join(" OR ")
+  const condition = `EXISTS (SELECT 1 FROM ${elements.from} WHERE ${mentioned})`
+  const order = names.map((name) => `item.${name}`).join(", ")
+  const last = `SELECT ${order} FROM ${table} AS item WHERE ${place} > ${given} ORDER BY ${order} LIMIT 1 OFFSET ${atOnce - 1}`
+  const rest = `SELECT ${selected} FROM ${from} WHERE ${place} > ${given} AND ${condition} ORDER BY ${order}`
+  const some = `SELECT ${selected} FROM ${from} WHERE ${place} > ${given} AND ${place} <= ${given} AND ${condition} ORDER BY ${order}`
+  const placeOf = (row: Row) => names.map((name) => row[name] ?? null)
+
+  return function* (
+    sought: Sought,
+    after: string | null
+  ): Program<{ readonly rows: ReadonlyArray<Row>; readonly next: string | null }> {
+    const since = after === null ? key.map(([, before]) => before) : JSON.parse(after)
+    const tokens = isFoundByToken ? sought.names.map(({ token }) => token) : []
+    const patterns = JSON.stringify(
+      [...Erasure.searched(sought.names), ...tokens].map(
+        (name) => `%${name.replaceAll(/[\\%_]/g, String.raw`\$&`)}%`
+      )
+    )
+    const end = yield* get(last, ...since)
+    const rows =
+      end === undefined
+        ? yield* all(rest, ...since, patterns)
+        : yield* all(some, ...since, ...placeOf(end), patterns)
+    return {
+      rows: rows.filter(({ of_account }) => isIn(sought, typeof of_account === "string" ? of_account : null)),
+      next: end === undefined ? null : JSON.stringify(placeOf(end))
+    }
+  }
+}
+
+const consentsOf =
+  "SELECT * FROM sendwright_consent WHERE account = ? AND person >= ? AND person < ? ORDER BY person, seq"
+
+/** The acts of erasure, and the hashes by which they are remembered. */
+const registryOf = (
+  db: typeof Database.Service
+): Pick<typeof ErasureStore.Service, "due" | "erased" | "hashKey" | "list" | "save"> => {
+  const { elements } = db.dialect
+  const hashed = `SELECT hash, max(at) AS at FROM sendwright_erased
+    WHERE account IN (?, '${everywhere}') AND ${elements.among("hash")} GROUP BY hash`
+  const isKnown = "SELECT 1 AS known FROM sendwright_consent WHERE account = ? AND person = ? LIMIT 1"
+  return {
+    hashKey: (sealed) =>
+      Effect.flatMap(
+        db.read("ErasureStore.hashKey", () => get(secretOf, hashKey)),
+        (row) =>
+          row !== undefined
+            ? Effect.succeed(text(row, "sealed"))
+            : db.write("ErasureStore.hashKey", function* () {
+                yield* run(insertSecret, hashKey, sealed)
+                return text((yield* get(secretOf, hashKey)) ?? {}, "sealed")
+              })
+      ),
+    erased: ({ accountId, names }) =>
+      db.read("ErasureStore.erased", function* () {
+        const found = new Map<string, Erased>()
+        if (names.size === 0) return found
+        for (const row of yield* all(hashed, accountId, JSON.stringify([...names.keys()]))) {
+          const hash = text(row, "hash")
+          const known = yield* get(isKnown, accountId, names.get(hash) ?? "")
+          found.set(hash, { at: integer(row, "at"), isKnownAgain: known !== undefined })
+        }
+        return found
+      }),
+    save: ({ erasure, hashes }) =>
+      db.work("ErasureStore.save", function* () {
+        yield* run(saveErasure, ...erasures.write(erasure), erasure.id)
+        yield* mark(erasure, hashes)
+        if (erasure.nextAt === null)
+          yield* run("DELETE FROM sendwright_erasure_secret WHERE id = ?", erasure.id)
+      }),
+    due: (now) =>
+      db.read("ErasureStore.due", function* () {
+        return (yield* all(due, now)).map((row) => ({ ...erasures.read(row), sealed: text(row, "sealed") }))
+      }),
+    list: (page) =>
+      db.readPage("ErasureStore.list", function* () {
+        return Page.map(yield* listed.page([], page), erasures.read)
+      })
+  }
+}
+
+export const layer: Layer.Layer<ErasureStore, never, Database> = Layer.effect(
+  ErasureStore,
+  Effect.gen(function* () {
+    const db = yield* Database
+    const { dialect } = db
+    const ids = Ids.make(yield* Ids.RandomBytes)
+    const rows = rowsOf(Jobs.make(dialect, ids), dialect, ids)
+    const people = People.make(dialect)
+    const search = Object.fromEntries(
+      Object.entries(tables).map(([part, searched]) => [
+        part,
+        { searched, read: searching(dialect, searched) }
+      ])
+    )
+    const keysOfUser = `SELECT person FROM sendwright_person_link WHERE account = ? AND person >= ? AND person < ?
+      UNION SELECT person FROM sendwright_consent WHERE account = ? AND person >= ? AND person < ?`
+
+    const themOf = ({ names }: Sought): Them => ({ names, redaction: Erasure.redaction(names) })
+
+    const searchOf = (part: Part) => {
+      const found = search[part]
+      if (found === undefined) throw new TypeError(`No table is searched for ${part}`)
+      return found
+    }
+
+    function* erasePart(part: Part, sought: Sought, after: string | null, now: Instant) {
+      const them = themOf(sought)
+      if (part === "recipients")
+        return yield* Erasures.eraseRecipients(rows, sought, them.redaction, after, now)
+      const { read, searched } = searchOf(part)
+      const slice = yield* read(sought, after)
+      let count = 0
+      for (const row of slice.rows) if (yield* searched.erase(row, them)) count += 1
+      const counts: Counts = { ...Erasure.noCounts, [part]: count }
+      return { counts, next: slice.next }
+    }
+
+    return {
+      ...registryOf(db),
+      keys: ({ accountId, phones, userIds }) =>
+        db.read("ErasureStore.keys", function* () {
+          const keys: Array<Person.Key> = [...Person.written(phones)]
+          for (const userId of userIds) {
+            const range = Person.keysOfUser(userId)
+            for (const row of yield* all(keysOfUser, accountId, ...range, accountId, ...range))
+              keys.push(text(row, "person"))
+          }
+          return Person.circle(yield* people.linksFrom(accountId, keys)).same(keys)
+        }),
+      begin: ({ accounts, erasure, hashes, sealed, sought }) =>
+        db.write("ErasureStore.begin", function* () {
+          const them = themOf(sought)
+          yield* run(insertErasure, ...erasures.write(erasure))
+          yield* run(insertSecret, erasure.id, sealed)
+          yield* mark(erasure, hashes)
+          let count = 0
+          for (const accountId of accounts) {
+            yield* dialect.serialize(People.serialized(accountId))
+            for (const { kind, text: name } of sought.names) {
+              const [from, before] = kind === "phone" ? [name, `${name} `] : Person.keysOfUser(name)
+              for (const row of yield* all(consentsOf, accountId, from, before))
+                if (yield* tables.consents.erase(row, them)) count += 1
+            }
+          }
+          return { ...Erasure.noCounts, consents: count }
+        }),
+      erase: ({ after, now, part, sought }) =>
+        db.work("ErasureStore.erase", () => erasePart(part, sought, after, now)),
+      find: ({ after, part, sought }) =>
+        db.read("ErasureStore.find", function* () {
+          if (part === "recipients") return yield* Erasures.findRecipients(rows, sought, after)
+          const them = themOf(sought)
+          const { read, searched } = searchOf(part)
+          const slice = yield* read(sought, after)
+          const found = slice.rows.flatMap((row): ReadonlyArray<Finding> => {
+            const shown = searched.shown(row, them)
+            return shown === null ? [] : [shown]
+          })
+          return { found, next: slice.next }
+        }),
+      wipe: db.wipe
+    }
+  })
+)

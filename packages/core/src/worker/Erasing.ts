@@ -1,0 +1,89 @@
+/**
+ * Sweeps a store for people who are erased (`domain/Erasure`): part by part, in slices that leave others their turn. What is in
+ * flight, or could still be written by a process that had read it before, is found by a later sweep.
+ */
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import type { Counts, Name, Sought } from "../domain/Erasure.ts"
+import * as Erasure from "../domain/Erasure.ts"
+import * as Either from "../effect/Either.ts"
+import * as EventLoopBudget from "../runtime/EventLoopBudget.ts"
+import * as PersonHash from "../secret/PersonHash.ts"
+import { SecretBox } from "../secret/SecretBox.ts"
+import { ErasureStore } from "../storage/ErasureStore.ts"
+import type { StorageError } from "../storage/StorageError.ts"
+
+export interface Swept {
+  readonly erasure: Erasure.Erasure
+  /** What is left to be done by hand; null when it is nothing. */
+  readonly remains: string | null
+}
+
+export interface Erasing {
+  readonly sweep: (erasure: Erasure.Erasure, names: ReadonlyArray<Name>) => Effect.Effect<Swept, StorageError>
+  /** Sweeps for the erasures that are due; answers how many. */
+  readonly resume: Effect.Effect<number, StorageError>
+}
+
+export const soughtOf = (accountId: string | null, names: ReadonlyArray<Name>): Sought => ({
+  names,
+  accounts: accountId === null ? null : new Set([accountId])
+})
+
+export const hashesOf = (names: ReadonlyArray<Name>): ReadonlyArray<string> =>
+  names.map(({ token }) => Erasure.hashOf(token))
+
+export const make: Effect.Effect<Erasing, never, ErasureStore | SecretBox> = Effect.gen(function* () {
+  const store = yield* ErasureStore
+  const box = yield* SecretBox
+
+  const eraseAll = Effect.fnUntraced(function* (sought: Sought, now: number) {
+    let counts: Counts = Erasure.noCounts
+    for (const part of Erasure.parts) {
+      let after: string | null = null
+      do {
+        yield* EventLoopBudget.yieldIfSpent
+        const slice: { readonly counts: Counts; readonly next: string | null } = yield* store.erase({
+          part,
+          after,
+          sought,
+          now
+        })
+        counts = Erasure.add(counts, slice.counts)
+        after = slice.next
+      } while (after !== null)
+    }
+    return counts
+  })
+
+  const sweep: Erasing["sweep"] = Effect.fnUntraced(function* (before, names) {
+    const now = yield* Clock.currentTimeMillis
+    const counts = yield* eraseAll(soughtOf(before.accountId, names), now)
+    const erasure: Erasure.Erasure = {
+      ...before,
+      sweptAt: now,
+      nextAt: Erasure.nextSweep(before.begunAt, now, counts.inFlight),
+      counts: { ...Erasure.add(before.counts, counts), inFlight: counts.inFlight }
+    }
+    yield* store.save({ erasure, hashes: hashesOf(names) })
+    return { erasure, remains: yield* store.wipe }
+  })
+
+  const resume = Effect.gen(function* () {
+    const due = yield* store.due(yield* Clock.currentTimeMillis)
+    let count = 0
+    for (const { sealed, ...erasure } of due) {
+      const opened = box.open(PersonHash.place(erasure.id), sealed)
+      if (Either.isLeft(opened)) {
+        yield* Effect.logError(`The erasure ${erasure.id} cannot go on: ${opened.left.message}`)
+        continue
+      }
+      const names: ReadonlyArray<Name> = JSON.parse(opened.right)
+      yield* sweep(erasure, names)
+      count += 1
+    }
+    return count
+  })
+
+  return { sweep, resume }
+})
