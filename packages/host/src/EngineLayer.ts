@@ -103,11 +103,10 @@ interface Counters {
 export const layer = (
   config: HostConfig,
   { attempts, webhooks }: Counters,
-  options: Options & Engine.Described = {}
+  options: Options = {}
 ): Layer.Layer<Engine.Engine | Worker.Worker, StorageError.StorageError | MigrationError | WrongMasterKey> =>
   Engine.layer({
     concurrency: config.workerConcurrency,
-    process: options.process,
     headerNames: config.webhookHeaders,
     deliveryJitter: config.webhookJitter,
     auditRetentionMs: config.auditRetentionMs,

@@ -69,6 +69,7 @@ const parameterNames: Readonly<Record<string, string>> = {
   webhooks: "webhook-id",
   deliveries: "delivery-id",
   jobs: "job-id",
+  people: "phone-or-user-id",
   operators: "operator"
 }
 
@@ -220,6 +221,7 @@ const groups: Readonly<Record<string, string>> = {
   keys: "API keys of a session.",
   templates: "Templates of a session.",
   consents: "Consents of an account's recipients.",
+  people: "All that is known of a person, and its erasure.",
   webhooks: "Receivers of an account's events.",
   deliveries: "Single deliveries to receivers.",
   "rate-cards": "Dated prices.",

@@ -67,7 +67,6 @@ export const within = <A, E>(
           ...given,
           faults: [],
           idempotencyKey: undefined,
-          requestId: undefined,
           cursors,
           prefix: ""
         })

@@ -7,6 +7,7 @@ import * as Group from "./Group.ts"
 import * as Jobs from "./Jobs.ts"
 import * as Messages from "./Messages.ts"
 import * as Operators from "./Operators.ts"
+import * as People from "./People.ts"
 import * as RateCards from "./RateCards.ts"
 import * as Restore from "./Restore.ts"
 import * as Secrets from "./Secrets.ts"
@@ -21,6 +22,7 @@ export const operations = [
   ...ApiKeys.admin,
   ...Templates.admin,
   ...Consents.admin,
+  ...People.admin,
   ...Webhooks.admin,
   ...RateCards.admin,
   ...Messages.admin,

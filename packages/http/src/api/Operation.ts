@@ -48,6 +48,8 @@ export interface Answer<S extends AnySchema, Found> {
   readonly example: Schema.Schema.Type<S>
   readonly of: (found: Found, place: Place) => Schema.Schema.Type<S>
   readonly headers?: (found: Found) => Readonly<Record<string, string>>
+  /** The body as HTML, for who asks for a page to read. */
+  readonly page?: (body: unknown) => string
 }
 
 type Given = Route.Given<unknown, unknown, unknown>
@@ -173,7 +175,7 @@ const Exported = Schema.String.pipe(
 /** An operation of an endpoint, with a handler for an engine. */
 const operation = <N extends string, M extends Method, P, Q, B, H, S extends AnySchema>(
   asked: Endpoint<N, M, P, Q, B, H, void>,
-  { example, schema }: Pick<Answer<S, never>, "example" | "schema">,
+  { example, page, schema }: Pick<Answer<S, never>, "example" | "page" | "schema">,
   {
     description,
     isIdempotent = false,
@@ -205,6 +207,7 @@ const operation = <N extends string, M extends Method, P, Q, B, H, S extends Any
     acceptsBody: Option.isSome(asked.payloadSchema),
     maximumValues: Context.get(asked.annotations, MaximumValues),
     whileStopping: false,
+    page,
     refusal: () => ({}),
     ...besides
   }

@@ -9,7 +9,7 @@ import * as Wire from "./Wire.ts"
 
 /** The operator's next step. */
 const afterReseal = ({ apiKeys, olderKeys, operators, unreadable }: Secrets.Resealed): string => {
-  const lost = unreadable.session + unreadable.webhook
+  const lost = unreadable.session + unreadable.webhook + unreadable.erasure
   const first =
     lost === 0
       ? ""
@@ -27,7 +27,8 @@ const afterReseal = ({ apiKeys, olderKeys, operators, unreadable }: Secrets.Rese
 
 const counts = struct({
   sessions: computed(Wire.Count, ({ session }: Secrets.Resealed["resealed"]) => session),
-  webhooks: computed(Wire.Count, ({ webhook }: Secrets.Resealed["resealed"]) => webhook)
+  webhooks: computed(Wire.Count, ({ webhook }: Secrets.Resealed["resealed"]) => webhook),
+  erasures: computed(Wire.Count, ({ erasure }: Secrets.Resealed["resealed"]) => erasure)
 })
 
 const secrets = struct({
@@ -84,8 +85,8 @@ export const admin = [
       ...Wire.ok,
       secrets: {
         key: "k1",
-        resealed: { sessions: 0, webhooks: 0 },
-        unreadable: { sessions: 0, webhooks: 0 },
+        resealed: { sessions: 0, webhooks: 0, erasures: 0 },
+        unreadable: { sessions: 0, webhooks: 0, erasures: 0 },
         retired: [],
         older_keys: [],
         api_keys_left: 0,

@@ -40,8 +40,6 @@ export interface Raw {
   /** The parsed body; null when there is none. */
   readonly body: Either.Either<unknown, Faults> | null
   readonly idempotencyKey: string | undefined
-  /** Undefined of one that no request brings. */
-  readonly requestId: string | undefined
   readonly cursors: Cursors.Cursors
   /** Of the API's paths, for links. */
   readonly prefix: string
@@ -53,7 +51,6 @@ export interface Given<Path, Query, Payload> {
   readonly query: Query
   readonly payload: Payload
   readonly idempotencyKey: string | undefined
-  readonly requestId: string | undefined
   /** The page of a list that the query asks for. */
   readonly page: Page.Page
   /** The cursor of the list's next page; null when there is none. */
@@ -115,6 +112,8 @@ export interface Route {
   readonly acceptsBody: boolean
   /** Members and items in all of a body that is long. */
   readonly maximumValues: number
+  /** Its answer as HTML, for who asks for a page to read; undefined where there is none. */
+  readonly page: ((body: unknown) => string) | undefined
   /** True when it is still served while the service stops. */
   readonly whileStopping: boolean
   /** A route with an API key identifies its caller before it checks the shape. */
@@ -277,7 +276,6 @@ export const prepare = <Path, Query, Payload, Headers>(endpoint: Endpoint<Path, 
           query: query.right,
           payload: payload.right,
           idempotencyKey: raw.idempotencyKey,
-          requestId: raw.requestId,
           page: { limit: numberAt(query.right, "limit") ?? Page.defaultLimit, after },
           cursor: (next) => (next === null ? null : raw.cursors.seal(place(), next)),
           prefix: raw.prefix
@@ -292,7 +290,6 @@ export interface GivenUnchecked<Query> {
   readonly query: Partial<Query>
   readonly payload: Requests.Unchecked
   readonly idempotencyKey: string | undefined
-  readonly requestId: string | undefined
   /** It answers no list. */
   readonly cursor: (next: number | null) => null
   readonly prefix: string
@@ -322,7 +319,6 @@ export const prepareUnchecked = <Query, Payload, Headers>(
           query: Either.getOrElse(query, (): Partial<Query> => ({})),
           payload,
           idempotencyKey: raw.idempotencyKey,
-          requestId: raw.requestId,
           cursor: () => null,
           prefix: raw.prefix
         })

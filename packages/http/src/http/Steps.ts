@@ -137,7 +137,7 @@ const originForm = (target: string): string => {
 /** A request as it came, for a route or a page. */
 const rawOf = (
   request: PlainRequest,
-  { query, ...known }: Pick<Raw, "cursors" | "path" | "prefix" | "requestId"> & { readonly query: string },
+  { query, ...known }: Pick<Raw, "cursors" | "path" | "prefix"> & { readonly query: string },
   body: Raw["body"]
 ): Raw => ({
   ...known,
@@ -237,6 +237,9 @@ const sampler = (every: number | undefined): (() => boolean) => {
   }
 }
 
+const asksForPage = (request: PlainRequest): boolean =>
+  headerOf(request, "accept")?.includes("text/html") === true
+
 /** The steps of a request of a known route: credentials, shape, handler. */
 const routed = (
   { engine, ...known }: Pick<Options, "engine"> & Pick<Raw, "cursors" | "prefix">,
@@ -265,9 +268,14 @@ const routed = (
     prepare: Prepare
   ): Step => {
     const shaped = (body: Raw["body"]): Step => {
-      const running = prepare(rawOf(request, { ...known, path, query, requestId }, body))
+      const running = prepare(rawOf(request, { ...known, path, query }, body))
       if (Either.isLeft(running)) return invalid(running.left)
-      return Effect.map(running.right, (done) => answerOf(done, route.status, requestId))
+      const { page } = route
+      return Effect.map(running.right, (done) =>
+        page !== undefined && asksForPage(request)
+          ? text("text/html; charset=utf-8", page(done.body))
+          : answerOf(done, route.status, requestId)
+      )
     }
     return route.acceptsBody || request.hasBody
       ? Effect.flatMap(bodyOf(request, route.acceptsBody, route.maximumValues), shaped)
@@ -389,12 +397,10 @@ export const make = (options: Options) =>
     const run = routed({ engine, cursors, prefix }, credentials, rates, clock, yield* Effect.runtime<never>())
 
     const paged = (exchange: Exchange, query: string, page: Page): Step => {
-      const { request, requestId } = exchange
+      const { request } = exchange
       const shown = Effect.suspend(() =>
         Effect.flatMap(bodyOf(request, false), (body): Step => {
-          const faults = unexpectedFaults(
-            rawOf(request, { path: none, query, cursors, prefix, requestId }, body)
-          )
+          const faults = unexpectedFaults(rawOf(request, { path: none, query, cursors, prefix }, body))
           if (faults.length > 0) return invalid(faults)
           const { body: made, contentType } = page.otherwise?.(headerOf(request, "accept")) ?? page
           return Effect.map(made, (found) => text(contentType, found, page.location))

@@ -186,6 +186,13 @@ const everyAct = Effect.gen(function* () {
     "templates.sync"
   )
   yield* act(
+    "erasePerson",
+    "POST",
+    "/people/erase",
+    { phone: "34600009999", reason: "asked" },
+    "people.erase"
+  )
+  yield* act(
     "recordConsents",
     "POST",
     `/accounts/${account}/consents`,

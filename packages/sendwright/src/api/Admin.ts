@@ -335,6 +335,84 @@ export interface Consents {
   readonly recordRefusal: (input: { readonly id: string }) => Promise<PerhapsRefusal>
 }
 
+// A person, and all that is known of them
+
+/** By a phone in any spelling, by a platform's user id, or by both; in all accounts unless one is named. */
+export interface WhichPerson {
+  readonly phone?: string | undefined
+  readonly userId?: string | undefined
+  readonly accountId?: string | undefined
+}
+
+export interface ErasureCounts {
+  readonly recipients: number
+  /** Of these, those that waited to be sent. */
+  readonly canceled: number
+  /** Messages that are under way: they go once their outcome is known. */
+  readonly inFlight: number
+  readonly jobs: number
+  readonly events: number
+  readonly deliveryAnswers: number
+  readonly consents: number
+  readonly links: number
+  readonly doubtfulTexts: number
+  readonly unattributedTexts: number
+  readonly unreadHooks: number
+  readonly earlyReports: number
+  readonly auditEntries: number
+}
+
+export interface Erasure {
+  readonly id: string
+  /** Null = all accounts. */
+  readonly accountId: string | null
+  readonly reason: string
+  /** While it goes on a process that runs its loops sweeps again, until nothing is under way. */
+  readonly isDone: boolean
+  readonly begunAt: Date
+  readonly sweptAt: Date
+  readonly counts: ErasureCounts
+}
+
+export interface ErasedPerson {
+  /** Null of a dry run. */
+  readonly erasure: Erasure | null
+  /** All names that surely are the person's. */
+  readonly phones: ReadonlyArray<string>
+  readonly userIds: ReadonlyArray<string>
+  readonly counts: ErasureCounts
+  /** What is left to be done by hand; null when it is nothing. */
+  readonly remains: string | null
+}
+
+/** Things by the names of the REST API. */
+type Things = ReadonlyArray<Readonly<Record<string, unknown>>>
+
+export interface PersonExport {
+  readonly phones: ReadonlyArray<string>
+  readonly userIds: ReadonlyArray<string>
+  readonly consents: Things
+  readonly messages: Things
+  readonly events: Things
+  readonly deliveryAnswers: Things
+  readonly links: Things
+  readonly doubtfulTexts: Things
+  readonly unreadHooks: Things
+  readonly earlyReports: Things
+  /** The lists that have more than the 10,000 that are shown. */
+  readonly cut: ReadonlyArray<string>
+}
+
+export interface People {
+  /** Forgets a person: keyed hashes, counts and prices stay, and nothing goes to them until they consent anew. */
+  readonly erase: (
+    input: WhichPerson & { readonly reason: string; readonly dryRun?: boolean | undefined }
+  ) => Promise<ErasedPerson>
+  readonly export: (input: WhichPerson) => Promise<PersonExport>
+  /** Newest first. */
+  readonly erasures: () => AsyncIterable<Erasure>
+}
+
 // Webhooks, for receivers outside of this process
 
 export interface Webhook {
@@ -541,8 +619,8 @@ export interface Restore {
 export interface Resealed {
   /** The id of the current secret key. */
   readonly key: string
-  readonly resealed: Readonly<Record<"session" | "webhook", number>>
-  readonly unreadable: Readonly<Record<"session" | "webhook", number>>
+  readonly resealed: Readonly<Record<"session" | "webhook" | "erasure", number>>
+  readonly unreadable: Readonly<Record<"session" | "webhook" | "erasure", number>>
   /** How many API keys and operators still need an older secret key. */
   readonly apiKeys: number
   readonly operators: number
@@ -615,6 +693,7 @@ export interface Admin {
   readonly keys: Keys
   readonly templates: Templates
   readonly consents: Consents
+  readonly people: People
   readonly webhooks: Webhooks
   readonly rateCards: RateCards
   readonly jobs: Jobs

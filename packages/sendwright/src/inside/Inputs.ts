@@ -129,6 +129,12 @@ export const consents = input<{
 }>(object({ accountId: Text, consents: list(consent) }))
 export const person = input(object({ accountId: Text, phone: optional(Text), userId: optional(Text) }))
 
+const whichPerson = { phone: optional(Text), userId: optional(Text), accountId: optional(Text) }
+export const whom = input<Admin.WhichPerson>(object(whichPerson))
+export const erasure = input<Parameters<Admin.People["erase"]>[0]>(
+  object({ ...whichPerson, reason: Text, dryRun: optional(Flag) })
+)
+
 const webhookSettings = {
   events: optional(list(Text)),
   description: optional(Text),

@@ -1,5 +1,5 @@
 /** The operator's side: core's operations, with one object for each call. */
-import type { Admin as Core, Engine, Fault } from "@sendwright/core"
+import type { Admin as Core, Engine, Fault, People } from "@sendwright/core"
 import { Instant } from "@sendwright/core"
 import type * as Admin from "../api/Admin.ts"
 import type { JobQuery } from "../api/Messages.ts"
@@ -198,6 +198,29 @@ const consents: Group<Admin.Consents> = (admin, { pages, run }) => ({
     Views.perhapsRefusal(await run(admin.consents.recordRefusal(Inputs.byId(given).id)))
 })
 
+const namesOf = (names: People.Erased["names"]) => {
+  const of = (kind: (typeof names)[number]["kind"]) =>
+    names.flatMap((name) => (name.kind === kind ? [name.text] : []))
+  return { phones: of("phone"), userIds: of("user") }
+}
+
+const people: Group<Admin.People> = (admin, { pages, run }) => ({
+  erase: async (given) => {
+    const { counts, erasure, names, remains } = await run(admin.people.erase(Inputs.erasure(given)))
+    return {
+      erasure: erasure === null ? null : Views.erasure(erasure),
+      ...namesOf(names),
+      counts: Views.erasureCounts(counts),
+      remains
+    }
+  },
+  export: async (given) => {
+    const { cut, names, sections } = await run(admin.people.export(Inputs.whom(given)))
+    return { ...namesOf(names), ...sections, cut }
+  },
+  erasures: () => mapped(pages(admin.people.erasures), Views.erasure)
+})
+
 const webhooks: Group<Admin.Webhooks> = (admin, { pages, run }) => ({
   create: async (given) => {
     const { accountId, ...rest } = Inputs.webhook(given)
@@ -348,6 +371,7 @@ export const make: Group<Admin.Admin> = (admin, running) => ({
   keys: keys(admin, running),
   templates: templates(admin, running),
   consents: consents(admin, running),
+  people: people(admin, running),
   webhooks: webhooks(admin, running),
   rateCards: rateCards(admin, running),
   jobs: jobs(admin, running),

@@ -5,6 +5,7 @@ import type {
   Audit,
   Consent,
   Engine,
+  Erasure as Erasures,
   Estimates,
   Job as Jobs,
   Operator as Operators,
@@ -132,6 +133,33 @@ export const perhapsRefusal = (found: PerhapsRefusals.PerhapsRefusal): Admin.Per
   messageId: found.messageId,
   text: found.text,
   occurredAt: date(found.occurredAt)
+})
+
+export const erasureCounts = ({
+  attempts,
+  audit,
+  pairs: _,
+  reports,
+  refusals,
+  texts,
+  unread,
+  ...counts
+}: Erasures.Counts): Admin.ErasureCounts => ({
+  ...counts,
+  deliveryAnswers: attempts,
+  doubtfulTexts: refusals,
+  unattributedTexts: texts,
+  unreadHooks: unread,
+  earlyReports: reports,
+  auditEntries: audit
+})
+
+export const erasure = ({ begunAt, counts, nextAt, sweptAt, ...found }: Erasures.Erasure): Admin.Erasure => ({
+  ...found,
+  isDone: nextAt === null,
+  begunAt: date(begunAt),
+  sweptAt: date(sweptAt),
+  counts: erasureCounts(counts)
 })
 
 export const webhook = (found: Webhooks.Endpoint): Admin.Webhook => ({
