@@ -156,6 +156,19 @@ CREATE INDEX sendwright_delivery_tried ON sendwright_delivery USING btree (endpo
 -- While a worker has a delivery in hand it has no due_at; the worker says that it lives, or is rescued.
 CREATE INDEX sendwright_delivery_worker ON sendwright_delivery USING btree (worker) WHERE worker IS NOT NULL;
 
+-- Attempts that were not the last of their recipients. number: counted anew after an operator's retry.
+CREATE TABLE sendwright_earlier_attempt (
+  recipient bigint NOT NULL,
+  at bigint NOT NULL,
+  number integer NOT NULL,
+  outcome text NOT NULL,
+  code text,
+  provider_code text,
+  ms bigint,
+  process text,
+  CONSTRAINT sendwright_earlier_attempt_pkey PRIMARY KEY (recipient, at, number)
+);
+
 CREATE TABLE sendwright_endpoint (
   seq bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
   id text COLLATE "C" NOT NULL,
@@ -270,6 +283,8 @@ CREATE TABLE sendwright_job (
   created_at bigint NOT NULL,
   -- The client's own name for it. Indexed only where there is one, so that a send without costs nothing.
   reference text COLLATE "C",
+  -- Of the request that brought it.
+  request_id text COLLATE "C",
   -- The units that the account has sent of the job's kind of content on the UTC day of its acceptance, its own among them.
   -- The newest job tells, and when its API key's last send was accepted: no row is written by every accept.
   day_total bigint,
@@ -288,6 +303,8 @@ CREATE UNIQUE INDEX sendwright_job_idempotency ON sendwright_job USING btree (pu
 CREATE INDEX sendwright_job_key ON sendwright_job USING btree (public_key, kind, seq);
 CREATE INDEX sendwright_job_key_reference ON sendwright_job USING btree (public_key, reference, seq) WHERE reference IS NOT NULL;
 CREATE INDEX sendwright_job_order ON sendwright_job USING btree (session, (seq + 0)) WHERE due_at IS NOT NULL;
+-- Request ids of ours tell their time, by which their jobs are found; a client's own ones do not.
+CREATE INDEX sendwright_job_request ON sendwright_job USING btree (request_id) WHERE request_id IS NOT NULL AND (length(request_id) <> 36 OR substr(request_id, 15, 1) <> '7'::text);
 -- The direct messages that a text is kept for.
 CREATE INDEX sendwright_job_text ON sendwright_job USING btree (snapshot) WHERE kind = 'direct'::text;
 
@@ -399,9 +416,12 @@ CREATE TABLE sendwright_progress (
   next_at bigint,
   -- When its recipients' variables and its text were forgotten.
   content_expired_at bigint,
+  -- How many of its recipients are failed or unknown.
+  failures integer DEFAULT 0 NOT NULL,
   CONSTRAINT sendwright_progress_pkey PRIMARY KEY (seq)
 ) WITH (fillfactor=70);
 CREATE INDEX sendwright_progress_due ON sendwright_progress USING btree (session, next_at, seq) WHERE next_at IS NOT NULL;
+CREATE INDEX sendwright_progress_failures ON sendwright_progress USING btree (completed_at, seq) WHERE failures > 0;
 CREATE INDEX sendwright_progress_going ON sendwright_progress USING btree (session, status, seq) WHERE status = ANY (ARRAY['queued'::text, 'processing'::text, 'paused'::text]);
 
 -- A row while nothing is sent, since the store was restored: all that is open up to last_job was so before. What an operator
@@ -466,9 +486,27 @@ CREATE TABLE sendwright_recipient (
   retrying_since bigint,
   -- When an operator had it sent again; null when nobody did.
   requeued_at bigint,
+  -- When the attempt ended by which the platform has it or it has failed.
+  attempted_at bigint,
   CONSTRAINT sendwright_recipient_pkey PRIMARY KEY (seq)
 ) WITH (fillfactor=50);
 CREATE INDEX sendwright_recipient_provider ON sendwright_recipient USING btree (provider_id) WHERE provider_id IS NOT NULL;
+
+-- Who was sent what, by text: a segment has the phones and external ids of 100,000 recipients, in the order of acceptance.
+-- last: the key of its last recipient. written: how many of its rows are; null once it is whole (docs/adr/0041).
+CREATE TABLE sendwright_segment (
+  id bigint NOT NULL,
+  last bigint NOT NULL,
+  written bigint,
+  CONSTRAINT sendwright_segment_pkey PRIMARY KEY (id)
+);
+
+CREATE TABLE sendwright_segment_key (
+  segment bigint NOT NULL,
+  key text COLLATE "C" NOT NULL,
+  recipient bigint NOT NULL,
+  CONSTRAINT sendwright_segment_key_pkey PRIMARY KEY (segment, key, recipient)
+);
 
 CREATE TABLE sendwright_session (
   seq bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
@@ -515,6 +553,16 @@ CREATE TABLE sendwright_snapshot (
   body text NOT NULL,
   CONSTRAINT sendwright_snapshot_pkey PRIMARY KEY (seq),
   CONSTRAINT sendwright_snapshot_digest_key UNIQUE (digest)
+);
+
+-- What became of recipients, counted by processes. minute: its first moment. code: a failure's, else empty.
+CREATE TABLE sendwright_tally (
+  minute bigint NOT NULL,
+  session text COLLATE "C" NOT NULL,
+  outcome text COLLATE "C" NOT NULL,
+  code text COLLATE "C" NOT NULL,
+  n bigint NOT NULL,
+  CONSTRAINT sendwright_tally_pkey PRIMARY KEY (minute, session, outcome, code)
 );
 
 CREATE TABLE sendwright_template (
@@ -574,6 +622,12 @@ CREATE TABLE sendwright_worker (
   beats bigint NOT NULL,
   -- dispatches_at: when it last said that it lives, of a process that takes by itself what is due.
   dispatches_at bigint,
+  -- What its process is, and when it said so last.
+  version text,
+  role text,
+  slots bigint,
+  started_at bigint,
+  said_at bigint,
   CONSTRAINT sendwright_worker_pkey PRIMARY KEY (id)
 ) WITH (fillfactor=50);
 

@@ -147,6 +147,19 @@ CREATE INDEX sendwright_delivery_tried ON sendwright_delivery (endpoint) WHERE t
 -- While a worker has a delivery in hand it has no due_at; the worker says that it lives, or is rescued.
 CREATE INDEX sendwright_delivery_worker ON sendwright_delivery (worker) WHERE worker IS NOT NULL;
 
+-- Attempts that were not the last of their recipients. number: counted anew after an operator's retry.
+CREATE TABLE sendwright_earlier_attempt (
+  recipient INTEGER NOT NULL,
+  at INTEGER NOT NULL,
+  number INTEGER NOT NULL,
+  outcome TEXT NOT NULL,
+  code TEXT,
+  provider_code TEXT,
+  ms INTEGER,
+  process TEXT,
+  PRIMARY KEY (recipient, at, number)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE sendwright_endpoint (
   seq INTEGER PRIMARY KEY,
   id TEXT NOT NULL UNIQUE,
@@ -241,6 +254,8 @@ CREATE TABLE sendwright_job (
   created_at INTEGER NOT NULL,
   -- The client's own name for it. Indexed only where there is one, so that a send without costs nothing.
   reference TEXT,
+  -- Of the request that brought it.
+  request_id TEXT,
   -- The units that the account has sent of the job's kind of content on the UTC day of its acceptance, its own among them.
   -- The newest job tells, and when its API key's last send was accepted: no row is written by every accept.
   day_total INTEGER,
@@ -257,6 +272,8 @@ CREATE UNIQUE INDEX sendwright_job_idempotency ON sendwright_job (public_key, id
 CREATE INDEX sendwright_job_key ON sendwright_job (public_key, kind, seq);
 CREATE INDEX sendwright_job_key_reference ON sendwright_job (public_key, reference, seq) WHERE reference IS NOT NULL;
 CREATE INDEX sendwright_job_order ON sendwright_job (session, (seq + 0)) WHERE due_at IS NOT NULL;
+-- Request ids of ours tell their time, by which their jobs are found; a client's own ones do not.
+CREATE INDEX sendwright_job_request ON sendwright_job (request_id) WHERE request_id IS NOT NULL AND (length(request_id) <> 36 OR substr(request_id, 15, 1) <> '7');
 -- The direct messages that a text is kept for.
 CREATE INDEX sendwright_job_text ON sendwright_job (snapshot) WHERE kind = 'direct';
 
@@ -363,9 +380,12 @@ CREATE TABLE sendwright_progress (
   completed_at INTEGER,
   next_at INTEGER,
   -- When its recipients' variables and its text were forgotten.
-  content_expired_at INTEGER
+  content_expired_at INTEGER,
+  -- How many of its recipients are failed or unknown.
+  failures INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 CREATE INDEX sendwright_progress_due ON sendwright_progress (session, next_at, seq) WHERE next_at IS NOT NULL;
+CREATE INDEX sendwright_progress_failures ON sendwright_progress (completed_at, seq) WHERE failures > 0;
 CREATE INDEX sendwright_progress_going ON sendwright_progress (session, status, seq)
   WHERE status IN ('queued', 'processing', 'paused');
 
@@ -418,9 +438,26 @@ CREATE TABLE sendwright_recipient (
   -- The time of the first attempt, once that is to be repeated.
   retrying_since INTEGER,
   -- When an operator had it sent again; null when nobody did.
-  requeued_at INTEGER
+  requeued_at INTEGER,
+  -- When the attempt ended by which the platform has it or it has failed.
+  attempted_at INTEGER
 ) STRICT;
 CREATE INDEX sendwright_recipient_provider ON sendwright_recipient (provider_id) WHERE provider_id IS NOT NULL;
+
+-- Who was sent what, by text: a segment has the phones and external ids of 100,000 recipients, in the order of acceptance.
+-- last: the key of its last recipient. written: how many of its rows are; null once it is whole (docs/adr/0041).
+CREATE TABLE sendwright_segment (
+  id INTEGER PRIMARY KEY,
+  last INTEGER NOT NULL,
+  written INTEGER
+) STRICT;
+
+CREATE TABLE sendwright_segment_key (
+  segment INTEGER NOT NULL,
+  key TEXT NOT NULL,
+  recipient INTEGER NOT NULL,
+  PRIMARY KEY (segment, key, recipient)
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE sendwright_session (
   seq INTEGER PRIMARY KEY,
@@ -470,6 +507,16 @@ CREATE TABLE sendwright_state (
   store TEXT NOT NULL,
   commits INTEGER NOT NULL
 ) STRICT;
+
+-- What became of recipients, counted by processes. minute: its first moment. code: a failure's, else empty.
+CREATE TABLE sendwright_tally (
+  minute INTEGER NOT NULL,
+  session TEXT NOT NULL,
+  outcome TEXT NOT NULL,
+  code TEXT NOT NULL,
+  n INTEGER NOT NULL,
+  PRIMARY KEY (minute, session, outcome, code)
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE sendwright_template (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -525,7 +572,13 @@ CREATE TABLE sendwright_worker (
   id TEXT PRIMARY KEY,
   beats INTEGER NOT NULL,
   -- dispatches_at: when it last said that it lives, of a process that takes by itself what is due.
-  dispatches_at INTEGER
+  dispatches_at INTEGER,
+  -- What its process is, and when it said so last.
+  version TEXT,
+  role TEXT,
+  slots INTEGER,
+  started_at INTEGER,
+  said_at INTEGER
 ) STRICT, WITHOUT ROWID;
 
 -- For people: each job as it is, of which the tables tell in parts. Times are in UTC.

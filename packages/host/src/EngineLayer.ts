@@ -103,10 +103,11 @@ interface Counters {
 export const layer = (
   config: HostConfig,
   { attempts, webhooks }: Counters,
-  options: Options = {}
+  options: Options & Engine.Described = {}
 ): Layer.Layer<Engine.Engine | Worker.Worker, StorageError.StorageError | MigrationError | WrongMasterKey> =>
   Engine.layer({
     concurrency: config.workerConcurrency,
+    process: options.process,
     headerNames: config.webhookHeaders,
     deliveryJitter: config.webhookJitter,
     auditRetentionMs: config.auditRetentionMs,

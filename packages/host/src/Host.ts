@@ -119,6 +119,7 @@ export const layer = (
   Layer.suspend(() => {
     const attempts = InFlight.make()
     const webhooks = InFlight.make()
+    const process = { role: config.role, version: Version.read() }
     const underWay = () => [`${attempts.count()} attempt(s) to send`, `${webhooks.count()} webhook(s)`]
     const running = Effect.gen(function* () {
       yield* Effect.forEach(Doubts.of(config), ({ mend, says }) => Effect.logWarning(`${says} ${mend}`))
@@ -128,7 +129,10 @@ export const layer = (
     // Every request uses the store's clock from its first fiber on.
     return Layer.scopedDiscard(Effect.flatMap(Engine.Engine, ({ clock }) => clock.within(running))).pipe(
       Layer.provide(
-        Layer.retry(EngineLayer.layer(config, { attempts, webhooks }, options), untilThere(config))
+        Layer.retry(
+          EngineLayer.layer(config, { attempts, webhooks }, { ...options, process }),
+          untilThere(config)
+        )
       )
     )
   })

@@ -16,6 +16,8 @@ import type * as Consent from "../domain/consent/Consent.ts"
 import { DailyLimitReached, SendFailed } from "../domain/Errors.ts"
 import * as Ids from "../domain/Ids.ts"
 import type { Instant } from "../domain/Instant.ts"
+import type { EarlierAttempt } from "../domain/job/Attempts.ts"
+import * as Attempts from "../domain/job/Attempts.ts"
 import * as ClientTexts from "../domain/job/ClientTexts.ts"
 import * as Job from "../domain/job/Job.ts"
 import type { Failure } from "../domain/job/Recipient.ts"
@@ -39,7 +41,7 @@ import * as Attempt from "../worker/Attempt.ts"
 import type { SessionCircuit } from "../worker/Circuits.ts"
 import { Circuits } from "../worker/Circuits.ts"
 import type * as FailureActions from "../worker/FailureActions.ts"
-import { Heartbeat } from "../worker/Heartbeat.ts"
+import { Heartbeat, processOf } from "../worker/Heartbeat.ts"
 import * as Measured from "../worker/Measured.ts"
 import * as Checks from "./Checks.ts"
 import * as DirectInFlight from "./DirectInFlight.ts"
@@ -159,6 +161,7 @@ const dispatch = Effect.fnUntraced(function* (
   applyActions: FailureActions.Apply,
   consentNow: ConsentNow,
   consentedAt: Instant,
+  worker: string,
   stillOwns: Attempt.StillOwns,
   measured: ReturnType<typeof Metrics.ofAttempts>
 ) {
@@ -170,13 +173,16 @@ const dispatch = Effect.fnUntraced(function* (
     askAgain: () => consentNow(claimed)
   }
   const [recipient] = claimed.recipients
-  if (recipient === undefined) return { outcome: Outcome.Released({ maybeSent: false }), inbound: null }
+  if (recipient === undefined)
+    return { outcome: Outcome.Released({ maybeSent: false }), inbound: null, earlier: [] }
   let { attempts } = recipient
   let inbound: Inbound | null = null
+  const earlier: Array<EarlierAttempt> = []
+  let beganAt = Moment.unsafeNow(clock)
   /** Attempts once. A message that would have to wait for a pause to end is refused, since its caller waits. */
   const attempt = Effect.fnUntraced(function* (next: typeof recipient) {
     circuit.began()
-    const beganAt = Moment.unsafeNow(clock)
+    beganAt = Moment.unsafeNow(clock)
     const attempted = yield* Attempt.attempt(sessionSender, claimed, next, stillOwns, consent)
     Measured.ended(measured, attempted.outcome, Moment.unsafeNow(clock) - beganAt)
     circuit.ended(attempted.answered)
@@ -194,18 +200,20 @@ const dispatch = Effect.fnUntraced(function* (
     const now = yield* Clock.currentTimeMillis
     const { failure, maybeSent } = outcome
     if (outcome.at - started > Retry.directWindow || circuit.isOpen()) {
-      return { outcome: ended(failure, maybeSent), inbound }
+      return { outcome: ended(failure, maybeSent), inbound, earlier }
     }
+    const tried = { ms: Math.round(Moment.unsafeNow(clock) - beganAt), process: processOf(worker) }
+    earlier.push(Attempts.earlier(attempts, now, "retried", failure, tried))
     yield* Effect.sleep(outcome.at - now)
     askedAt = clock.unsafeCurrentTimeMillis()
     const refusal = yield* Effect.option(consentNow(claimed))
-    if (Option.isNone(refusal)) return { outcome: ended(failure, maybeSent), inbound }
+    if (Option.isNone(refusal)) return { outcome: ended(failure, maybeSent), inbound, earlier }
     if (refusal.value !== undefined)
-      return { outcome: Attempt.withoutConsent(refusal.value, maybeSent), inbound }
+      return { outcome: Attempt.withoutConsent(refusal.value, maybeSent), inbound, earlier }
     attempts += 1
     outcome = yield* attempt({ ...recipient, attempts, maybeSent })
   }
-  return { outcome, inbound }
+  return { outcome, inbound, earlier }
 })
 
 /** Admits a message: its circuit, to which the attempt is reported; null while the platform must not be asked. */
@@ -246,6 +254,7 @@ const attempting = (
     { session }: Caller,
     circuit: SessionCircuit,
     consentedAt: Instant,
+    worker: string,
     stillOwns: Attempt.StillOwns
   ) {
     const sessionSender = yield* resolve(session)
@@ -256,6 +265,7 @@ const attempting = (
       applyActions,
       consentNow,
       consentedAt,
+      worker,
       stillOwns,
       measured
     )
@@ -265,14 +275,21 @@ const attempting = (
 const acceptSend = (
   { account, key, session }: Caller,
   request: DirectMessageRequest,
-  jobId: string,
-  now: Instant,
-  worker: string,
-  idempotency: AcceptSend["idempotency"],
-  rate: RateCard.Rate | null
+  {
+    idempotency,
+    jobId,
+    now,
+    rate,
+    requestId,
+    worker
+  }: Pick<AcceptSend, "idempotency" | "jobId" | "now" | "requestId"> & {
+    readonly rate: RateCard.Rate | null
+    readonly worker: string
+  }
 ): AcceptSend => ({
   now,
   jobId,
+  requestId,
   accountId: account.id,
   sessionId: session.id,
   publicKey: key.publicKey,
@@ -405,7 +422,9 @@ export const make = Effect.fnUntraced(function* (options: {
         return yield* new SendFailed({ messageId: null, outcome: "failed", failure: unavailable })
       const { circuit, probe } = admitted
       const keyed = key === null ? null : { key, fingerprint: fingerprint() }
-      const accepting = acceptSend(caller, request, jobId, now, worker, keyed, rate)
+      const { requestId } = command
+      const asked = { jobId, now, worker, idempotency: keyed, rate, requestId }
+      const accepting = acceptSend(caller, request, asked)
       const refused = Effect.suspend(() => {
         circuit.unused()
         return circuits.store
@@ -419,12 +438,18 @@ export const make = Effect.fnUntraced(function* (options: {
       const { claimed, job } = accepted
       if (claimed === null)
         return yield* Effect.dieMessage("A direct message was accepted without its claim.")
-      const { inbound, outcome } = yield* attempt({ ...claimed, probe }, caller, circuit, now, () =>
-        heartbeat.stillOwns(worker, since)
+      const { earlier, inbound, outcome } = yield* attempt(
+        { ...claimed, probe },
+        caller,
+        circuit,
+        now,
+        worker,
+        () => heartbeat.stillOwns(worker, since)
       )
       yield* inFlight.untilReleased
       const answer = answerOf(outcome, request.to, job.createdAt)
-      const settlement = { jobId: job.id, fence: claimed.fence, index: 0, outcome, answer: encode(answer) }
+      const { fence } = claimed
+      const settlement = { jobId: job.id, fence, index: 0, outcome, earlier, answer: encode(answer) }
       yield* settle(inbound === null ? settlement : { ...settlement, inbound })
       const { attempts, deliveries, outcomes } = signals
       yield* Effect.all([deliveries.notify, outcomes.notify, attempts.notify], { discard: true })

@@ -39,7 +39,7 @@ import type { SecretBox } from "../secret/SecretBox.ts"
 import { type Sender, Senders } from "../sender/Sender.ts"
 import * as SessionSender from "../sender/SessionSender.ts"
 import * as ConsentSource from "../storage/ConsentSource.ts"
-import type { Report } from "../storage/JobStore.ts"
+import type { ProcessInfo, Report } from "../storage/JobStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
 import type { Stores } from "../storage/Stores.ts"
 import type { AddressPolicy } from "../webhook/AddressPolicy.ts"
@@ -52,6 +52,7 @@ import * as OutsideTransaction from "../worker/OutsideTransaction.ts"
 import * as QuarantineWatch from "../worker/QuarantineWatch.ts"
 import type { ClockHealth } from "../worker/StoreClock.ts"
 import { StoreClock } from "../worker/StoreClock.ts"
+import * as Tallies from "../worker/Tallies.ts"
 import * as Worker from "../worker/Worker.ts"
 import { Retention } from "./Acting.ts"
 import * as Admin from "./Admin.ts"
@@ -206,6 +207,11 @@ export interface Retained {
   readonly auditRetentionMs: number
 }
 
+/** What a process says of itself to whoever looks at the processes of a store. */
+export interface Described {
+  readonly process?: Pick<ProcessInfo, "role" | "version"> | undefined
+}
+
 /** The services that the engine needs. A `ConsentSource` is taken where there is one. */
 export type Requirements = Stores | Senders | SecretBox | WebhookTransport | AddressPolicy
 
@@ -269,6 +275,13 @@ const make = Effect.gen(function* () {
   return storeTimed(engine, clock)
 })
 
+const heartbeat = ({
+  concurrency: slots = Worker.defaults.concurrency,
+  leaseMs = defaultLeaseMs,
+  process
+}: Partial<Worker.Options> & Described) =>
+  Heartbeat.layer(leaseMs, process === undefined ? undefined : { ...process, slots })
+
 /**
  * The engine and its worker. The store's master key must be among the secret box's keys. Nothing runs in the
  * background until `Worker.layerLoops` is added: a process that only accepts sends does without it, and a test calls
@@ -290,12 +303,12 @@ const make = Effect.gen(function* () {
  * ```
  */
 export const layer = (
-  options: Partial<Worker.Options> & Partial<Retained> = {}
+  options: Partial<Worker.Options> & Partial<Retained> & Described = {}
 ): Layer.Layer<Engine | Worker.Worker, MasterKeys.WrongMasterKey | StorageError, Requirements> =>
   Layer.scoped(Engine, make).pipe(
     Layer.provideMerge(Worker.layer(options)),
     Layer.provide([Circuits.layer, QuarantineWatch.layer]),
-    Layer.provide([Signals.layer, Heartbeat.layer(options.leaseMs ?? defaultLeaseMs), MasterKeys.layer]),
+    Layer.provide([Signals.layer, heartbeat(options), MasterKeys.layer, Tallies.layer]),
     Layer.provide(StoreClock.layer),
     Layer.provide(ConsentSource.layer()),
     Layer.provide(Layer.succeed(Retention, options.auditRetentionMs ?? Audit.defaultRetentionMs))

@@ -46,6 +46,8 @@ export type Unauthorized =
 export interface SendCommand {
   /** The Idempotency-Key header as it came; `undefined` when absent. */
   readonly idempotencyKey: string | undefined
+  /** The id of the request, kept with the job so that it is found by it. */
+  readonly requestId?: string | undefined
   readonly request: TemplateMessage | Unchecked
 }
 
@@ -58,6 +60,8 @@ export interface Acknowledgement {
 
 export interface DirectCommand {
   readonly idempotencyKey: string | undefined
+  /** As of a {@link SendCommand}. */
+  readonly requestId?: string | undefined
   readonly request: DirectMessageRequest | Unchecked
 }
 

@@ -41,8 +41,9 @@ const acceptSend = (
     jobId,
     now,
     prices,
-    request
-  }: Pick<AcceptSend, "idempotency" | "jobId" | "now"> & {
+    request,
+    requestId
+  }: Pick<AcceptSend, "idempotency" | "jobId" | "now" | "requestId"> & {
     readonly request: TemplateMessageRequest
     readonly prices: ReadonlyArray<RateCard.Rate | null>
   }
@@ -52,6 +53,7 @@ const acceptSend = (
   accountId: account.id,
   sessionId: session.id,
   publicKey: key.publicKey,
+  requestId,
   content: Job.contentOf(template),
   ...ClientTexts.of(request),
   recipients: recipients.map(({ external_id, phone }, place) => ({
@@ -120,6 +122,7 @@ export const make = Effect.fnUntraced(function* (checks: Checks.Checks, ids: Ids
       now,
       jobId: ids.jobId(now),
       request,
+      requestId: command.requestId,
       prices,
       idempotency: { key, fingerprint: fingerprint() }
     })

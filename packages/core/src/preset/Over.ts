@@ -17,7 +17,7 @@ import * as UndiciTransport from "../webhook/UndiciTransport.ts"
 import type { WebhookTransport } from "../webhook/WebhookTransport.ts"
 import * as Worker from "../worker/Worker.ts"
 
-export interface EngineOptions extends Partial<Worker.Options>, Partial<Engine.Retained> {
+export interface EngineOptions extends Partial<Worker.Options>, Partial<Engine.Retained>, Engine.Described {
   /** `Sandbox.make()`, `WhatsApp.make()`, `HttpGateway.make()`, and senders of your own. */
   readonly senders: ReadonlyArray<Sender.Sender | Effect.Effect<Sender.Sender, never, Scope.Scope>>
   /**

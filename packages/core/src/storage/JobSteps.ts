@@ -7,9 +7,12 @@
 
 import * as Erasure from "../domain/Erasure.ts"
 import type { Instant } from "../domain/Instant.ts"
+import type { EarlierAttempt } from "../domain/job/Attempts.ts"
+import * as Attempts from "../domain/job/Attempts.ts"
 import type { Content, Job, RecipientResult } from "../domain/job/Job.ts"
 import * as Jobs from "../domain/job/Job.ts"
 import type { Failure } from "../domain/job/Recipient.ts"
+import * as Recipient from "../domain/job/Recipient.ts"
 import * as RetrySelection from "../domain/job/RetrySelection.ts"
 import type { Change } from "../domain/job/Transitions.ts"
 import * as Transitions from "../domain/job/Transitions.ts"
@@ -39,6 +42,8 @@ export interface FencedRecipient {
 export interface RecipientChange extends Change {
   readonly fenceBefore: number | null
   readonly fence: number | null
+  /** Attempts that are not its last, from here on; absent where there are none. */
+  readonly earlier?: ReadonlyArray<EarlierAttempt>
 }
 
 /** What is to be written. */
@@ -132,6 +137,16 @@ export const claim = <H extends JobState>(
   }
 }
 
+/** The attempts of a settlement that are not the last: its own, where that is to be repeated, and those before it. */
+const earlierOf = (
+  { earlier = [], outcome, tried }: Settlement,
+  { attempts, nextAt }: RecipientResult,
+  now: Instant
+): ReadonlyArray<EarlierAttempt> =>
+  outcome._tag === "Retry" && nextAt !== null
+    ? [...earlier, Attempts.earlier(attempts, now, "retried", outcome.failure, tried)]
+    : earlier
+
 /** True when an outcome is of a cause that stops the whole job: then {@link settle} is given all of its recipients. */
 export const stopsJob = ({ outcome }: Settlement): boolean =>
   outcome._tag === "Failed" && outcome.stopsJob === true
@@ -173,7 +188,9 @@ export const settle = <H extends JobState>(
     if (fenced === undefined || fenced.fence !== fence) continue
     const before = fenced.recipient
     const after = Transitions.settle(state.job, before, outcome, now)
-    changes.set(index, { before, after, fenceBefore: fence, fence: null })
+    const change = { before, after, fenceBefore: fence, fence: null }
+    const earlier = earlierOf(settlement, after, now)
+    changes.set(index, earlier.length === 0 ? change : { ...change, earlier })
     answer = settlement.answer ?? answer
     if (outcome._tag === "Failed" && outcome.stopsJob === true) cause ??= outcome.failure
   }
@@ -225,7 +242,11 @@ export const rescue = <H extends JobState>(
     const after = Transitions.inFlight(before)
       ? Transitions.rescue(state.job, before, { ...options, now })
       : before
-    return { before, after, fenceBefore, fence: null }
+    const change = { before, after, fenceBefore, fence: null }
+    // It had no outcome, and is made again.
+    return after === before || after.nextAt === null
+      ? change
+      : { ...change, earlier: [Attempts.earlier(before.attempts, now, "lost", null)] }
   })
   const count = changes.filter(({ after, before }) => after !== before).length
   return { ...step(state, state.job, changes, now), count }
@@ -380,7 +401,13 @@ export const retry = <H extends JobState>(
     const chosen = Erasure.isErased(before.phone) ? null : choose(before)
     if (chosen === null) continue
     counts[chosen] += 1
-    changes.push({ before, after: Transitions.requeue(before, now), fenceBefore, fence: null })
+    const change = { before, after: Transitions.requeue(before, now), fenceBefore, fence: null }
+    const { attemptedAt, attempts, failure, status, updatedAt } = before
+    changes.push(
+      attempts === 0 || !Recipient.isRetryable(status)
+        ? change
+        : { ...change, earlier: [Attempts.earlier(attempts, attemptedAt ?? updatedAt, status, failure)] }
+    )
   }
   if (dryRun || changes.length === 0) {
     return { result: RetryResult.Retried({ job: state.job, counts }), step: null }

@@ -11,6 +11,7 @@ import type * as Effect from "effect/Effect"
 import type { Demand } from "../domain/account/Plan.ts"
 import type { Instant } from "../domain/Instant.ts"
 import * as Time from "../domain/Instant.ts"
+import type { EarlierAttempt, Tried } from "../domain/job/Attempts.ts"
 import type { Care } from "../domain/job/Claiming.ts"
 import type { ClientTexts } from "../domain/job/ClientTexts.ts"
 import type { Content, Job, RecipientResult, Status } from "../domain/job/Job.ts"
@@ -23,6 +24,7 @@ import type {
   Reported
 } from "../domain/job/Recipient.ts"
 import type * as RetrySelection from "../domain/job/RetrySelection.ts"
+import type { Tally } from "../domain/job/Tally.ts"
 import type { Backlog } from "../domain/job/Waiting.ts"
 import type { Page, Paged } from "../domain/Page.ts"
 import type { News } from "../domain/session/Circuit.ts"
@@ -57,6 +59,8 @@ export interface AcceptSend extends ClientTexts {
   readonly accountId: string
   readonly sessionId: string
   readonly publicKey: string
+  /** The id of the request that asks for it. */
+  readonly requestId?: string | undefined
   readonly content: Content
   readonly recipients: ReadonlyArray<NewRecipient>
   readonly currency: string
@@ -149,6 +153,24 @@ export interface Claim {
   readonly care?: Care
 }
 
+/** A process, as it tells of itself. */
+export interface ProcessInfo {
+  readonly version: string
+  /** What it does: `all`, `api` (accepts, and dispatches nothing) or `worker` (accepts nothing). */
+  readonly role: string
+  readonly startedAt: Instant
+  /** How many attempts it makes at once. */
+  readonly slots: number
+}
+
+/** A worker that said that it lives. */
+export interface LivingWorker extends ProcessInfo {
+  readonly worker: string
+  readonly saidAt: Instant
+  /** How many recipients its claims await outcomes of. */
+  readonly inFlight: number
+}
+
 /** A process's word on its workers. */
 export interface WorkerHeartbeat {
   readonly workers: ReadonlyArray<string>
@@ -157,6 +179,8 @@ export interface WorkerHeartbeat {
   readonly beats: number
   /** The time, when the process takes by itself what is due; null when it only has in hand what it was asked for. */
   readonly dispatchesAt: Instant | null
+  /** The time, and what the process is; absent of one that says no more. */
+  readonly process?: (ProcessInfo & { readonly saidAt: Instant }) | undefined
 }
 
 export interface KnownWorker {
@@ -193,6 +217,10 @@ export interface Settlement {
   readonly fence: number
   readonly index: number
   readonly outcome: Outcome
+  /** Of the attempt. */
+  readonly tried?: Tried
+  /** Attempts before it that no store knows of: a direct message repeats some by itself. */
+  readonly earlier?: ReadonlyArray<EarlierAttempt>
   /** Kept as the answer of a direct message, to be replayed. */
   readonly answer?: string
   /** The platform's word on the person that came with its answer, where there is one. */
@@ -261,6 +289,12 @@ export interface EarlyReportsApplied {
   readonly ends: Ends
   readonly met: ReadonlyArray<Met>
   readonly forgotten: ReadonlyMap<string, number>
+}
+
+/** A recipient and its job. */
+export interface StoredMessage {
+  readonly job: Job
+  readonly recipient: RecipientResult
 }
 
 /** The filters that jobs have to pass. Times are inclusive at their begin, and exclusive at their end. */
@@ -403,6 +437,44 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
      * @param query.most how many jobs are read, at most, of those that nobody has touched and of the others
      */
     readonly backlog: (query: { readonly most: number }) => Effect.Effect<Backlog, StorageError>
+
+    /** The workers that have said what they are, the oldest first. One that stopped as it should has been forgotten. */
+    readonly living: Effect.Effect<ReadonlyArray<LivingWorker>, StorageError>
+
+    /** Returns once this process has counted something that is not written. */
+    readonly counted: Effect.Effect<void>
+
+    /**
+     * Adds what this process has counted (`domain/job/Tally`) since the last time to the rows of minutes, and forgets those that
+     * are too old. What cannot be written is written with the next.
+     */
+    readonly saveTallies: (command: { readonly now: Instant }) => Effect.Effect<void, StorageError>
+
+    /** What became of recipients by minute, from one on, in that order; of the running one as far as processes have told. */
+    readonly tallies: (query: { readonly from: Instant }) => Effect.Effect<ReadonlyArray<Tally>, StorageError>
+
+    /** The attempts of a recipient that were not its last, in their order. */
+    readonly earlierAttempts: (query: {
+      readonly jobId: string
+      readonly index: number
+    }) => Effect.Effect<ReadonlyArray<EarlierAttempt>, StorageError>
+
+    /**
+     * Writes down who was sent what, for {@link messagesOf}: one step, that takes no longer than a commit does. Answers whether
+     * there is more to do at once.
+     */
+    readonly writeSegments: Effect.Effect<boolean, StorageError>
+
+    /**
+     * The messages to recipients that have one of the texts as their phone or external id, the newest first. It costs a jump for
+     * each 100,000 recipients that there are, and a look at those that came since they were written down last.
+     */
+    readonly messagesOf: (query: {
+      readonly texts: ReadonlyArray<string>
+      /** Only of this API key. */
+      readonly publicKey?: string | undefined
+      readonly page: Page
+    }) => Effect.Effect<Paged<StoredMessage>, StorageError>
 
     /** When a process that dispatches said last that it lives; null when none ever did. */
     readonly dispatchesAt: Effect.Effect<Instant | null, StorageError>

@@ -13,7 +13,7 @@ import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import * as Ids from "../domain/Ids.ts"
 import * as Moment from "../runtime/Moment.ts"
-import type { KnownWorker } from "../storage/JobStore.ts"
+import type { KnownWorker, ProcessInfo } from "../storage/JobStore.ts"
 import { JobStore } from "../storage/JobStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
 import * as Loops from "./Loops.ts"
@@ -69,14 +69,18 @@ export class Heartbeat extends Context.Tag("@sendwright/core/worker/Heartbeat")<
     readonly isDispatched: Effect.Effect<boolean, StorageError>
   }
 >() {
-  static readonly layer = (leaseMs: number): Layer.Layer<Heartbeat, never, JobStore | StoreClock> =>
+  /** @param described what the process is; one that says so has a name for as long as it lives */
+  static readonly layer = (
+    leaseMs: number,
+    described?: Omit<ProcessInfo, "startedAt">
+  ): Layer.Layer<Heartbeat, never, JobStore | StoreClock> =>
     Layer.scoped(
       Heartbeat,
       Effect.gen(function* () {
         const jobs = yield* JobStore
         const { within } = yield* StoreClock
-        const ids = Ids.make(yield* Ids.RandomBytes)
-        const process = ids.uuid(yield* Clock.currentTimeMillis)
+        const startedAt = yield* within(Clock.currentTimeMillis)
+        const process = Ids.make(yield* Ids.RandomBytes).uuid(startedAt)
         let registered = 0
         const here = new Map<string, Span>()
         /** One for each commit whose answer was lost: too few to be forgotten. */
@@ -97,9 +101,10 @@ export class Heartbeat extends Context.Tag("@sendwright/core/worker/Heartbeat")<
           const workers = [...here.keys()]
           const ended = [...told].filter((worker) => !here.has(worker))
           for (const worker of workers) told.add(worker)
-          const said = Moment.unsafeNow(clock)
+          const saidAt = Moment.unsafeNow(clock)
           const dispatchesAt = dispatching.isHere() ? now : null
-          const stored = jobs.heartbeat({ workers, ended, beats, dispatchesAt })
+          const process = described && { ...described, startedAt, saidAt: now }
+          const stored = jobs.heartbeat({ workers, ended, beats, dispatchesAt, process })
           const heard = Effect.map(stored, () => {
             const heard = Moment.unsafeNow(clock)
             isHeard = true
@@ -109,7 +114,7 @@ export class Heartbeat extends Context.Tag("@sendwright/core/worker/Heartbeat")<
               // One that ended while this was under way is forgotten by the next beat.
               told.add(worker)
               const span = here.get(worker)
-              if (span !== undefined) here.set(worker, prolonged(span, { said, heard }, leaseMs))
+              if (span !== undefined) here.set(worker, prolonged(span, { said: saidAt, heard }, leaseMs))
             }
           })
           // A commit over a connection that is open at one end only takes long to fail, and cannot be interrupted. One that
@@ -139,10 +144,9 @@ export class Heartbeat extends Context.Tag("@sendwright/core/worker/Heartbeat")<
           yield* someone.open
           return worker
         })
+        if (described !== undefined) yield* register
         const deregister = (worker: string): Effect.Effect<void> =>
-          Effect.sync(() => {
-            here.delete(worker)
-          })
+          Effect.asVoid(Effect.sync(() => here.delete(worker)))
 
         const giveBack = (worker: string): Effect.Effect<number> =>
           Effect.suspend(() => {

@@ -14,6 +14,7 @@ import type { DispatchedJob, Settlement } from "../storage/JobStore.ts"
 import type { Attempted, Attempts, ClaimedRecipient } from "./Attempt.ts"
 import type { Bulkhead, Ticket } from "./Bulkhead.ts"
 import { patienceMs } from "./Bulkhead.ts"
+import { processOf } from "./Heartbeat.ts"
 import * as Measured from "./Measured.ts"
 
 /** Runs attempts in a fiber that nobody's end interrupts, as soon as the caller waits for something. */
@@ -293,10 +294,13 @@ export class Turns {
     else queue.splice(queue.indexOf(waiting), 1)
   }
 
-  #end({ batch, beganAt, ticket }: Begun, settlement: Settlement, actionable: Attempted["actionable"]): void {
+  #end({ batch, beganAt, ticket }: Begun, settled: Settlement, actionable: Attempted["actionable"]): void {
     const now = this.#now()
-    Measured.ended(this.#measured, settlement.outcome, now - beganAt)
+    Measured.ended(this.#measured, settled.outcome, now - beganAt)
     this.#bulkhead.ended(ticket, now)
+    // Only an attempt that is repeated is kept, and so how long it took.
+    const tried = { ms: Math.round(now - beganAt), process: processOf(batch.worker) }
+    const settlement = settled.outcome._tag === "Retry" ? { ...settled, tried } : settled
     batch.inFlight.end({ batch, settlement, actionable }, now)
   }
 

@@ -19,6 +19,7 @@ import type { SecretBox } from "../secret/SecretBox.ts"
 import type { Senders } from "../sender/Sender.ts"
 import type { ConsentSource } from "../storage/ConsentSource.ts"
 import { EmbeddedCommits, type Listen } from "../storage/EmbeddedCommits.ts"
+import { JobStore } from "../storage/JobStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
 import type { Stores } from "../storage/Stores.ts"
 import type { HeaderNames } from "../webhook/Signature.ts"
@@ -79,6 +80,10 @@ export const defaults: Options = {
 /** The shortest time between two looks for receipts that came early. */
 const earlyMs = 500
 
+/** The shortest time between two looks whether enough recipients came that they are written down, and the longest. */
+const segmentsMs = 5000
+const idleSegmentsMs = 600_000
+
 /** The longest sleep of an idle loop, and the shortest: what is due may be another's to take. */
 const idleMs = 1000
 const pauseMs = 20
@@ -114,11 +119,13 @@ const draining = ({
   erasing,
   grace,
   inbound,
+  jobs,
   openWebhooks,
   options,
   rescue,
   sends
 }: {
+  readonly jobs: Context.Tag.Service<JobStore>
   readonly options: Options
   readonly grace: GracePeriod.GracePeriod
   readonly sends: SendLoop.SendLoop
@@ -150,7 +157,11 @@ const draining = ({
     )
     const swept = yield* erasing.resume
     return rescued + sent + count + appliedEarly + checked + delivered + swept
-  }).pipe(Effect.repeat({ until: (done) => done === 0 }), Effect.asVoid)
+  }).pipe(
+    Effect.repeat({ until: (done) => done === 0 }),
+    Effect.zipRight(Effect.repeat(jobs.writeSegments, { while: (goesOn) => goesOn })),
+    Effect.asVoid
+  )
 }
 
 /** Receipts that came before the answer to their message: they are applied soon after its outcome was stored. */
@@ -165,6 +176,19 @@ const applyingEarly = (
     yield* outcomes.wait(Duration.toMillis(pace))
   })
 
+/** Who was sent what is written down in small steps, once outcomes came: what is sent comes first. */
+const writingSegments = (
+  { writeSegments }: Context.Tag.Service<JobStore>,
+  { outcomes }: Context.Tag.Service<Signals>
+): Effect.Effect<void, StorageError> => {
+  const someOutcome = Effect.async<void>((resume) => Effect.sync(outcomes.listen(() => resume(Effect.void))))
+  const untilSome = Effect.zipRight(
+    Effect.sleep(segmentsMs),
+    Effect.raceFirst(someOutcome, Effect.sleep(idleSegmentsMs))
+  )
+  return Effect.flatMap(writeSegments, (goesOn) => (goesOn ? Effect.sleep(pauseMs) : untilSome))
+}
+
 /** Sleeps until notified, for as long as nothing is due, or until it is time to look anyway. */
 const restFor = (signal: Signal, inMs: number | null) =>
   signal.wait(inMs === null ? idleMs : Math.min(idleMs, Math.max(pauseMs, inMs)))
@@ -177,6 +201,7 @@ const make = (options: Options) =>
   Effect.gen(function* () {
     const signals = yield* Signals
     const keys = yield* MasterKeys
+    const jobs = yield* JobStore
     const loops = Loops.make()
     const inbound = yield* Inbound.make
     const addressing = yield* Addressing.make
@@ -243,7 +268,8 @@ const make = (options: Options) =>
         loops.run("Erasures", Effect.zipRight(erasing.resume, Effect.sleep(idleMs))),
         loops.run("Early receipts", applyingEarly(inbound, signals, paceOf(options.leaseMs))),
         loops.run("Rescue", paced),
-        loops.run("Housekeeping", housekeeping.step)
+        loops.run("Housekeeping", housekeeping.step),
+        loops.run("Search", writingSegments(jobs, signals))
       ]
       // One fiber, so that they all end at the same time and share the grace.
       yield* Effect.forkScoped(Effect.all(all, { concurrency: "unbounded", discard: true }))
@@ -251,7 +277,17 @@ const make = (options: Options) =>
 
     const watch = loops.run("Backlog", Effect.zipRight(lookAtBacklog, Effect.sleep(paceOf(options.leaseMs))))
 
-    const drain = draining({ checkTemplates, erasing, options, grace, sends, openWebhooks, inbound, rescue })
+    const drain = draining({
+      checkTemplates,
+      erasing,
+      jobs,
+      options,
+      grace,
+      sends,
+      openWebhooks,
+      inbound,
+      rescue
+    })
 
     return {
       inbound,

@@ -331,8 +331,9 @@ describe("the cost", () => {
         yield* send(1)
         yield* drain
         yield* send(1)
-        // Two rounds of a drain, each with a look at connected sessions, at templates to be fetched, at erasures and at what is due.
-        expect((yield* during(drain)).statements).toBe(37)
+        // Two rounds of a drain, each with a look at connected sessions, at templates to be fetched and at what is due; and a
+        // look whether recipients are to be written down.
+        expect((yield* during(drain)).statements).toBe(40)
       }).pipe(Effect.provide(layer))
   )
 

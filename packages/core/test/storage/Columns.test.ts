@@ -452,7 +452,8 @@ describe("Columns", () => {
     updatedAt: number,
     sentAt: orNull(number),
     deliveredAt: orNull(number),
-    readAt: orNull(number)
+    readAt: orNull(number),
+    attemptedAt: orNull(number)
   })
   const position = FastCheck.record({ job: FastCheck.nat(1e9), index: FastCheck.nat(4094) })
 
@@ -540,6 +541,8 @@ describe("Columns", () => {
     accountId: word,
     sessionId: word,
     publicKey: word,
+    requestId: orNull(word),
+    idempotencyKey: orNull(word),
     content: FastCheck.constant(content),
     ...Records.map(ClientTexts.told, () => orNull(word)),
     recipients: FastCheck.integer({ min: 1, max: 4094 }),
@@ -566,7 +569,6 @@ describe("Columns", () => {
           kind: content.kind,
           template: null,
           snapshot: 5,
-          idempotencyKey: null,
           fingerprint: null,
           dayTotal: 1,
           dueAt: accepted.now

@@ -38,13 +38,16 @@ const { now } = Fixtures
 const rows = 50_000
 const page: Page = { limit: 25, after: null }
 
-/** What lists have asked since the last look. */
-const asked: Array<Statement> = []
+/** A statement, and how it was planned. */
+type Asked = Statement & { readonly by: "read" | "readPage" }
 
-function* recorded<A>(program: Program<A>): Program<A> {
+/** What lists have asked since the last look. */
+const asked: Array<Asked> = []
+
+function* recorded<A>(by: Asked["by"], program: Program<A>): Program<A> {
   let step = program.next()
   while (step.done !== true) {
-    asked.push(step.value)
+    asked.push({ ...step.value, by })
     step = program.next(yield step.value)
   }
   return step.value
@@ -54,7 +57,8 @@ const recording = Layer.effect(
   Database,
   Effect.map(Database, (db) => ({
     ...db,
-    readPage: (operation, verb) => db.readPage(operation, () => recorded(verb()))
+    read: (operation, verb) => db.read(operation, () => recorded("read", verb())),
+    readPage: (operation, verb) => db.readPage(operation, () => recorded("readPage", verb()))
   }))
 )
 
@@ -65,7 +69,7 @@ interface Explained<R = never> {
   /** A whole number in so many hexadecimal digits. */
   readonly hex: (number: string, digits: number) => string
   readonly columns: string
-  readonly cost: (sql: SqlClient, statement: Statement) => Effect.Effect<number, unknown, R>
+  readonly cost: (sql: SqlClient, statement: Asked) => Effect.Effect<number, unknown, R>
 }
 
 interface Plan {
@@ -114,9 +118,9 @@ const postgres: Explained<Database> = {
   columns:
     "SELECT column_name AS name FROM information_schema.columns WHERE is_identity = 'NO' AND table_name = ",
   // As the store reads its pages.
-  cost: (_, { parameters, text }) =>
-    Effect.flatMap(Database, ({ readPage }) =>
-      readPage("explain", function* () {
+  cost: (_, { by, parameters, text }) =>
+    Effect.flatMap(Database, (db) =>
+      db[by]("explain", function* () {
         let place = 0
         const values = parameters.length === 0 ? "" : `(${parameters.map(literal).join(", ")})`
         const explain = `EXPLAIN (ANALYZE, TIMING off, FORMAT JSON) EXECUTE explained${values}`
@@ -197,6 +201,17 @@ const prepared = (database: Pick<Explained, "columns" | "hex" | "series">) =>
       SELECT seq, session, CASE WHEN seq % 2000 = 3 THEN 'failed' ELSE 'completed' END,
         CASE WHEN seq % 2000 = 3 THEN '{"failed":1}' ELSE '{"sent":1}' END, created_at + 1, created_at + 1
       FROM sendwright_job WHERE id LIKE '%-copy'`)
+    // Nine tenths of the recipients are written down in segments, the others came since.
+    yield* copied("sendwright_recipient", {
+      seq: "(2 + copy.n) * 4096",
+      phone: "'34600' || (copy.n % 1000)",
+      external_id: "'r' || copy.n"
+    })
+    yield* sql.unsafe(`INSERT INTO sendwright_segment (id, last)
+      SELECT copy.n, (2 + copy.n * ${rows / 10}) * 4096 FROM ${database.series.replace(":n", "9")}`)
+    yield* sql.unsafe(`INSERT INTO sendwright_segment_key (segment, key, recipient)
+      SELECT segment.id, recipient.phone, recipient.seq FROM sendwright_segment AS segment JOIN sendwright_recipient AS recipient
+      ON recipient.seq <= segment.last AND recipient.seq > segment.last - ${rows / 10} * 4096`)
     yield* copied("sendwright_event", { id: "'copy-' || copy.n" })
     yield* copied("sendwright_delivery", { id: "'copy-' || copy.n", event: "1 + copy.n" })
     const audit = yield* AuditStore
@@ -328,6 +343,8 @@ const suite = <R>(name: "PostgreSQL" | "SQLite", database: Explained<R>) =>
           ],
           "of a reference": [(page) => jobs.list({ ...ofBig, reference: "spring", page }), null],
           "of a reference that the key does not have": [(page) => jobs.list({ ...reference, page }), 0],
+          "messages to a phone": [(page) => jobs.messagesOf({ texts: ["34600123"], page }), rows / 1000],
+          "messages to nobody": [(page) => jobs.messagesOf({ texts: ["34600"], page }), 0],
           "audited, of one by another": [(page) => audit.list({ page, operator: "ben", target: "first" }), 0],
           "audited before": [(page) => audit.list({ page, operator: "ana", to: now + 1 }), 1]
         }

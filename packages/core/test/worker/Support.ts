@@ -56,7 +56,7 @@ export const secretBox = SecretBox.layer(Redacted.make(new Uint8Array(32)))
 export const embedded = (
   sender: Sender.Sender,
   transport: Layer.Layer<WebhookTransport> = RecordingTransport.layer,
-  options: Partial<Worker.Options> = {}
+  options: Partial<Worker.Options> & Engine.Described = {}
 ) =>
   Engine.layer({ concurrency: 8, youthMs: 0, lookMs: 1000, ...options }).pipe(
     Layer.provide(transport),
@@ -69,7 +69,7 @@ export const embedded = (
 export const running = (
   sender: Sender.Sender,
   transport?: Layer.Layer<WebhookTransport>,
-  options?: Partial<Worker.Options>
+  options?: Partial<Worker.Options> & Engine.Described
 ) => Layer.provideMerge(Worker.layerLoops, embedded(sender, transport, options))
 
 /** With the loops running; what is under way at the end has its grace. */

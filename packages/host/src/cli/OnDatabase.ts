@@ -67,6 +67,7 @@ export const within = <A, E>(
           ...given,
           faults: [],
           idempotencyKey: undefined,
+          requestId: undefined,
           cursors,
           prefix: ""
         })

@@ -108,8 +108,8 @@ export const direct = [
       ],
       isIdempotent: true
     },
-    (engine, caller, { idempotencyKey, payload }) =>
-      engine.sendDirect(caller, { idempotencyKey, request: payload })
+    (engine, caller, { idempotencyKey, payload, requestId }) =>
+      engine.sendDirect(caller, { idempotencyKey, requestId, request: payload })
   ),
   forKey(
     HttpApiEndpoint.get("message", "/api/public/messages/:messageId").setPath(

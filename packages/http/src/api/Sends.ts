@@ -161,6 +161,7 @@ export const versioned = [
       refusals: ["consent_required", "quota_exceeded", "idempotency_conflict", "minimum_wait_active"],
       isIdempotent: true
     },
-    (engine, caller, { idempotencyKey, payload }) => engine.send(caller, { idempotencyKey, request: payload })
+    (engine, caller, { idempotencyKey, payload, requestId }) =>
+      engine.send(caller, { idempotencyKey, requestId, request: payload })
   )
 ]

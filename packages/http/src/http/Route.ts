@@ -40,6 +40,8 @@ export interface Raw {
   /** The parsed body; null when there is none. */
   readonly body: Either.Either<unknown, Faults> | null
   readonly idempotencyKey: string | undefined
+  /** Undefined of one that no request brings. */
+  readonly requestId: string | undefined
   readonly cursors: Cursors.Cursors
   /** Of the API's paths, for links. */
   readonly prefix: string
@@ -51,6 +53,7 @@ export interface Given<Path, Query, Payload> {
   readonly query: Query
   readonly payload: Payload
   readonly idempotencyKey: string | undefined
+  readonly requestId: string | undefined
   /** The page of a list that the query asks for. */
   readonly page: Page.Page
   /** The cursor of the list's next page; null when there is none. */
@@ -276,6 +279,7 @@ export const prepare = <Path, Query, Payload, Headers>(endpoint: Endpoint<Path, 
           query: query.right,
           payload: payload.right,
           idempotencyKey: raw.idempotencyKey,
+          requestId: raw.requestId,
           page: { limit: numberAt(query.right, "limit") ?? Page.defaultLimit, after },
           cursor: (next) => (next === null ? null : raw.cursors.seal(place(), next)),
           prefix: raw.prefix
@@ -290,6 +294,7 @@ export interface GivenUnchecked<Query> {
   readonly query: Partial<Query>
   readonly payload: Requests.Unchecked
   readonly idempotencyKey: string | undefined
+  readonly requestId: string | undefined
   /** It answers no list. */
   readonly cursor: (next: number | null) => null
   readonly prefix: string
@@ -319,6 +324,7 @@ export const prepareUnchecked = <Query, Payload, Headers>(
           query: Either.getOrElse(query, (): Partial<Query> => ({})),
           payload,
           idempotencyKey: raw.idempotencyKey,
+          requestId: raw.requestId,
           cursor: () => null,
           prefix: raw.prefix
         })

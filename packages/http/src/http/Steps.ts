@@ -137,7 +137,7 @@ const originForm = (target: string): string => {
 /** A request as it came, for a route or a page. */
 const rawOf = (
   request: PlainRequest,
-  { query, ...known }: Pick<Raw, "cursors" | "path" | "prefix"> & { readonly query: string },
+  { query, ...known }: Pick<Raw, "cursors" | "path" | "prefix" | "requestId"> & { readonly query: string },
   body: Raw["body"]
 ): Raw => ({
   ...known,
@@ -268,7 +268,7 @@ const routed = (
     prepare: Prepare
   ): Step => {
     const shaped = (body: Raw["body"]): Step => {
-      const running = prepare(rawOf(request, { ...known, path, query }, body))
+      const running = prepare(rawOf(request, { ...known, path, query, requestId }, body))
       if (Either.isLeft(running)) return invalid(running.left)
       const { page } = route
       return Effect.map(running.right, (done) =>
@@ -397,10 +397,12 @@ export const make = (options: Options) =>
     const run = routed({ engine, cursors, prefix }, credentials, rates, clock, yield* Effect.runtime<never>())
 
     const paged = (exchange: Exchange, query: string, page: Page): Step => {
-      const { request } = exchange
+      const { request, requestId } = exchange
       const shown = Effect.suspend(() =>
         Effect.flatMap(bodyOf(request, false), (body): Step => {
-          const faults = unexpectedFaults(rawOf(request, { path: none, query, cursors, prefix }, body))
+          const faults = unexpectedFaults(
+            rawOf(request, { path: none, query, cursors, prefix, requestId }, body)
+          )
           if (faults.length > 0) return invalid(faults)
           const { body: made, contentType } = page.otherwise?.(headerOf(request, "accept")) ?? page
           return Effect.map(made, (found) => text(contentType, found, page.location))

@@ -69,6 +69,9 @@ export interface Job extends ClientTexts {
   readonly sessionId: string
   /** The API key that created it. */
   readonly publicKey: string
+  /** The id of the request that brought it; null where none did. */
+  readonly requestId: string | null
+  readonly idempotencyKey: string | null
   /** A job whose content cannot be read is not sent. It is listed, read, canceled and settled like any other. */
   readonly content: Content | UnreadableContent
   readonly status: Status
@@ -108,6 +111,8 @@ export interface RecipientResult {
   readonly failure: Recipient.Failure | null
   /** Raised when claimed, before the attempt is made. */
   readonly attempts: number
+  /** When its last attempt ended, by which the platform has it or it has failed; null before that. */
+  readonly attemptedAt: Instant | null
   /** The time of its first attempt, once a retry is planned; null before that and after an operator's retry. */
   readonly retryingSince: Instant | null
   /** The time of an operator's last retry; null when there was none. */
@@ -231,6 +236,8 @@ export const newJob = (
   accountId: accepted.accountId,
   sessionId: accepted.sessionId,
   publicKey: accepted.publicKey,
+  requestId: accepted.requestId,
+  idempotencyKey: accepted.idempotencyKey,
   content: accepted.content,
   ...clientTexts(accepted),
   status: "queued",
@@ -258,6 +265,7 @@ export const newRecipient = (
   status: "queued",
   failure: null,
   attempts: 0,
+  attemptedAt: null,
   retryingSince: null,
   requeuedAt: null,
   crashCount: 0,

@@ -26,6 +26,7 @@ export interface Change {
 type FieldChanges = Partial<
   Pick<
     Job.RecipientResult,
+    | "attemptedAt"
     | "attempts"
     | "deliveredAt"
     | "failure"
@@ -172,7 +173,17 @@ const settleAccepted = (
   return changedTo(
     recipient,
     status,
-    { failure, providerId, nextAt: null, crashCount: 0, maybeSent: false, sentAt, deliveredAt, readAt },
+    {
+      failure,
+      providerId,
+      nextAt: null,
+      crashCount: 0,
+      maybeSent: false,
+      attemptedAt: now,
+      sentAt,
+      deliveredAt,
+      readAt
+    },
     now
   )
 }
@@ -185,9 +196,12 @@ const settleEnded = (
   now: Instant
 ): Job.RecipientResult => {
   const status = Recipient.advance(recipient.status, endedAs[outcome._tag])
+  // What is skipped was not attempted.
+  const attemptedAt = outcome._tag === "Skipped" ? recipient.attemptedAt : now
+  const ended = { nextAt: null, attemptedAt, ...settledFlags }
   return status === recipient.status
-    ? changedTo(recipient, status, { nextAt: null, ...settledFlags }, now)
-    : changedTo(recipient, status, { failure: outcome.failure, nextAt: null, ...settledFlags }, now)
+    ? changedTo(recipient, status, ended, now)
+    : changedTo(recipient, status, { failure: outcome.failure, ...ended }, now)
 }
 
 const isCanceled = ({ status }: Pick<Job.Job, "status">): boolean =>
@@ -457,7 +471,15 @@ export const requeue = (recipient: Job.RecipientResult, now: Instant): Job.Recip
   changedTo(
     recipient,
     "queued",
-    { failure: null, attempts: 0, retryingSince: null, requeuedAt: now, nextAt: now, ...settledFlags },
+    {
+      failure: null,
+      attempts: 0,
+      attemptedAt: null,
+      retryingSince: null,
+      requeuedAt: now,
+      nextAt: now,
+      ...settledFlags
+    },
     now
   )
 

@@ -8,12 +8,15 @@ import { JobStore } from "../JobStore.ts"
 import { accept } from "../policy/Acceptance.ts"
 import * as Changes from "../policy/Changes.ts"
 import * as Claims from "../policy/Claims.ts"
+import { counted } from "../policy/Counted.ts"
+import * as Counting from "../policy/Counting.ts"
 import type { RecipientPlace, Tx } from "../policy/JobRows.ts"
 import * as Lists from "./Lists.ts"
 import type { Database } from "./MemoryDatabase.ts"
 import { MemoryDatabase, openJobs, putJob } from "./MemoryDatabase.ts"
 import * as JobRows from "./MemoryJobRows.ts"
 import * as SessionRows from "./SessionStore.ts"
+import * as Traces from "./Traces.ts"
 
 /** Every worker that has a name or holds something. */
 const workersOf = (db: Database): ReadonlyArray<KnownWorker> => {
@@ -70,23 +73,36 @@ export const layer: Layer.Layer<JobStore, never, MemoryDatabase> = Layer.effect(
     const claims = Claims.make(rows)
 
     const perform = <A>(verb: () => Tx<A, JobRows.Memory>) => Effect.sync(() => JobRows.perform(verb()))
+    const counting = Counting.make()
+    const changed = <A>(now: Instant, verb: (counted: typeof rows) => Tx<A, JobRows.Memory>) =>
+      counting.changed(
+        now,
+        perform(() => counted(rows, verb))
+      )
 
     return {
       findByIdempotencyKey: ({ key, publicKey }) =>
         Effect.sync(() => db.idempotency.get(JobRows.keyOf(publicKey, key)) ?? null),
 
-      accept: (command) => perform(() => accept(rows, command)),
+      accept: (command) =>
+        counting.accepted(
+          command,
+          perform(() => accept(rows, command))
+        ),
 
       // Nothing waits.
       commitsInGroups: false,
 
-      settleAndClaim: (command) => perform(() => Changes.settleAndClaim(rows, sessions, claims, command)),
+      settleAndClaim: (command) =>
+        changed(command.now, (rows) => Changes.settleAndClaim(rows, sessions, claims, command)),
 
-      heartbeat: ({ beats, dispatchesAt, ended = [], workers }) =>
+      heartbeat: ({ ended = [], workers, ...said }) =>
         Effect.sync(() => {
-          for (const worker of workers) db.beats.set(worker, { beats, dispatchesAt })
+          for (const worker of workers) db.beats.set(worker, said)
           for (const worker of ended) db.beats.delete(worker)
         }),
+
+      ...Traces.make(db, counting),
 
       workers: Effect.sync(() => workersOf(db)),
 
@@ -103,13 +119,13 @@ export const layer: Layer.Layer<JobStore, never, MemoryDatabase> = Layer.effect(
           return putOff.length
         }),
 
-      rescue: (command) => perform(() => Changes.rescue(rows, command)),
+      rescue: (command) => changed(command.now, (rows) => Changes.rescue(rows, command)),
 
-      giveBack: (command) => perform(() => Changes.giveBack(rows, command)),
+      giveBack: (command) => changed(command.now, (rows) => Changes.giveBack(rows, command)),
 
-      receive: (command) => perform(() => Changes.receive(rows, command)),
+      receive: (command) => changed(command.now, (rows) => Changes.receive(rows, command)),
 
-      applyEarlyReports: ({ now }) => perform(() => Changes.applyEarlyReports(rows, now)),
+      applyEarlyReports: ({ now }) => changed(now, (rows) => Changes.applyEarlyReports(rows, now)),
 
       sentTo: ({ providerIds, sessionId }) =>
         Effect.map(
@@ -129,10 +145,10 @@ export const layer: Layer.Layer<JobStore, never, MemoryDatabase> = Layer.effect(
           )
         ),
 
-      abandon: (command) => perform(() => Changes.abandon(rows, command)),
-      cancel: (command) => perform(() => Changes.cancel(rows, command)),
+      abandon: (command) => changed(command.now, (rows) => Changes.abandon(rows, command)),
+      cancel: (command) => changed(command.now, (rows) => Changes.cancel(rows, command)),
 
-      retry: (command) => perform(() => Changes.retry(rows, command)),
+      retry: (command) => changed(command.now, (rows) => Changes.retry(rows, command)),
 
       usage: ({ accountId, day }) =>
         Effect.sync(() => ({

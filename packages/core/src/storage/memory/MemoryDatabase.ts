@@ -15,8 +15,10 @@ import type { PerhapsRefusal } from "../../domain/consent/PerhapsRefusal.ts"
 import type { Happening } from "../../domain/Happening.ts"
 import * as Ids from "../../domain/Ids.ts"
 import type { Instant } from "../../domain/Instant.ts"
+import type { EarlierAttempt } from "../../domain/job/Attempts.ts"
 import type { Job } from "../../domain/job/Job.ts"
 import { hasEnded } from "../../domain/job/Job.ts"
+import type { Tally } from "../../domain/job/Tally.ts"
 import * as Transitions from "../../domain/job/Transitions.ts"
 import type { Operator } from "../../domain/Operator.ts"
 import type { Page, Paged } from "../../domain/Page.ts"
@@ -33,7 +35,7 @@ import type { Attempt, Endpoint } from "../../domain/webhook/Webhook.ts"
 import type { Unfinished } from "../ErasureStore.ts"
 import type { InPortfolio } from "../InboundStore.ts"
 import type { FencedRecipient, JobState } from "../JobSteps.ts"
-import type { IdempotencyRecord, Report } from "../JobStore.ts"
+import type { IdempotencyRecord, Report, WorkerHeartbeat } from "../JobStore.ts"
 import type { StoredQuarantine } from "../policy/RestoreRows.ts"
 
 /** A row with its position, which grows with each insertion. */
@@ -97,7 +99,11 @@ export interface Tables {
   /** The worker that has each claim, by its fence, and how many outcomes it awaits. */
   readonly claims: Map<number, { readonly worker: string; readonly awaited: number }>
   /** The last word of each worker that it lives. */
-  readonly beats: Map<string, { readonly beats: number; readonly dispatchesAt: Instant | null }>
+  readonly beats: Map<string, Pick<WorkerHeartbeat, "beats" | "dispatchesAt" | "process">>
+  /** By what they count. */
+  readonly tallies: Map<string, Tally>
+  /** By the recipient's message id. */
+  readonly earlierAttempts: Map<string, ReadonlyArray<EarlierAttempt>>
   /** What `Pacing` keeps of each session and endpoint. */
   readonly paces: Map<string, number>
   /** When the next message of a session to a phone may go. */
@@ -154,6 +160,8 @@ export const layer: Layer.Layer<MemoryDatabase> = Layer.effect(
       idempotency: new Map(),
       claims: new Map(),
       beats: new Map(),
+      tallies: new Map(),
+      earlierAttempts: new Map(),
       paces: new Map(),
       pairs: new Map(),
       usage: new Map(),

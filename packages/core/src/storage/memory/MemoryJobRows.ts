@@ -3,6 +3,7 @@
  * so there is nothing to lock.
  */
 
+import * as Ids from "../../domain/Ids.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import * as Time from "../../domain/Instant.ts"
 import type { WaitingSession } from "../../domain/job/Claiming.ts"
@@ -68,8 +69,12 @@ const count = (db: Database, worker: string, fence: number, more: 1 | -1): void 
 /** Writes a step of a job: its recipients, its row, its events. */
 const save = (db: Database, { changes, drafts, state }: JobChange<JobRow>, now: Instant): void => {
   const recipients = [...state.recipients]
-  for (const { after, fence, fenceBefore } of changes) {
+  for (const { after, earlier, fence, fenceBefore } of changes) {
     recipients[after.index] = { recipient: after, fence }
+    if (earlier !== undefined) {
+      const id = Ids.messageId(state.job.id, after.index)
+      db.earlierAttempts.set(id, [...(db.earlierAttempts.get(id) ?? []), ...earlier])
+    }
     if (fenceBefore !== null && fence === null) count(db, "", fenceBefore, -1)
   }
   putJob(db, { ...state, recipients, nextDue: nextDue({ recipients }, state.job, now) })

@@ -74,7 +74,12 @@ export function* accept<B extends Backend>(rows: JobRows<B>, command: AcceptSend
   const refused = refusal(command, facts)
   if (refused !== undefined) return refused
 
-  const job = Job.newJob({ ...command, recipients: recipients.length })
+  const job = Job.newJob({
+    ...command,
+    recipients: recipients.length,
+    requestId: command.requestId ?? null,
+    idempotencyKey: key
+  })
   // Its commit comes when the embedder likes, so it has no place among those that are due in their order.
   const hasPlace = claim === null && !isEmbedded
   const dueAt = hasPlace ? Claiming.firstDueAt(facts.lastDueAt, now) : null

@@ -32,7 +32,7 @@ import type { Migration, MigrationError } from "../sql/Migrations.ts"
 import type { Program, Row, SqlValue } from "../sql/Program.ts"
 import { all, get, run } from "../sql/Program.ts"
 import { inSql } from "../sql/RecipientKeys.ts"
-import { integer, real } from "../sql/RowReader.ts"
+import { integer, integerOrNull, real } from "../sql/RowReader.ts"
 import * as Slow from "../sql/Slow.ts"
 import * as AdvisoryLock from "./AdvisoryLock.ts"
 import * as TransactionClient from "./Client.ts"
@@ -202,6 +202,11 @@ const size = `SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint AS by
   WHERE relkind = 'r' AND relname LIKE 'sendwright\\_%'
     AND relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = 'sendwright_job'::regclass)`
 
+/** The last number of a job that was drawn, and the numbers of the transactions that have begun, and that are not over. */
+const horizon = `SELECT pg_sequence_last_value(pg_get_serial_sequence('sendwright_job', 'seq')::regclass) AS last,
+    pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS mark,
+    pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS oldest`
+
 const words: Omit<Dialect, keyof ReturnType<typeof patient>> = {
   forUpdate: (table) => ` FOR UPDATE OF ${table}`,
   skipLocked: (table) => ` FOR UPDATE OF ${table} SKIP LOCKED`,
@@ -281,6 +286,14 @@ const words: Omit<Dialect, keyof ReturnType<typeof patient>> = {
       const rows = recipients(0)
       const [text, ...columns] = insert(rows)
       yield* run(text, ...job, ...columns, rows.length - 1)
+    }
+  },
+  horizon: function* () {
+    const row = (yield* get(horizon)) ?? {}
+    return {
+      last: integerOrNull(row, "last") ?? 0,
+      mark: integer(row, "mark"),
+      oldest: integer(row, "oldest")
     }
   },
   // What has an OFFSET stays a query of its own. Without it, all rows of the account would be hashed to find a few.

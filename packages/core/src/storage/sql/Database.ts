@@ -112,6 +112,11 @@ export interface Dialect {
     readonly measure: () => Program<{ readonly bytes: number; readonly file: string | null }>
     readonly shrink: (pages: number) => Program<boolean>
   }
+  /**
+   * Where the order of jobs is certain: `last`, the number of the newest job, and what tells whether a transaction is over that
+   * began before: one of a `mark` that is told after it, once `oldest` has reached that.
+   */
+  readonly horizon: () => Program<{ readonly last: number; readonly mark: number; readonly oldest: number }>
   /** Joins to each row before it those of a table that the condition selects by an index, one after the other. */
   readonly lookUp: (table: string, as: string, condition: string) => string
 }

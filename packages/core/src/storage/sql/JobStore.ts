@@ -10,6 +10,8 @@ import { JobStore } from "../JobStore.ts"
 import { accept } from "../policy/Acceptance.ts"
 import * as Changes from "../policy/Changes.ts"
 import * as Claims from "../policy/Claims.ts"
+import { counted } from "../policy/Counted.ts"
+import * as Counting from "../policy/Counting.ts"
 import type { StorageError } from "../StorageError.ts"
 import { Database } from "./Database.ts"
 import * as InboundRows from "./InboundRows.ts"
@@ -23,6 +25,7 @@ import * as Order from "./jobs/Order.ts"
 import { recipients, untouched } from "./jobs/RecipientColumns.ts"
 import * as Rows from "./jobs/Rows.ts"
 import * as Sums from "./jobs/Sums.ts"
+import * as Traces from "./jobs/Traces.ts"
 import * as Waiting from "./jobs/Waiting.ts"
 import type { Program } from "./Program.ts"
 import { all, changes, get } from "./Program.ts"
@@ -69,6 +72,8 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
     const sessionRows = SessionRows.rowsOf(rows, dialect)
     const claims = Claims.make(jobRows)
     const backlog = Waiting.reading(dialect)
+    const counting = Counting.make()
+    const traces = Traces.make(db, rows, counting)
 
     const pageOfRecipients = rows.recipientsOf(
       `seq BETWEEN ? AND ? AND coalesce(?, 'any') IN ('any', CASE WHEN ${untouched} AND EXISTS (
@@ -124,22 +129,30 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
         db.read("JobStore.findByIdempotencyKey", () => Acceptance.findRecord(publicKey, key)),
 
       accept: (command) =>
-        command.isEmbedded === true ? acceptEmbedded(command) : acceptSerialized(command),
+        counting.accepted(
+          command,
+          command.isEmbedded === true ? acceptEmbedded(command) : acceptSerialized(command)
+        ),
 
       commitsInGroups: db.commitsInGroups,
 
       settleAndClaim: (command) =>
-        db.work("JobStore.settleAndClaim", () =>
-          Changes.settleAndClaim(jobRows, sessionRows, claims, command)
+        counting.changed(
+          command.now,
+          db.work("JobStore.settleAndClaim", () =>
+            counted(jobRows, (rows) => Changes.settleAndClaim(rows, sessionRows, claims, command))
+          )
         ),
 
-      heartbeat: ({ beats, dispatchesAt, ended = [], workers }) =>
+      heartbeat: ({ ended = [], workers, ...said }) =>
         db.work("JobStore.heartbeat", function* () {
           const over = new Set(ended)
           for (const worker of [...workers, ...over].sort())
             if (over.has(worker)) yield* WorkerRows.forget(worker, undefined)
-            else yield* WorkerRows.heartbeat(worker, beats, dispatchesAt)
+            else yield* WorkerRows.heartbeat(worker, said)
         }),
+
+      ...traces,
 
       workers: db.read("JobStore.workers", function* () {
         const found = yield* WorkerRows.workers()
@@ -170,15 +183,32 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
           return count
         }),
 
-      rescue: (command) => db.work("JobStore.rescue", () => Changes.rescue(jobRows, command)),
+      rescue: (command) =>
+        counting.changed(
+          command.now,
+          db.work("JobStore.rescue", () => counted(jobRows, (rows) => Changes.rescue(rows, command)))
+        ),
 
-      giveBack: (command) => db.work("JobStore.giveBack", () => Changes.giveBack(jobRows, command)),
+      giveBack: (command) =>
+        counting.changed(
+          command.now,
+          db.work("JobStore.giveBack", () => counted(jobRows, (rows) => Changes.giveBack(rows, command)))
+        ),
 
-      receive: (command) => db.work("JobStore.receive", () => Changes.receive(jobRows, command)),
+      receive: (command) =>
+        counting.changed(
+          command.now,
+          db.work("JobStore.receive", () => counted(jobRows, (rows) => Changes.receive(rows, command)))
+        ),
 
       applyEarlyReports: ({ now }) =>
         Effect.zipLeft(
-          db.work("JobStore.applyEarlyReports", () => Changes.applyEarlyReports(jobRows, now)),
+          counting.changed(
+            now,
+            db.work("JobStore.applyEarlyReports", () =>
+              counted(jobRows, (rows) => Changes.applyEarlyReports(rows, now))
+            )
+          ),
           tidyAll(now)
         ),
 
@@ -232,10 +262,22 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
           return (yield* all(delivered, ...keysOf(job))).map(billed.read)
         }),
 
-      abandon: (command) => db.write("JobStore.abandon", () => Changes.abandon(jobRows, command)),
-      cancel: (command) => db.write("JobStore.cancel", () => Changes.cancel(jobRows, command)),
+      abandon: (command) =>
+        counting.changed(
+          command.now,
+          db.write("JobStore.abandon", () => counted(jobRows, (rows) => Changes.abandon(rows, command)))
+        ),
+      cancel: (command) =>
+        counting.changed(
+          command.now,
+          db.write("JobStore.cancel", () => counted(jobRows, (rows) => Changes.cancel(rows, command)))
+        ),
 
-      retry: (command) => db.write("JobStore.retry", () => Changes.retry(jobRows, command)),
+      retry: (command) =>
+        counting.changed(
+          command.now,
+          db.write("JobStore.retry", () => counted(jobRows, (rows) => Changes.retry(rows, command)))
+        ),
 
       usage: ({ accountId, day }) =>
         db.read("JobStore.usage", () => Acceptance.usage(accountId, Time.parse(`${day}T00:00:00Z`) ?? 0)),

@@ -15,6 +15,7 @@ import type { Sql } from "./jobs/Backend.ts"
 import * as Contents from "./jobs/Contents.ts"
 import { progress } from "./jobs/JobColumns.ts"
 import type { StoredJobs } from "./jobs/Jobs.ts"
+import * as Segments from "./jobs/Segments.ts"
 import type { Program, Row, SqlParameter } from "./Program.ts"
 import { all, get, run } from "./Program.ts"
 import * as QuarantineRows from "./QuarantineRows.ts"
@@ -206,6 +207,7 @@ const inbound = ({ elements }: Dialect): Walk => ({
     )
 })
 
+const removeAttempts = "DELETE FROM sendwright_earlier_attempt WHERE recipient BETWEEN ? AND ?"
 const removeRecipients = "DELETE FROM sendwright_recipient WHERE seq BETWEEN ? AND ?"
 const removeJobs = [
   "DELETE FROM sendwright_progress WHERE seq BETWEEN ? AND ?",
@@ -251,7 +253,9 @@ const jobWalks = (jobs: StoredJobs): { readonly jobs: Walk; readonly jobContents
       },
       lock: locking(false),
       remove: function* (found, now) {
+        yield* ofRecipients(found, removeAttempts)
         yield* ofRecipients(found, removeRecipients)
+        yield* Segments.forgetGone()
         yield* inRuns(found, removeJobs)
         yield* retireTexts(found, now)
       }

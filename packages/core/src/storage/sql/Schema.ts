@@ -7,6 +7,7 @@
  */
 
 import { inSql } from "./RecipientKeys.ts"
+import { isOwnRequestId } from "./RequestIds.ts"
 
 /** A database's words. */
 interface Words {
@@ -253,8 +254,24 @@ CREATE TABLE sendwright_worker (
   id ${exact} PRIMARY KEY,
   beats ${long} NOT NULL,
   -- dispatches_at: when it last said that it lives, of a process that takes by itself what is due.
-  dispatches_at ${long}
+  dispatches_at ${long},
+  -- What its process is, and when it said so last.
+  version TEXT,
+  role TEXT,
+  slots ${long},
+  started_at ${long},
+  said_at ${long}
 )${rows({ clustered: true, room: 50 })};
+
+-- What became of recipients, counted by processes. minute: its first moment. code: a failure's, else empty.
+CREATE TABLE sendwright_tally (
+  minute ${long} NOT NULL,
+  session ${exact} NOT NULL,
+  outcome ${exact} NOT NULL,
+  code ${exact} NOT NULL,
+  n ${long} NOT NULL,
+  PRIMARY KEY (minute, session, outcome, code)
+)${rows({ clustered: true })};
 
 -- arrival: when the next message would find the session idle, in milliseconds with fractions.
 CREATE TABLE sendwright_pace (
@@ -435,6 +452,8 @@ CREATE TABLE sendwright_job (
   created_at ${long} NOT NULL,
   -- The client's own name for it. Indexed only where there is one, so that a send without costs nothing.
   reference ${exact},
+  -- Of the request that brought it.
+  request_id ${exact},
   -- The units that the account has sent of the job's kind of content on the UTC day of its acceptance, its own among them.
   -- The newest job tells, and when its API key's last send was accepted: no row is written by every accept.
   day_total ${long},
@@ -453,6 +472,8 @@ CREATE UNIQUE INDEX sendwright_job_idempotency ON sendwright_job (public_key, id
 CREATE INDEX sendwright_job_text ON sendwright_job (snapshot) WHERE kind = 'direct';
 CREATE INDEX sendwright_job_key ON sendwright_job (public_key, kind, seq);
 CREATE INDEX sendwright_job_key_reference ON sendwright_job (public_key, reference, seq) WHERE reference IS NOT NULL;
+-- Request ids of ours tell their time, by which their jobs are found; a client's own ones do not.
+CREATE INDEX sendwright_job_request ON sendwright_job (request_id) WHERE ${isOwnRequestId("request_id")};
 
 -- The size at the begin of each UTC day.
 CREATE TABLE sendwright_size (
@@ -472,11 +493,14 @@ CREATE TABLE sendwright_progress (
   completed_at ${long},
   next_at ${long},
   -- When its recipients' variables and its text were forgotten.
-  content_expired_at ${long}
+  content_expired_at ${long},
+  -- How many of its recipients are failed or unknown.
+  failures INTEGER NOT NULL DEFAULT 0
 )${rows({ room: 70 })};
 CREATE INDEX sendwright_progress_due ON sendwright_progress (session, next_at, seq) WHERE next_at IS NOT NULL;
 CREATE INDEX sendwright_progress_going ON sendwright_progress (session, status, seq)
   WHERE status IN ('queued', 'processing', 'paused');
+CREATE INDEX sendwright_progress_failures ON sendwright_progress (completed_at, seq) WHERE failures > 0;
 
 -- A claim has the untouched recipients of its session from first to last, keys of theirs both, and those whose rows have its
 -- fence. jobs: those of which it has some, in JSON, but for whole ones in their session's order. open: how many outcomes it
@@ -529,9 +553,39 @@ CREATE TABLE sendwright_recipient (
   -- The time of the first attempt, once that is to be repeated.
   retrying_since ${long},
   -- When an operator had it sent again; null when nobody did.
-  requeued_at ${long}
+  requeued_at ${long},
+  -- When the attempt ended by which the platform has it or it has failed.
+  attempted_at ${long}
 )${rows({ room: 50 })};
 CREATE INDEX sendwright_recipient_provider ON sendwright_recipient (provider_id) WHERE provider_id IS NOT NULL;
+
+-- Who was sent what, by text: a segment has the phones and external ids of 100,000 recipients, in the order of acceptance.
+-- last: the key of its last recipient. written: how many of its rows are; null once it is whole (docs/adr/0041).
+CREATE TABLE sendwright_segment (
+  id ${long} PRIMARY KEY,
+  last ${long} NOT NULL,
+  written ${long}
+)${rows()};
+
+CREATE TABLE sendwright_segment_key (
+  segment ${long} NOT NULL,
+  key ${exact} NOT NULL,
+  recipient ${long} NOT NULL,
+  PRIMARY KEY (segment, key, recipient)
+)${rows({ clustered: true })};
+
+-- Attempts that were not the last of their recipients. number: counted anew after an operator's retry.
+CREATE TABLE sendwright_earlier_attempt (
+  recipient ${long} NOT NULL,
+  at ${long} NOT NULL,
+  number INTEGER NOT NULL,
+  outcome TEXT NOT NULL,
+  code TEXT,
+  provider_code TEXT,
+  ms ${long},
+  process TEXT,
+  PRIMARY KEY (recipient, at, number)
+)${rows({ clustered: true })};
 
 -- For people: each job as it is, of which the tables tell in parts. Times are in UTC.
 CREATE VIEW sendwright_jobs AS

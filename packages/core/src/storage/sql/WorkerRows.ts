@@ -1,15 +1,40 @@
 /** The workers that have claimed something, with each one's last heartbeat. */
 import type { Instant } from "../../domain/Instant.ts"
+import type { LivingWorker, WorkerHeartbeat } from "../JobStore.ts"
 import type { Dialect } from "./Database.ts"
+import { insertInto } from "./Insert.ts"
 import type { Program } from "./Program.ts"
 import { all, changes, get, run } from "./Program.ts"
 import { integer, integerOrNull, text } from "./RowReader.ts"
 
-const said = `INSERT INTO sendwright_worker (id, beats, dispatches_at) VALUES (?, ?, ?)
-  ON CONFLICT (id) DO UPDATE SET beats = excluded.beats, dispatches_at = excluded.dispatches_at`
+const described = ["version", "role", "slots", "started_at", "said_at"]
+const written = ["beats", "dispatches_at", ...described]
 
-export function* heartbeat(worker: string, beats: number, dispatchesAt: Instant | null): Program<void> {
-  yield* run(said, worker, beats, dispatchesAt)
+const said = `${insertInto("sendwright_worker", ["id", ...written])}
+  ON CONFLICT (id) DO UPDATE SET ${written.map((name) => `${name} = excluded.${name}`).join(", ")}`
+
+export function* heartbeat(
+  worker: string,
+  { beats, dispatchesAt, process }: Omit<WorkerHeartbeat, "ended" | "workers">
+): Program<void> {
+  const { role = null, saidAt = null, slots = null, startedAt = null, version = null } = process ?? {}
+  yield* run(said, worker, beats, dispatchesAt, version, role, slots, startedAt, saidAt)
+}
+
+const livingWorkers = `SELECT worker.id, ${described.map((name) => `worker.${name}`).join(", ")},
+    (SELECT sum(open) FROM sendwright_claim AS claim WHERE claim.worker = worker.id) AS in_flight
+  FROM sendwright_worker AS worker WHERE worker.said_at IS NOT NULL ORDER BY worker.started_at, worker.id`
+
+export function* living(): Program<ReadonlyArray<LivingWorker>> {
+  return (yield* all(livingWorkers)).map((row) => ({
+    worker: text(row, "id"),
+    version: text(row, "version"),
+    role: text(row, "role"),
+    slots: integer(row, "slots"),
+    startedAt: integer(row, "started_at"),
+    saidAt: integer(row, "said_at"),
+    inFlight: integerOrNull(row, "in_flight") ?? 0
+  }))
 }
 
 const silentIn = (table: string): string => `SELECT DISTINCT worker, 0 AS beats FROM ${table}

@@ -6,7 +6,7 @@ import { insertInto, insertRows, onKeyConflict } from "../sql/Insert.ts"
 import type { SqlValue } from "../sql/Program.ts"
 import { all, get, run, script } from "../sql/Program.ts"
 import { rangesOf } from "../sql/Ranges.ts"
-import { integer, textOrNull } from "../sql/RowReader.ts"
+import { integer, integerOrNull, textOrNull } from "../sql/RowReader.ts"
 
 /** Whether two rows differ in their last column only. */
 const areEqual = (a: ReadonlyArray<SqlValue>, b: ReadonlyArray<SqlValue>): boolean => {
@@ -113,6 +113,11 @@ export const dialect: Dialect = {
       yield* script(`PRAGMA incremental_vacuum(${most})`)
       return true
     }
+  },
+  horizon: function* () {
+    // One writes at a time: what a statement sees is all.
+    const row = yield* get("SELECT max(seq) AS last FROM sendwright_job")
+    return { last: integerOrNull(row ?? {}, "last") ?? 0, mark: 0, oldest: 0 }
   },
   // A CROSS JOIN's order is kept.
   lookUp: (table, as, condition) => `CROSS JOIN ${table} AS ${as} ON ${condition}`

@@ -31,6 +31,7 @@ import * as registry from "./registry.ts"
 import * as restore from "./restore.ts"
 import * as retention from "./retention.ts"
 import type { Stored } from "./Setup.ts"
+import * as traces from "./traces.ts"
 import * as turns from "./turns.ts"
 import * as waiting from "./waiting.ts"
 import * as webhooks from "./webhooks.ts"
@@ -59,6 +60,7 @@ export const suite = (name: string, layer: Stored): void => {
     happenings.suite(layer)
     restore.suite(layer)
     retention.suite(layer)
+    traces.suite(layer)
     read.suite(layer)
     paging.suite(layer)
     looking.suite(layer)

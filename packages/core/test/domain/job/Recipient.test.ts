@@ -17,6 +17,7 @@ const recipient: Job.RecipientResult = {
   status: "sending",
   failure: null,
   attempts: 1,
+  attemptedAt: null,
   retryingSince: null,
   requeuedAt: null,
   crashCount: 0,
@@ -131,6 +132,8 @@ describe("a job's counts", () => {
       accountId: "a",
       sessionId: "s",
       publicKey: "k",
+      requestId: null,
+      idempotencyKey: null,
       ...ClientTexts.of({}),
       now: 0
     }

@@ -20,6 +20,8 @@ const group = jobs.only("accountId", "sessionId", "publicKey", "snapshot", "curr
 interface DueRow extends ClientTexts {
   readonly seq: number
   readonly id: string
+  readonly requestId: string | null
+  readonly idempotencyKey: string | null
   readonly estimatedCost: string | null
   readonly recipients: number
   readonly createdAt: Instant
@@ -38,11 +40,22 @@ const due = layout<DueRow>()(
   "recipients",
   "createdAt",
   "reference",
+  "requestId",
+  "idempotencyKey",
   "dueAt",
   "changed",
   "claimedTo",
   "isApart"
 )
+
+const ofDue = {
+  ...jobs
+    .only("seq", "id", "estimatedCost", "recipients", "createdAt", "reference", "requestId", "idempotencyKey")
+    .expressions(({ name }) => `job.${name}`),
+  dueAt: "job.next_at",
+  claimedTo: "job.claimed_to",
+  isApart: "CASE WHEN job.due_at IS NULL THEN 1 ELSE 0 END"
+}
 
 const { at } = due
 
@@ -59,20 +72,7 @@ export const locking = ({ contentOf, dialect, remember }: StoredJobs) => {
     WHERE ${isSerialized} AND progress.session = ? AND progress.next_at IS NOT NULL AND progress.next_at <= ?
       AND job.seq = progress.seq
     ORDER BY progress.next_at, progress.seq ${limited}`
-  const columns = dialect.jsonColumns(
-    due.expressions({
-      seq: "job.seq",
-      id: "job.id",
-      estimatedCost: "job.estimated_cost",
-      recipients: "job.recipients",
-      createdAt: "job.created_at",
-      reference: "job.reference",
-      dueAt: "job.next_at",
-      changed: dialect.json("job.changed"),
-      claimedTo: "job.claimed_to",
-      isApart: "CASE WHEN job.due_at IS NULL THEN 1 ELSE 0 END"
-    })
-  )
+  const columns = dialect.jsonColumns(due.expressions({ ...ofDue, changed: dialect.json("job.changed") }))
   const select = `SELECT ${group.of("jobs")}, jobs.jobs, ${outbound.of("session")}, snapshot.digest, ${statusNow} AS template, template.category
     FROM (
       SELECT ${group.list}, template, ${columns} AS jobs
@@ -102,6 +102,8 @@ export const locking = ({ contentOf, dialect, remember }: StoredJobs) => {
       currency: common.currency,
       estimatedCost: elementOf(columns[at.estimatedCost], place),
       reference: elementOf(columns[at.reference], place),
+      requestId: elementOf(columns[at.requestId], place),
+      idempotencyKey: elementOf(columns[at.idempotencyKey], place),
       jobId: elementOf(columns[at.id], place),
       content,
       recipients: elementOf(columns[at.recipients], place),

@@ -34,7 +34,16 @@ export const storedKindsOf = (kind: Job.Content["kind"]): ReadonlyArray<Kind> =>
 /** What of a job stays as it was accepted, but its content, which lies apart. */
 type Accepted = Pick<
   Job.Job,
-  "accountId" | "createdAt" | "currency" | "estimatedCost" | "id" | "publicKey" | "recipients" | "sessionId"
+  | "accountId"
+  | "createdAt"
+  | "currency"
+  | "estimatedCost"
+  | "id"
+  | "idempotencyKey"
+  | "publicKey"
+  | "recipients"
+  | "requestId"
+  | "sessionId"
 >
 
 interface JobRow extends Accepted, ClientTexts {
@@ -43,7 +52,6 @@ interface JobRow extends Accepted, ClientTexts {
   readonly template: number | null
   /** The number of its content. */
   readonly snapshot: number
-  readonly idempotencyKey: string | null
   readonly fingerprint: string | null
   /** What was answered to a direct message; null while it is under way, and of template sends. */
   readonly answer: string | null
@@ -65,6 +73,7 @@ export const jobs = table<JobRow>({
   reference: textOrNull("reference"),
   currency: text("currency"),
   estimatedCost: textOrNull("estimated_cost"),
+  requestId: textOrNull("request_id"),
   idempotencyKey: textOrNull("idempotency_key"),
   fingerprint: textOrNull("fingerprint"),
   answer: textOrNull("answer"),
@@ -100,6 +109,8 @@ interface ProgressRow
   > {
   readonly seq: number
   readonly nextAt: Instant | null
+  /** How many of its recipients are failed or unknown: an index has the jobs with some. */
+  readonly failures: number
 }
 
 /** Those come first that are the same for all jobs of most commits. */
@@ -112,6 +123,7 @@ export const progress = table<ProgressRow>({
   completedAt: integerOrNull("completed_at"),
   contentExpiredAt: integerOrNull("content_expired_at"),
   nextAt: integerOrNull("next_at"),
+  failures: integer("failures"),
   seq: integer("seq")
 })
 
@@ -147,7 +159,8 @@ export const progressOf = ({ job, seq }: StoredJob, nextAt: Instant | null): Pro
   updatedAt: job.updatedAt,
   completedAt: job.completedAt,
   contentExpiredAt: job.contentExpiredAt,
-  nextAt
+  nextAt,
+  failures: job.counts.failed + job.counts.unknown
 })
 
 /** A job of which there is nothing but itself, and of which nothing is claimed. */
@@ -216,6 +229,8 @@ const answered = layout<AnsweredRow>()(
   "sessionId",
   "publicKey",
   "reference",
+  "requestId",
+  "idempotencyKey",
   "currency",
   "estimatedCost",
   "recipients",
@@ -343,6 +358,8 @@ export const readJob = (
       publicKey: array[at.publicKey],
       content,
       reference: array[at.reference],
+      requestId: array[at.requestId],
+      idempotencyKey: array[at.idempotencyKey],
       recipients: array[at.recipients],
       currency: array[at.currency],
       estimatedCost: array[at.estimatedCost],

@@ -34,6 +34,7 @@ import { inSql, keysOf, recipientKey } from "../RecipientKeys.ts"
 import { flag, integer, integerOrNull, text } from "../RowReader.ts"
 import * as Claims from "./Claims.ts"
 import * as Contents from "./Contents.ts"
+import * as EarlierAttempts from "./EarlierAttempts.ts"
 import * as Held from "./Held.ts"
 import type { AcceptedJob, StoredJob } from "./JobColumns.ts"
 import {
@@ -367,6 +368,7 @@ export const make = (dialect: Dialect, ids: Ids): StoredJobs => {
     },
     save: function* (steps, now, { asks = false, unwritten = [] } = {}) {
       for (const kind of kindsOf(steps)) yield* saveKind(kind)
+      yield* EarlierAttempts.save(steps)
       yield* Claims.settle(steps, held)
       for (const { state } of steps) if (Jobs.hasEnded(state.job.status)) remembered.delete(state.job.id)
       yield* saveRows(steps, asks, now)

@@ -56,7 +56,8 @@ export const recipients = table<RecipientRow>({
   maybeSent: flag("uncertain"),
   pricing: nullable(json("pricing")),
   retryingSince: integerOrNull("retrying_since"),
-  requeuedAt: integerOrNull("requeued_at")
+  requeuedAt: integerOrNull("requeued_at"),
+  attemptedAt: integerOrNull("attempted_at")
 })
 
 /** The columns of a new recipient's row; those come first that are the same for all recipients of most sends. */
@@ -105,6 +106,7 @@ export const begun = recipients.only("status", "attempts", "sequence").literals(
 export const changed = recipients.only(
   "status",
   "attempts",
+  "attemptedAt",
   "retryingSince",
   "requeuedAt",
   "crashCount",
@@ -125,6 +127,7 @@ export const writeChanged = ({ after, fence }: RecipientChange): ReadonlyArray<S
   const values = changed.blank()
   values[at.status] = after.status
   values[at.attempts] = after.attempts
+  values[at.attemptedAt] = after.attemptedAt
   values[at.retryingSince] = after.retryingSince
   values[at.requeuedAt] = after.requeuedAt
   values[at.crashCount] = after.crashCount
@@ -144,6 +147,12 @@ export const writeChanged = ({ after, fence }: RecipientChange): ReadonlyArray<S
 const haveEqualPricing = (a: Recipient.Pricing | null, b: Recipient.Pricing | null): boolean =>
   a?.category === b?.category && a?.free === b?.free
 
+const haveEqualTimes = (a: RecipientResult, b: RecipientResult): boolean =>
+  a.attemptedAt === b.attemptedAt &&
+  a.sentAt === b.sentAt &&
+  a.deliveredAt === b.deliveredAt &&
+  a.readAt === b.readAt
+
 /** True of two steps that write the same into the columns of {@link changed}. Of many recipients, so it is a literal. */
 export const areEqual = (a: RecipientChange, b: RecipientChange): boolean =>
   a.fence === b.fence &&
@@ -157,9 +166,7 @@ export const areEqual = (a: RecipientChange, b: RecipientChange): boolean =>
   a.after.nextAt === b.after.nextAt &&
   a.after.updatedAt === b.after.updatedAt &&
   a.after.failure === b.after.failure &&
-  a.after.sentAt === b.after.sentAt &&
-  a.after.deliveredAt === b.after.deliveredAt &&
-  a.after.readAt === b.after.readAt &&
+  haveEqualTimes(a.after, b.after) &&
   haveEqualPricing(a.after.pricing, b.after.pricing)
 
 /** A recipient, and its row's key. */
@@ -187,7 +194,8 @@ const progress = layout<RecipientRow>()(
   "maybeSent",
   "pricing",
   "retryingSince",
-  "requeuedAt"
+  "requeuedAt",
+  "attemptedAt"
 )
 
 interface ClaimOf {
@@ -266,6 +274,7 @@ const recipientOf = (
       status: statusOf("status", state[now.status]),
       failure: state[now.failure],
       attempts: state[now.attempts],
+      attemptedAt: state[now.attemptedAt],
       retryingSince: state[now.retryingSince],
       requeuedAt: state[now.requeuedAt],
       crashCount: state[now.crashCount],

@@ -1,0 +1,78 @@
+/** The verbs of the store in memory that tell later what became of sends. */
+import type * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Ids from "../../domain/Ids.ts"
+import * as Tally from "../../domain/job/Tally.ts"
+import * as Paging from "../../domain/Page.ts"
+import type { JobStore, LivingWorker } from "../JobStore.ts"
+import type { Counting } from "../policy/Counting.ts"
+import type { Database } from "./MemoryDatabase.ts"
+import { newestFirst } from "./MemoryDatabase.ts"
+
+type Verbs = Pick<
+  Context.Tag.Service<JobStore>,
+  "counted" | "earlierAttempts" | "living" | "messagesOf" | "saveTallies" | "tallies" | "writeSegments"
+>
+
+/** A job has no more recipients. */
+const mostRecipients = 4096
+
+/** The workers that have said what they are. */
+const livingOf = (db: Database): ReadonlyArray<LivingWorker> => {
+  const inFlight = new Map<string, number>()
+  for (const { awaited, worker } of db.claims.values())
+    inFlight.set(worker, (inFlight.get(worker) ?? 0) + awaited)
+  return [...db.beats]
+    .flatMap(([worker, { process }]) =>
+      process === undefined ? [] : [{ worker, ...process, inFlight: inFlight.get(worker) ?? 0 }]
+    )
+    .sort((a, b) => a.startedAt - b.startedAt || (a.worker < b.worker ? -1 : 1))
+}
+
+const tallyKey = ({ code, minute, outcome, sessionId }: Tally.Tally): string =>
+  [String(minute).padStart(16, "0"), sessionId, outcome, code].join(" ")
+
+const addTallies = (db: Database, tallies: ReadonlyArray<Tally.Tally>, now: number): void => {
+  for (const tally of tallies) {
+    const key = tallyKey(tally)
+    const count = (db.tallies.get(key)?.count ?? 0) + tally.count
+    db.tallies.set(key, { ...tally, count })
+  }
+  for (const [key, { minute }] of db.tallies) if (minute < now - Tally.keptMs) db.tallies.delete(key)
+}
+
+export const make = (db: Database, counting: Counting): Verbs => ({
+  living: Effect.sync(() => livingOf(db)),
+
+  counted: counting.some,
+
+  saveTallies: ({ now }) => counting.taken((tallies) => Effect.sync(() => addTallies(db, tallies, now))),
+
+  tallies: ({ from }) =>
+    Effect.sync(() =>
+      [...db.tallies.entries()]
+        .filter(([, { minute }]) => minute >= from)
+        .sort(([a], [b]) => (a < b ? -1 : 1))
+        .map(([, tally]) => tally)
+    ),
+
+  earlierAttempts: ({ index, jobId }) =>
+    Effect.sync(() => db.earlierAttempts.get(Ids.messageId(jobId, index)) ?? []),
+
+  // All is at hand.
+  writeSegments: Effect.succeed(false),
+
+  messagesOf: ({ page, publicKey, texts }) =>
+    Effect.sync(() => {
+      const found = [...db.jobs.values()].flatMap(({ job, position, recipients }) =>
+        publicKey !== undefined && job.publicKey !== publicKey
+          ? []
+          : recipients.flatMap(({ recipient }) =>
+              texts.includes(recipient.phone) || texts.includes(recipient.externalId ?? "")
+                ? [{ position: position * mostRecipients + recipient.index, job, recipient }]
+                : []
+            )
+      )
+      return Paging.map(newestFirst(found, page), ({ job, recipient }) => ({ job, recipient }))
+    })
+})

@@ -1,0 +1,37 @@
+/** What became of recipients by minute, as all processes have counted it. */
+import type { Instant } from "../../domain/Instant.ts"
+import * as Tally from "../../domain/job/Tally.ts"
+import { integer, table, text, word } from "./Columns.ts"
+import { insertRows } from "./Insert.ts"
+import type { Program } from "./Program.ts"
+import { all, run } from "./Program.ts"
+
+const tallies = table<Tally.Tally>({
+  minute: integer("minute"),
+  sessionId: text("session"),
+  outcome: word("outcome", Tally.outcomes),
+  code: text("code"),
+  count: integer("n")
+})
+
+const add = insertRows("sendwright_tally", tallies.names, {
+  onConflict: "(minute, session, outcome, code) DO UPDATE SET n = sendwright_tally.n + excluded.n"
+})
+
+const forget = "DELETE FROM sendwright_tally WHERE minute < ?"
+
+export function* save(counted: ReadonlyArray<Tally.Tally>, now: Instant): Program<void> {
+  // In one order, so that no two processes wait for each other.
+  const rows = [...counted].sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1))
+  yield* add(rows.map(tallies.write))
+  yield* run(forget, now - Tally.keptMs)
+}
+
+const keyOf = ({ code, minute, outcome, sessionId }: Tally.Tally): string =>
+  [minute, sessionId, outcome, code].join(" ")
+
+const select = `SELECT ${tallies.list} FROM sendwright_tally WHERE minute >= ? ORDER BY minute, session, outcome, code`
+
+export function* since(from: Instant): Program<ReadonlyArray<Tally.Tally>> {
+  return (yield* all(select, from)).map(tallies.read)
+}

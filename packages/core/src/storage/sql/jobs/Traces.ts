@@ -1,0 +1,64 @@
+/** The verbs of the store that tell later what became of sends (docs/adr/0041). */
+import type * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import type { JobStore } from "../../JobStore.ts"
+import type { Counting } from "../../policy/Counting.ts"
+import type { Database } from "../Database.ts"
+import { get } from "../Program.ts"
+import { recipientKey } from "../RecipientKeys.ts"
+import { seq } from "../RowReader.ts"
+import * as TallyRows from "../TallyRows.ts"
+import * as Walk from "../Walk.ts"
+import * as WorkerRows from "../WorkerRows.ts"
+import * as EarlierAttempts from "./EarlierAttempts.ts"
+import type { StoredJobs } from "./Jobs.ts"
+import * as Messages from "./Messages.ts"
+import * as Segments from "./Segments.ts"
+
+type Verbs = Pick<
+  Context.Tag.Service<JobStore>,
+  "counted" | "earlierAttempts" | "living" | "messagesOf" | "saveTallies" | "tallies" | "writeSegments"
+>
+
+const seqOfJob = "SELECT seq FROM sendwright_job WHERE id = ?"
+
+export const make = (db: Context.Tag.Service<Database>, rows: StoredJobs, counting: Counting): Verbs => {
+  const messagesOf = Messages.make(rows)
+  const read = Segments.reading(rows.dialect)
+  const write = Segments.writing(rows.dialect)
+  let segments = Segments.initial
+
+  return {
+    living: db.read("JobStore.living", WorkerRows.living),
+
+    counted: counting.some,
+
+    saveTallies: ({ now }) =>
+      counting.taken((tallies) => db.work("JobStore.saveTallies", () => TallyRows.save(tallies, now))),
+
+    tallies: ({ from }) => db.read("JobStore.tallies", () => TallyRows.since(from)),
+
+    earlierAttempts: ({ index, jobId }) =>
+      db.read("JobStore.earlierAttempts", function* () {
+        const job = yield* get(seqOfJob, jobId)
+        return job === undefined ? [] : yield* EarlierAttempts.of(recipientKey(seq(job), index))
+      }),
+
+    writeSegments: Effect.suspend(() => {
+      const before = segments
+      const step = Segments.isRead(before)
+        ? db.work("JobStore.writeSegments", () => write(before))
+        : db.read("JobStore.writeSegments", () => read(before))
+      return Effect.map(step, ({ goesOn, state }) => {
+        segments = state
+        return goesOn
+      })
+    }),
+
+    messagesOf: ({ page, publicKey, texts }) =>
+      Walk.untilFound(
+        (page) => db.read("JobStore.messagesOf", () => messagesOf(texts, publicKey, page)),
+        page
+      )
+  }
+}

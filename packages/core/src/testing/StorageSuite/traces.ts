@@ -1,0 +1,259 @@
+/** What stays of a send, so that it can be told later what became of it. */
+import { describe, expect, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Ids from "../../domain/Ids.ts"
+import type { Page, Paged } from "../../domain/Page.ts"
+import type { ClaimedJob, StoredMessage } from "../../storage/JobStore.ts"
+import { JobStore, Outcome } from "../../storage/JobStore.ts"
+import * as Fixtures from "../Fixtures.ts"
+import type { Stored } from "./Setup.ts"
+import { claim, everyLost, failure, find, now, owner, results } from "./Setup.ts"
+
+const accepted = Outcome.Accepted({ providerId: "p", status: "accepted" })
+const later = (at: number) => Outcome.Retry({ at, failure, maybeSent: false })
+const minute = 60_000
+
+const accept = Effect.fnUntraced(function* (some: Parameters<typeof Fixtures.send>[1] = {}) {
+  const command = Fixtures.send(yield* owner, some)
+  yield* (yield* JobStore).accept(command)
+  return command
+})
+
+/** Settles all of a claim. */
+const settle = Effect.fnUntraced(function* (
+  claimed: ReadonlyArray<ClaimedJob>,
+  outcome: Outcome,
+  at: number,
+  ms?: number
+) {
+  const tried = ms === undefined ? {} : { tried: { ms, process: "process-1" } }
+  const settlements = claimed.flatMap(({ fence, jobId, recipients }) =>
+    recipients.map(({ index }) => ({ jobId, fence, index, outcome, ...tried }))
+  )
+  yield* (yield* JobStore).settleAndClaim({ now: at, settlements, claim: null })
+})
+
+export const suite = (layer: Stored): void => {
+  describe("what stays of a send", () => {
+    it.effect("is the id of its request, and its Idempotency-Key", () =>
+      Effect.gen(function* () {
+        const { idempotency, jobId } = yield* accept({ requestId: "request-1" })
+        const told = { requestId: "request-1", idempotencyKey: idempotency?.key ?? null }
+        expect(yield* find(jobId)).toMatchObject(told)
+        yield* settle(yield* claim(), accepted, now)
+        expect(yield* find(jobId)).toMatchObject(told)
+        expect(yield* find((yield* accept()).jobId)).toMatchObject({ requestId: null })
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("is when the attempt ended that the platform took, whatever is reported later", () =>
+      Effect.gen(function* () {
+        const jobs = yield* JobStore
+        const { jobId } = yield* accept()
+        expect((yield* results(jobId)).map(({ attemptedAt }) => attemptedAt)).toEqual([null])
+        yield* settle(yield* claim(), accepted, now + 5)
+        const [result] = yield* results(jobId)
+        expect(result).toMatchObject({ status: "accepted", attemptedAt: now + 5 })
+        const messageId = Ids.messageId(jobId, 0)
+        const report = { messageId, status: "read" as const, at: now + 70, failure: null, providerId: null }
+        yield* jobs.receive({ now: now + 80, reports: [report] })
+        expect((yield* results(jobId))[0]).toMatchObject({ attemptedAt: now + 5, updatedAt: now + 80 })
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("is each attempt but the last, with what it took and who made it", () =>
+      Effect.gen(function* () {
+        const jobs = yield* JobStore
+        const { jobId } = yield* accept({ phones: 2 })
+        const first = yield* claim(1)
+        yield* settle(first, later(now + 10), now + 3, 3)
+        yield* settle(yield* claim(1, now, "worker-1"), accepted, now + 4, 4)
+        const again = yield* claim(1, now + 10)
+        yield* settle(again, later(now + 20), now + 15, 5)
+        yield* settle(yield* claim(1, now + 20), accepted, now + 26, 6)
+        const earlier = { code: "broken", providerCode: "1", outcome: "retried", process: "process-1" }
+        expect(yield* jobs.earlierAttempts({ jobId, index: 0 })).toEqual([
+          { ...earlier, number: 1, at: now + 3, ms: 3 },
+          { ...earlier, number: 2, at: now + 15, ms: 5 }
+        ])
+        expect(yield* jobs.earlierAttempts({ jobId, index: 1 })).toEqual([])
+        expect((yield* results(jobId))[0]).toMatchObject({ attempts: 3, attemptedAt: now + 26 })
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("is an attempt whose process died, and one that an operator has repeated", () =>
+      Effect.gen(function* () {
+        const jobs = yield* JobStore
+        const { jobId } = yield* accept()
+        yield* claim(1)
+        yield* jobs.rescue({ worker: "worker-1", now: now + 7, recoverable: ["sandbox"] })
+        yield* settle(yield* claim(1, now + 8), Outcome.Failed({ failure }), now + 9)
+        yield* jobs.retry({ jobId, now: now + 50, selection: everyLost })
+        yield* settle(yield* claim(1, now + 51), accepted, now + 52)
+        const found = yield* jobs.earlierAttempts({ jobId, index: 0 })
+        expect(found.map(({ at, code, number, outcome }) => [number, at, outcome, code])).toEqual([
+          [1, now + 7, "lost", null],
+          [2, now + 9, "failed", "broken"]
+        ])
+      }).pipe(Effect.provide(layer))
+    )
+  })
+
+  describe("the messages of a person", () => {
+    const found = Effect.fnUntraced(function* (
+      texts: ReadonlyArray<string>,
+      some: { readonly publicKey?: string; readonly limit?: number } = {}
+    ) {
+      const { limit = 100, publicKey } = some
+      const all: Array<readonly [jobId: string, index: number]> = []
+      let after: number | null = null
+      do {
+        const page: Page = { limit, after }
+        const messages: Paged<StoredMessage> = yield* (yield* JobStore).messagesOf({ texts, publicKey, page })
+        for (const { job, recipient } of messages.items) all.push([job.id, recipient.index])
+        after = messages.next
+      } while (after !== null)
+      return all
+    })
+
+    it.effect("are found by the phone and by the external id, the newest first, page by page", () =>
+      Effect.gen(function* () {
+        const [first, second] = [yield* accept({ phones: 3 }), yield* accept({ phones: 2 })]
+        yield* settle(yield* claim(1), accepted, now)
+        const [phone, other] = first.recipients.map((each) => each.phone)
+        expect(yield* found([phone ?? ""], { limit: 1 })).toEqual([
+          [second.jobId, 0],
+          [first.jobId, 0]
+        ])
+        expect(yield* found(["r2"])).toEqual([[first.jobId, 2]])
+        expect(yield* found(["r2", other ?? "", "34699999999"])).toEqual([
+          [second.jobId, 1],
+          [first.jobId, 2],
+          [first.jobId, 1]
+        ])
+        expect(yield* found([phone ?? ""], { publicKey: first.publicKey })).toEqual([[first.jobId, 0]])
+        expect(yield* found(["r9"])).toEqual([])
+        const messages = yield* (yield* JobStore).messagesOf({
+          texts: [phone ?? ""],
+          publicKey: first.publicKey,
+          page: { limit: 5, after: null }
+        })
+        expect(messages.items[0]?.recipient).toEqual((yield* results(first.jobId))[0])
+        expect(messages.items[0]?.job).toEqual(yield* find(first.jobId))
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect(
+      "are found when they are written down, and behind those",
+      () =>
+        Effect.gen(function* () {
+          const jobs = yield* JobStore
+          const who = yield* owner
+          const sent: Array<string> = []
+          for (let job = 0; job < 26; job++) {
+            const command = Fixtures.send(who, { phones: 4000 })
+            yield* jobs.accept(command)
+            sent.unshift(command.jobId)
+          }
+          // Looks that find nothing to do are not many.
+          for (let looks = 0; looks < 4; looks++)
+            yield* Effect.repeat(jobs.writeSegments, { while: (goesOn) => goesOn })
+          const ofPhone = sent.map((jobId) => [jobId, 7])
+          expect(yield* found(["34600000007"])).toEqual(ofPhone)
+          expect(yield* found(["34600000007"], { limit: 3 })).toEqual(ofPhone)
+          expect(yield* found(["r3999"], { publicKey: who.publicKey, limit: 5 })).toEqual(
+            sent.map((jobId) => [jobId, 3999])
+          )
+        }).pipe(Effect.provide(layer)),
+      60_000
+    )
+  })
+
+  describe("the numbers of a minute", () => {
+    it.effect("are what became of recipients, by session and code, once they are written", () =>
+      Effect.gen(function* () {
+        const jobs = yield* JobStore
+        const start = now - (now % minute)
+        const { sessionId } = yield* accept({ phones: 3 })
+        yield* settle(yield* claim(1), accepted, now)
+        yield* settle(yield* claim(1), later(now + minute), now)
+        yield* settle(yield* claim(1), Outcome.Failed({ failure }), now)
+        expect(yield* jobs.tallies({ from: 0 })).toEqual([])
+        yield* jobs.saveTallies({ now })
+        const ofSession = { minute: start, sessionId, code: "" }
+        const expected = [
+          { ...ofSession, outcome: "accepted", count: 1 },
+          { ...ofSession, outcome: "failed", code: "broken", count: 1 },
+          { ...ofSession, outcome: "queued", count: 3 },
+          { ...ofSession, outcome: "retried", code: "broken", count: 1 }
+        ]
+        expect(yield* jobs.tallies({ from: start })).toEqual(expected)
+        // Nothing is counted twice.
+        yield* jobs.saveTallies({ now })
+        expect(yield* jobs.tallies({ from: start })).toEqual(expected)
+        expect(yield* jobs.tallies({ from: start + 1 })).toEqual([])
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("add up, and are forgotten when they are old", () =>
+      Effect.gen(function* () {
+        const jobs = yield* JobStore
+        const { sessionId } = yield* accept({ phones: 2 })
+        yield* jobs.saveTallies({ now })
+        for (let outcome = 0; outcome < 2; outcome++) {
+          yield* settle(yield* claim(1), accepted, now)
+          yield* jobs.saveTallies({ now })
+        }
+        const counts = (from: number) =>
+          Effect.map(jobs.tallies({ from }), (found) =>
+            found.filter((each) => each.sessionId === sessionId).map(({ count, outcome }) => [outcome, count])
+          )
+        expect(yield* counts(0)).toEqual([
+          ["accepted", 2],
+          ["queued", 2]
+        ])
+        const month = 36 * 24 * 60 * minute
+        yield* accept({ now: now + month })
+        yield* jobs.saveTallies({ now: now + month })
+        expect(yield* counts(0)).toEqual([])
+        expect(yield* jobs.tallies({ from: 0 })).toHaveLength(1)
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("count nothing that changed nothing", () =>
+      Effect.gen(function* () {
+        const jobs = yield* JobStore
+        const { jobId } = yield* accept()
+        const claimed = yield* claim(1)
+        yield* settle(claimed, accepted, now)
+        yield* settle(claimed, accepted, now)
+        yield* jobs.cancel({ jobId, now })
+        yield* jobs.saveTallies({ now })
+        const found = yield* jobs.tallies({ from: 0 })
+        expect(found.map(({ count, outcome }) => [outcome, count])).toEqual([
+          ["accepted", 1],
+          ["queued", 1]
+        ])
+      }).pipe(Effect.provide(layer))
+    )
+  })
+
+  describe("a process", () => {
+    it.effect("is told as it said of itself, with what it has in flight, until it has ended", () =>
+      Effect.gen(function* () {
+        const jobs = yield* JobStore
+        yield* accept({ phones: 3 })
+        const told = { version: "1.2.3", role: "worker", slots: 64, startedAt: now - 5000, saidAt: now }
+        yield* jobs.heartbeat({ workers: ["silent"], beats: 1, dispatchesAt: null })
+        yield* jobs.heartbeat({ workers: ["w"], beats: 1, dispatchesAt: now, process: told })
+        yield* claim(2, now, "w")
+        expect(yield* jobs.living).toEqual([{ worker: "w", ...told, inFlight: 2 }])
+        const process = { ...told, saidAt: now + 5000 }
+        yield* jobs.heartbeat({ workers: ["w"], beats: 2, dispatchesAt: now, process })
+        expect(yield* jobs.living).toEqual([{ worker: "w", ...process, inFlight: 2 }])
+        yield* jobs.heartbeat({ workers: [], ended: ["w"], beats: 3, dispatchesAt: null })
+        expect(yield* jobs.living).toEqual([])
+      }).pipe(Effect.provide(layer))
+    )
+  })
+}

@@ -1,0 +1,48 @@
+/** What a process tells of itself and of what it did, while it lives and when it ends. */
+import { expect, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import * as Scope from "effect/Scope"
+import * as TestClock from "effect/TestClock"
+import { JobStore } from "../../src/storage/JobStore.ts"
+import * as Memory from "../../src/storage/memory/Memory.ts"
+import { accept, platform, running } from "./Support.ts"
+
+const counts = Effect.gen(function* () {
+  const sums = { accepted: 0, queued: 0 }
+  for (const { count, outcome } of yield* (yield* JobStore).tallies({ from: 0 }))
+    if (outcome === "accepted" || outcome === "queued") sums[outcome] += count
+  return sums
+})
+
+it.effect("a process writes what it has counted once a minute, and what is left when it ends", () =>
+  Effect.gen(function* () {
+    const scope = yield* Scope.make()
+    yield* Layer.buildWithScope(running(platform({}).sender), scope)
+    yield* accept(3)
+    yield* TestClock.adjust("59 seconds")
+    expect(yield* counts).toEqual({ accepted: 0, queued: 0 })
+    yield* TestClock.adjust("2 seconds")
+    expect(yield* counts).toEqual({ accepted: 3, queued: 3 })
+    yield* accept(2)
+    yield* TestClock.adjust("5 seconds")
+    expect(yield* counts).toEqual({ accepted: 3, queued: 3 })
+    yield* Scope.close(scope, Exit.void)
+    expect(yield* counts).toEqual({ accepted: 5, queued: 5 })
+  }).pipe(Effect.provide(Memory.layer))
+)
+
+it.effect("a process is told from its start to its end, also while it claims nothing", () =>
+  Effect.gen(function* () {
+    const { living } = yield* JobStore
+    const scope = yield* Scope.make()
+    const process = { role: "api", version: "1.2.3" }
+    yield* Layer.buildWithScope(running(platform({}).sender, undefined, { process, concurrency: 7 }), scope)
+    yield* TestClock.adjust("6 seconds")
+    const [first] = yield* living
+    expect(first).toMatchObject({ role: "api", version: "1.2.3", slots: 7, inFlight: 0 })
+    yield* Scope.close(scope, Exit.void)
+    expect(yield* living).toEqual([])
+  }).pipe(Effect.provide(Memory.layer))
+)
