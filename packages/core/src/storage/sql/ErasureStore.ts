@@ -31,6 +31,7 @@ import * as Contents from "./jobs/Contents.ts"
 import * as Jobs from "./jobs/Jobs.ts"
 import { recipients } from "./jobs/RecipientColumns.ts"
 import * as Rows from "./jobs/Rows.ts"
+import * as Segments from "./jobs/Segments.ts"
 import * as People from "./People.ts"
 import type { Program, Row } from "./Program.ts"
 import { all, get, run } from "./Program.ts"
@@ -79,6 +80,9 @@ const lastRecipient = `SELECT seq FROM sendwright_recipient WHERE seq > ? ORDER 
 const blanked = recipients.only("phone", "externalId", "values", "providerId", "failure")
 const saveBlanked = `UPDATE sendwright_recipient SET ${blanked.assignments} WHERE seq = ?`
 
+/** What a search finds a recipient by. */
+const searchedOf = "SELECT phone, external_id FROM sendwright_recipient WHERE seq = ?"
+
 /** Stands where the text of a direct message stood. */
 const blankContent: Content = { kind: "direct", text: "", linkPreview: false }
 const snapshotOf = "SELECT snapshot FROM sendwright_job WHERE seq = ?"
@@ -117,8 +121,12 @@ const rowsOf = (jobs: Jobs.StoredJobs, dialect: Dialect, ids: Ids.Ids): ErasureR
       }
     },
     saveErased: function* ({ job, seq }, erased) {
-      for (const recipient of erased)
-        yield* run(saveBlanked, ...blanked.write(recipient), recipientKey(seq, recipient.index))
+      for (const recipient of erased) {
+        const key = recipientKey(seq, recipient.index)
+        const before = (yield* get(searchedOf, key)) ?? {}
+        yield* run(saveBlanked, ...blanked.write(recipient), key)
+        yield* Segments.forgetKeys(Object.values(before).filter((each) => typeof each === "string"))
+      }
       if (job.recipients > 1) return
       yield* run(forgetRequest, noFingerprint, seq)
       if (job.content.kind !== "direct") return
