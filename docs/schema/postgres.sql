@@ -486,7 +486,7 @@ CREATE TABLE sendwright_recipient (
   retrying_since bigint,
   -- When an operator had it sent again; null when nobody did.
   requeued_at bigint,
-  -- When the attempt ended by which the platform has it or it has failed.
+  -- When the attempt ended by which the platform has it or it has failed; null as long as updated_at is that.
   attempted_at bigint,
   CONSTRAINT sendwright_recipient_pkey PRIMARY KEY (seq)
 ) WITH (fillfactor=50);

@@ -439,7 +439,7 @@ CREATE TABLE sendwright_recipient (
   retrying_since INTEGER,
   -- When an operator had it sent again; null when nobody did.
   requeued_at INTEGER,
-  -- When the attempt ended by which the platform has it or it has failed.
+  -- When the attempt ended by which the platform has it or it has failed; null as long as updated_at is that.
   attempted_at INTEGER
 ) STRICT;
 CREATE INDEX sendwright_recipient_provider ON sendwright_recipient (provider_id) WHERE provider_id IS NOT NULL;

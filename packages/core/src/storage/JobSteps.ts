@@ -402,11 +402,16 @@ export const retry = <H extends JobState>(
     if (chosen === null) continue
     counts[chosen] += 1
     const change = { before, after: Transitions.requeue(before, now), fenceBefore, fence: null }
-    const { attemptedAt, attempts, failure, status, updatedAt } = before
+    const { attempts, failure, status, updatedAt } = before
     changes.push(
       attempts === 0 || !Recipient.isRetryable(status)
         ? change
-        : { ...change, earlier: [Attempts.earlier(attempts, attemptedAt ?? updatedAt, status, failure)] }
+        : {
+            ...change,
+            earlier: [
+              Attempts.earlier(attempts, Transitions.attemptedAt(before) ?? updatedAt, status, failure)
+            ]
+          }
     )
   }
   if (dryRun || changes.length === 0) {

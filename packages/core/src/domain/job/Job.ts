@@ -111,7 +111,7 @@ export interface RecipientResult {
   readonly failure: Recipient.Failure | null
   /** Raised when claimed, before the attempt is made. */
   readonly attempts: number
-  /** When its last attempt ended, by which the platform has it or it has failed; null before that. */
+  /** When its last attempt ended, once something was reported since; see `Transitions.attemptedAt`. */
   readonly attemptedAt: Instant | null
   /** The time of its first attempt, once a retry is planned; null before that and after an operator's retry. */
   readonly retryingSince: Instant | null

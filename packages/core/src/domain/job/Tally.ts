@@ -63,12 +63,21 @@ export const counter = (wake: () => void): Counter => {
     accepted: (sessionId, count, now) =>
       add({ minute: minuteOf(now), sessionId, outcome: "queued", code: "", count }),
     changed: (sessionId, changes, now) => {
+      const minute = minuteOf(now)
+      // Batches of one outcome mostly: to add each by itself costs a drain a tenth.
+      let run: { outcome: Outcome; code: string; count: number } | null = null
       for (const change of changes) {
         const outcome = outcomeOf(change)
         if (outcome === null) continue
         const code = change.after.failure?.code ?? ""
-        add({ minute: minuteOf(now), sessionId, outcome, code, count: 1 })
+        if (run !== null && run.outcome === outcome && run.code === code) {
+          run.count += 1
+          continue
+        }
+        if (run !== null) add({ minute, sessionId, ...run })
+        run = { outcome, code, count: 1 }
       }
+      if (run !== null) add({ minute, sessionId, ...run })
     },
     take: () => {
       const taken = [...counts.values()]

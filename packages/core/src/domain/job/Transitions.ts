@@ -179,7 +179,6 @@ const settleAccepted = (
       nextAt: null,
       crashCount: 0,
       maybeSent: false,
-      attemptedAt: now,
       sentAt,
       deliveredAt,
       readAt
@@ -196,9 +195,7 @@ const settleEnded = (
   now: Instant
 ): Job.RecipientResult => {
   const status = Recipient.advance(recipient.status, endedAs[outcome._tag])
-  // What is skipped was not attempted.
-  const attemptedAt = outcome._tag === "Skipped" ? recipient.attemptedAt : now
-  const ended = { nextAt: null, attemptedAt, ...settledFlags }
+  const ended = { nextAt: null, ...settledFlags }
   return status === recipient.status
     ? changedTo(recipient, status, ended, now)
     : changedTo(recipient, status, { failure: outcome.failure, ...ended }, now)
@@ -287,6 +284,19 @@ export const settle = (
   }
 }
 
+/**
+ * When the attempt ended that counts; null while none has. Until something is reported that was its last change, and the row says
+ * no more: one that grew with each outcome would cost a drain a quarter more on SQLite, whose pages are full.
+ */
+export const attemptedAt = ({
+  attemptedAt,
+  attempts,
+  status,
+  updatedAt
+}: Job.RecipientResult): Instant | null =>
+  attemptedAt ??
+  (attempts > 0 && (Recipient.wasAccepted(status) || Recipient.isRetryable(status)) ? updatedAt : null)
+
 /** The part of a platform's report that {@link report} reads; `storage/JobStore.Report` is one. */
 interface PlatformReport {
   readonly status: Recipient.Reported
@@ -359,6 +369,7 @@ export const report = (
     {
       attempts: Math.max(1, recipient.attempts),
       pricing,
+      attemptedAt: attemptedAt(recipient),
       failure:
         status === "failed"
           ? status === recipient.status

@@ -554,7 +554,7 @@ CREATE TABLE sendwright_recipient (
   retrying_since ${long},
   -- When an operator had it sent again; null when nobody did.
   requeued_at ${long},
-  -- When the attempt ended by which the platform has it or it has failed.
+  -- When the attempt ended by which the platform has it or it has failed; null as long as updated_at is that.
   attempted_at ${long}
 )${rows({ room: 50 })};
 CREATE INDEX sendwright_recipient_provider ON sendwright_recipient (provider_id) WHERE provider_id IS NOT NULL;

@@ -2,6 +2,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Ids from "../../domain/Ids.ts"
+import * as Transitions from "../../domain/job/Transitions.ts"
 import type { Page, Paged } from "../../domain/Page.ts"
 import type { ClaimedJob, StoredMessage } from "../../storage/JobStore.ts"
 import { JobStore, Outcome } from "../../storage/JobStore.ts"
@@ -50,10 +51,9 @@ export const suite = (layer: Stored): void => {
       Effect.gen(function* () {
         const jobs = yield* JobStore
         const { jobId } = yield* accept()
-        expect((yield* results(jobId)).map(({ attemptedAt }) => attemptedAt)).toEqual([null])
+        expect((yield* results(jobId)).map(Transitions.attemptedAt)).toEqual([null])
         yield* settle(yield* claim(), accepted, now + 5)
-        const [result] = yield* results(jobId)
-        expect(result).toMatchObject({ status: "accepted", attemptedAt: now + 5 })
+        expect((yield* results(jobId)).map(Transitions.attemptedAt)).toEqual([now + 5])
         const messageId = Ids.messageId(jobId, 0)
         const report = { messageId, status: "read" as const, at: now + 70, failure: null, providerId: null }
         yield* jobs.receive({ now: now + 80, reports: [report] })
@@ -77,7 +77,8 @@ export const suite = (layer: Stored): void => {
           { ...earlier, number: 2, at: now + 15, ms: 5 }
         ])
         expect(yield* jobs.earlierAttempts({ jobId, index: 1 })).toEqual([])
-        expect((yield* results(jobId))[0]).toMatchObject({ attempts: 3, attemptedAt: now + 26 })
+        const [result] = yield* results(jobId)
+        expect(result).toMatchObject({ attempts: 3, updatedAt: now + 26 })
       }).pipe(Effect.provide(layer))
     )
 
