@@ -11,7 +11,8 @@ export type { ExportedConsent, ExportedResult } from "./admin/Exports.ts"
 export type { Admin } from "./admin/Groups.ts"
 export type { AdminJobQuery, Retried, ToldDetail, ToldJob } from "./admin/Jobs.ts"
 export { mostLookedAt } from "./admin/Jobs.ts"
-export type { Imported, ImportResult } from "./admin/Templates.ts"
+export type { Imported, ImportResult, Preview } from "./admin/Templates.ts"
+export type { DeliveryDetail } from "./admin/Webhooks.ts"
 
 /** Each act of an operator and its entry in the audit log are one commit, by the table in `admin/Acts.ts`. */
 export const make = Effect.map(

@@ -14,9 +14,11 @@ export class SessionStore extends Context.Tag("@sendwright/core/storage/SessionS
   {
     readonly create: (session: Session) => Effect.Effect<void, StorageError>
     readonly find: (id: string) => Effect.Effect<Session | null, StorageError>
-    /** Newest first. */
+    /** Newest first, of all accounts where it names none. */
     readonly list: (query: {
-      readonly accountId: string
+      readonly accountId?: string | undefined
+      /** Those alone over which nothing may be sent now (`Session.obstacle`). */
+      readonly isDown?: true | undefined
       readonly page: Page
     }) => Effect.Effect<Paged<Session>, StorageError>
     /** Those of all accounts, newest first. */

@@ -32,9 +32,15 @@ export class TemplateStore extends Context.Tag("@sendwright/core/storage/Templat
       readonly report: StatusReport
       readonly now: Instant
     }) => Effect.Effect<Template | null, StorageError>
-    /** Whatever its status; null when it is unknown or another session's. */
-    readonly find: (query: {
+    /** Of every status, or of one, by ascending id. */
+    readonly list: (query: {
       readonly sessionId: string
+      readonly status?: string | undefined
+      readonly page: Page
+    }) => Effect.Effect<Paged<Template>, StorageError>
+    /** Whatever its status; null when it is unknown, or another session's than the one that is named. */
+    readonly find: (query: {
+      readonly sessionId?: string | undefined
       readonly templateId: number
     }) => Effect.Effect<Template | null, StorageError>
     /** Whatever its status; by the platform's id, else by name and language as platforms spell them (`Template.find`). */

@@ -7,7 +7,14 @@ import type * as Effect from "effect/Effect"
 import type { Instant } from "../domain/Instant.ts"
 import type { Page, Paged } from "../domain/Page.ts"
 import type { Draft } from "../domain/webhook/Event.ts"
-import type { Attempt, Change, Delivery, Endpoint, EndpointSecret } from "../domain/webhook/Webhook.ts"
+import type {
+  Attempt,
+  Change,
+  Delivery,
+  DeliveryStatus,
+  Endpoint,
+  EndpointSecret
+} from "../domain/webhook/Webhook.ts"
 import type { StorageError } from "./StorageError.ts"
 
 export interface ClaimedDelivery {
@@ -56,9 +63,11 @@ export class WebhookStore extends Context.Tag("@sendwright/core/storage/WebhookS
   {
     readonly create: (endpoint: Endpoint) => Effect.Effect<void, StorageError>
     readonly find: (id: string) => Effect.Effect<Endpoint | null, StorageError>
-    /** Newest first. */
+    /** Newest first, of all accounts where it names none. */
     readonly list: (query: {
-      readonly accountId: string
+      readonly accountId?: string | undefined
+      /** Those alone that are disabled, or whose last attempt failed. */
+      readonly isFailing?: true | undefined
       readonly page: Page
     }) => Effect.Effect<Paged<Endpoint>, StorageError>
     /**
@@ -124,9 +133,15 @@ export class WebhookStore extends Context.Tag("@sendwright/core/storage/WebhookS
     readonly makeDue: (command: { readonly now: Instant }) => Effect.Effect<number, StorageError>
 
     readonly findDelivery: (id: string) => Effect.Effect<Delivery | null, StorageError>
-    /** Newest first, each with every attempt. */
+    /** What it brings: the exact JSON text; null when there is no such delivery. */
+    readonly payload: (deliveryId: string) => Effect.Effect<string | null, StorageError>
+    /** Newest first, each with every attempt; of all endpoints where it names none. */
     readonly deliveries: (query: {
-      readonly endpointId: string
+      readonly endpointId?: string | undefined
+      readonly status?: DeliveryStatus | undefined
+      readonly type?: string | undefined
+      /** Created since, inclusive. */
+      readonly since?: Instant | undefined
       readonly page: Page
     }) => Effect.Effect<Paged<Delivery>, StorageError>
     /**

@@ -260,6 +260,9 @@ const lists = ({ big, endpoint, none, quiet, small }: Effect.Effect.Success<Retu
       "audit of a target": (page) => audit.list({ page, target: "first" }),
       "audit of an operation": (page) => audit.list({ page, operation: Fixtures.auditEntry().operation }),
       "audit of nobody": (page) => audit.list({ page, operator: "nobody" }),
+      "all sessions": (page) => sessions.list({ page }),
+      "all endpoints": (page) => webhooks.list({ page }),
+      "all deliveries": (page) => webhooks.deliveries({ page }),
       deliveries: (page) => webhooks.deliveries({ endpointId: endpoint.id, page }),
       "deliveries of a quiet endpoint": (page) => webhooks.deliveries({ endpointId: quiet.id, page })
     }
@@ -290,6 +293,7 @@ const suite = <R>(name: "PostgreSQL" | "SQLite", database: Explained<R>) =>
         const { accountId, sessionId } = given.big
         const { publicKey } = given.small
         const [audit, jobs] = [yield* AuditStore, yield* JobStore]
+        const [sessions, webhooks] = [yield* SessionStore, yield* WebhookStore]
         const known = yield* lists(given)
         const costs = (list: List, page: Page) =>
           Effect.gen(function* () {
@@ -341,6 +345,10 @@ const suite = <R>(name: "PostgreSQL" | "SQLite", database: Explained<R>) =>
             (page) => jobs.list({ ...ofAll, isNewestOfReference: true, page }),
             2
           ],
+          "sessions that are down": [(page) => sessions.list({ isDown: true, page }), 0],
+          "endpoints that fail": [(page) => webhooks.list({ isFailing: true, page }), 0],
+          "deliveries that arrived": [(page) => webhooks.deliveries({ status: "delivered", page }), 0],
+          "deliveries since": [(page) => webhooks.deliveries({ since: now + 1, page }), 0],
           "of a reference": [(page) => jobs.list({ ...ofBig, reference: "spring", page }), null],
           "of a reference that the key does not have": [(page) => jobs.list({ ...reference, page }), 0],
           "messages to a phone": [(page) => jobs.messagesOf({ texts: ["34600123"], page }), rows / 1000],

@@ -71,6 +71,8 @@ const parameterNames: Readonly<Record<string, string>> = {
   jobs: "job-id",
   people: "phone-or-user-id",
   operators: "operator"
+  operators: "operator",
+  templates: "template-id"
 }
 
 const nothing = Args.map(Args.none, () => ({}))

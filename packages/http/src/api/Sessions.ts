@@ -5,7 +5,7 @@ import * as Schema from "effect/Schema"
 import { computed, inProcess, struct } from "./Codec.ts"
 import * as Examples from "./Examples.ts"
 import { forOperator, one, pageOf } from "./Operation.ts"
-import { id, Name, Paging, Provider } from "./Parameters.ts"
+import { id, Name, Paging, Provider, paging } from "./Parameters.ts"
 import * as Wire from "./Wire.ts"
 
 const optional = Schema.optional
@@ -160,6 +160,26 @@ export const admin = [
       command: { name: "sessions list", description: "List an account's sessions." }
     },
     ({ admin }, { page, path }) => admin.sessions.list(path.id, page)
+  ),
+  forOperator(
+    HttpApiEndpoint.get("allSessions", "/admin/v1/sessions").setUrlParams(
+      Schema.Struct({
+        ...paging,
+        down: optional(
+          Schema.Literal("true").annotations({
+            description:
+              "Only sessions over which nothing can be sent now: not connected, blocked, or of a platform that does not answer."
+          })
+        )
+      })
+    ),
+    pageOf("sessions", session, example),
+    {
+      summary: "List sessions of all accounts",
+      description: "Newest first, without their configuration.",
+      command: { name: "sessions all", description: "List sessions of all accounts, or those that are down." }
+    },
+    ({ admin }, { page, query }) => admin.sessions.all({ isDown: query.down === "true", page })
   ),
   forOperator(
     HttpApiEndpoint.get("session", "/admin/v1/sessions/:id").setPath(id),

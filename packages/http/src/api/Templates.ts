@@ -1,7 +1,10 @@
 /** Templates: read with an API key (interface.md §2.2), imported and synchronized by operators (decisions.md §8). */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import type { Admin } from "@sendwright/core"
-import { Template as Domain } from "@sendwright/core"
+import { Template as Domain, Errors, Fault } from "@sendwright/core"
+import { Text } from "@sendwright/core/adapter"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
 import { codec, computed, struct } from "./Codec.ts"
 import * as Examples from "./Examples.ts"
@@ -140,7 +143,104 @@ export const versioned = [
   )
 ]
 
+const shown = struct(
+  {
+    template_id: computed(Wire.Count, ({ template }: Admin.Preview) => template.templateId),
+    name: computed(Wire.Text, ({ template }: Admin.Preview) => template.name),
+    language: computed(Wire.Text, ({ template }: Admin.Preview) => template.language),
+    status: computed(Wire.Text, ({ template }: Admin.Preview) => template.status),
+    header: computed(Wire.NullableText, ({ rendered }: Admin.Preview) => rendered.header ?? null),
+    body: computed(Wire.Text, ({ rendered }: Admin.Preview) => rendered.body),
+    footer: computed(Wire.NullableText, ({ rendered }: Admin.Preview) => rendered.footer ?? null),
+    buttons: computed(
+      Schema.Array(
+        Schema.Struct({
+          type: Wire.Text,
+          text: Wire.Text,
+          url: Wire.NullableText
+        })
+      ),
+      ({ rendered }: Admin.Preview) =>
+        (rendered.buttons ?? []).map(({ text, type, url }) => ({ type, text, url: url ?? null }))
+    ),
+    missing: Schema.Array(Wire.Text).annotations({
+      description: "The keys of required variables that were not given."
+    })
+  },
+  "TemplatePreview"
+)
+
+const Values = Schema.parseJson(Schema.Record({ key: Schema.String, value: Schema.String }))
+
+const variablesFault = Fault.make(
+  ["query", "variables"],
+  "invalid_value",
+  '`variables` must be a JSON object of texts, such as {"body.1":"Ana"}.'
+)
+
+const valuesOf = (
+  given: string | undefined
+): Either.Either<Readonly<Record<string, string>>, Errors.InvalidRequest> =>
+  given === undefined
+    ? Either.right({})
+    : Either.mapLeft(
+        Schema.decodeUnknownEither(Values)(given),
+        () => new Errors.InvalidRequest({ faults: [variablesFault] })
+      )
+
 export const admin = [
+  forOperator(
+    HttpApiEndpoint.get("allTemplates", "/admin/v1/sessions/:id/templates")
+      .setPath(id)
+      .setUrlParams(
+        Schema.Struct({
+          ...paging,
+          status: optional(
+            Text.line(64).annotations({ description: "Only templates of this status, such as `paused`." })
+          )
+        })
+      ),
+    pageOf("templates", template, example),
+    {
+      summary: "List a session's templates, whatever their status",
+      description: "By ascending number; deleted ones, too.",
+      command: { name: "templates list", description: "List a session's templates of any status." }
+    },
+    ({ admin }, { page, path, query }) => admin.templates.list(path.id, { status: query.status, page })
+  ),
+  forOperator(
+    HttpApiEndpoint.get("previewTemplate", "/admin/v1/templates/:templateId/preview")
+      .setPath(Schema.Struct({ templateId: WholeNumber }))
+      .setUrlParams(
+        Schema.Struct({
+          variables: optional(
+            Schema.String.annotations({
+              description:
+                'Values in JSON, such as `{"body.1":"Ana"}`. Where one is not given its example stands, or its key in braces.'
+            })
+          )
+        })
+      ),
+    one("preview", shown, {
+      template_id: example.template_id,
+      name: example.name,
+      language: example.language,
+      status: example.status,
+      header: null,
+      body: "Hello Ana, your order is on its way.",
+      footer: null,
+      buttons: [],
+      missing: []
+    }),
+    {
+      summary: "Show the text of a template with values in place",
+      description: "As a recipient would read it. Nothing is sent.",
+      refusals: ["invalid_request"],
+      command: { name: "templates preview", description: "Show the text of a template with values in place." }
+    },
+    ({ admin }, { path, query }) =>
+      Effect.flatMap(valuesOf(query.variables), (values) => admin.templates.preview(path.templateId, values))
+  ),
   forOperator(
     HttpApiEndpoint.put("importTemplates", "/admin/v1/sessions/:id/templates")
       .setPath(id)

@@ -5,7 +5,7 @@ import * as Schema from "effect/Schema"
 import { computed, inProcess, itself, list, part, struct } from "./Codec.ts"
 import * as Examples from "./Examples.ts"
 import { answer, done, forOperator, one, pageOf } from "./Operation.ts"
-import { id, overlap, Paging, Rotation, TimeText } from "./Parameters.ts"
+import { id, overlap, Paging, paging, Rotation, TimeText, Uuid } from "./Parameters.ts"
 import * as Wire from "./Wire.ts"
 
 const optional = Schema.optional
@@ -38,18 +38,18 @@ const attempt = struct({
   response: computed(Wire.Text, ({ excerpt }: Domain.Attempt) => excerpt)
 })
 
-const delivery = struct(
-  {
-    id: Wire.Id,
-    event_id: Wire.Id,
-    event_type: Wire.Text,
-    status: Schema.Literal("pending", "delivered", "exhausted"),
-    next_attempt_at: part(Wire.NullableTime, ({ nextAt }: Domain.Delivery) => nextAt),
-    created_at: Wire.Time,
-    attempts: list(attempt)
-  },
-  "Delivery"
-)
+const deliveryMembers = {
+  id: Wire.Id,
+  webhook_id: computed(Wire.Id, ({ endpointId }: Domain.Delivery) => endpointId),
+  event_id: Wire.Id,
+  event_type: Wire.Text,
+  status: Schema.Literal("pending", "delivered", "exhausted"),
+  next_attempt_at: part(Wire.NullableTime, ({ nextAt }: Domain.Delivery) => nextAt),
+  created_at: Wire.Time,
+  attempts: list(attempt)
+}
+
+const delivery = struct(deliveryMembers, "Delivery")
 
 const maximumEvents = 100
 const Url = Schema.String.annotations({
@@ -97,8 +97,17 @@ const registered = answer(
   { ...Wire.ok, webhook: example, secret: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwM7vVj3nEx0A=" }
 )
 
+const told = struct(
+  {
+    ...deliveryMembers,
+    payload: Wire.Text.annotations({ description: "The body that is signed and sent, byte for byte." })
+  },
+  "DeliveryDetail"
+)
+
 const exampleDelivery: typeof delivery.schema.Type = {
   id: Examples.ids.delivery,
+  webhook_id: Examples.ids.webhook,
   event_id: Examples.ids.event,
   event_type: "job.completed",
   status: "delivered",
@@ -106,6 +115,13 @@ const exampleDelivery: typeof delivery.schema.Type = {
   created_at: Examples.at,
   attempts: [{ number: 1, at: Examples.at, status: 200, duration_ms: 41, reason: null, response: "ok" }]
 }
+
+const examplePayload = JSON.stringify({
+  id: Examples.ids.event,
+  type: "job.completed",
+  created_at: Examples.at,
+  data: {}
+})
 
 export const admin = [
   forOperator(
@@ -132,6 +148,81 @@ export const admin = [
       command: { name: "webhooks list", description: "List an account's receivers." }
     },
     ({ admin }, { page, path }) => admin.webhooks.list(path.id, page)
+  ),
+  forOperator(
+    HttpApiEndpoint.get("allWebhooks", "/admin/v1/webhooks").setUrlParams(
+      Schema.Struct({
+        ...paging,
+        failing: optional(
+          Schema.Literal("true").annotations({
+            description: "Only those that are disabled, or whose last attempt failed."
+          })
+        )
+      })
+    ),
+    pageOf("webhooks", webhook, example),
+    {
+      summary: "List webhook endpoints of all accounts",
+      description: "Newest first, without their secrets.",
+      command: { name: "webhooks all", description: "List receivers of all accounts, or those that fail." }
+    },
+    ({ admin }, { page, query }) => admin.webhooks.all({ isFailing: query.failing === "true", page })
+  ),
+  forOperator(
+    HttpApiEndpoint.get("webhook", "/admin/v1/webhooks/:id").setPath(id),
+    one("webhook", webhook, example),
+    {
+      summary: "Read a webhook endpoint",
+      description: "Without its secrets.",
+      command: { name: "webhooks show", description: "Show a receiver." }
+    },
+    ({ admin }, { path }) => admin.webhooks.find(path.id)
+  ),
+  forOperator(
+    HttpApiEndpoint.get("allDeliveries", "/admin/v1/deliveries").setUrlParams(
+      Schema.Struct({
+        ...paging,
+        webhook_id: optional(Uuid),
+        status: optional(
+          Schema.Literal(...Domain.deliveryStatuses).annotations({
+            description: "Only deliveries of this status."
+          })
+        ),
+        type: optional(
+          Schema.Literal(...Event.types, Event.batchType).annotations({
+            description: "Only deliveries of this type of event."
+          })
+        ),
+        after: optional(TimeText.annotations({ description: "Only deliveries that were made since." }))
+      })
+    ),
+    pageOf("deliveries", delivery, exampleDelivery),
+    {
+      summary: "List deliveries to all endpoints",
+      description: "Newest first, each with its attempts and what was answered to them.",
+      command: {
+        name: "deliveries list",
+        description: "List deliveries, by receiver, status, type and time."
+      }
+    },
+    ({ admin }, { page, query }) =>
+      admin.webhooks.allDeliveries({
+        endpointId: query.webhook_id,
+        status: query.status,
+        type: query.type,
+        since: query.after === undefined ? undefined : Instant.parse(query.after),
+        page
+      })
+  ),
+  forOperator(
+    HttpApiEndpoint.get("delivery", "/admin/v1/deliveries/:id").setPath(id),
+    one("delivery", told, { ...exampleDelivery, payload: examplePayload }),
+    {
+      summary: "Read a delivery with what it brings",
+      description: "And each attempt with its status, its duration and the answer.",
+      command: { name: "deliveries show", description: "Show a delivery, its payload and its attempts." }
+    },
+    ({ admin }, { path }) => admin.webhooks.delivery(path.id)
   ),
   forOperator(
     HttpApiEndpoint.patch("changeWebhook", "/admin/v1/webhooks/:id")

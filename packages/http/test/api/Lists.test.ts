@@ -52,6 +52,62 @@ const host = Effect.gen(function* () {
 const provided = <A, E>(test: Effect.Effect<A, E, Effect.Effect.Context<typeof host>>) =>
   test.pipe(Effect.provide(TestEngine.layer))
 
+describe("lists over accounts", () => {
+  it.effect("are of sessions, webhooks and deliveries, each read with all that it is", () =>
+    provided(
+      Effect.gen(function* () {
+        const { account, ask, engine, session } = yield* host
+        const ids = Effect.fnUntraced(function* (url: string, name: string) {
+          return items((yield* ask(`/admin/v1${url}`)).json, name).map((each) => at(each, "id"))
+        })
+        expect(yield* ids("/sessions", "sessions")).toEqual([session.id])
+        expect(yield* ids("/sessions?down=true", "sessions")).toEqual([])
+        const url = "https://receiver.example/hooks"
+        const { endpoint } = yield* engine.admin.webhooks.create(account.id, { url })
+        expect(yield* ids("/webhooks", "webhooks")).toEqual([endpoint.id])
+        expect(yield* ids("/webhooks?failing=true", "webhooks")).toEqual([])
+        expect(at((yield* ask(`/admin/v1/webhooks/${endpoint.id}`)).json, "webhook", "url")).toBe(url)
+        const deliveryId = yield* engine.admin.webhooks.test(endpoint.id)
+        const query = `webhook_id=${endpoint.id}&status=pending&type=webhook.test&after=1970-01-01T00:00:00Z`
+        expect(yield* ids(`/deliveries?${query}`, "deliveries")).toEqual([deliveryId])
+        const { json } = yield* ask(`/admin/v1/deliveries/${deliveryId}`)
+        expect(at(json, "delivery")).toMatchObject({
+          webhook_id: endpoint.id,
+          status: "pending",
+          attempts: []
+        })
+        expect(JSON.parse(String(at(json, "delivery", "payload")))).toMatchObject({ type: "webhook.test" })
+        expect((yield* ask(`/admin/v1/deliveries/${endpoint.id}`)).status).toBe(404)
+      })
+    )
+  )
+
+  it.effect(
+    "are of templates of any status, and a preview has the given values and the examples of others",
+    () =>
+      provided(
+        Effect.gen(function* () {
+          const { ask, engine, session, templateId } = yield* host
+          yield* engine.admin.templates.importAll(session.id, [
+            { ...template, name: "old", status: "PAUSED" }
+          ])
+          const listed = yield* ask(`/admin/v1/sessions/${session.id}/templates?status=paused`)
+          expect(items(listed.json, "templates").map((each) => at(each, "name"))).toEqual(["old"])
+          const preview = (variables: string) =>
+            ask(`/admin/v1/templates/${templateId}/preview?variables=${encodeURIComponent(variables)}`)
+          const { json } = yield* preview('{"body.1":"Ben"}')
+          expect(at(json, "preview")).toMatchObject({
+            header: "Order A-1",
+            body: "Hello Ben, it arrives today.",
+            missing: ["header.1", "body.2", "button.0.1"]
+          })
+          const refused = [yield* preview("[]"), yield* preview('{"body.9":"x"}')]
+          expect(refused.map(({ status }) => status)).toEqual([422, 422])
+        })
+      )
+  )
+})
+
 describe("GET /admin/v1/jobs", () => {
   it.effect("lists jobs of all accounts, each with its owner, its key, and by what it was asked for", () =>
     provided(

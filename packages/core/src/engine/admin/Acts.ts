@@ -86,6 +86,7 @@ const sessionActs = (before: Before): Acts["sessions"] => ({
   },
   find: "reads",
   list: "reads",
+  all: "reads",
   unreadHooks: "reads"
 })
 
@@ -114,6 +115,8 @@ const templateActs: Acts["templates"] = {
     entry: (imported, sessionId) => ({ target: sessionId, after: Audit.templates(imported) })
   },
   sync: "records",
+  list: "reads",
+  preview: "reads",
   faults: "reads"
 }
 
@@ -144,8 +147,12 @@ const webhookActs = (before: Before): Acts["webhooks"] => ({
     entry: ({ endpointId, id, status }) => ({ target: id, after: { webhook_id: endpointId, status } })
   },
   replaySince: "records",
+  find: "reads",
   list: "reads",
+  all: "reads",
+  delivery: "reads",
   deliveries: "reads",
+  allDeliveries: "reads",
   faults: "reads"
 })
 

@@ -113,6 +113,11 @@ export interface Sessions {
   ) => Effect.Effect<ReadonlyArray<Fault.Fault>, StorageError>
   readonly find: (id: string) => Effect.Effect<Session, NotFound | StorageError>
   readonly list: (accountId: string, page: Page) => Effect.Effect<Paged<Session>, NotFound | StorageError>
+  /** Those of all accounts, newest first; `isDown`: those alone over which nothing may be sent now. */
+  readonly all: (query: {
+    readonly isDown?: boolean | undefined
+    readonly page: Page
+  }) => Effect.Effect<Paged<Session>, StorageError>
   /**
    * Asks the platform first. If it does not know us, the session is disconnected with the reason. If it does not
    * answer, a connected session stays as it is.
@@ -293,6 +298,7 @@ export const make = Effect.gen(function* () {
       yield* account(accountId)
       return yield* store.list({ accountId, page })
     }),
+    all: ({ isDown = false, page }) => store.list({ isDown: isDown ? true : undefined, page }),
     connect: Effect.fnUntraced(function* (id) {
       const found = (yield* store.find(id)) ?? (yield* missing)
       const sessionSender = yield* resolve(found)

@@ -11,10 +11,12 @@ import {
 } from "../../domain/Errors.ts"
 import * as Fault from "../../domain/Fault.ts"
 import { textAt } from "../../domain/Json.ts"
-import type { Paged } from "../../domain/Page.ts"
+import type { Page, Paged } from "../../domain/Page.ts"
 import type { Session } from "../../domain/session/Session.ts"
 import * as PlatformTemplate from "../../domain/template/PlatformTemplate.ts"
+import * as Rendering from "../../domain/template/Rendering.ts"
 import type { Template, TemplateContent } from "../../domain/template/Template.ts"
+import * as Variables from "../../domain/template/Variables.ts"
 import * as EventLoopBudget from "../../runtime/EventLoopBudget.ts"
 import { Signals } from "../../runtime/Signals.ts"
 import * as Sanitize from "../../sender/Sanitize.ts"
@@ -38,6 +40,26 @@ export interface Imported {
   readonly results: ReadonlyArray<ImportResult>
 }
 
+export interface Preview {
+  readonly template: Template
+  readonly rendered: Rendering.Rendered
+  /** The keys of required variables that were not given. */
+  readonly missing: ReadonlyArray<string>
+}
+
+/** A template with the values in place that are given. */
+const previewOf = (template: Template, values: Variables.Values): Preview => {
+  const given = template.variables.map(({ key, name }) => {
+    const alias = name === undefined ? key : `${key.split(".")[0]}.${name}`
+    return Object.hasOwn(values, key) ? values[key] : Object.hasOwn(values, alias) ? values[alias] : undefined
+  })
+  const shown = template.variables.map(({ example, key }, place) => given[place] ?? example ?? `{{${key}}}`)
+  const missing = template.variables.flatMap(({ key, required }, place) =>
+    required && given[place] === undefined ? [key] : []
+  )
+  return { template, rendered: Rendering.render(template, shown), missing }
+}
+
 export interface Templates {
   /**
    * Inserts or replaces by name and language, fifty in one commit. If one fails, the earlier ones are imported, and
@@ -49,6 +71,16 @@ export interface Templates {
     sessionId: string,
     templates: ReadonlyArray<unknown>
   ) => Effect.Effect<Imported, InvalidRequest | NotFound | StorageError>
+  /** Of every status, or of one, by ascending number. */
+  readonly list: (
+    sessionId: string,
+    query: { readonly status?: string | undefined; readonly page: Page }
+  ) => Effect.Effect<Paged<Template>, NotFound | StorageError>
+  /** The text that a recipient would read; where a value is not given its example stands, or its key in braces. */
+  readonly preview: (
+    templateId: number,
+    values: Variables.Values
+  ) => Effect.Effect<Preview, InvalidRequest | NotFound | StorageError>
   /** What stands against each item that is not taken. */
   readonly faults: (templates: ReadonlyArray<unknown>) => Effect.Effect<ReadonlyArray<Fault.Fault>>
   /**
@@ -148,6 +180,16 @@ export const make = Effect.gen(function* () {
       const contents = contentsOf(items)
       if (contents.length === 0) yield* refuseIf(faultsOf(items))
       return outcome(items, yield* importContents(session, contents))
+    }),
+    list: Effect.fnUntraced(function* (sessionId, query) {
+      if ((yield* sessions.find(sessionId)) === null) return yield* new NotFound({ what: "session" })
+      return yield* store.list({ sessionId, ...query })
+    }),
+    preview: Effect.fnUntraced(function* (templateId, values) {
+      const template = yield* store.find({ templateId })
+      if (template === null) return yield* new NotFound({ what: "template" })
+      yield* refuseIf(Variables.checkCommon(template, values))
+      return previewOf(template, values)
     }),
     faults: (given) => Effect.map(readAll(given), faultsOf),
     sync: Effect.fnUntraced(function* (sessionId) {

@@ -29,6 +29,20 @@ export interface Registered {
   readonly secret: string
 }
 
+export interface DeliveryQuery {
+  readonly endpointId?: string | undefined
+  readonly status?: Webhook.DeliveryStatus | undefined
+  readonly type?: string | undefined
+  /** Created since. */
+  readonly since?: Instant | undefined
+  readonly page: Page
+}
+
+export interface DeliveryDetail extends Delivery {
+  /** The exact JSON text. */
+  readonly payload: string
+}
+
 export interface EndpointChange {
   readonly url?: string | undefined
   readonly events?: ReadonlyArray<string> | undefined
@@ -47,7 +61,13 @@ export interface Webhooks {
   ) => Effect.Effect<Registered, InvalidRequest | NotFound | StorageError>
   /** The rules that a new or changed endpoint breaks, as far as it can be read. */
   readonly faults: (input: Readable<EndpointChange>) => ReadonlyArray<Fault.Fault>
+  readonly find: (id: string) => Effect.Effect<Endpoint, NotFound | StorageError>
   readonly list: (accountId: string, page: Page) => Effect.Effect<Paged<Endpoint>, NotFound | StorageError>
+  /** Those of all accounts, newest first; `isFailing`: those that are disabled, or whose last attempt failed. */
+  readonly all: (query: {
+    readonly isFailing?: boolean | undefined
+    readonly page: Page
+  }) => Effect.Effect<Paged<Endpoint>, StorageError>
   readonly change: (
     id: string,
     input: EndpointChange
@@ -64,6 +84,10 @@ export interface Webhooks {
   /** Sends a `webhook.test` to this endpoint alone; answers the delivery's id. */
   readonly test: (id: string) => Effect.Effect<string, NotFound | StorageError>
   readonly deliveries: (id: string, page: Page) => Effect.Effect<Paged<Delivery>, NotFound | StorageError>
+  /** Those to all endpoints, newest first. */
+  readonly allDeliveries: (query: DeliveryQuery) => Effect.Effect<Paged<Delivery>, StorageError>
+  /** With what it brings, as it is sent. */
+  readonly delivery: (id: string) => Effect.Effect<DeliveryDetail, NotFound | StorageError>
   readonly replay: (deliveryId: string) => Effect.Effect<Delivery, NotFound | StorageError>
   /**
    * Delivers events created since a time again: those that were attempted and did not arrive, or those that this
@@ -236,6 +260,8 @@ export const make = Effect.gen(function* () {
       yield* account(accountId)
       return yield* store.list({ accountId, page })
     }),
+    find,
+    all: ({ isFailing = false, page }) => store.list({ isFailing: isFailing ? true : undefined, page }),
     change: Effect.fnUntraced(function* (id, input) {
       yield* find(id)
       yield* refuseIf(faults(input))
@@ -267,6 +293,14 @@ export const make = Effect.gen(function* () {
     deliveries: Effect.fnUntraced(function* (id, page) {
       yield* find(id)
       return yield* store.deliveries({ endpointId: id, page })
+    }),
+    allDeliveries: store.deliveries,
+    delivery: Effect.fnUntraced(function* (id) {
+      const found = yield* store.findDelivery(id)
+      const payload = found === null ? null : yield* store.payload(id)
+      return found === null || payload === null
+        ? yield* new NotFound({ what: "delivery" })
+        : { ...found, payload }
     }),
     replay: Effect.fnUntraced(function* (deliveryId) {
       const now = yield* Clock.currentTimeMillis

@@ -60,9 +60,13 @@ export const layer: Layer.Layer<SessionStore, never, MemoryDatabase> = Layer.eff
   Effect.map(MemoryDatabase, (db) => ({
     create: (session) => Effect.sync(() => insert(db, db.sessions, session.id, session)),
     find: (id) => Effect.sync(() => db.sessions.get(id)?.value ?? null),
-    list: ({ accountId, page }) =>
+    list: ({ accountId, isDown, page }) =>
       Effect.sync(() => {
-        const rows = [...db.sessions.values()].filter(({ value }) => value.accountId === accountId)
+        const rows = [...db.sessions.values()].filter(
+          ({ value }) =>
+            (accountId === undefined || value.accountId === accountId) &&
+            (isDown === undefined || Sessions.obstacle(value) !== null)
+        )
         return Paging.map(newestFirst(rows, page), ({ value }) => value)
       }),
     ofProvider: ({ page, provider }) =>

@@ -119,7 +119,21 @@ export const layer: Layer.Layer<TemplateStore, never, MemoryDatabase> = Layer.ef
           if (template === null || !TemplateCheck.isInHand(known, check)) return []
           return endCheck(db, template, now)
         }),
-      find: ({ sessionId, templateId }) => Effect.sync(() => find(sessionId, templateId)),
+      find: ({ sessionId, templateId }) =>
+        Effect.sync(() =>
+          sessionId === undefined ? (db.templates.get(templateId) ?? null) : find(sessionId, templateId)
+        ),
+      list: ({ page, sessionId, status }) =>
+        Effect.sync(() => {
+          const found = ofSession(sessionId)
+            .filter(
+              (each) =>
+                (status === undefined || each.status === status) && each.templateId > (page.after ?? 0)
+            )
+            .sort((a, b) => a.templateId - b.templateId)
+            .slice(0, page.limit + 1)
+          return Paging.cut(found, page.limit, ({ templateId }) => templateId)
+        }),
       findNamed: ({ sessionId, ...meant }) =>
         Effect.sync(() => Templates.find(ofSession(sessionId), meant) ?? null),
       listPresent: ({ page, sessionId }) =>

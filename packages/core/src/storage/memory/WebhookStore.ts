@@ -39,9 +39,13 @@ export const layer: Layer.Layer<WebhookStore, never, MemoryDatabase> = Layer.eff
     return {
       create: (endpoint) => Effect.sync(() => insert(db, db.endpoints, endpoint.id, endpoint)),
       find: (id) => Effect.sync(() => db.endpoints.get(id)?.value ?? null),
-      list: ({ accountId, page }) =>
+      list: ({ accountId, isFailing, page }) =>
         Effect.sync(() => {
-          const found = [...db.endpoints.values()].filter(({ value }) => value.accountId === accountId)
+          const found = [...db.endpoints.values()].filter(
+            ({ value }) =>
+              (accountId === undefined || value.accountId === accountId) &&
+              (isFailing === undefined || !value.enabled || value.failingSince !== null)
+          )
           return Paging.map(newestFirst(found, page), ({ value }) => value)
         }),
       change: (command) => perform(() => Deliveries.change(rows, command)),
@@ -62,9 +66,16 @@ export const layer: Layer.Layer<WebhookStore, never, MemoryDatabase> = Layer.eff
           return putOff.length
         }),
       findDelivery: (id) => Effect.sync(() => find(id)),
-      deliveries: ({ endpointId, page }) =>
+      payload: (deliveryId) => Effect.sync(() => db.deliveries.get(deliveryId)?.event.body ?? null),
+      deliveries: ({ endpointId, page, since, status, type }) =>
         Effect.sync(() => {
-          const found = [...db.deliveries.values()].filter((row) => row.endpointId === endpointId)
+          const found = [...db.deliveries.values()].filter(
+            (row) =>
+              (endpointId === undefined || row.endpointId === endpointId) &&
+              (status === undefined || row.status === status) &&
+              (type === undefined || row.event.type === type) &&
+              (since === undefined || row.createdAt >= since)
+          )
           return Paging.map(newestFirst(found, page), shown)
         }),
       replay: ({ deliveryId, now }) =>

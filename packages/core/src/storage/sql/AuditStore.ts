@@ -10,7 +10,7 @@ import { Database } from "./Database.ts"
 import { insertInto } from "./Insert.ts"
 import type { Program, SqlParameter } from "./Program.ts"
 import { run } from "./Program.ts"
-import { end, newestFirst, seq } from "./RowReader.ts"
+import { end } from "./RowReader.ts"
 import * as Walk from "./Walk.ts"
 
 const insert = insertInto("sendwright_audit", auditEntries.names)
@@ -61,12 +61,8 @@ const filterOf = ({
 
 /** A page of what the filters leave of the next rows, which may be nothing although others follow. */
 function* list(query: Query): Program<Page.Paged<Audit.Entry>> {
-  const [{ lastLookedAt, rows }, values] = walkOf(query)
-  const [before, limit] = newestFirst(query.page)
-  const filtered = filterOf(query)
-  const found = yield* rows(values, { before, least: 0, limit }, filtered)
-  const last = filtered === undefined || found.length >= limit ? null : yield* lastLookedAt(values, before)
-  return Page.map(Page.cut(found, query.page.limit, seq, last), auditEntries.read)
+  const [walk, values] = walkOf(query)
+  return Page.map(yield* Walk.some(walk, values, query.page, filterOf(query)), auditEntries.read)
 }
 
 export const layer: Layer.Layer<AuditStore, never, Database> = Layer.effect(

@@ -117,7 +117,11 @@ export const rowsOf = (jobs: StoredJobs, dialect: Dialect): SessionRows<Sql> => 
   }
 }
 
-const ofAccount = Walk.make("sendwright_session", `seq, ${sessions.list}`, ["account"])
+// By `Session.obstacle`.
+const isDown = "(state <> 'connected' OR blocked_until IS NOT NULL OR unavailable_since IS NOT NULL)"
+const walk = (...columns: ReadonlyArray<string>) =>
+  Walk.make("sendwright_session", `seq, ${sessions.list}`, columns, isDown)
+const walks = { account: walk("account"), all: walk() }
 
 export const layer: Layer.Layer<SessionStore, never, Database> = Layer.effect(
   SessionStore,
@@ -139,10 +143,16 @@ export const layer: Layer.Layer<SessionStore, never, Database> = Layer.effect(
           yield* run(insert, ...writeSession(session))
         }),
       find: (id) => db.read("SessionStore.find", () => findSession(id)),
-      list: ({ accountId, page }) =>
-        db.readPage("SessionStore.list", function* () {
-          return Page.map(yield* ofAccount.page([accountId], page), readSession)
-        }),
+      list: ({ accountId, isDown, page }) =>
+        Walk.untilFound(
+          (page) =>
+            db.readPage("SessionStore.list", function* () {
+              const [walk, values] = accountId === undefined ? [walks.all, []] : [walks.account, [accountId]]
+              const found = yield* Walk.some(walk, values, page, isDown === undefined ? undefined : [])
+              return Page.map(found, readSession)
+            }),
+          page
+        ),
       ofProvider: ({ page, provider }) =>
         db.readPage("SessionStore.ofProvider", function* () {
           const rows = yield* all(

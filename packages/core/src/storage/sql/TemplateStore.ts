@@ -29,6 +29,11 @@ const maximumCached = 256
 
 const byId = `SELECT ${readable.list} FROM sendwright_template WHERE id = ? AND session = ?`
 
+const byIdAlone = `SELECT ${readable.list} FROM sendwright_template WHERE id = ?`
+
+const ofStatus = `SELECT ${readable.list} FROM sendwright_template
+  WHERE session = ? AND id > ? AND status = coalesce(?, status) ORDER BY id ${limited}`
+
 const byName = `SELECT ${readable.list} FROM sendwright_template WHERE session = ? AND name = ? AND language = ?`
 
 const present = `SELECT ${readable.list} FROM sendwright_template
@@ -244,8 +249,19 @@ export const layer: Layer.Layer<TemplateStore, never, Database> = Layer.effect(
         }),
       find: ({ sessionId, templateId }) =>
         db.read("TemplateStore.find", function* () {
-          const row = yield* get(byId, templateId, sessionId)
+          const row =
+            sessionId === undefined
+              ? yield* get(byIdAlone, templateId)
+              : yield* get(byId, templateId, sessionId)
           return row === undefined ? null : templateOf(row)
+        }),
+      list: ({ page, sessionId, status }) =>
+        db.readPage("TemplateStore.list", function* () {
+          const rows = yield* all(ofStatus, sessionId, page.after ?? 0, status ?? null, page.limit + 1)
+          return Page.map(
+            Page.cut(rows, page.limit, (row) => integer(row, "id")),
+            readTemplate
+          )
         }),
       findNamed: ({ sessionId, ...meant }) =>
         db.read("TemplateStore.findNamed", function* () {

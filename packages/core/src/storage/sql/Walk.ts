@@ -97,3 +97,21 @@ export const make = (
     }
   }
 }
+
+/**
+ * A page of what a filter leaves of the next rows, which may be nothing although others follow; without parameters of all.
+ *
+ * @param values of the index's columns before its last, which is `seq`
+ */
+export function* some(
+  { lastLookedAt, rows }: Walk,
+  values: ReadonlyArray<SqlParameter>,
+  page: Page.Page,
+  parameters: ReadonlyArray<SqlParameter> | undefined
+): Program<Page.Paged<Row>> {
+  const [before, limit] = newestFirst(page)
+  const found = yield* rows(values, { before, least: 0, limit }, parameters)
+  const isWhole = parameters === undefined || found.length >= limit
+  const last = isWhole ? null : yield* lastLookedAt(values, before)
+  return Page.cut(found, page.limit, seq, last)
+}

@@ -1,4 +1,5 @@
 /** Webhook endpoints and the deliveries of the outbox. */
+import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Ids from "../../domain/Ids.ts"
@@ -13,7 +14,7 @@ import { Database, type Dialect } from "./Database.ts"
 import { insertInto } from "./Insert.ts"
 import type { Program, Row } from "./Program.ts"
 import { all, changes, get, run } from "./Program.ts"
-import { integer, limited, seq, text } from "./RowReader.ts"
+import { end, integer, limited, seq, text } from "./RowReader.ts"
 import * as SqlWebhookRows from "./SqlWebhookRows.ts"
 import * as Walk from "./Walk.ts"
 
@@ -31,13 +32,60 @@ const select = `SELECT delivery.seq, delivery.id, endpoint.id AS endpoint_id, ev
 const deliveryById = `${select} AND delivery.id = ?`
 
 /** The page first, and then of each the event: what joins first may read all events. */
-const ofAccount = Walk.make("sendwright_endpoint", `seq, ${endpoints.list}`, ["account"])
+const walkOfEndpoints = (...columns: ReadonlyArray<string>) =>
+  Walk.make(
+    "sendwright_endpoint",
+    `seq, ${endpoints.list}`,
+    columns,
+    "(enabled = 0 OR failing_since IS NOT NULL)"
+  )
+const endpointWalks = { account: walkOfEndpoints("account"), all: walkOfEndpoints() }
 
-const ofEndpoint = Walk.make("sendwright_delivery", "seq, id, event, status, next_at, created_at", [
-  "endpoint"
-])
+const walkOfDeliveries = (...columns: ReadonlyArray<string>) =>
+  Walk.make(
+    "sendwright_delivery AS delivery",
+    "seq, id, endpoint, event, status, next_at, created_at",
+    columns,
+    `(CAST(? AS text) IS NULL OR status = ?) AND created_at >= ? AND (CAST(? AS text) IS NULL OR EXISTS (
+      SELECT 1 FROM sendwright_event AS event WHERE event.seq = delivery.event AND event.type = ?
+    ))`
+  )
+const deliveryWalks = { endpoint: walkOfDeliveries("endpoint"), all: walkOfDeliveries() }
+
+/** Deliveries lie in the order of their making, but for clocks that differ by less than this. */
+const clocksDiffer = Time.hour
+
+const createdAt = "SELECT created_at FROM sendwright_delivery WHERE seq = ?"
+
+/** A page without what its rows tell of others, which may be empty although others follow. */
+function* pageOfDeliveries({
+  endpointId,
+  page,
+  since,
+  status,
+  type
+}: Parameters<Context.Tag.Service<WebhookStore>["deliveries"]>[0]): Program<Page.Paged<Row>> {
+  const endpoint = endpointId === undefined ? undefined : yield* get(byId, endpointId)
+  if (endpointId !== undefined && endpoint === undefined) return { items: [], next: null }
+  const isFiltered = status !== undefined || type !== undefined || since !== undefined
+  const found = yield* Walk.some(
+    endpoint === undefined ? deliveryWalks.all : deliveryWalks.endpoint,
+    endpoint === undefined ? [] : [seq(endpoint)],
+    page,
+    isFiltered ? [status ?? null, status ?? null, since ?? -end, type ?? null, type ?? null] : undefined
+  )
+  const last = since === undefined || found.next === null ? undefined : yield* get(createdAt, found.next)
+  const isOver = last !== undefined && integer(last, "created_at") < (since ?? 0) - clocksDiffer
+  return isOver ? { ...found, next: null } : found
+}
+
+const payloadOf = `SELECT event.body FROM sendwright_delivery AS delivery CROSS JOIN sendwright_event AS event
+  WHERE event.seq = delivery.event AND delivery.id = ?`
 
 const eventsOf = ({ elements }: Dialect) => `SELECT seq, id AS event_id, type FROM sendwright_event
+  WHERE seq IN (SELECT ${elements.integer} FROM ${elements.from})`
+
+const idsOf = ({ elements }: Dialect) => `SELECT seq, id FROM sendwright_endpoint
   WHERE seq IN (SELECT ${elements.integer} FROM ${elements.from})`
 
 const attemptsOf = `SELECT ${attempts.list} FROM sendwright_attempt WHERE delivery = ? ORDER BY number`
@@ -75,13 +123,30 @@ const makeDue = `UPDATE sendwright_delivery SET next_at = ?, due_at = ?
       WHERE attempt.delivery = sendwright_delivery.seq AND attempt.number = sendwright_delivery.attempts AND attempt.at > ?
     ))`
 
+/** Deliveries as they are listed: each with its endpoint's id, its event and its attempts. */
+const telling = (dialect: Dialect) => {
+  const [eventsOfPage, idsOfPage] = [eventsOf(dialect), idsOf(dialect)]
+  return function* (query: Parameters<typeof pageOfDeliveries>[0]): Program<Page.Paged<Delivery>> {
+    const { items, next } = yield* pageOfDeliveries(query)
+    const keys = (name: string) => JSON.stringify([...new Set(items.map((row) => integer(row, name)))])
+    const events = new Map((yield* all(eventsOfPage, keys("event"))).map((row) => [seq(row), row]))
+    const ids = new Map((yield* all(idsOfPage, keys("endpoint"))).map((row) => [seq(row), text(row, "id")]))
+    const shown: Array<Delivery> = []
+    for (const row of items) {
+      const endpointId = ids.get(integer(row, "endpoint")) ?? ""
+      shown.push(yield* deliveryOf({ ...events.get(integer(row, "event")), ...row }, endpointId))
+    }
+    return { items: shown, next }
+  }
+}
+
 export const layer: Layer.Layer<WebhookStore, never, Database> = Layer.effect(
   WebhookStore,
   Effect.gen(function* () {
     const db = yield* Database
     const rows = SqlWebhookRows.make(db.dialect, Ids.make(yield* Ids.RandomBytes))
     const deliveries = Deliveries.make(rows)
-    const eventsOfPage = eventsOf(db.dialect)
+    const told = telling(db.dialect)
     return {
       create: (endpoint) =>
         db.write("WebhookStore.create", function* () {
@@ -92,10 +157,17 @@ export const layer: Layer.Layer<WebhookStore, never, Database> = Layer.effect(
           const row = yield* get(byId, id)
           return row === undefined ? null : endpoints.read(row)
         }),
-      list: ({ accountId, page }) =>
-        db.readPage("WebhookStore.list", function* () {
-          return Page.map(yield* ofAccount.page([accountId], page), endpoints.read)
-        }),
+      list: ({ accountId, isFailing, page }) =>
+        Walk.untilFound(
+          (page) =>
+            db.readPage("WebhookStore.list", function* () {
+              const [walk, values] =
+                accountId === undefined ? [endpointWalks.all, []] : [endpointWalks.account, [accountId]]
+              const found = yield* Walk.some(walk, values, page, isFailing === undefined ? undefined : [])
+              return Page.map(found, endpoints.read)
+            }),
+          page
+        ),
       change: (command) => db.write("WebhookStore.change", () => Deliveries.change(rows, command)),
       remove: (id) => db.write("WebhookStore.remove", () => Deliveries.remove(rows, id)),
       rotate: (command) => db.write("WebhookStore.rotate", () => Deliveries.rotate(rows, command)),
@@ -106,20 +178,16 @@ export const layer: Layer.Layer<WebhookStore, never, Database> = Layer.effect(
       makeDue: ({ now }) =>
         db.work("WebhookStore.makeDue", () => changes(makeDue, now, now, now, Time.latestWritten(now))),
       findDelivery: (id) => db.read("WebhookStore.findDelivery", () => findDelivery(id)),
-      deliveries: ({ endpointId, page }) =>
-        db.readPage("WebhookStore.deliveries", function* () {
-          const endpoint = yield* get(byId, endpointId)
-          if (endpoint === undefined) return { items: [], next: null }
-          const { items, next } = yield* ofEndpoint.page([seq(endpoint)], page)
-          const known = items.map((row) => integer(row, "event"))
-          const events = new Map(
-            (yield* all(eventsOfPage, JSON.stringify(known))).map((row) => [seq(row), row])
-          )
-          const shown: Array<Delivery> = []
-          for (const row of items)
-            shown.push(yield* deliveryOf({ ...events.get(integer(row, "event")), ...row }, endpointId))
-          return { items: shown, next }
+      payload: (deliveryId) =>
+        db.read("WebhookStore.payload", function* () {
+          const row = yield* get(payloadOf, deliveryId)
+          return row === undefined ? null : text(row, "body")
         }),
+      deliveries: (query) =>
+        Walk.untilFound(
+          (page) => db.readPage("WebhookStore.deliveries", () => told({ ...query, page })),
+          query.page
+        ),
       replay: ({ deliveryId, now }) =>
         db.write("WebhookStore.replay", function* () {
           yield* rows.replay(deliveryId, now)

@@ -2,14 +2,16 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { stuckAfterMs } from "../../domain/job/Job.ts"
+import * as Event from "../../domain/webhook/Event.ts"
 import type { ListJobs } from "../../storage/JobStore.ts"
 import { JobStore, Outcome } from "../../storage/JobStore.ts"
 import { SessionStore } from "../../storage/SessionStore.ts"
 import { TemplateStore } from "../../storage/TemplateStore.ts"
+import { WebhookStore } from "../../storage/WebhookStore.ts"
 import type { Owner } from "../Fixtures.ts"
 import * as Fixtures from "../Fixtures.ts"
 import type { Stored } from "./Setup.ts"
-import { claim, now, owner } from "./Setup.ts"
+import { claim, now, owner, tell } from "./Setup.ts"
 
 const page = { limit: 25, after: null }
 
@@ -31,6 +33,78 @@ const list = Effect.fnUntraced(function* (query: Partial<ListJobs>) {
 })
 
 export const suite = (layer: Stored): void => {
+  describe("lists over accounts", () => {
+    it.effect("are of sessions and of those that are down, of endpoints and of those that fail", () =>
+      Effect.gen(function* () {
+        const [sessions, webhooks] = [yield* SessionStore, yield* WebhookStore]
+        const [mine, other] = [yield* owner, yield* owner]
+        const down = Fixtures.session(mine.accountId, { state: "disconnected", connectedSince: null })
+        yield* sessions.create(down)
+        yield* tell(other.sessionId, "OutageBegan", now)
+        const ofSessions = (query: Partial<Parameters<typeof sessions.list>[0]>) =>
+          Effect.map(sessions.list({ page, ...query }), ({ items }) => items.map(({ id }) => id))
+        expect((yield* ofSessions({})).slice(0, 3)).toEqual([down.id, other.sessionId, mine.sessionId])
+        expect(yield* ofSessions({ isDown: true })).toEqual([down.id, other.sessionId])
+        expect(yield* ofSessions({ isDown: true, accountId: other.accountId })).toEqual([other.sessionId])
+
+        const fine = Fixtures.endpoint(mine.accountId)
+        const failing = Fixtures.endpoint(other.accountId, { failingSince: now })
+        const disabled = Fixtures.endpoint(other.accountId, { enabled: false, disabledReason: "It was." })
+        for (const each of [fine, failing, disabled]) yield* webhooks.create(each)
+        const ofEndpoints = (query: Partial<Parameters<typeof webhooks.list>[0]>) =>
+          Effect.map(webhooks.list({ page, ...query }), ({ items }) => items.map(({ id }) => id))
+        expect((yield* ofEndpoints({})).slice(0, 3)).toEqual([disabled.id, failing.id, fine.id])
+        expect(yield* ofEndpoints({ isFailing: true })).toEqual([disabled.id, failing.id])
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("are of deliveries by endpoint, status, type and time, each with its payload", () =>
+      Effect.gen(function* () {
+        const store = yield* WebhookStore
+        const { accountId } = yield* owner
+        const [first, second] = [Fixtures.endpoint(accountId), Fixtures.endpoint(accountId)]
+        for (const each of [first, second]) yield* store.create(each)
+        const send = (endpointId: string, at: number) =>
+          store.send({ endpointId, draft: Event.webhookTest({ id: accountId }, endpointId), now: at })
+        const early = (yield* send(first.id, now)) ?? ""
+        const late = (yield* send(second.id, now + 10)) ?? ""
+        const find = (query: Partial<Parameters<typeof store.deliveries>[0]>) =>
+          Effect.map(store.deliveries({ page, ...query }), ({ items }) =>
+            items.map(({ endpointId, id }) => [endpointId, id])
+          )
+        expect((yield* find({})).slice(0, 2)).toEqual([
+          [second.id, late],
+          [first.id, early]
+        ])
+        expect(yield* find({ endpointId: first.id })).toEqual([[first.id, early]])
+        expect(yield* find({ endpointId: first.id, status: "delivered" })).toEqual([])
+        expect(yield* find({ endpointId: second.id, type: "webhook.test" })).toEqual([[second.id, late]])
+        expect(yield* find({ endpointId: second.id, type: "job.completed" })).toEqual([])
+        expect((yield* find({ since: now + 1, status: "pending" })).at(0)).toEqual([second.id, late])
+        expect(yield* find({ since: now + 11 })).toEqual([])
+        expect(JSON.parse((yield* store.payload(late)) ?? "{}")).toMatchObject({ type: "webhook.test" })
+        expect(yield* store.payload("nobody")).toBeNull()
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("are of templates of any status", () =>
+      Effect.gen(function* () {
+        const store = yield* TemplateStore
+        const { accountId, sessionId } = yield* owner
+        const contents = ["approved", "paused", "deleted"].map((status) =>
+          Fixtures.template({ name: status, status })
+        )
+        const [approved, paused, deleted] = yield* store.importAll({ accountId, sessionId, contents, now })
+        const find = (status?: string) =>
+          Effect.map(store.list({ sessionId, status, page }), ({ items }) => items)
+        expect(yield* find()).toEqual([approved, paused, deleted])
+        expect(yield* find("paused")).toEqual([paused])
+        expect(yield* store.find({ templateId: paused?.templateId ?? 0 })).toEqual(paused)
+        expect(yield* store.find({ templateId: 123_456 })).toBeNull()
+      }).pipe(Effect.provide(layer))
+    )
+  })
+
   describe("jobs over accounts", () => {
     it.effect("are found by account, session, key, template and reference, and by several together", () =>
       Effect.gen(function* () {
