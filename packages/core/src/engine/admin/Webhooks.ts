@@ -220,6 +220,32 @@ const changeOf = ({
   ...(enabled === undefined ? {} : { enabled, disabledReason: enabled ? null : "Disabled by the operator." })
 })
 
+/** In parts, so that a long outage's deliveries do not block other requests. */
+const replayingBy = (
+  store: Context.Tag.Service<typeof WebhookStore>,
+  record: Recorder.Recorder,
+  find: (id: string) => Effect.Effect<Endpoint, NotFound | StorageError>,
+  due: Effect.Effect<void>
+): Webhooks["replaySince"] =>
+  Effect.fnUntraced(function* (id, since, which) {
+    yield* find(id)
+    const verb = which === "failed" ? store.replayFailed : store.replayMissing
+    let replayed = 0
+    for (let more = true; more; ) {
+      const now = yield* Clock.currentTimeMillis
+      const entry = (replayed: number) => ({
+        target: id,
+        after: { replayed, which, since: Time.format(since) }
+      })
+      const part = verb({ endpointId: id, since, now })
+      const count = yield* record({ operation: "webhooks.replaySince", entry }, part)
+      replayed += count
+      more = count === replayLimit
+      yield* due
+    }
+    return replayed
+  })
+
 export const make = Effect.gen(function* () {
   const accounts = yield* AccountStore
   const box = yield* SecretBox
@@ -308,25 +334,7 @@ export const make = Effect.gen(function* () {
       yield* due
       return delivery ?? (yield* new NotFound({ what: "delivery" }))
     }),
-    replaySince: Effect.fnUntraced(function* (id, since, which) {
-      yield* find(id)
-      const verb = which === "failed" ? store.replayFailed : store.replayMissing
-      let replayed = 0
-      // In parts, so that a long outage's deliveries do not block other requests.
-      for (let more = true; more; ) {
-        const now = yield* Clock.currentTimeMillis
-        const entry = (replayed: number) => ({
-          target: id,
-          after: { replayed, which, since: Time.format(since) }
-        })
-        const part = verb({ endpointId: id, since, now })
-        const count = yield* record({ operation: "webhooks.replaySince", entry }, part)
-        replayed += count
-        more = count === replayLimit
-        yield* due
-      }
-      return replayed
-    })
+    replaySince: replayingBy(store, record, find, due)
   }
   return webhooks
 })

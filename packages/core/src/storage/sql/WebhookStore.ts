@@ -3,6 +3,7 @@ import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Ids from "../../domain/Ids.ts"
+import type { Instant } from "../../domain/Instant.ts"
 import * as Time from "../../domain/Instant.ts"
 import * as Page from "../../domain/Page.ts"
 import type { Delivery } from "../../domain/webhook/Webhook.ts"
@@ -12,7 +13,7 @@ import { attempts, deliveries as deliveryColumns, events } from "./codec/Deliver
 import { endpoints } from "./codec/Endpoint.ts"
 import { Database, type Dialect } from "./Database.ts"
 import { insertInto } from "./Insert.ts"
-import type { Program, Row } from "./Program.ts"
+import type { Program, Row, SqlParameter } from "./Program.ts"
 import { all, changes, get, run } from "./Program.ts"
 import { end, integer, limited, seq, text } from "./RowReader.ts"
 import * as SqlWebhookRows from "./SqlWebhookRows.ts"
@@ -57,25 +58,31 @@ const clocksDiffer = Time.hour
 
 const createdAt = "SELECT created_at FROM sendwright_delivery WHERE seq = ?"
 
+type DeliveryQuery = Parameters<Context.Tag.Service<WebhookStore>["deliveries"]>[0]
+
+const filterOf = ({ since, status, type }: DeliveryQuery): ReadonlyArray<SqlParameter> | undefined =>
+  status === undefined && type === undefined && since === undefined
+    ? undefined
+    : [status ?? null, status ?? null, since ?? -end, type ?? null, type ?? null]
+
+/** True when no row from a place on was made since a time. */
+function* isBefore(since: Instant, place: number): Program<boolean> {
+  const row = yield* get(createdAt, place)
+  return row !== undefined && integer(row, "created_at") < since - clocksDiffer
+}
+
 /** A page without what its rows tell of others, which may be empty although others follow. */
-function* pageOfDeliveries({
-  endpointId,
-  page,
-  since,
-  status,
-  type
-}: Parameters<Context.Tag.Service<WebhookStore>["deliveries"]>[0]): Program<Page.Paged<Row>> {
-  const endpoint = endpointId === undefined ? undefined : yield* get(byId, endpointId)
-  if (endpointId !== undefined && endpoint === undefined) return { items: [], next: null }
-  const isFiltered = status !== undefined || type !== undefined || since !== undefined
-  const found = yield* Walk.some(
-    endpoint === undefined ? deliveryWalks.all : deliveryWalks.endpoint,
-    endpoint === undefined ? [] : [seq(endpoint)],
-    page,
-    isFiltered ? [status ?? null, status ?? null, since ?? -end, type ?? null, type ?? null] : undefined
-  )
-  const last = since === undefined || found.next === null ? undefined : yield* get(createdAt, found.next)
-  const isOver = last !== undefined && integer(last, "created_at") < (since ?? 0) - clocksDiffer
+function* pageOfDeliveries(query: DeliveryQuery): Program<Page.Paged<Row>> {
+  const { endpointId, page, since } = query
+  const filter = filterOf(query)
+  let found: Page.Paged<Row>
+  if (endpointId === undefined) found = yield* Walk.some(deliveryWalks.all, [], page, filter)
+  else {
+    const endpoint = yield* get(byId, endpointId)
+    if (endpoint === undefined) return { items: [], next: null }
+    found = yield* Walk.some(deliveryWalks.endpoint, [seq(endpoint)], page, filter)
+  }
+  const isOver = since !== undefined && found.next !== null && (yield* isBefore(since, found.next))
   return isOver ? { ...found, next: null } : found
 }
 
@@ -126,7 +133,7 @@ const makeDue = `UPDATE sendwright_delivery SET next_at = ?, due_at = ?
 /** Deliveries as they are listed: each with its endpoint's id, its event and its attempts. */
 const telling = (dialect: Dialect) => {
   const [eventsOfPage, idsOfPage] = [eventsOf(dialect), idsOf(dialect)]
-  return function* (query: Parameters<typeof pageOfDeliveries>[0]): Program<Page.Paged<Delivery>> {
+  return function* (query: DeliveryQuery): Program<Page.Paged<Delivery>> {
     const { items, next } = yield* pageOfDeliveries(query)
     const keys = (name: string) => JSON.stringify([...new Set(items.map((row) => integer(row, name)))])
     const events = new Map((yield* all(eventsOfPage, keys("event"))).map((row) => [seq(row), row]))
