@@ -20,7 +20,7 @@ import * as Schema from "effect/Schema"
 import { computed, list, nullOr, struct } from "./Codec.ts"
 import * as Examples from "./Examples.ts"
 import { type Answer, answer, forKey, forOperator, one, pageOf } from "./Operation.ts"
-import { id, limit, PublicKey, paging, TimeText, Uuid, WholeNumber } from "./Parameters.ts"
+import { id, limit, paging, TimeText, Uuid, WholeNumber, word } from "./Parameters.ts"
 import * as Wire from "./Wire.ts"
 
 const optional = Schema.optional
@@ -183,9 +183,7 @@ const AdminFilter = Schema.Struct({
   session_id: optional(Uuid),
   template_id: optional(WholeNumber),
   key: optional(
-    PublicKey.annotations({
-      description: "Only jobs of this public key; of the process that owns the engine: the id of the session."
-    })
+    word("Only jobs of this public key; of the process that owns the engine: the id of the session.")
   ),
   has: optional(
     Schema.Literal("failed", "unknown", "waiting").annotations({

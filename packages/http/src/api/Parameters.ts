@@ -78,7 +78,13 @@ export const paging = { limit: limit(Page.maximumLimit), cursor: Schema.optional
 
 export const Paging = Schema.Struct(paging)
 
-/** As keys and the ids of sessions are: what is none is nobody's. */
-export const PublicKey = Text.line(64)
+/** What is compared with names of ours, whatever it is. */
+export const word = (description: string) =>
+  Schema.String.pipe(
+    Schema.filter((text) => Text.isStorable(text) && !Text.isLonger(text, 64), {
+      description,
+      jsonSchema: { minLength: 1, maxLength: 64 }
+    })
+  )
 
 export const byAccount = { account_id: Uuid }

@@ -2,7 +2,6 @@
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import type { Admin } from "@sendwright/core"
 import { Template as Domain, Errors, Fault } from "@sendwright/core"
-import { Text } from "@sendwright/core/adapter"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
@@ -10,7 +9,7 @@ import { codec, computed, struct } from "./Codec.ts"
 import * as Examples from "./Examples.ts"
 import { MaximumValues } from "./MaximumValues.ts"
 import { answer, forKey, forOperator, one, pageOf } from "./Operation.ts"
-import { id, paging, WholeNumber } from "./Parameters.ts"
+import { id, paging, WholeNumber, word } from "./Parameters.ts"
 import * as Wire from "./Wire.ts"
 
 const optional = Schema.optional
@@ -195,9 +194,7 @@ export const admin = [
       .setUrlParams(
         Schema.Struct({
           ...paging,
-          status: optional(
-            Text.line(64).annotations({ description: "Only templates of this status, such as `paused`." })
-          )
+          status: optional(word("Only templates of this status, such as `paused`."))
         })
       ),
     pageOf("templates", template, example),

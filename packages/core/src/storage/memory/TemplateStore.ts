@@ -4,6 +4,7 @@ import * as Happening from "../../domain/Happening.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import * as Time from "../../domain/Instant.ts"
 import * as Transitions from "../../domain/job/Transitions.ts"
+import type { Page } from "../../domain/Page.ts"
 import * as Paging from "../../domain/Page.ts"
 import type { Template, TemplateContent } from "../../domain/template/Template.ts"
 import * as Templates from "../../domain/template/Template.ts"
@@ -50,6 +51,15 @@ const endCheck = (db: Database, template: Template, now: Instant): ReadonlyArray
     if (draft !== undefined) Events.append(db, job.accountId, [draft], now)
   }
   return []
+}
+
+/** By ascending number. */
+const pageOf = (templates: ReadonlyArray<Template>, page: Page): Paging.Paged<Template> => {
+  const found = templates
+    .filter(({ templateId }) => templateId > (page.after ?? 0))
+    .sort((a, b) => a.templateId - b.templateId)
+    .slice(0, page.limit + 1)
+  return Paging.cut(found, page.limit, ({ templateId }) => templateId)
 }
 
 export const layer: Layer.Layer<TemplateStore, never, MemoryDatabase> = Layer.effect(
@@ -125,39 +135,26 @@ export const layer: Layer.Layer<TemplateStore, never, MemoryDatabase> = Layer.ef
         ),
       list: ({ page, sessionId, status }) =>
         Effect.sync(() => {
-          const found = ofSession(sessionId)
-            .filter(
-              (each) =>
-                (status === undefined || each.status === status) && each.templateId > (page.after ?? 0)
-            )
-            .sort((a, b) => a.templateId - b.templateId)
-            .slice(0, page.limit + 1)
-          return Paging.cut(found, page.limit, ({ templateId }) => templateId)
+          const found = ofSession(sessionId).filter((each) => status === undefined || each.status === status)
+          return pageOf(found, page)
         }),
       findNamed: ({ sessionId, ...meant }) =>
         Effect.sync(() => Templates.find(ofSession(sessionId), meant) ?? null),
       listPresent: ({ page, sessionId }) =>
         Effect.sync(() => {
-          const found = ofSession(sessionId)
-            .filter(({ status, templateId }) => status !== "deleted" && templateId > (page.after ?? 0))
-            .sort((a, b) => a.templateId - b.templateId)
-            .slice(0, page.limit + 1)
-          return Paging.cut(found, page.limit, ({ templateId }) => templateId)
+          const found = ofSession(sessionId).filter(({ status }) => status !== "deleted")
+          return pageOf(found, page)
         }),
       listApproved: ({ category, language, name, page, sessionId }) =>
         Effect.sync(() => {
-          const found = ofSession(sessionId)
-            .filter(
-              (each) =>
-                each.status === "approved" &&
-                (category === undefined || each.category === category) &&
-                (language === undefined || each.language === language) &&
-                (name === undefined || each.name === name) &&
-                (page.after === null || each.templateId > page.after)
-            )
-            .sort((a, b) => a.templateId - b.templateId)
-            .slice(0, page.limit + 1)
-          return Paging.cut(found, page.limit, ({ templateId }) => templateId)
+          const found = ofSession(sessionId).filter(
+            (each) =>
+              each.status === "approved" &&
+              (category === undefined || each.category === category) &&
+              (language === undefined || each.language === language) &&
+              (name === undefined || each.name === name)
+          )
+          return pageOf(found, page)
         })
     }
   })
