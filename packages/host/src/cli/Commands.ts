@@ -70,7 +70,6 @@ const parameterNames: Readonly<Record<string, string>> = {
   deliveries: "delivery-id",
   jobs: "job-id",
   people: "phone-or-user-id",
-  operators: "operator"
   operators: "operator",
   templates: "template-id"
 }
