@@ -222,8 +222,7 @@ const make = (options: Options) =>
       youthMs: options.youthMs,
       idleMs: options.lookMs
     })
-    const { deliveryJitter: jitter, headerNames } = options
-    const worker = yield* WebhookWorker.make({ headerNames, jitter })
+    const worker = yield* WebhookWorker.make({ ...options, jitter: options.deliveryJitter })
     const commits = yield* EmbeddedCommits
     const openWebhooks = yield* WebhookLoop.make({ slots: options.deliveries, worker })
 
