@@ -142,6 +142,21 @@ export const isDue = (
   return !isDone && endedAt !== null && limit !== null && endedAt <= limit
 }
 
+/** A store that nobody had open on any of so many days before has its first day again. */
+const unknownAfterDays = 7
+
+/** The time since which a day must have been noted, for {@link isTimeSure}. */
+export const knownSince = (now: Instant): Instant => Time.startOfUtcDay(now) - unknownAfterDays * Time.day
+
+/**
+ * False on the first day of a store, and on the first after a leap of time: a clock that is years ahead makes everything due, and
+ * an operator has a day to see it.
+ *
+ * @param noted the first day that was noted since {@link knownSince}
+ */
+export const isTimeSure = (noted: Instant | null, now: Instant): boolean =>
+  noted !== null && noted < Time.startOfUtcDay(now)
+
 /** How late a row may stand in its walk's order: a commit of another process may have been made before. */
 const disorderMs = Time.hour
 

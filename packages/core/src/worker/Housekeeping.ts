@@ -4,6 +4,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type { Instant } from "../domain/Instant.ts"
 import * as Time from "../domain/Instant.ts"
+import * as Retention from "../domain/Retention.ts"
 import * as Size from "../domain/Size.ts"
 import * as Metrics from "../runtime/Metrics.ts"
 import type { RetentionStore } from "../storage/RetentionStore.ts"
@@ -41,6 +42,7 @@ export const make: Effect.Effect<Housekeeping, never, RetentionStore | SizeStore
   const metrics = Metrics.ofStore()
   let notedDay: Instant | undefined
   let purgeAt: Instant | undefined
+  let unsureDay: Instant | undefined
 
   const measure = Effect.gen(function* () {
     const size = yield* Effect.provideService(sizeOf, SizeStore, store)
@@ -54,10 +56,26 @@ export const make: Effect.Effect<Housekeeping, never, RetentionStore | SizeStore
     notedDay = today
   })
 
+  const tellUnsure = Effect.fnUntraced(function* (now: Instant) {
+    const { events, results } = yield* store.oldest
+    const today = Time.startOfUtcDay(now)
+    // A new store has nothing that could go.
+    if (Math.min(events ?? now, results ?? now) >= today || unsureDay === today) return
+    unsureDay = today
+    yield* Effect.logWarning(
+      `Nothing old is deleted before tomorrow, since no process had this store open in the week before ${Time.format(today)}. If that is not today, set the clock.`
+    )
+  })
+
   const tidy = Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis
     purgeAt ??= now + Duration.toMillis(pace)
     if (now < purgeAt) return
+    const known = yield* store.firstSince(Retention.knownSince(now))
+    if (!Retention.isTimeSure(known?.at ?? null, now)) {
+      purgeAt = now + purgeEveryMs
+      return yield* tellUnsure(now)
+    }
     const { isComplete, shares } = yield* purge.run({ share })
     purgeAt = (yield* Clock.currentTimeMillis) + (isComplete ? purgeEveryMs : Duration.toMillis(pace))
     const rows = shares.reduce((sum, share) => sum + share.rows, 0)

@@ -1,6 +1,8 @@
 import { describe, expect, it } from "@effect/vitest"
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
 import * as TestClock from "effect/TestClock"
 import * as Time from "../../src/domain/Instant.ts"
 import * as Size from "../../src/domain/Size.ts"
@@ -22,6 +24,14 @@ const ended = Effect.gen(function* () {
   yield* jobs.accept(Fixtures.send(who, { now: now + 1 }))
   return jobs.find(command.jobId)
 })
+
+/** Some process had the store open, so many days ago. */
+const openedBefore = (days: number) =>
+  Effect.gen(function* () {
+    const store = yield* SizeStore
+    const at = Time.startOfUtcDay(yield* Clock.currentTimeMillis) - days * Time.day
+    yield* store.note({ noted: { at, bytes: 0 }, before: 0 })
+  })
 
 /** A store that answers as it is told. */
 const sized = (bytes: () => number) =>
@@ -46,10 +56,30 @@ describe("a process that sends", () => {
     Effect.gen(function* () {
       yield* TestClock.setTime(now + 400 * Time.day - 60 * Time.minute)
       const find = yield* ended
+      yield* openedBefore(1)
       yield* started
       yield* TestClock.adjust("59 minutes")
       expect(yield* find).not.toBe(null)
       yield* TestClock.adjust("4 minutes")
+      expect(yield* find).toBe(null)
+    }).pipe(Effect.provide(Memory.layer))
+  )
+
+  it.scoped("deletes nothing on the day of a leap of its clock, says so once, and does the day after", () =>
+    Effect.gen(function* () {
+      yield* TestClock.setTime(Time.startOfUtcDay(now) + 500 * Time.day)
+      const find = yield* ended
+      yield* openedBefore(8)
+      const lines: Array<string> = []
+      const captured = Logger.replace(
+        Logger.defaultLogger,
+        Logger.make(({ message }) => void lines.push(String(message)))
+      )
+      yield* Effect.provide(started, captured)
+      yield* TestClock.adjust("23 hours")
+      expect(yield* find).not.toBe(null)
+      expect(lines).toEqual([expect.stringContaining("Nothing old is deleted before tomorrow")])
+      yield* TestClock.adjust("2 hours")
       expect(yield* find).toBe(null)
     }).pipe(Effect.provide(Memory.layer))
   )
