@@ -344,6 +344,7 @@ export const suite = (layer: Stored): void => {
             const received = yield* jobs.receive({ now, sessionId, reports })
             expect(received).toEqual({
               applied,
+              ends: { recipients: [], jobs: [] },
               unmatched: [],
               met: [
                 { sessionId, asked: first, report: reports[0] },
