@@ -320,6 +320,8 @@ export const make = Effect.gen(function* () {
       jobId,
       () => ({ statuses: ["failed", "unknown"], codes: ["131026"], phones: [phone(0)], dry_run: true })
     ],
+    "POST /admin/v1/people/erase": ["", () => ({ phone: phone(0), reason: "asked", dry_run: true })],
+    "POST /admin/v1/purge": ["", () => ({ dry_run: true })],
     "POST /admin/v1/restore": ["", () => ({ open: "send", dry_run: true })],
     "POST /admin/v1/operators": ["", () => ({ name: `ana-${fresh()}`, role: "read" })],
     "POST /admin/v1/operators/:name/rotate": [operator.name, () => ({ overlap_seconds: 0 })],

@@ -1,6 +1,7 @@
 /** What is known of a person, and their erasure (docs/adr/0040 of the repository). */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import { type Erasure, type People, Person } from "@sendwright/core"
+import { Text as TextRules } from "@sendwright/core/adapter"
 import * as Schema from "effect/Schema"
 import { computed, part, struct } from "./Codec.ts"
 import * as Examples from "./Examples.ts"
@@ -17,20 +18,28 @@ const ofAccount = {
   )
 }
 
-const EraseRequest = Schema.Struct({
-  phone: optional(
-    Schema.String.annotations({
-      description: "With its country calling code, in any spelling: `+34 600 …`, `0034600…`."
-    })
-  ),
-  user_id: optional(
-    Schema.String.annotations({
+const AnyPhone = Schema.String.pipe(
+  Schema.filter((text) => Person.read(text, null) !== null, {
+    description: "a number with its country calling code",
+    jsonSchema: { description: "With its country calling code, in any spelling: `+34 600 …`, `0034600…`." }
+  })
+)
+
+const UserId = Schema.String.pipe(
+  Schema.filter((text) => Person.userIdForm.test(text), {
+    description: "1 to 256 visible ASCII characters",
+    jsonSchema: {
       description: "As the platform writes it. Give this or `phone`, or both.",
-      jsonSchema: { pattern: Person.userIdForm.source }
-    })
-  ),
+      pattern: Person.userIdForm.source
+    }
+  })
+)
+
+const EraseRequest = Schema.Struct({
+  phone: optional(AnyPhone),
+  user_id: optional(UserId),
   ...ofAccount,
-  reason: Schema.String.annotations({ description: "For the audit log: 1 to 255 characters." }),
+  reason: TextRules.line(255).annotations({ jsonSchema: { description: "For the audit log." } }),
   dry_run: optional(Schema.Boolean.annotations({ description: "Counts only." }))
 })
 
