@@ -53,17 +53,20 @@ export const faultOf = ({ ended, failing, name }: Readonly<Loop>, now: bigint): 
 export interface Loops {
   /** Runs a step for ever: a failure is logged, and followed by a pause. */
   readonly run: (name: string, step: Effect.Effect<void, StorageError>) => Effect.Effect<never>
+  /** The same of a step that no message waits for: it may rest for long, and is never among the faults. */
+  readonly tend: (name: string, step: Effect.Effect<void, StorageError>) => Effect.Effect<never>
   /** One sentence for all loops that fail or have ended; null while none does. */
   readonly fault: Effect.Effect<string | null>
 }
 
 export const make = (): Loops => {
   const loops = new Set<Loop>()
-  return {
-    run: (name, step) =>
+  const repeat =
+    (isVital: boolean): Loops["run"] =>
+    (name, step) =>
       Effect.suspend(() => {
         const loop: Loop = { name, failing: undefined, ended: false }
-        loops.add(loop)
+        if (isVital) loops.add(loop)
         const succeeded = Effect.sync(() => {
           loop.failing = undefined
         })
@@ -88,7 +91,10 @@ export const make = (): Loops => {
             })
           )
         )
-      }),
+      })
+  return {
+    run: repeat(true),
+    tend: repeat(false),
     fault: Effect.map(Clock.currentTimeNanos, (now) => {
       const faults = new Set([...loops].flatMap((loop) => faultOf(loop, now) ?? []))
       return faults.size === 0 ? null : `${[...faults].join("; ")}.`

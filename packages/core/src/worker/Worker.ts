@@ -264,17 +264,17 @@ const make = (options: Options) =>
         dispatching("Webhook delivery", openWebhooks(EndpointLimits.make(options.deliveries), grace)),
         loops.run("Receipts", listen),
         loops.run("Templates", Effect.zipRight(checkTemplates, Effect.sleep(idleMs))),
-        loops.run("Erasures", Effect.zipRight(erasing.resume, Effect.sleep(idleMs))),
+        loops.tend("Erasures", Effect.zipRight(erasing.resume, Effect.sleep(idleMs))),
         loops.run("Early receipts", applyingEarly(inbound, signals, paceOf(options.leaseMs))),
         loops.run("Rescue", paced),
-        loops.run("Housekeeping", housekeeping.step),
-        loops.run("Search", writingSegments(jobs, signals))
+        loops.tend("Housekeeping", housekeeping.step),
+        loops.tend("Search", writingSegments(jobs, signals))
       ]
       // One fiber, so that they all end at the same time and share the grace.
       yield* Effect.forkScoped(Effect.all(all, { concurrency: "unbounded", discard: true }))
     })
 
-    const watch = loops.run("Backlog", Effect.zipRight(lookAtBacklog, Effect.sleep(paceOf(options.leaseMs))))
+    const watch = loops.tend("Backlog", Effect.zipRight(lookAtBacklog, Effect.sleep(paceOf(options.leaseMs))))
 
     const drain = draining({
       checkTemplates,

@@ -36,6 +36,15 @@ describe("a loop", () => {
       }).pipe(quiet)
   )
 
+  it.effect("that no message waits for is no fault, however long it fails", () =>
+    Effect.gen(function* () {
+      const loops = Loops.make()
+      yield* Effect.fork(loops.tend("Housekeeping", Effect.fail(broken)))
+      yield* TestClock.adjust("1 minute")
+      expect(yield* loops.fault).toBeNull()
+    }).pipe(quiet)
+  )
+
   it.effect("that fails for long does not fill the log, which tells it ever more seldom", () =>
     Effect.gen(function* () {
       const lines: Array<unknown> = []
