@@ -197,6 +197,8 @@ const fill = (
   operation: Operation,
   parameter: Parameter
 ): fc.Arbitrary<Filled> => {
+  // Of many filters some are asked for: all of them together are seldom taken.
+  const optional = operation.parameters.filter(({ required }) => !required).length
   const there = known.parameter(operation, parameter.name)
   const made = right(description, parameter.schema).map(String)
   const wrong = fc.constantFrom(...oddTexts, ...oddNumbers.map(String))
@@ -204,7 +206,7 @@ const fill = (
     { weight: 8, arbitrary: there === undefined ? made : fc.constant(there) },
     { weight: 1, arbitrary: made },
     { weight: 1, arbitrary: wrong },
-    { weight: parameter.required ? 0 : 10, arbitrary: fc.constant(undefined) }
+    { weight: parameter.required ? 0 : Math.max(10, 3 * optional), arbitrary: fc.constant(undefined) }
   )
   return text.map((found) => ({
     parameter,

@@ -164,6 +164,9 @@ const writes = Effect.gen(function* () {
     "jobs.retry": admin.jobs.retry(jobId),
     "restore.decide": admin.restore.decide({ quarantine: true }),
     "secrets.reseal": admin.secrets.reseal,
+    "storage.purge": admin.storage.purge(),
+    "people.export": admin.people.export({ phone }),
+    "people.erase": admin.people.erase({ phone: "34600009999", reason: "asked" }),
     "operators.create": admin.operators.create({ name: "cem", role: "read" }),
     "operators.rotate": admin.operators.rotate("ben", {}),
     "operators.revoke": admin.operators.revoke("ben")
