@@ -367,7 +367,7 @@ describe("the admin API", () => {
         },
         "/csv/rows/2/Marketing"
       ],
-      ["GET", "/jobs", undefined, "/query/account_id"]
+      ["GET", "/jobs?has=nothing", undefined, "/query/has"]
     ]
     for (const [method, target, body, pointer] of cases) {
       const answer = await host.admin(target, body, method)
