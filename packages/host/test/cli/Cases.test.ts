@@ -3,47 +3,18 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
-import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
-import * as NodePath from "@effect/platform-node/NodePath"
-import * as NodeTerminal from "@effect/platform-node/NodeTerminal"
-import * as ConfigProvider from "effect/ConfigProvider"
-import * as Effect from "effect/Effect"
-import * as Layer from "effect/Layer"
-import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { at, items } from "../../../../test/support/TestHost.ts"
-import * as Cli from "../../src/cli/Cli.ts"
+import * as InProcess from "./InProcess.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "sendwright-cases-"))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-const settings = ConfigProvider.fromMap(new Map([["DATABASE_URL", `sqlite:${join(folder, "cases.db")}`]]))
-const platform = Layer.mergeAll(NodeFileSystem.layer, NodePath.layer, NodeTerminal.layer)
-
+const settings = { DATABASE_URL: `sqlite:${join(folder, "cases.db")}` }
 const inputOf = (name: string): string =>
   fileURLToPath(new URL(`../../../../test/cases/${name}`, import.meta.url))
 
-/** `sendwright`, in this process. */
-const sendwright = async (...args: ReadonlyArray<string>) => {
-  const written = { out: "", err: "" }
-  const log = vi.spyOn(console, "log").mockImplementation((line) => {
-    written.out += `${line}\n`
-  })
-  const error = vi.spyOn(console, "error").mockImplementation((line) => {
-    written.err += `${line}\n`
-  })
-  try {
-    const code = await Cli.run(["node", "sendwright", ...args]).pipe(
-      Effect.withConfigProvider(settings),
-      Effect.provide(platform),
-      Effect.runPromise
-    )
-    const json: unknown = written.out.startsWith("{") ? JSON.parse(written.out) : undefined
-    return { code, err: written.err, json }
-  } finally {
-    log.mockRestore()
-    error.mockRestore()
-  }
-}
+const sendwright = (...args: ReadonlyArray<string>) => InProcess.run(settings, args)
 
 describe("a price list", () => {
   it("22: tells the market that is not known, and takes the others", async () => {

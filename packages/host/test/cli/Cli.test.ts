@@ -19,21 +19,16 @@ import { join } from "node:path"
 import { text } from "node:stream/consumers"
 import { fileURLToPath } from "node:url"
 import { stripVTControlCharacters } from "node:util"
-import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
-import * as NodePath from "@effect/platform-node/NodePath"
-import * as NodeTerminal from "@effect/platform-node/NodeTerminal"
 import { AdminApi } from "@sendwright/http/contract"
-import * as ConfigProvider from "effect/ConfigProvider"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
-import { afterAll, describe, expect, it, vi } from "vitest"
+import { afterAll, describe, expect, it } from "vitest"
 import { mortal } from "../../../../test/support/mortal.ts"
 import { freshDatabase } from "../../../../test/support/Postgres.ts"
 import { at, items, start, template } from "../../../../test/support/TestHost.ts"
-import * as Cli from "../../src/cli/Cli.ts"
 import * as Screen from "../../src/cli/Screen.ts"
+import * as InProcess from "./InProcess.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "sendwright-cli-"))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -50,48 +45,13 @@ const file = (name: string, content: unknown): string => {
   return path
 }
 
-interface Outcome {
-  readonly code: number
-  readonly out: string
-  readonly err: string
-  readonly json: unknown
-}
-
-const outcome = (code: number, out: string, err: string): Outcome => ({
-  code,
-  out,
-  err,
-  json: out.startsWith("{") ? JSON.parse(out) : undefined
-})
-
 const terminal: Screen.Screen = Screen.make({ isTTY: true, columns: 80 }, { isTTY: true }, undefined)
-
-const platform = Layer.mergeAll(NodeFileSystem.layer, NodePath.layer, NodeTerminal.layer)
 
 /** `sendwright` with a database, in this process. */
 const on =
   (DATABASE_URL: string, environment: Readonly<Record<string, string>> = {}, screen = Screen.none) =>
-  async (...args: ReadonlyArray<string>): Promise<Outcome> => {
-    const written = { out: "", err: "" }
-    const log = vi.spyOn(console, "log").mockImplementation((line) => {
-      written.out += `${line}\n`
-    })
-    const error = vi.spyOn(console, "error").mockImplementation((line) => {
-      written.err += `${line}\n`
-    })
-    try {
-      const settings = ConfigProvider.fromMap(new Map(Object.entries({ DATABASE_URL, ...environment })))
-      const code = await Cli.run(["node", "sendwright", ...args], {}, screen).pipe(
-        Effect.withConfigProvider(settings),
-        Effect.provide(platform),
-        Effect.runPromise
-      )
-      return outcome(code, written.out, written.err)
-    } finally {
-      log.mockRestore()
-      error.mockRestore()
-    }
-  }
+  (...args: ReadonlyArray<string>): Promise<InProcess.Outcome> =>
+    InProcess.run({ DATABASE_URL, ...environment }, args, screen)
 
 const main = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url))
 
@@ -100,13 +60,13 @@ const spawned = async (
   DATABASE_URL: string,
   args: ReadonlyArray<string>,
   input: string
-): Promise<Outcome> => {
+): Promise<InProcess.Outcome> => {
   const child = mortal(
     spawn(process.execPath, [main, ...args], { env: { PATH: process.env["PATH"] ?? "", DATABASE_URL } })
   )
   child.stdin.end(input)
   const [out, err] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "close")])
-  return outcome(child.exitCode ?? -1, out, err)
+  return InProcess.outcome(child.exitCode ?? -1, out, err)
 }
 
 const list = "Market,Currency,Marketing,Utility,Authentication\nSpain,USD,0.0615,0.0200,0.0200\n"

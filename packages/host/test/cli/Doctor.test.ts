@@ -9,28 +9,23 @@ import { join } from "node:path"
 import { text } from "node:stream/consumers"
 import { fileURLToPath } from "node:url"
 import { stripVTControlCharacters } from "node:util"
-import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
-import * as NodePath from "@effect/platform-node/NodePath"
-import * as NodeTerminal from "@effect/platform-node/NodeTerminal"
 import { it as effect } from "@effect/vitest"
 import type { Diagnosis } from "@sendwright/core/adapter"
 import Sqlite from "better-sqlite3"
-import * as ConfigProvider from "effect/ConfigProvider"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
-import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import * as TestClock from "effect/TestClock"
 import Pg from "pg"
-import { afterAll, describe, expect, it, vi } from "vitest"
+import { afterAll, describe, expect, it } from "vitest"
 import { mortal } from "../../../../test/support/mortal.ts"
 import { migratedDatabase } from "../../../../test/support/Postgres.ts"
 import { at, start } from "../../../../test/support/TestHost.ts"
-import * as Cli from "../../src/cli/Cli.ts"
 import * as Bounded from "../../src/cli/doctor/Bounded.ts"
 import * as Files from "../../src/cli/doctor/Files.ts"
 import * as Screen from "../../src/cli/Screen.ts"
+import * as InProcess from "./InProcess.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "sendwright-doctor-"))
 const servers: Array<Server> = []
@@ -47,31 +42,12 @@ const fresh = (): string => {
 
 const key = Buffer.alloc(32, 1).toString("base64")
 
-const platform = Layer.mergeAll(NodeFileSystem.layer, NodePath.layer, NodeTerminal.layer)
-
-/** The command line in this process, with a key that is given. */
+/** The command line in this process, with a key that is given; all that it writes together. */
 const on =
   (DATABASE_URL: string, environment: Readonly<Record<string, string>> = {}, screen = Screen.none) =>
   async (...args: ReadonlyArray<string>) => {
-    let out = ""
-    const log = vi.spyOn(console, "log").mockImplementation((line) => {
-      out += `${line}\n`
-    })
-    const error = vi.spyOn(console, "error").mockImplementation((line) => {
-      out += `${line}\n`
-    })
-    try {
-      const settings = new Map(Object.entries({ DATABASE_URL, SECRET_KEY: key, ...environment }))
-      const code = await Cli.run(["node", "sendwright", ...args], {}, screen).pipe(
-        Effect.withConfigProvider(ConfigProvider.fromMap(settings)),
-        Effect.provide(platform),
-        Effect.runPromise
-      )
-      return { code, out, json: out.startsWith("{") ? (JSON.parse(out) as unknown) : undefined }
-    } finally {
-      log.mockRestore()
-      error.mockRestore()
-    }
+    const answered = await InProcess.run({ DATABASE_URL, SECRET_KEY: key, ...environment }, args, screen)
+    return { ...answered, out: answered.out + answered.err }
   }
 
 interface Told {

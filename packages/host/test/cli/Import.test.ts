@@ -8,19 +8,13 @@ import { join } from "node:path"
 import { text } from "node:stream/consumers"
 import { setTimeout as wait } from "node:timers/promises"
 import { fileURLToPath } from "node:url"
-import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
-import * as NodePath from "@effect/platform-node/NodePath"
-import * as NodeTerminal from "@effect/platform-node/NodeTerminal"
 import { Csv } from "@sendwright/core/adapter"
-import * as ConfigProvider from "effect/ConfigProvider"
-import * as Effect from "effect/Effect"
-import * as Layer from "effect/Layer"
-import { afterAll, describe, expect, it, vi } from "vitest"
+import { afterAll, describe, expect, it } from "vitest"
 import { mortal } from "../../../../test/support/mortal.ts"
 import { at, items, start } from "../../../../test/support/TestHost.ts"
-import * as Cli from "../../src/cli/Cli.ts"
 import * as ConsentTable from "../../src/cli/ConsentTable.ts"
 import * as Progress from "../../src/cli/Progress.ts"
+import * as InProcess from "./InProcess.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "sendwright-import-"))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -53,35 +47,10 @@ const started = (environment: Readonly<Record<string, string>>, args: ReadonlyAr
   return { child, ended }
 }
 
-const platform = Layer.mergeAll(NodeFileSystem.layer, NodePath.layer, NodeTerminal.layer)
-
-/** The same in this process, which starts nothing. */
-const inProcess = async (environment: Readonly<Record<string, string>>, args: ReadonlyArray<string>) => {
-  const written = { out: "", err: "" }
-  const log = vi.spyOn(console, "log").mockImplementation((line) => {
-    written.out += `${line}\n`
-  })
-  const error = vi.spyOn(console, "error").mockImplementation((line) => {
-    written.err += `${line}\n`
-  })
-  try {
-    const code = await Cli.run(["node", "sendwright", ...args]).pipe(
-      Effect.withConfigProvider(ConfigProvider.fromMap(new Map(Object.entries(environment)))),
-      Effect.provide(platform),
-      Effect.runPromise
-    )
-    const json: unknown = written.out.startsWith("{") ? JSON.parse(written.out) : undefined
-    return { code, ...written, json }
-  } finally {
-    log.mockRestore()
-    error.mockRestore()
-  }
-}
-
 const fresh = async () => {
   files += 1
   const environment = { DATABASE_URL: `sqlite:${join(folder, `${files}.db`)}` }
-  const sendwright = (...args: ReadonlyArray<string>) => inProcess(environment, args)
+  const sendwright = (...args: ReadonlyArray<string>) => InProcess.run(environment, args)
   const created = await sendwright("accounts", "create", "--name", "Shop", "--currency", "USD")
   return { environment, sendwright, account: String(at(created.json, "account", "id")) }
 }
