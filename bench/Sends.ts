@@ -31,13 +31,13 @@ const recipients = (from: number, count: number) =>
     variables: { [variable]: `Name ${n}` }
   }))
 
-/** As the engine takes it in process. */
+/** A request as the engine takes it in process. */
 export const message = (templateId: number, from: number, count: number) => ({
   templateId,
   recipients: recipients(from, count)
 })
 
-/** As it comes over HTTP. */
+/** A request as it comes over HTTP. */
 export const request = (templateId: number, from: number, count: number) => ({
   template_id: templateId,
   recipients: recipients(from, count).map(({ externalId, phone, variables }) => ({

@@ -1,5 +1,5 @@
 /**
- * What a purge takes from the service: sends that are accepted and drained in the same process on SQLite, in windows with and
+ * A purge takes something from the service, which this measures: sends that are accepted and drained in the same process on SQLite, in windows with and
  * without a purge of old jobs, events and deliveries by turns.
  *
  *   npx tsx --conditions=@sendwright/source bench/purge.ts [old recipients] [pairs of windows]

@@ -238,7 +238,7 @@ const make = Effect.fnUntraced(function* (db: DatabaseSync) {
     read,
     readPage: read,
     atomically,
-    // What is deleted is overwritten (`secure_delete`); the log has it until it is emptied.
+    // Deleted rows are overwritten (`secure_delete`); the log has them until it is emptied.
     wipe: Effect.as(
       read("wipe", () => Program.all("PRAGMA wal_checkpoint(TRUNCATE)")),
       null

@@ -80,7 +80,7 @@ const time = (instant: Instant | null) => (instant === null ? null : Time.format
 const secrets = (stored: ReadonlyArray<Pick<Secret, "createdAt" | "expiresAt">>) =>
   stored.map(({ createdAt, expiresAt }) => ({ created_at: time(createdAt), expires_at: time(expiresAt) }))
 
-/** What in process has its names in camelCase. */
+/** Settings whose names are in camelCase in process. */
 const byWireNames = (found: object): View =>
   Object.fromEntries(
     Object.entries(found).map(([name, value]) => [

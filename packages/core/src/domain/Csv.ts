@@ -6,7 +6,7 @@ export interface Line {
   readonly cells: ReadonlyArray<string>
   /** Why it cannot be read, or may be read wrongly; undefined for a line that is whole. */
   readonly fault: keyof typeof advice | undefined
-  /** As it stands in the file, without its end; of one that is too long its beginning. */
+  /** The line as it stands in the file, without its end; the beginning of one that is too long. */
   readonly text: string
 }
 
@@ -19,7 +19,7 @@ export const longestLine = 65_536
 /** So much is shown of a line that is longer. */
 const beginning = 1000
 
-/** What would be right instead of each fault. */
+/** The mend of each fault. */
 export const advice = {
   quotes: 'Put quotes around the whole cell and write a quote within it twice, such as "a ""b"" c".',
   length: `A line must have at most ${longestLine.toLocaleString("en")} characters.`
@@ -31,15 +31,15 @@ const announcement = /^\ufeff?"?sep=([^\r\n"]{0,99})"?[\t ]*(?:\r\n|\n|\r|$)/i
 /** What the text itself says stands between its cells (`sep=;`); undefined when it says nothing. */
 export const announced = (text: string): string | undefined => announcement.exec(text)?.[1]
 
-/** Where a text that comes in pieces has been read to. */
+/** The place up to which a text that comes in pieces has been read. */
 export interface State {
   /** The beginning of a line whose end has not come. */
   readonly rest: string
   /** The number of that line. */
   readonly number: number
-  /** Whether the beginning of the text is still to come. */
+  /** True while the beginning of the text is still to come. */
   readonly isStart: boolean
-  /** Whether the rest of a line that was too long is passed over. */
+  /** True while the rest of a line that was too long is passed over. */
   readonly isPassing: boolean
 }
 
@@ -54,7 +54,7 @@ const indexOf = (text: string, pattern: RegExp, from: number): number => {
   return pattern.exec(text)?.index ?? -1
 }
 
-/** Where a line break ends that begins here. */
+/** The end of a line break that begins here. */
 const behindBreak = (text: string, at: number): number =>
   text[at] === "\r" && text[at + 1] === "\n" ? at + 2 : at + 1
 
@@ -74,9 +74,9 @@ const closingQuote = (text: string, opening: number, limit: number, isLast: bool
 
 interface Cell {
   readonly value: string
-  /** Whether a quote stands where none may. */
+  /** True when a quote stands where none may. */
   readonly isBroken: boolean
-  /** Where it ends, behind its quotes; -1 where nothing comes behind it. */
+  /** The cell's end, behind its quotes; -1 where nothing comes behind it. */
   readonly end: number
 }
 
@@ -108,7 +108,7 @@ const cellAt = (
 }
 
 interface Cut extends Pick<Line, "cells" | "fault"> {
-  /** Where the line ends, and where the next one begins. */
+  /** The end of the line, and the beginning of the next one. */
   readonly end: number
   readonly next: number
 }
@@ -132,7 +132,7 @@ const cut = (text: string, from: number, separator: Separator, isLast: boolean):
   }
 }
 
-/** Where the table begins, and its first line's number; undefined while that cannot be told. */
+/** The begin of the table, and its first line's number; undefined while that cannot be told. */
 const tableStart = (
   text: string,
   isLast: boolean
@@ -146,7 +146,7 @@ const tableStart = (
     : { next: head.length, number: 2 }
 }
 
-/** Where the rest of a line ends that is too long; undefined while that is still to come. */
+/** The end of the rest of a line that is too long; undefined while that is still to come. */
 const passed = (text: string, at: number, isLast: boolean): number | undefined => {
   const end = indexOf(text, lineEnds, at)
   return end === -1 || (!isLast && isOpenBreak(text, end)) ? undefined : behindBreak(text, end)
@@ -218,7 +218,7 @@ export function* read(text: string, separator: Separator): Generator<Line, void>
 }
 
 /**
- * What a spreadsheet would take for a formula, and what looks like it was kept from being one: an apostrophe before it makes
+ * Cells that a spreadsheet would take for a formula, and those that look kept from being one: an apostrophe before it makes
  * it text (OWASP, CSV injection). {@link unguarded} takes the apostrophe away.
  */
 const formula = /^'*[=+\-@\t\r\n]/

@@ -1,4 +1,4 @@
-/** What an operator is told of each part of an installation: how it is, and what mends it. */
+/** An operator is told of each part of an installation how it is, and what mends it. */
 import type { Instant } from "./Instant.ts"
 import * as Time from "./Instant.ts"
 import type { Remembered } from "./Keyring.ts"
@@ -12,7 +12,7 @@ export interface Finding {
   readonly check: string
   readonly verdict: Verdict
   readonly says: string
-  /** What mends it; null when nothing is to be done. */
+  /** The mend; null when nothing is to be done. */
   readonly mend: string | null
 }
 
@@ -145,7 +145,7 @@ export interface Growth {
   readonly days: number
 }
 
-/** What a database grows by in a day, in bytes: its size by the share of its jobs that came lately. */
+/** A database's growth in a day, in bytes: its size by the share of its jobs that came lately. */
 export const dailyGrowth = (bytes: number, { days, jobs, recent }: Growth): number =>
   jobs === 0 ? 0 : (bytes * recent) / jobs / days
 
@@ -178,7 +178,7 @@ export const ofDisk = (seen: {
 
 // Reachability
 
-/** What mends a connection that is not made, by how it ended. */
+/** The mend of a connection that is not made, by how it ended. */
 const cures: ReadonlyArray<readonly [RegExp, string]> = [
   [/^ENOTFOUND|^EAI_|^ENODATA|^ESERVFAIL/, "Correct the name, or look at this machine's name servers."],
   [

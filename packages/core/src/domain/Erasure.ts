@@ -28,7 +28,7 @@ export interface Name {
   readonly token: string
 }
 
-/** Whom an erasure or an export is of. */
+/** The person whom an erasure or an export is of. */
 export interface Sought {
   readonly names: ReadonlyArray<Name>
   /** The accounts that are looked through; null = all. */
@@ -41,7 +41,7 @@ export const hashedOf = (key: Key): string => {
   return phone ?? `@${userId}`
 }
 
-/** What is erased of each kind, in the order in which it is looked through. */
+/** The parts of a store that are erased, in the order in which they are looked through. */
 export const parts = [
   "recipients",
   "jobs",
@@ -58,7 +58,7 @@ export const parts = [
 ] as const
 export type Part = (typeof parts)[number]
 
-/** How much of each kind, and of the recipients how many were canceled, and how many are in flight yet. */
+/** The number of each kind, and of the recipients how many were canceled, and how many are in flight yet. */
 export type Counts = Readonly<Record<Part | "canceled" | "inFlight", number>>
 
 export const noCounts: Counts = {
@@ -93,7 +93,7 @@ export interface Erasure {
   readonly begunAt: Instant
   /** The last sweep: what the person said until then counts for nothing. */
   readonly sweptAt: Instant
-  /** When it is swept again; null once it is done. */
+  /** The time of the next sweep; null once it is done. */
   readonly nextAt: Instant | null
   readonly counts: Counts
 }
@@ -101,10 +101,10 @@ export interface Erasure {
 /** For so long a process may still write what it had read or sent before the erasure began. */
 export const settlesMs = Time.minute
 
-/** How long after a sweep the next one is due. */
+/** The time between two sweeps. */
 const againMs = 30 * Time.second
 
-/** When it is swept again after a sweep that began at a time and left so many in flight; null when it is done. */
+/** The time of the next sweep after one that began at a time and left so many in flight; null when it is done. */
 export const nextSweep = (begunAt: Instant, sweptAt: Instant, inFlight: number): Instant | null => {
   const settledAt = begunAt + settlesMs
   if (sweptAt < settledAt) return settledAt
@@ -129,7 +129,7 @@ const isData = (value: unknown): value is Data => typeof value === "object" && v
 /** The fields by which data name whom they are about. */
 const namedBy = ["phone", "to", "from", "user_id"] as const
 
-/** What a person said, or an account calls them. */
+/** Texts that a person said, or by which an account calls them. */
 const said = ["external_id", "label", "payload", "content", "context_id"] as const
 
 export interface Redaction {
@@ -190,7 +190,7 @@ export const redaction = (names: ReadonlyArray<Name>): Redaction => {
     const left: Record<string, unknown> = { ...data }
     for (const field of said) if (field in left) left[field] = null
     if (typeof left["text"] === "string") left["text"] = ""
-    // Of what came in; the ids of our own messages tell nobody.
+    // Ids of what came in; the ids of our own messages tell nobody.
     if ("received_at" in left || "refusal_id" in left) left["message_id"] = any
     if (typeof left["user_id"] === "string") left["user_id"] = null
     return value(left)

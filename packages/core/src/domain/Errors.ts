@@ -210,7 +210,7 @@ export class JobEnded extends Data.TaggedError("JobEnded")<{ readonly status: Jo
   }
 }
 
-/** What the job sent was forgotten, so that nothing of it can be sent again. Status 409. */
+/** The content of the job was forgotten, so that nothing of it can be sent again. Status 409. */
 export class ContentExpired extends Data.TaggedError("ContentExpired")<{ readonly at: Instant }> {
   override get message(): string {
     return `The variables of the job's recipients were forgotten ${Time.format(this.at)}, as the account's \`retention\` says. Send anew what is still to be sent.`
@@ -220,7 +220,7 @@ export class ContentExpired extends Data.TaggedError("ContentExpired")<{ readonl
 /** Nothing with this id exists for the caller: it is absent or belongs to somebody else. */
 export class NotFound extends Data.TaggedError("NotFound")<{
   readonly what: string
-  /** What was asked for by name. */
+  /** The name that was asked for. */
   readonly named?: string | undefined
 }> {
   override get message(): string {

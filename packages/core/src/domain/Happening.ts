@@ -1,5 +1,5 @@
 /**
- * What no other row keeps: an outage and its end, a block, a session that lost its connection, a template's change of status,
+ * Happenings that no other row keeps: an outage and its end, a block, a session that lost its connection, a template's change of status,
  * an endpoint that was disabled, a restore, a process that came and went. A few rows a day; everything else that happened is
  * derived from the rows that changed with it (decisions.md §12).
  */
@@ -30,7 +30,7 @@ export type Type = (typeof types)[number]
 export interface Happening {
   readonly at: Instant
   readonly type: Type
-  /** Whose it is; null of processes and of the whole store. */
+  /** The account that it is of; null of processes and of the whole store. */
   readonly accountId: string | null
   readonly sessionId: string | null
   /** The id of what it happened to: a session, a template, an endpoint, a process; null of the store. */

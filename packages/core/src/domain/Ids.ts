@@ -21,7 +21,7 @@ export interface Ids {
   readonly jobId: (now: Instant) => string
 }
 
-/** What every id sorts behind that is made from then on, and none that is made before. */
+/** A bound: every id that is made from then on sorts behind it, and none that was made before. */
 export const since = (at: Instant): string => {
   const time = Math.max(0, Math.trunc(at)).toString(16).padStart(12, "0")
   return `${time.slice(0, 8)}-${time.slice(8, 12)}`

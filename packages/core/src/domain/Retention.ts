@@ -70,7 +70,7 @@ export const faults = (change: RetentionChange | undefined): ReadonlyArray<Fault
     return [Fault.make(["retention", name], "invalid_value", message)]
   })
 
-/** As they are stored: those alone that an account has of its own. A default that changes is the others' from then on; null when it has none. */
+/** The settings as they are stored: those alone that an account has of its own. A default that changes is the others' from then on; null when it has none. */
 export const own = (retention: Retention): RetentionChange | null => {
   const found = settings.flatMap((name) =>
     retention[name] === defaults[name] ? [] : [[name, retention[name]] as const]
@@ -101,7 +101,7 @@ export type Walk = keyof typeof walks
 
 export const walkNames = Records.keys(walks)
 
-/** Where a row stands in its walk. */
+/** The place of a row in its walk. */
 export type Place = ReadonlyArray<string | number>
 
 /** The place right before a row's: a walk that goes on behind it meets the row first. The last part is always a number. */
@@ -112,9 +112,9 @@ export const before = (place: Place): Place =>
 export interface Found {
   readonly place: Place
   readonly accountId: string
-  /** Of its account. */
+  /** The retention of its account. */
   readonly retention: Retention
-  /** Its time in the walk's order, nearly: rows of one second may stand the other way round. */
+  /** The time in the walk's order, nearly: rows of one second may stand the other way round. */
   readonly at: Instant
   /** Since when nothing of it is open; null while something is, and where nothing is left to go. */
   readonly endedAt: Instant | null
@@ -122,7 +122,7 @@ export interface Found {
   readonly isDone: boolean
   /** The rows that go, or lose their content. */
   readonly rows: number
-  /** Of these, about. */
+  /** Their size, about. */
   readonly bytes: number
 }
 
@@ -157,10 +157,10 @@ export const knownSince = (now: Instant): Instant => Time.startOfUtcDay(now) - u
 export const isTimeSure = (noted: Instant | null, now: Instant): boolean =>
   noted !== null && noted < Time.startOfUtcDay(now)
 
-/** How late a row may stand in its walk's order: a commit of another process may have been made before. */
+/** The longest that a row may stand late in its walk's order: a commit of another process may have been made before. */
 const disorderMs = Time.hour
 
-/** What an account has of its own. */
+/** An account with settings of its own. */
 export interface OwnRetention {
   readonly accountId: string
   readonly retention: Retention
@@ -171,7 +171,7 @@ export interface OwnRetention {
  * settings of its own may be there always.
  */
 export const horizon = (walk: Walk, accounts: ReadonlyArray<OwnRetention>, now: Instant): Instant | null => {
-  // Who has given consent stands in the order of people, not of times.
+  // People who have given consent stand in the order of people, not of times.
   if (walk === "grants") return accounts.some(({ retention }) => retention.consentsDays !== null) ? now : null
   let latest: Instant | null = null
   for (const retention of [defaults, ...accounts.map((each) => each.retention)]) {
@@ -181,7 +181,7 @@ export const horizon = (walk: Walk, accounts: ReadonlyArray<OwnRetention>, now: 
   return latest === null ? null : latest + disorderMs
 }
 
-/** What goes of an account, or would. */
+/** The share of an account in what goes, or would. */
 export interface Share {
   readonly accountId: string
   readonly kind: Kind

@@ -2,12 +2,12 @@
 import type { Instant } from "./Instant.ts"
 import * as Time from "./Instant.ts"
 
-/** What a store measures of itself. */
+/** A store's measure of itself. */
 export interface Measure {
   readonly kind: "memory" | "sqlite" | "postgres"
-  /** Of the file, or of the tables with their indexes: what is free in them is theirs. */
+  /** The bytes of the file, or of the tables with their indexes: what is free in them is theirs. */
   readonly bytes: number
-  /** Of the disk that has the file; null where the store cannot know. */
+  /** The free bytes of the disk that has the file; null where the store cannot know. */
   readonly freeBytes: number | null
 }
 
@@ -20,9 +20,9 @@ export interface Noted {
 export interface Size extends Measure {
   /** The mean of the last weeks; negative while it shrinks, null before it is known for a day. */
   readonly bytesPerDay: number | null
-  /** When the disk is full at this pace; null where nobody knows, and while it does not grow. */
+  /** The time at which the disk is full at this pace; null where nobody knows, and while it does not grow. */
   readonly fullAt: Instant | null
-  /** When the oldest event and the oldest job were made; null where there is none. */
+  /** The times at which the oldest event and the oldest job were made; null where there is none. */
   readonly oldest: { readonly events: Instant | null; readonly results: Instant | null }
 }
 

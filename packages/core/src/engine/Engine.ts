@@ -207,7 +207,7 @@ export interface Retained {
   readonly auditRetentionMs: number
 }
 
-/** What a process says of itself to whoever looks at the processes of a store. */
+/** The words that a process says of itself to whoever looks at the processes of a store. */
 export interface Described {
   readonly process?: Pick<ProcessInfo, "role" | "version"> | undefined
 }

@@ -1,4 +1,4 @@
-/** Whether platforms and receivers of webhooks can be reached from here, without a message and without an event. */
+/** Finds whether platforms and receivers of webhooks can be reached from here, without a message and without an event. */
 import * as Effect from "effect/Effect"
 import type { Finding } from "../domain/Diagnosis.ts"
 import { cureOf, failing, ok, warning } from "../domain/Diagnosis.ts"

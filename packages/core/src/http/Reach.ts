@@ -1,4 +1,4 @@
-/** Whether a connection can be made, with TLS where the address asks for it: it is opened and closed, and nothing is sent. */
+/** Finds whether a connection can be made, with TLS where the address asks for it: it is opened and closed, and nothing is sent. */
 import * as Effect from "effect/Effect"
 import type { buildConnector } from "undici"
 import { codeOf } from "./HttpClient.ts"

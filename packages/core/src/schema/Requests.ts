@@ -118,7 +118,7 @@ const recipientBody = (given: unknown): unknown => {
   return { external_id: externalId, ...rest }
 }
 
-/** What is undefined is no member, as in JSON. */
+/** An undefined member is none, as in JSON. */
 const defined = (body: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> =>
   Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined))
 

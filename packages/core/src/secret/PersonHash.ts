@@ -13,7 +13,7 @@ import { ErasureStore } from "../storage/ErasureStore.ts"
 import { StorageError } from "../storage/StorageError.ts"
 import { SecretBox } from "./SecretBox.ts"
 
-/** Where what an erasure keeps is sealed. */
+/** The place by which the names that an erasure keeps are sealed. */
 export const place = (id: string): string => `erasure|${id}`
 
 /** The place of the hashes' key. */

@@ -1,4 +1,4 @@
-/** What a commit ended: recipients, summed by their outcome, and jobs with some that were lost. */
+/** The ends that a commit brought: recipients, summed by their outcome, and jobs with some that were lost. */
 import type { Job } from "../domain/job/Job.ts"
 import * as Jobs from "../domain/job/Job.ts"
 import * as Recipient from "../domain/job/Recipient.ts"
@@ -19,7 +19,7 @@ export interface Ends {
 
 export const nothing: Ends = { recipients: [], jobs: [] }
 
-/** What a receipt adds to an acceptance is no other outcome. */
+/** A receipt after an acceptance is no other outcome. */
 const isEnd = ({ after, before }: Change): boolean =>
   after.status !== before.status &&
   Recipient.leftDispatch(after.status) &&

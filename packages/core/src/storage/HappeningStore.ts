@@ -1,4 +1,4 @@
-/** Where it is kept what no other row tells (`domain/Happening`). The stores of what happens write it in the same commit. */
+/** Keeps what no other row tells (`domain/Happening`). The stores of what happens write it in the same commit. */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type { Happening } from "../domain/Happening.ts"

@@ -15,7 +15,7 @@ import type { StorageError } from "../storage/StorageError.ts"
 
 export interface Swept {
   readonly erasure: Erasure.Erasure
-  /** What is left to be done by hand; null when it is nothing. */
+  /** The rest that is to be done by hand; null when it is nothing. */
   readonly remains: string | null
 }
 

@@ -1,4 +1,4 @@
-/** What a process that sends does beside it: it measures the store, notes its size once a day, and purges once an hour. */
+/** The housekeeping of a process that sends: it measures the store, notes its size once a day, and purges once an hour. */
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"

@@ -1,4 +1,4 @@
-/** What is known of a person, and their erasure (docs/adr/0040 of the repository). */
+/** All that is known of a person, and their erasure (docs/adr/0040 of the repository). */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import { type Erasure, type People, Person } from "@sendwright/core"
 import { Text as TextRules } from "@sendwright/core/adapter"
@@ -125,7 +125,7 @@ const Things = Schema.Array(
   })
 )
 
-/** What a list of an export is called here. */
+/** The names that an export's lists have here. */
 const lists = {
   consents: "consents",
   messages: "messages",

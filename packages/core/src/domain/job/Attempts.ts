@@ -15,18 +15,18 @@ export type Outcome = (typeof outcomes)[number]
 export interface EarlierAttempt {
   /** From 1, counted anew after an operator's retry. */
   readonly number: number
-  /** When it ended; of one that was lost, when that was found. */
+  /** The time of its end; of one that was lost, the time at which that was found. */
   readonly at: Instant
   readonly outcome: Outcome
   readonly code: string | null
   readonly providerCode: string | null
-  /** How long it took; null where nobody could tell. */
+  /** The time that it took; null where nobody could tell. */
   readonly ms: number | null
   /** The process that made it; null where it is not known. */
   readonly process: string | null
 }
 
-/** How long an attempt took, and who made it. */
+/** The time that an attempt took, and the process that made it. */
 export type Tried = Pick<EarlierAttempt, "ms" | "process">
 
 const unmeasured: Tried = { ms: null, process: null }

@@ -86,7 +86,7 @@ export interface Job extends ClientTexts {
   readonly createdAt: Instant
   readonly updatedAt: Instant
   readonly completedAt: Instant | null
-  /** When its recipients' values and its text were forgotten (`domain/Retention`); null while they are kept. */
+  /** The time at which its recipients' values and its text were forgotten (`domain/Retention`); null while they are kept. */
   readonly contentExpiredAt: Instant | null
 }
 
@@ -111,7 +111,7 @@ export interface RecipientResult {
   readonly failure: Recipient.Failure | null
   /** Raised when claimed, before the attempt is made. */
   readonly attempts: number
-  /** When its last attempt ended, once something was reported since; see `Transitions.attemptedAt`. */
+  /** The time at which its last attempt ended, once something was reported since; see `Transitions.attemptedAt`. */
   readonly attemptedAt: Instant | null
   /** The time of its first attempt, once a retry is planned; null before that and after an operator's retry. */
   readonly retryingSince: Instant | null

@@ -147,7 +147,7 @@ export interface Failure {
   readonly permanent: boolean
 }
 
-/** How many recipients of a status have failed for one reason. */
+/** The number of recipients of a status have failed for one reason. */
 export interface FailureCount {
   readonly code: string
   readonly status: Status

@@ -1,5 +1,5 @@
 /**
- * What became of recipients, as numbers by minute: each process counts in memory and adds its numbers to the rows once a
+ * Numbers by minute of what became of recipients: each process counts in memory and adds its numbers to the rows once a
  * minute, so no send and no outcome writes one.
  */
 import type { Instant } from "../Instant.ts"
@@ -12,9 +12,9 @@ export type Outcome = Recipient.Status | "retried"
 
 export const outcomes: ReadonlyArray<Outcome> = [...Recipient.statuses, "retried"]
 
-/** How many recipients of a session had an outcome in a minute. */
+/** The number of recipients of a session that had an outcome in a minute. */
 export interface Tally {
-  /** Its first moment. */
+  /** The first moment of the minute. */
   readonly minute: Instant
   readonly sessionId: string
   readonly outcome: Outcome
@@ -43,7 +43,7 @@ export interface Counter {
   readonly changed: (sessionId: string, changes: Iterable<Change>, now: Instant) => void
   /** All numbers, which are counted from 0 again. */
   readonly take: () => ReadonlyArray<Tally>
-  /** What could not be written. */
+  /** Numbers that could not be written. */
   readonly putBack: (tallies: ReadonlyArray<Tally>) => void
 }
 

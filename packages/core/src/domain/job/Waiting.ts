@@ -1,4 +1,4 @@
-/** What keeps recipients waiting (decisions.md §12): of a job, and of all that wait together. */
+/** The limiters that keep recipients waiting (decisions.md §12): of a job, and of all that wait together. */
 import type { Instant } from "../Instant.ts"
 import type { Session, Standing } from "../session/Session.ts"
 import * as Sessions from "../session/Session.ts"
@@ -8,7 +8,7 @@ import type { Job } from "./Job.ts"
 export const limiters = ["pace", "platform", "template", "session", "retry", "worker", "restore"] as const
 export type Limiter = (typeof limiters)[number]
 
-/** What stands against sending anything of a job; null when nothing does. */
+/** The obstacle to sending anything of a job; null when nothing does. */
 export const hindrance = (
   { pauseReason, status }: Pick<Job, "pauseReason" | "status">,
   session: Standing | null
@@ -32,7 +32,7 @@ export interface Group extends Pick<Job, "pauseReason" | "status"> {
 /** Everything that waits in a store. */
 export interface Backlog {
   readonly groups: ReadonlyArray<Group>
-  /** When the oldest of its jobs was accepted; null when nothing waits. */
+  /** The time at which the oldest of its jobs was accepted; null when nothing waits. */
   readonly oldestAt: Instant | null
   /** False when there were more jobs than were read. */
   readonly isExact: boolean
@@ -57,7 +57,7 @@ export const byLimiter = (
   for (const group of groups) {
     const limiter = isHeld ? "restore" : limiterOf(group, isDispatched)
     add(limiter, group.waiting)
-    // What keeps the others of its job keeps these, too.
+    // The limiter of the others of its job keeps these, too.
     add(limiter === "pace" || (limiter === "worker" && isDispatched) ? "retry" : limiter, group.retrying)
   }
   return sums

@@ -1,4 +1,4 @@
-/** What is kept of accounts, read as a whole: page by page, so that no statement holds the store for longer than a page takes. */
+/** Rows of accounts, read as a whole: page by page, so that no statement holds the store for longer than a page takes. */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"

@@ -1,4 +1,4 @@
-/** What is known of a person, and its erasure (docs/adr/0040). */
+/** All that is known of a person, and its erasure (docs/adr/0040). */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Records from "effect/Record"
@@ -23,7 +23,7 @@ import * as Erasing from "../../worker/Erasing.ts"
 import * as Recorder from "./Recorder.ts"
 import * as ValidateName from "./ValidateName.ts"
 
-/** Whom a request is about: by a phone in any spelling, by a platform's user id, or by both. */
+/** The person whom a request is about: by a phone in any spelling, by a platform's user id, or by both. */
 export interface Whose {
   readonly phone?: string | undefined
   readonly userId?: string | undefined
@@ -43,9 +43,9 @@ export interface Erased {
   readonly dryRun: boolean
   /** All names that surely are the person's. */
   readonly names: ReadonlyArray<Name>
-  /** What went, or would. */
+  /** The counts of what went, or would. */
   readonly counts: Counts
-  /** What is left to be done by hand; null when it is nothing. */
+  /** The rest that is to be done by hand; null when it is nothing. */
   readonly remains: string | null
 }
 

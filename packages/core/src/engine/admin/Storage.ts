@@ -16,7 +16,7 @@ export interface PurgeAnswer {
   readonly dryRun: boolean
   /** False where something is left, or another process purges. */
   readonly isComplete: boolean
-  /** What went of each account, or would, the most bytes first. */
+  /** The share of each account in what went, or would, the most bytes first. */
   readonly shares: ReadonlyArray<Share>
 }
 
@@ -40,7 +40,7 @@ export const make = Effect.gen(function* () {
     const { isComplete, shares } = yield* run({ share, maximumMs })
     const entry = (rows: number) => ({ target: null, after: { rows, is_complete: isComplete } })
     const rows = shares.reduce((sum, share) => sum + share.rows, 0)
-    // What went is gone: there is no commit that it could be recorded in.
+    // Rows that went are gone: there is no commit that it could be recorded in.
     yield* record({ operation: "storage.purge", entry }, Effect.succeed(rows))
     return { dryRun: false, isComplete, shares: largestFirst(shares) }
   })
