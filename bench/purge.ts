@@ -2,7 +2,7 @@
  * A purge takes something from the service, which this measures: sends that are accepted and drained in the same process on SQLite, in windows with and
  * without a purge of old jobs, events and deliveries by turns.
  *
- *   npx tsx --conditions=@sendwright/source bench/purge.ts [old recipients] [pairs of windows]
+ *   npx tsx --conditions=@sendwright/source bench/purge.ts [old recipients] [pairs of windows] [share of the time]
  */
 import { Sender } from "@sendwright/core"
 import { RetentionStore, SizeStore } from "@sendwright/core/storage"
@@ -93,8 +93,10 @@ const fill = (filename: string): void => {
   db.close()
 }
 
+/** Jobs are accepted for a while, and the window ends once all of them were sent, so that no window leaves its work to the next one. */
 interface Window {
   readonly accepted: number
+  /** Recipients a second, from the window's begin until the last one was sent. */
   readonly sent: number
   readonly latencies: ReadonlyArray<number>
   /** Microseconds of the processor for each recipient that was accepted or sent: others' load does not touch it. */
@@ -137,11 +139,13 @@ const program = Effect.fnUntraced(function* (filename: string) {
       Array.from({ length: clients }, () => client),
       { concurrency: "unbounded" }
     )
+    const due = sentBefore + latencies.length * perSend
+    yield* Effect.repeat(Effect.sleep("2 millis"), { until: () => sent >= due })
     const { system, user } = process.cpuUsage(cpu)
-    const work = latencies.length * perSend + sent - sentBefore
+    const work = 2 * latencies.length * perSend
     return {
       accepted: latencies.length,
-      sent: sent - sentBefore,
+      sent: (sent - sentBefore) / ((performance.now() - began) / 1000),
       latencies,
       cpu: (system + user) / work
     } satisfies Window
@@ -149,10 +153,13 @@ const program = Effect.fnUntraced(function* (filename: string) {
   const windows: { readonly without: Array<Window>; readonly with: Array<Window> } = { without: [], with: [] }
   yield* window
   for (let pair = 0; pair < pairs; pair += 1) {
-    windows.without.push(yield* window)
-    const fiber = yield* Effect.fork(purge.run({ share: 0.05 }))
-    windows.with.push(yield* window)
-    yield* Fiber.interrupt(fiber)
+    const purging = Effect.gen(function* () {
+      const fiber = yield* Effect.fork(purge.run({ share: Number(process.argv[4] ?? 0.02) }))
+      windows.with.push(yield* window)
+      yield* Fiber.interrupt(fiber)
+    })
+    const alone = Effect.map(window, (seen) => windows.without.push(seen))
+    yield* Effect.all(pair % 2 === 0 ? [alone, purging] : [purging, alone])
   }
   const of = (some: ReadonlyArray<Window>) => ({
     accepted: median(some.map(({ accepted }) => accepted)),
@@ -181,7 +188,7 @@ const program = Effect.fnUntraced(function* (filename: string) {
           byProcessor: without.cpu / during.cpu,
           p99: during.p99 / without.p99
         },
-        purged: { rows, perSecond: rows / ((pairs * windowMs) / 1000) },
+        purged: rows,
         slices: {
           count: slices.length,
           p50: percentile(slices, 0.5),

@@ -41,12 +41,14 @@ const crowdsOf = (part: number, gatewaySession: string): ReadonlyArray<Crowd> =>
   ]
 }
 
+/** The short form runs beside other tests: a stop that waits for a connection takes the whole grace period there, too, of 25 seconds. */
 const shapes = {
-  full: { part: 1, before: 10_000, during: 30_000, environment: {} },
+  full: { part: 1, before: 10_000, during: 30_000, stopWithinMs: 1000, environment: {} },
   short: {
     part: 0.2,
     before: 2000,
     during: 3000,
+    stopWithinMs: 5000,
     environment: { LIMIT_HEADERS_TIME: "2", LIMIT_REQUEST_TIME: "3", LIMIT_STALLED: "2" }
   }
 }
@@ -59,7 +61,7 @@ const ourOwn = 5
 export const flood: Attack = {
   name: "flood",
   run: async ({ size }) => {
-    const { before, during, environment, part } = shapes[size]
+    const { before, during, environment, part, stopWithinMs } = shapes[size]
     const target = await startTarget(environment)
     const { host } = target
     try {
@@ -100,7 +102,7 @@ export const flood: Attack = {
           ""
         ),
         atMost("until all connections are free", freed / 1000, freedWithinMs / 1000, "s"),
-        atMost("stop", afterMs, 1000, "ms"),
+        atMost("stop", afterMs, stopWithinMs, "ms"),
         atMost("exit code", code ?? 1, 0, "")
       ]
       return figures

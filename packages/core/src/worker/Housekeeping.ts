@@ -19,7 +19,7 @@ const pace = Duration.minutes(1)
 const purgeEveryMs = Time.hour
 
 /** The part of the time that a purge may take from the service. */
-const share = 0.05
+const share = 0.02
 
 /** The size now, with how it grew. */
 export const sizeOf: Effect.Effect<Size.Size, StorageError, SizeStore> = Effect.gen(function* () {

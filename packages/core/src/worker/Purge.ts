@@ -17,8 +17,8 @@ const firstLimit = 100
 const mostAtOnce = 2000
 
 /** A slice that takes longer is followed by a smaller one, and one that is shorter by a larger one; in milliseconds. */
-const longMs = 8
-const shortMs = 4
+const longMs = 4
+const shortMs = 2
 
 /** The shortest pause between two slices, in milliseconds: others have their turn. */
 const leastPauseMs = 5

@@ -145,7 +145,7 @@ describe("slices", () => {
   it("grow while they are short, and shrink at once when one was long", () => {
     expect(Purge.nextLimit(100, 1)).toBe(200)
     expect(Purge.nextLimit(2000, 1)).toBe(2000)
-    expect(Purge.nextLimit(100, 6)).toBe(100)
+    expect(Purge.nextLimit(100, 3)).toBe(100)
     expect(Purge.nextLimit(100, 12)).toBe(50)
     expect(Purge.nextLimit(1, 100)).toBe(1)
   })
