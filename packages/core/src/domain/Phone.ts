@@ -60,13 +60,17 @@ const joined = (text: string): string | undefined => {
     : text.replaceAll(/[\s+().\-/\u00a0]/g, "").replace(/^00/, "")
 }
 
+/** The digits of a number that was written with separators; undefined where they are no number, or might be another one. */
+export const digitsOf = (text: string): string | undefined => {
+  const digits = text.length > longest ? undefined : joined(text)
+  return digits !== undefined && isValid(digits) ? digits : undefined
+}
+
 /** Says what is wrong with a number and, where it is known, how to write it; `undefined` when nothing is wrong. */
 export const check = (text: string): string | undefined => {
   if (isValid(text)) return undefined
-  if (text.length > longest) return malformed
-  const corrected = joined(text)
-  if (corrected !== undefined && corrected !== text && isValid(corrected))
-    return `Write the number as digits only: ${corrected}.`
+  const digits = digitsOf(text)
+  if (digits !== undefined) return `Write the number as digits only: ${digits}.`
   return form.test(text) ? "The number begins with no country calling code that exists." : malformed
 }
 

@@ -4,7 +4,7 @@
  */
 import { createReadStream, statSync } from "node:fs"
 import type * as HelpDoc from "@effect/cli/HelpDoc"
-import { Fault, RequestDecoder } from "@sendwright/core"
+import { Fault, Phone, RequestDecoder } from "@sendwright/core"
 import { Csv } from "@sendwright/core/adapter"
 import { Consents } from "@sendwright/http/contract"
 import * as Effect from "effect/Effect"
@@ -141,8 +141,15 @@ export type Row = typeof Consents.NewConsent.Type
 
 const decode = RequestDecoder.decoder(Consents.NewConsent, [])
 
-const valueOf = (name: string, cell: string): string =>
-  name === "occurred_at" ? Times.read(cell) : Csv.unguarded(cell)
+/** Numbers that say that they begin with their calling code: without it the digits may be another country's number. */
+const international = /^\s*(?:\+|00)/
+
+/** A person writes numbers and times in other forms than the API takes. */
+const valueOf = (name: string, cell: string): string => {
+  if (name === "occurred_at") return Times.read(cell)
+  const text = Csv.unguarded(cell)
+  return name === "phone" && international.test(text) ? (Phone.digitsOf(text) ?? text) : text
+}
 
 /** What is wrong with a line, and with which of its columns where that is known. */
 export interface Wrong {

@@ -64,6 +64,8 @@ class Importing {
   #waiting: Array<Waiting> = []
   #rejected: Array<Checkpoint.Rejected> = []
   readonly told: Array<string> = []
+  /** An import that goes on tells of what it finds itself. */
+  #told = 0
 
   constructor(rejects: string, columns: ReadonlyArray<string>, reached: Checkpoint.Reached) {
     this.#rejects = rejects
@@ -123,8 +125,10 @@ class Importing {
         rejects_bytes: yield* Checkpoint.reject(this.#rejects, rejected, before.rejects_bytes)
       }
       yield* Checkpoint.save(this.#rejects, reached)
-      for (const { line, wrong } of rejected.slice(0, Math.max(0, mostTold - before.refused)))
+      for (const { line, wrong } of rejected.slice(0, mostTold - this.#told)) {
+        this.#told += 1
         this.told.push(...wrong.map((each) => lineOf(line, each)))
+      }
       this.#reached = reached
       this.#waiting = []
       this.#rejected = []
@@ -180,7 +184,8 @@ export const run = <E>(
           if (importing.isFull) yield* importing.flush(record)
         }
         const part = size === null || size === 0 ? null : Math.min(1, bytes / size)
-        if (importing.lines > from.rows) yield* progress.reach({ lines: importing.lines, part })
+        if (importing.lines > from.rows)
+          yield* progress.reach({ lines: importing.lines, part, refused: importing.reached.refused })
       }
       if (importing.lines < from.rows) return yield* Checkpoint.changed(rejects)
       yield* importing.flush(record)

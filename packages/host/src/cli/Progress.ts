@@ -8,6 +8,8 @@ export interface Reached {
   readonly lines: number
   /** Of a whole, from 0 to 1; null where nobody knows how much there is. */
   readonly part: number | null
+  /** Lines of an import that were refused so far. */
+  readonly refused?: number
 }
 
 /** How often it is told, in milliseconds. */
@@ -30,12 +32,16 @@ const duration = (seconds: number): string => {
  *
  * @param since what was reached then, so many milliseconds ago
  */
-export const told = ({ lines, part }: Reached, since: Reached & { readonly ms: number }): string => {
+export const told = (
+  { lines, part, refused = 0 }: Reached,
+  since: Reached & { readonly ms: number }
+): string => {
   const seconds = Math.max(since.ms, 1) / 1000
   const done = part === null ? 0 : part - (since.part ?? 0)
   return [
     ...(part === null ? [] : [`${Math.floor(100 * part)} %`]),
     `${number(lines)} lines`,
+    ...(refused === 0 ? [] : [`${number(refused)} refused`]),
     `${number((lines - since.lines) / seconds)} a second`,
     ...(part === null || done <= 0 ? [] : [`${duration((seconds * (1 - part)) / done)} left`])
   ].join(", ")

@@ -258,11 +258,30 @@ describe("a table of consents", () => {
   })
 })
 
+describe("a phone in a table", () => {
+  it("is read as people write it, where that can be one number only", () => {
+    const written = ["+34 600 001 234", "0034-600-001234", "34600001234"]
+    const doubtful = ["+44 (0) 7700 900123", "34600001234/5", "600 001 234", "34600001234.5"]
+    const read = (phone: string) =>
+      ConsentTable.rowOf(
+        { columns: ["phone", "source"] },
+        { number: 2, cells: [phone, "form"], text: phone, fault: undefined }
+      )
+    for (const phone of written)
+      expect([phone, read(phone)]).toMatchObject([phone, { right: { phone: "34600001234" } }])
+    // These are as they were, for the API to refuse.
+    for (const phone of doubtful) expect(read(phone)).toMatchObject({ right: { phone } })
+  })
+})
+
 describe("progress", () => {
   it("tells lines, their rate and the time left, since it went on", () => {
     const since = { lines: 100_000, part: 0.1, ms: 10_000 }
     expect(Progress.told({ lines: 300_000, part: 0.3 }, since)).toBe(
       "30 %, 300,000 lines, 20,000 a second, 35 s left"
+    )
+    expect(Progress.told({ lines: 120_000, part: null, refused: 3 }, { ...since, part: null })).toBe(
+      "120,000 lines, 3 refused, 2,000 a second"
     )
     expect(Progress.told({ lines: 120_000, part: null }, { ...since, part: null })).toBe(
       "120,000 lines, 2,000 a second"

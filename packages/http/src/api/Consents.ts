@@ -167,7 +167,7 @@ export const admin = [
       description:
         "Grants and revocations of phones, item by item: a wrong one is told in `results` and keeps none of the others.",
       request: { consents: [{ phone, purpose: "utility", source: "checkout form", proof: "order A-17" }] },
-      command: { name: "consents record", description: "Record up to 10,000 consents." }
+      command: { name: "consents record", description: "Record the consents of a table." }
     },
     ({ admin }, { path, payload }) => admin.consents.record(path.id, payload.consents.map(newConsent)),
     ({ admin }, { payload: { consents = [] } }) =>
