@@ -66,11 +66,11 @@ describe("@sendwright/core's public names", () => {
     [
       "index",
       words(
-        "Account Acting AddressPolicy Admin ApiKey Audit ClosedMarkets Consent ConsentSource Currency Engine Erasure Errors",
-        "Estimates Event EventData FailureCatalogue Fault Happening HttpGateway Ids Instant Job Keywords Memory Money Operator Page",
+        "Account Acting AddressPolicy Admin ApiKey Attention Audit ClosedMarkets Consent ConsentSource Currency Engine Erasure Errors",
+        "Estimates Event EventData FailureCatalogue Fault Happening Health HttpGateway Ids Instant Job Keywords Memory Money Operator Page",
         "People PerhapsRefusal Person Phone Plan RateCard Readiness Recipient Rendering RequestDecoder Requests Restore",
         "RestoreDecision Retention Retry RetrySelection Sandbox SecretBox Secrets Sender Session Signature Size StorageAdmin StorageError Stores",
-        "Template Unattributed UndiciTransport UnreadHook Variables Webhook WebhookTransport WhatsApp Worker"
+        "Template Unattributed UndiciTransport UnreadHook Variables Waiting Webhook WebhookTransport WhatsApp Worker"
       )
     ],
     [

@@ -188,6 +188,8 @@ CREATE TABLE sendwright_endpoint (
   CONSTRAINT sendwright_endpoint_id_key UNIQUE (id)
 );
 CREATE INDEX sendwright_endpoint_account ON sendwright_endpoint USING btree (account, seq);
+-- Those that somebody should look at.
+CREATE INDEX sendwright_endpoint_failing ON sendwright_endpoint USING btree (seq) WHERE enabled = 0 OR failing_since IS NOT NULL;
 
 -- Names of people who were erased, as keyed hashes. What was said up to `at` counts for nothing. account: '' for all.
 CREATE TABLE sendwright_erased (
@@ -537,6 +539,7 @@ CREATE TABLE sendwright_session (
 );
 CREATE INDEX sendwright_session_account ON sendwright_session USING btree (account, seq);
 CREATE INDEX sendwright_session_blocked ON sendwright_session USING btree (blocked_until) WHERE blocked_until IS NOT NULL;
+CREATE INDEX sendwright_session_down ON sendwright_session USING btree (seq) WHERE state <> 'connected'::text OR blocked_until IS NOT NULL OR unavailable_since IS NOT NULL;
 CREATE INDEX sendwright_session_unavailable ON sendwright_session USING btree (unavailable_since) WHERE unavailable_since IS NOT NULL;
 
 -- The size at the begin of each UTC day.

@@ -177,6 +177,8 @@ CREATE TABLE sendwright_endpoint (
   batch_recipients INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 CREATE INDEX sendwright_endpoint_account ON sendwright_endpoint (account, seq);
+-- Those that somebody should look at.
+CREATE INDEX sendwright_endpoint_failing ON sendwright_endpoint (seq) WHERE (enabled = 0 OR failing_since IS NOT NULL);
 
 -- Names of people who were erased, as keyed hashes. What was said up to `at` counts for nothing. account: '' for all.
 CREATE TABLE sendwright_erased (
@@ -486,6 +488,8 @@ CREATE TABLE sendwright_session (
 ) STRICT;
 CREATE INDEX sendwright_session_account ON sendwright_session (account, seq);
 CREATE INDEX sendwright_session_blocked ON sendwright_session (blocked_until) WHERE blocked_until IS NOT NULL;
+CREATE INDEX sendwright_session_down ON sendwright_session (seq)
+  WHERE (state <> 'connected' OR blocked_until IS NOT NULL OR unavailable_since IS NOT NULL);
 CREATE INDEX sendwright_session_unavailable ON sendwright_session (unavailable_since) WHERE unavailable_since IS NOT NULL;
 
 -- The size at the begin of each UTC day.

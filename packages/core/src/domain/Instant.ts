@@ -67,7 +67,7 @@ const between = (value: number, least: number, most: number): boolean => value >
 
 /** The instants that {@link format} can write: the years 0000 to 9999 in UTC. */
 const earliest: Instant = -62_167_219_200_000
-const latest: Instant = 253_402_300_799_999
+export const latest: Instant = 253_402_300_799_999
 
 /**
  * The instant of a date. `Date.UTC` maps the years 0 to 99 to the 20th century, so that 400 years are added, after

@@ -47,9 +47,14 @@ const sentences: Readonly<Record<Reason, string>> = {
   operator: "An operator holds the store"
 }
 
+export const causeOf = ({ reason }: Pick<Quarantine, "reason">): string => sentences[reason]
+
+export const nextStep =
+  "Record the opt-outs that came since the backup, then say what becomes of what was open: sendwright restore --open unknown, cancel or send."
+
 /** What is told to whoever looks, with the next step. */
-export const describe = ({ reason, since }: Quarantine): string =>
-  `${sentences[reason]}: it is held since ${Time.format(since)}, and nothing is sent. Record the opt-outs that came since the backup, then say what becomes of what was open: sendwright restore --open unknown, cancel or send.`
+export const describe = (quarantine: Quarantine): string =>
+  `${causeOf(quarantine)}: it is held since ${Time.format(quarantine.since)}, and nothing is sent. ${nextStep}`
 
 // SQLite: a count in the database and in a file beside it
 

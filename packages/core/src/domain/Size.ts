@@ -30,9 +30,6 @@ export interface Size extends Measure {
 export const notedDays = 400
 export const growthDays = 30
 
-/** The end of the year 9999, behind which no time can be written (RFC 3339). */
-const last = Date.UTC(10_000, 0, 1) - 1
-
 const perDay = (measure: Measure, noted: Noted | null, now: Instant): number | null =>
   noted === null || now - noted.at < Time.day
     ? null
@@ -44,5 +41,5 @@ export const of = (measure: Measure, noted: Noted | null, oldest: Size["oldest"]
   const { freeBytes } = measure
   const isFilling = bytesPerDay !== null && bytesPerDay > 0 && freeBytes !== null
   const fullAt = isFilling ? Math.round(now + (freeBytes / bytesPerDay) * Time.day) : null
-  return { ...measure, bytesPerDay, fullAt: fullAt !== null && fullAt > last ? null : fullAt, oldest }
+  return { ...measure, bytesPerDay, fullAt: fullAt !== null && fullAt > Time.latest ? null : fullAt, oldest }
 }

@@ -23,3 +23,11 @@ export const as =
 export class Retention extends Context.Reference<Retention>()("@sendwright/core/engine/Retention", {
   defaultValue: () => Audit.defaultRetentionMs
 }) {}
+
+/** The version that a process says of itself; null where it says none. */
+export class ProcessVersion extends Context.Reference<ProcessVersion>()(
+  "@sendwright/core/engine/ProcessVersion",
+  {
+    defaultValue: (): string | null => null
+  }
+) {}

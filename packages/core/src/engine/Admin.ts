@@ -3,6 +3,7 @@ import * as Effect from "effect/Effect"
 import * as Acts from "./admin/Acts.ts"
 import * as Groups from "./admin/Groups.ts"
 import * as Recorder from "./admin/Recorder.ts"
+import type { Check } from "./Readiness.ts"
 
 export type { ReferenceSum } from "../storage/JobStore.ts"
 export type { Usage } from "./admin/Accounts.ts"
@@ -15,7 +16,8 @@ export type { Imported, ImportResult, Preview } from "./admin/Templates.ts"
 export type { DeliveryDetail } from "./admin/Webhooks.ts"
 
 /** Each act of an operator and its entry in the audit log are one commit, by the table in `admin/Acts.ts`. */
-export const make = Effect.map(
-  Effect.all([Groups.make, Acts.make, Recorder.make]),
-  ([admin, acts, record]): Groups.Admin => Acts.recording(admin, acts, record)
-)
+export const make = (readiness: Effect.Effect<ReadonlyArray<Check>>) =>
+  Effect.map(
+    Effect.all([Groups.make(readiness), Acts.make, Recorder.make]),
+    ([admin, acts, record]): Groups.Admin => Acts.recording(admin, acts, record)
+  )

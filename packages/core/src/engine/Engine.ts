@@ -53,8 +53,9 @@ import * as QuarantineWatch from "../worker/QuarantineWatch.ts"
 import type { ClockHealth } from "../worker/StoreClock.ts"
 import { StoreClock } from "../worker/StoreClock.ts"
 import * as Tallies from "../worker/Tallies.ts"
+import * as WaitingLook from "../worker/WaitingLook.ts"
 import * as Worker from "../worker/Worker.ts"
-import { Retention } from "./Acting.ts"
+import { ProcessVersion, Retention } from "./Acting.ts"
 import * as Admin from "./Admin.ts"
 import * as Checks from "./Checks.ts"
 import * as DirectMessages from "./DirectMessages.ts"
@@ -246,6 +247,7 @@ const make = Effect.gen(function* () {
   const sendDirect = allowed("direct:send", direct)
 
   const clock = yield* StoreClock
+  const readiness = yield* Readiness.make
   const outsideForeign = yield* OutsideForeign.make
   const operations = {
     identify: checks.identify,
@@ -266,9 +268,9 @@ const make = Effect.gen(function* () {
   const engine = Engine.of({
     ...outsideForeign("engine", operations),
     hook: (...args) => outside("engine.hook")(hook(...args)),
-    readiness: yield* Readiness.make,
+    readiness,
     senders: [...(yield* Senders).values()],
-    admin: outsideForeign("admin", yield* Admin.make),
+    admin: outsideForeign("admin", yield* Admin.make(readiness)),
     drain: worker.drain,
     clock: { health: clock.health, within: clock.within }
   })
@@ -307,9 +309,10 @@ export const layer = (
 ): Layer.Layer<Engine | Worker.Worker, MasterKeys.WrongMasterKey | StorageError, Requirements> =>
   Layer.scoped(Engine, make).pipe(
     Layer.provideMerge(Worker.layer(options)),
-    Layer.provide([Circuits.layer, QuarantineWatch.layer]),
+    Layer.provide([Circuits.layer, QuarantineWatch.layer, WaitingLook.layer]),
     Layer.provide([Signals.layer, heartbeat(options), MasterKeys.layer, Tallies.layer]),
     Layer.provide(StoreClock.layer),
     Layer.provide(ConsentSource.layer()),
-    Layer.provide(Layer.succeed(Retention, options.auditRetentionMs ?? Audit.defaultRetentionMs))
+    Layer.provide(Layer.succeed(Retention, options.auditRetentionMs ?? Audit.defaultRetentionMs)),
+    Layer.provide(Layer.succeed(ProcessVersion, options.process?.version ?? null))
   )

@@ -209,9 +209,6 @@ export const ofReceipts = (): Write => {
   return (ms) => aged(seconds(ms))
 }
 
-/** How much of what waits is read for its metrics: jobs, and webhooks. */
-export const mostWaiting = { jobs: 10_000, webhooks: 10_000 } as const
-
 export const ofBacklog = () => {
   const oldest = sets(keys.oldestWaiting)
   const webhooks = sets(keys.deliveriesWaiting)

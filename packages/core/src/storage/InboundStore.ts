@@ -7,6 +7,7 @@ import type * as Effect from "effect/Effect"
 import type { Scope, Status } from "../domain/consent/Consent.ts"
 import type { PerhapsRefusal } from "../domain/consent/PerhapsRefusal.ts"
 import type { Instant } from "../domain/Instant.ts"
+import type { UnreadCount } from "../domain/overview/Facts.ts"
 import type { Page, Paged } from "../domain/Page.ts"
 import type { IdentityReport, Key } from "../domain/Person.ts"
 import type { Unattributed } from "../domain/Unattributed.ts"
@@ -105,6 +106,11 @@ export class InboundStore extends Context.Tag("@sendwright/core/storage/InboundS
       readonly sessionId: string
       readonly parts: ReadonlyArray<UnreadHook>
     }) => Effect.Effect<void, StorageError>
+    /** How many parts nobody understood that came since a time, up to `most`, when the first of these came, and of which session. */
+    readonly countUnread: (query: {
+      readonly since: Instant
+      readonly most: number
+    }) => Effect.Effect<UnreadCount | null, StorageError>
     /** The session's parts that nobody understood, newest first. */
     readonly unread: (query: {
       readonly sessionId: string

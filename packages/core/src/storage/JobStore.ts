@@ -26,6 +26,7 @@ import type {
 import type * as RetrySelection from "../domain/job/RetrySelection.ts"
 import type { Tally } from "../domain/job/Tally.ts"
 import type { Backlog } from "../domain/job/Waiting.ts"
+import type { Unknowns } from "../domain/overview/Facts.ts"
 import type { Page, Paged } from "../domain/Page.ts"
 import type { News } from "../domain/session/Circuit.ts"
 import type { Outbound, Provider } from "../domain/session/Session.ts"
@@ -156,7 +157,7 @@ export interface Claim {
 /** A process, as it tells of itself. */
 export interface ProcessInfo {
   readonly version: string
-  /** What it does: `all`, `api` (accepts, and dispatches nothing) or `worker` (accepts nothing). */
+  /** What it does: `all`, `api` (accepts, and dispatches nothing), `worker` (accepts nothing), or `embedded` in an app. */
   readonly role: string
   readonly startedAt: Instant
   /** How many attempts it makes at once. */
@@ -450,8 +451,20 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
      */
     readonly saveTallies: (command: { readonly now: Instant }) => Effect.Effect<void, StorageError>
 
-    /** What became of recipients by minute, from one on, in that order; of the running one as far as processes have told. */
-    readonly tallies: (query: { readonly from: Instant }) => Effect.Effect<ReadonlyArray<Tally>, StorageError>
+    /**
+     * What became of recipients by minute, from one on: what this process has counted, and what others have told of the last
+     * minutes. No more than `most` numbers that are written, those of the newest minutes.
+     */
+    readonly tallies: (query: {
+      readonly from: Instant
+      readonly most: number
+    }) => Effect.Effect<ReadonlyArray<Tally>, StorageError>
+
+    /** Jobs whose recipients are partly unknown, that have not ended or did so since a time: `most` of each at most. */
+    readonly unknowns: (query: {
+      readonly since: Instant
+      readonly most: number
+    }) => Effect.Effect<Unknowns, StorageError>
 
     /** The attempts of a recipient that were not its last, in their order. */
     readonly earlierAttempts: (query: {

@@ -2,6 +2,7 @@
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type { Instant } from "../domain/Instant.ts"
+import type { OwnedSession } from "../domain/overview/Facts.ts"
 import type { Page, Paged } from "../domain/Page.ts"
 import type { Connection, Provider, Session, State } from "../domain/session/Session.ts"
 import type { StorageError } from "./StorageError.ts"
@@ -21,6 +22,14 @@ export class SessionStore extends Context.Tag("@sendwright/core/storage/SessionS
       readonly isDown?: true | undefined
       readonly page: Page
     }) => Effect.Effect<Paged<Session>, StorageError>
+    /**
+     * Sessions with their accounts, `most` at most: those whose platform does not answer or blocks them, those that are named,
+     * the others over which nothing may be sent now, and then the newest.
+     */
+    readonly inNeedFirst: (query: {
+      readonly ids: ReadonlyArray<string>
+      readonly most: number
+    }) => Effect.Effect<ReadonlyArray<OwnedSession>, StorageError>
     /** Those of all accounts, newest first. */
     readonly ofProvider: (query: {
       readonly provider: Provider

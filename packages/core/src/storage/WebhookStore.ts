@@ -5,6 +5,7 @@
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type { Instant } from "../domain/Instant.ts"
+import type { Standing } from "../domain/overview/Facts.ts"
 import type { Page, Paged } from "../domain/Page.ts"
 import type { Draft } from "../domain/webhook/Event.ts"
 import type {
@@ -54,6 +55,9 @@ export interface DeliveryClaim {
   /** False of an address whose endpoints are passed over, too. Every address when absent. */
   readonly reaches?: ((url: string) => boolean) | undefined
 }
+
+/** So many endpoints are counted at most, so many deliveries of each, and the attempts of so many of the newest deliveries. */
+export const mostCounted = { endpoints: 10_000, deliveries: 1000, newest: 200 } as const
 
 /** Replayed at once; whoever wants more asks again. */
 export const replayLimit = 1000
@@ -171,6 +175,9 @@ export class WebhookStore extends Context.Tag("@sendwright/core/storage/WebhookS
       readonly since: Instant
       readonly now: Instant
     }) => Effect.Effect<number, StorageError>
+
+    /** How the endpoints of the store do: those that fail or are disabled, the newest `most` of them, and some thousands at most. */
+    readonly standing: (query: { readonly most: number }) => Effect.Effect<Standing, StorageError>
 
     /** How many deliveries to enabled endpoints wait for an attempt; `most` where there are more. */
     readonly countWaiting: (query: { readonly most: number }) => Effect.Effect<number, StorageError>

@@ -5,11 +5,8 @@ import * as Time from "../domain/Instant.ts"
 import * as Waiting from "../domain/job/Waiting.ts"
 import * as Metrics from "../runtime/Metrics.ts"
 import * as Moment from "../runtime/Moment.ts"
-import { JobStore } from "../storage/JobStore.ts"
-import { RestoreStore } from "../storage/RestoreStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
-import { WebhookStore } from "../storage/WebhookStore.ts"
-import { Heartbeat } from "./Heartbeat.ts"
+import { WaitingLook } from "./WaitingLook.ts"
 
 /** Between two looks, in milliseconds, however often it is asked; and how many times longer than a look the pause is. */
 const everyMs = 4 * Time.second
@@ -18,44 +15,37 @@ const rest = 200
 /** Looks, if the last look is long enough ago. To be asked every few seconds. */
 export type Look = Effect.Effect<void, StorageError>
 
-export const make: Effect.Effect<Look, never, Heartbeat | JobStore | RestoreStore | WebhookStore> =
-  Effect.gen(function* () {
-    const jobs = yield* JobStore
-    const webhooks = yield* WebhookStore
-    const restores = yield* RestoreStore
-    const heartbeat = yield* Heartbeat
-    const measured = Metrics.ofBacklog()
-    let nextAt: Moment.Moment = Number.NEGATIVE_INFINITY
-    let isAbandoned = false
+export const make: Effect.Effect<Look, never, WaitingLook> = Effect.gen(function* () {
+  const { found } = yield* WaitingLook
+  const measured = Metrics.ofBacklog()
+  let nextAt: Moment.Moment = Number.NEGATIVE_INFINITY
+  let isAbandoned = false
 
-    const report = (waiting: number, isDispatched: boolean): Effect.Effect<void> => {
-      const was = isAbandoned
-      isAbandoned = !isDispatched && waiting > 0
-      if (was === isAbandoned) return Effect.void
-      return isAbandoned
-        ? Effect.logWarning("Recipients wait, and no process is alive that sends them").pipe(
-            Effect.annotateLogs({ waiting })
-          )
-        : Effect.logInfo("What waited for a process that sends has one, or waits no more")
-    }
+  const report = (waiting: number, isDispatched: boolean): Effect.Effect<void> => {
+    const was = isAbandoned
+    isAbandoned = !isDispatched && waiting > 0
+    if (was === isAbandoned) return Effect.void
+    return isAbandoned
+      ? Effect.logWarning("Recipients wait, and no process is alive that sends them").pipe(
+          Effect.annotateLogs({ waiting })
+        )
+      : Effect.logInfo("What waited for a process that sends has one, or waits no more")
+  }
 
-    const look = Effect.gen(function* () {
-      const isHeld = (yield* restores.quarantine) !== null
-      const isDispatched = yield* heartbeat.isDispatched
-      const backlog = yield* jobs.backlog({ most: Metrics.mostWaiting.jobs })
-      const waiting = Waiting.byLimiter(backlog, { isDispatched, isHeld })
-      const deliveries = yield* webhooks.countWaiting({ most: Metrics.mostWaiting.webhooks })
-      const now = yield* Clock.currentTimeMillis
-      measured(waiting, backlog.oldestAt === null ? 0 : now - backlog.oldestAt, deliveries)
-      const all = [...waiting.values()].reduce((sum, count) => sum + count, 0)
-      yield* report(all, isDispatched)
-    })
-
-    return Effect.gen(function* () {
-      const began = yield* Moment.now
-      if (began < nextAt) return
-      yield* look
-      const ended = yield* Moment.now
-      nextAt = Math.max(began + everyMs, ended + rest * (ended - began))
-    })
+  const look = Effect.gen(function* () {
+    const { backlog, deliveries, isDispatched, quarantine } = yield* found
+    const waiting = Waiting.byLimiter(backlog, { isDispatched, isHeld: quarantine !== null })
+    const now = yield* Clock.currentTimeMillis
+    measured(waiting, backlog.oldestAt === null ? 0 : now - backlog.oldestAt, deliveries)
+    const all = [...waiting.values()].reduce((sum, count) => sum + count, 0)
+    yield* report(all, isDispatched)
   })
+
+  return Effect.gen(function* () {
+    const began = yield* Moment.now
+    if (began < nextAt) return
+    yield* look
+    const ended = yield* Moment.now
+    nextAt = Math.max(began + everyMs, ended + rest * (ended - began))
+  })
+})

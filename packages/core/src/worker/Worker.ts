@@ -42,6 +42,7 @@ import * as Resumption from "./Resumption.ts"
 import * as SendLoop from "./SendLoop.ts"
 import { StoreClock } from "./StoreClock.ts"
 import * as TemplateChecks from "./TemplateChecks.ts"
+import type { WaitingLook } from "./WaitingLook.ts"
 import * as WebhookLoop from "./WebhookLoop.ts"
 import * as WebhookWorker from "./WebhookWorker.ts"
 
@@ -314,6 +315,7 @@ export const layer = (
   | QuarantineWatch
   | Signals
   | Circuits
+  | WaitingLook
 > => Layer.scoped(Worker, make({ ...defaults, ...options }))
 
 /** Runs the loops for as long as the layer lives. */

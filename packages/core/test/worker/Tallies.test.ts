@@ -7,11 +7,13 @@ import * as Scope from "effect/Scope"
 import * as TestClock from "effect/TestClock"
 import { JobStore } from "../../src/storage/JobStore.ts"
 import * as Memory from "../../src/storage/memory/Memory.ts"
+import { MemoryDatabase } from "../../src/storage/memory/MemoryDatabase.ts"
 import { accept, platform, running } from "./Support.ts"
 
+/** Of the rows. */
 const counts = Effect.gen(function* () {
   const sums = { accepted: 0, queued: 0 }
-  for (const { count, outcome } of yield* (yield* JobStore).tallies({ from: 0 }))
+  for (const { count, outcome } of (yield* MemoryDatabase).tallies.values())
     if (outcome === "accepted" || outcome === "queued") sums[outcome] += count
   return sums
 })

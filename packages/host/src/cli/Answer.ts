@@ -30,7 +30,7 @@ const shown = (value: unknown): string => {
 const cut = (text: string): string => (text.length > widestCell ? `${text.slice(0, widestCell - 1)}…` : text)
 
 /** The columns that fit; how many do not is told below. */
-const table = (rows: ReadonlyArray<Readonly<Record<string, unknown>>>, stream: Screen.Stream) => {
+export const table = (rows: ReadonlyArray<Readonly<Record<string, unknown>>>, stream: Screen.Stream) => {
   const cells = rows.map((row) => new Map(flat(row).map(([name, value]) => [name, cut(shown(value))])))
   const names = [...new Set(cells.flatMap((row) => [...row.keys()]))].filter((name) =>
     cells.some((row) => (row.get(name) ?? "") !== "")

@@ -2,8 +2,6 @@
 import * as CliConfig from "@effect/cli/CliConfig"
 import * as Command from "@effect/cli/Command"
 import * as ValidationError from "@effect/cli/ValidationError"
-import { Fault } from "@sendwright/core"
-import { Problems } from "@sendwright/http/contract"
 import * as Cause from "effect/Cause"
 import * as Console from "effect/Console"
 import * as Data from "effect/Data"
@@ -13,14 +11,12 @@ import * as LogLevel from "effect/LogLevel"
 import * as Arguments from "../Arguments.ts"
 import type { Options } from "../EngineLayer.ts"
 import * as Logs from "../Logs.ts"
-import * as StartFailure from "../StartFailure.ts"
 import * as Version from "../Version.ts"
 import * as Commands from "./Commands.ts"
-import { Unwell } from "./doctor/Told.ts"
-import type { NotOpened } from "./OnDatabase.ts"
-import type { Refused } from "./Refused.ts"
+import { messageOf } from "./Failure.ts"
 import type { Setting } from "./Root.ts"
 import * as Screen from "./Screen.ts"
+import { Unwell } from "./Unwell.ts"
 
 /** Nothing is done: the words name no command. */
 class Misused extends Data.TaggedError("Misused")<{ readonly message: string }> {}
@@ -55,21 +51,6 @@ const application = (given: ReadonlyArray<string>, setting: Setting) =>
 /** Why is on standard error. */
 export const failed = 1
 
-/** Every fault on a line of its own, or why there is no answer. */
-const linesOf = (error: NotOpened | Refused | Problems.EngineError): ReadonlyArray<string> => {
-  if (error._tag === "Refused") return error.lines
-  if (error._tag === "NotOpened") return [error.message]
-  if (error._tag === "StorageError") return [`The storage does not answer: ${StartFailure.causeOf(error)}`]
-  const { detail, faults } = Problems.describe(error)
-  return faults === null
-    ? [detail]
-    : faults.map((fault) => [Fault.pointer(fault), fault.message].filter(Boolean).join(": "))
-}
-
-/** Files and platforms have written part of it, and a terminal may be what reads it. */
-const messageOf = (error: NotOpened | Refused | Problems.EngineError): string =>
-  linesOf(error).map(Logs.printable).join("\n")
-
 /** Runs what a process was started with, its program and script included, and answers how the process should end. */
 export const run = (
   [, , ...given]: ReadonlyArray<string>,
@@ -79,8 +60,8 @@ export const run = (
   application(given, { options, screen }).pipe(
     Effect.as(0),
     Effect.catchAll((error) => {
-      // What is not as it should be was told.
-      if (error instanceof Unwell) return Effect.succeed(error.code)
+      if (error instanceof Unwell)
+        return Effect.as(error.why === undefined ? Effect.void : Console.error(error.why), error.code)
       // The parser told its own error.
       if (ValidationError.isValidationError(error)) return Effect.succeed(Arguments.misused)
       return error._tag === "Misused"

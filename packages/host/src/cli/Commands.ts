@@ -15,8 +15,10 @@ import type * as EngineLayer from "../EngineLayer.ts"
 import * as Answer from "./Answer.ts"
 import * as ConsentTable from "./ConsentTable.ts"
 import * as Export from "./Export.ts"
+import { messageOf } from "./Failure.ts"
 import * as Files from "./Files.ts"
 import * as Flags from "./Flags.ts"
+import * as Glance from "./Glance.ts"
 import * as Help from "./Help.ts"
 import * as Import from "./Import.ts"
 import type { NotOpened, Perform } from "./OnDatabase.ts"
@@ -25,6 +27,8 @@ import * as OnMachine from "./OnMachine.ts"
 import * as Refused from "./Refused.ts"
 import type { Setting } from "./Root.ts"
 import { connectingFlags, program, root } from "./Root.ts"
+import { Unwell } from "./Unwell.ts"
+import * as Watch from "./Watch.ts"
 
 /** Fields of the body that come from a file instead of flags. */
 interface Input {
@@ -110,10 +114,10 @@ const pathOf = (pattern: string): Args.Args<Readonly<Record<string, string>>> =>
 type Failure = NotOpened | Refused.Refused | Problems.EngineError
 
 /** The engine is loaded only where it is used: not for help, nor for errors of usage, nor for a host. */
-const withinDatabase = <A>(
+const withinDatabase = <A, E>(
   options: EngineLayer.Options,
-  use: (perform: Perform) => Effect.Effect<A, Failure>
-): Effect.Effect<A, Failure> =>
+  use: (perform: Perform) => Effect.Effect<A, E>
+): Effect.Effect<A, E | NotOpened> =>
   Effect.flatMap(
     Effect.promise(() => import("./OnDatabase.ts")),
     ({ within }) => within(options, use)
@@ -143,6 +147,30 @@ const rejecting: Options.Options<Option.Option<string>> = Options.text("rejects"
   Options.optional
 )
 
+const watching: Options.Options<boolean> = Options.boolean("watch").pipe(
+  Options.withDescription("shows it anew every two seconds; a line of JSON each where no terminal reads it")
+)
+
+/** Shows an answer as its view does, once or again and again; the view says how the process ends. */
+const glance = (
+  view: Glance.View,
+  isWatched: boolean,
+  ask: Effect.Effect<unknown, Failure>,
+  { out }: Setting["screen"]
+): Effect.Effect<void, Unwell> =>
+  Effect.gen(function* () {
+    if (isWatched) return yield* Watch.run(ask, view, out, messageOf)
+    const body = yield* ask
+    yield* Console.log(view.text(body, out))
+    return view.codeOf(body)
+  }).pipe(
+    Effect.mapError((why) => new Unwell({ code: view.failedCode, why: messageOf(why) })),
+    Effect.filterOrFail(
+      (code) => code === 0,
+      (code) => new Unwell({ code })
+    )
+  )
+
 const commandOf = (name: string, operation: Operation, { options, screen }: Setting) => {
   const { command, endpoint } = operation
   const input = inputs.get(endpoint.name)
@@ -152,7 +180,9 @@ const commandOf = (name: string, operation: Operation, { options, screen }: Sett
   const fields = Flags.make(endpoint.payloadSchema, input?.fields)
   const rejects: Options.Options<Option.Option<string>> =
     input?.open === undefined ? Options.map(Options.none, () => Option.none<string>()) : rejecting
-  const asked = Command.make(name, { path, content, query, fields, rejects }, (given) =>
+  const view = Glance.views.get(endpoint.name)
+  const watch = view?.isWatched === true ? watching : Options.map(Options.none, () => false)
+  const asked = Command.make(name, { path, content, query, fields, rejects, watch }, (given) =>
     Effect.gen(function* () {
       const { token, url } = yield* root
       const host = yield* OnHost.connection(Option.getOrUndefined(url), Option.getOrUndefined(token))
@@ -182,6 +212,15 @@ const commandOf = (name: string, operation: Operation, { options, screen }: Sett
         return done.refused === undefined ? undefined : yield* done.refused
       }
       const request = requestOf(given.content.body)
+      if (view !== undefined) {
+        const shown = (ask: Effect.Effect<unknown, Failure>) => glance(view, given.watch, ask, screen)
+        if (host !== null) return yield* shown(OnHost.perform(host, endpoint, request))
+        return yield* withinDatabase(options, (perform) =>
+          shown(Effect.map(perform(operation, request), ({ body }) => body))
+        ).pipe(
+          Effect.catchTag("NotOpened", (why) => new Unwell({ code: view.failedCode, why: messageOf(why) }))
+        )
+      }
       if (operation.isExport === true) {
         const { format } = given.query
         return host === null
@@ -209,7 +248,7 @@ const commandOf = (name: string, operation: Operation, { options, screen }: Sett
       args: HelpDoc.sequence(Args.getHelp(path), Args.getHelp(content)),
       flags: HelpDoc.sequence(
         HelpDoc.sequence(Options.getHelp(query), Options.getHelp(fields)),
-        Options.getHelp(rejects)
+        HelpDoc.sequence(Options.getHelp(rejects), Options.getHelp(watch))
       )
     }
   }

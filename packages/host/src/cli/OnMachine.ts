@@ -7,11 +7,12 @@ import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Answer from "./Answer.ts"
-import { codeOf, text, Unwell } from "./doctor/Told.ts"
+import { codeOf, text } from "./doctor/Told.ts"
 import * as OnHost from "./OnHost.ts"
 import * as Refused from "./Refused.ts"
 import type { Setting } from "./Root.ts"
 import { root } from "./Root.ts"
+import { Unwell } from "./Unwell.ts"
 
 const thereOnly = (what: string) =>
   Effect.flatMap(root, ({ url }) =>

@@ -9,6 +9,8 @@ export interface Stream {
   readonly hasColors: boolean
   /** The characters of a line; 100 where there is no terminal. */
   readonly columns: number
+  /** The lines of the terminal. */
+  readonly rows: number
   /** Writes to a terminal what is drawn over again. */
   readonly draw: (text: string) => void
 }
@@ -19,8 +21,15 @@ export interface Screen {
 }
 
 const widest = 100
+const highest = 24
 
-const program: Stream = { isTerminal: false, hasColors: false, columns: widest, draw: () => {} }
+const program: Stream = {
+  isTerminal: false,
+  hasColors: false,
+  columns: widest,
+  rows: highest,
+  draw: () => {}
+}
 
 /** Read by programs alone. */
 export const none: Screen = { out: program, err: program }
@@ -28,6 +37,7 @@ export const none: Screen = { out: program, err: program }
 interface Tty {
   readonly isTTY?: boolean
   readonly columns?: number
+  readonly rows?: number
   readonly write?: (text: string) => unknown
 }
 
@@ -36,7 +46,13 @@ const streamOf = (tty: Tty, noColor: string | undefined): Stream =>
     ? {
         isTerminal: true,
         hasColors: noColor === undefined || noColor === "",
-        columns: tty.columns ?? widest,
+        // As they are when somebody asks: a window changes.
+        get columns() {
+          return tty.columns ?? widest
+        },
+        get rows() {
+          return tty.rows ?? highest
+        },
         draw: (text) => tty.write?.(text)
       }
     : program

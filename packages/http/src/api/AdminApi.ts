@@ -7,6 +7,7 @@ import * as Group from "./Group.ts"
 import * as Jobs from "./Jobs.ts"
 import * as Messages from "./Messages.ts"
 import * as Operators from "./Operators.ts"
+import * as Overview from "./Overview.ts"
 import * as People from "./People.ts"
 import * as RateCards from "./RateCards.ts"
 import * as Restore from "./Restore.ts"
@@ -17,6 +18,7 @@ import * as Templates from "./Templates.ts"
 import * as Webhooks from "./Webhooks.ts"
 
 export const operations = [
+  ...Overview.admin,
   ...Accounts.admin,
   ...Sessions.admin,
   ...ApiKeys.admin,

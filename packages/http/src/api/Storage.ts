@@ -10,7 +10,7 @@ import * as Wire from "./Wire.ts"
 
 const Rate = Schema.NullOr(Schema.Int)
 
-const storage = struct(
+export const storage = struct(
   {
     kind: Schema.Literal("memory", "sqlite", "postgres"),
     bytes: Wire.Count,
@@ -85,17 +85,19 @@ const example: typeof purged.schema.Type = {
   detail: detailOf({ dryRun: true, isComplete: true, shares: [] })
 }
 
+export const sizeExample: typeof storage.schema.Type = {
+  kind: "sqlite",
+  bytes: 734_003_200,
+  bytes_per_day: 24_117_248,
+  free_bytes: 21_474_836_480,
+  full_at: "2029-04-11T08:30:00.000Z",
+  oldest: { events: Examples.at, results: Examples.at }
+}
+
 export const admin = [
   forOperator(
     HttpApiEndpoint.get("storage", "/admin/v1/storage").setUrlParams(Schema.Struct({})),
-    one("storage", storage, {
-      kind: "sqlite",
-      bytes: 734_003_200,
-      bytes_per_day: 24_117_248,
-      free_bytes: 21_474_836_480,
-      full_at: "2029-04-11T08:30:00.000Z",
-      oldest: { events: Examples.at, results: Examples.at }
-    }),
+    one("storage", storage, sizeExample),
     {
       summary: "Read the store's size",
       description:

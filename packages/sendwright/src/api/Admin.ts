@@ -1,5 +1,6 @@
 /** The operator's side: one object per call, and a list of any length for each list. */
 import type { DirectResult, Job, JobDetail, JobQuery, Purpose, Retried, Retry } from "./Messages.ts"
+import type { HealthReport, Overview } from "./Overview.ts"
 import type { Issue } from "./SendwrightError.ts"
 import type { PlatformTemplate, Template } from "./Templates.ts"
 
@@ -702,4 +703,8 @@ export interface Admin {
   readonly secrets: Secrets
   readonly operators: Operators
   readonly audit: Audit
+  /** What needs somebody, what waits and for what, and who works. A process reads it at most every two seconds. */
+  readonly overview: () => Promise<Overview>
+  /** A verdict on all processes over the store, by the same rules; also while the store cannot be read. */
+  readonly health: () => Promise<HealthReport>
 }

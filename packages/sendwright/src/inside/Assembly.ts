@@ -21,6 +21,7 @@ import * as Senders from "./Senders.ts"
 import * as Sessions from "./Sessions.ts"
 import { MadeStore } from "./Stores.ts"
 import * as Subscriptions from "./Subscriptions.ts"
+import * as Version from "./Version.ts"
 
 /** What a test puts in the place of the world. */
 export interface World {
@@ -178,7 +179,8 @@ const layerOf = (options: Options, world: World, subscriptions: Subscriptions.Lo
     WebhookTransport.WebhookTransport,
     Effect.map(WebhookTransport.WebhookTransport, subscriptions.beside)
   )
-  return Engine.layer({ graceMs: longestGraceMs }).pipe(
+  const process = { role: "embedded", version: Version.read() }
+  return Engine.layer({ graceMs: longestGraceMs, process }).pipe(
     Layer.provide(MadeStore.partsOf(options.store).layer),
     Layer.provide(Senders.layer(options.senders)),
     Layer.provideMerge(Layer.provide(transport, transportOf(world))),

@@ -4,6 +4,7 @@ import { Instant } from "@sendwright/core"
 import type * as Admin from "../api/Admin.ts"
 import type { JobQuery } from "../api/Messages.ts"
 import * as Failures from "./Failures.ts"
+import * as Glances from "./Glances.ts"
 import * as Inputs from "./Inputs.ts"
 import type { Running } from "./Running.ts"
 import * as Views from "./Views.ts"
@@ -379,5 +380,7 @@ export const make: Group<Admin.Admin> = (admin, running) => ({
   storage: storage(admin, running),
   secrets: secrets(admin, running),
   operators: operators(admin, running),
-  audit: audit(admin, running)
+  audit: audit(admin, running),
+  overview: async () => Glances.overview(await running.run(admin.overview.now)),
+  health: async () => Glances.health(await running.run(admin.overview.health))
 })

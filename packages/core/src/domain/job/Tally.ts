@@ -7,7 +7,10 @@ import * as Time from "../Instant.ts"
 import * as Recipient from "./Recipient.ts"
 import type { Change } from "./Transitions.ts"
 
-/** A status to which recipients came; `queued` when they were accepted or sent again; `retried` of an attempt that is repeated. */
+/**
+ * A status to which recipients came; `queued` when they were accepted or sent again; `retried` of an attempt that is repeated. Each
+ * whom the platform took is counted once as `accepted`, whatever status that was.
+ */
 export type Outcome = Recipient.Status | "retried"
 
 export const outcomes: ReadonlyArray<Outcome> = [...Recipient.statuses, "retried"]
@@ -21,6 +24,20 @@ export interface Tally {
   /** The failure's, else empty. */
   readonly code: string
   readonly count: number
+}
+
+const keyOf = ({ code, minute, outcome, sessionId }: Tally): string =>
+  `${minute} ${sessionId} ${outcome} ${code}`
+
+/** Numbers and others that are to be added to them, each once. */
+export const sum = (some: ReadonlyArray<Tally>, others: ReadonlyArray<Tally>): ReadonlyArray<Tally> => {
+  if (others.length === 0) return some
+  const sums = new Map(some.map((tally) => [keyOf(tally), tally]))
+  for (const tally of others) {
+    const key = keyOf(tally)
+    sums.set(key, { ...tally, count: tally.count + (sums.get(key)?.count ?? 0) })
+  }
+  return [...sums.values()]
 }
 
 /** For so long the numbers of a minute are kept. */
@@ -37,10 +54,16 @@ const outcomeOf = ({ after, before }: Change): Outcome | null => {
   return isRepeated && !Recipient.leftDispatch(after.status) ? "retried" : null
 }
 
+/** True of a recipient whom the platform has taken with this change, without a status that says so. */
+const isTaken = ({ after, before }: Change): boolean =>
+  after.status !== "accepted" && Recipient.wasAccepted(after.status) && !Recipient.leftDispatch(before.status)
+
 /** The numbers of a process that are not written yet. */
 export interface Counter {
   readonly accepted: (sessionId: string, recipients: number, now: Instant) => void
   readonly changed: (sessionId: string, changes: Iterable<Change>, now: Instant) => void
+  /** All numbers, which go on. */
+  readonly now: () => ReadonlyArray<Tally>
   /** All numbers, which are counted from 0 again. */
   readonly take: () => ReadonlyArray<Tally>
   /** Numbers that could not be written. */
@@ -51,8 +74,7 @@ export interface Counter {
 export const counter = (wake: () => void): Counter => {
   let counts = new Map<string, Tally>()
   const add = (tally: Tally): void => {
-    const { code, minute, outcome, sessionId } = tally
-    const key = `${minute} ${sessionId} ${outcome} ${code}`
+    const key = keyOf(tally)
     const known = counts.get(key)
     if (known === undefined && counts.size >= most) return
     if (counts.size === 0) wake()
@@ -66,7 +88,9 @@ export const counter = (wake: () => void): Counter => {
       const minute = minuteOf(now)
       // Batches of one outcome mostly: to add each by itself costs a drain a tenth.
       let run: { outcome: Outcome; code: string; count: number } | null = null
+      let taken = 0
       for (const change of changes) {
+        if (isTaken(change)) taken += 1
         const outcome = outcomeOf(change)
         if (outcome === null) continue
         const code = change.after.failure?.code ?? ""
@@ -78,7 +102,9 @@ export const counter = (wake: () => void): Counter => {
         run = { outcome, code, count: 1 }
       }
       if (run !== null) add({ minute, sessionId, ...run })
+      if (taken > 0) add({ minute, sessionId, outcome: "accepted", code: "", count: taken })
     },
+    now: () => [...counts.values()],
     take: () => {
       const taken = [...counts.values()]
       counts = new Map()

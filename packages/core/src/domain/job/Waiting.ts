@@ -2,11 +2,14 @@
 import type { Instant } from "../Instant.ts"
 import type { Session, Standing } from "../session/Session.ts"
 import * as Sessions from "../session/Session.ts"
-import type { Job } from "./Job.ts"
+import type { Job, PauseReason } from "./Job.ts"
 
 /** `worker`: nothing but a worker, or a free one. */
 export const limiters = ["pace", "platform", "template", "session", "retry", "worker", "restore"] as const
 export type Limiter = (typeof limiters)[number]
+
+/** The pauses of a job that end with its template's. */
+export const templatePauses: ReadonlyArray<PauseReason> = ["template_paused", "template_changed"]
 
 /** The obstacle to sending anything of a job; null when nothing does. */
 export const hindrance = (
@@ -15,18 +18,24 @@ export const hindrance = (
 ): Extract<Limiter, "platform" | "session" | "template"> | null => {
   const obstacle = session === null ? null : Sessions.obstacle(session)
   const isPaused = status === "paused"
-  if (isPaused && (pauseReason === "template_paused" || pauseReason === "template_changed")) return "template"
+  if (isPaused && pauseReason !== null && templatePauses.includes(pauseReason)) return "template"
   if (obstacle === "platform_unavailable") return "platform"
   return isPaused || obstacle !== null ? "session" : null
 }
 
 /** Jobs of one session that stand alike. */
 export interface Group extends Pick<Job, "pauseReason" | "status"> {
-  readonly session: Standing & Pick<Session, "pacing">
+  readonly session: Standing & Pick<Session, "id" | "pacing">
+  /** Of those that are paused for their template. */
+  readonly templateId: number | null
   /** Their recipients that nobody has attempted and, while they are paused, those that are to be attempted again. */
   readonly waiting: number
   /** The recipients that wait for another attempt, of jobs of which nobody waits for the first. */
   readonly retrying: number
+  /** The time at which the oldest of them was accepted. */
+  readonly oldestAt: Instant
+  /** The time of the next attempt of those that are retried; null where there is none. */
+  readonly retryAt: Instant | null
 }
 
 /** Everything that waits in a store. */
@@ -45,20 +54,35 @@ const limiterOf = (group: Group, isDispatched: boolean): Limiter => {
   return hindered ?? (group.session.pacing.messagesPerSecond === null ? "worker" : "pace")
 }
 
+/** What keeps everything of a store. */
+export interface Keeping {
+  readonly isDispatched: boolean
+  readonly isHeld: boolean
+}
+
+/** A group, by the limiters of its recipients: those that are retried have that of the others where it keeps these, too. */
+export interface Limited {
+  readonly group: Group
+  readonly limiter: Limiter
+  readonly retryLimiter: Limiter
+}
+
+export const limit = ({ groups }: Backlog, { isDispatched, isHeld }: Keeping): ReadonlyArray<Limited> =>
+  groups.map((group) => {
+    const limiter = isHeld ? "restore" : limiterOf(group, isDispatched)
+    const isFree = limiter === "pace" || (limiter === "worker" && isDispatched)
+    return { group, limiter, retryLimiter: isFree ? "retry" : limiter }
+  })
+
 /** The recipients that wait, by their limiter. */
-export const byLimiter = (
-  { groups }: Backlog,
-  { isDispatched, isHeld }: { readonly isDispatched: boolean; readonly isHeld: boolean }
-): ReadonlyMap<Limiter, number> => {
+export const byLimiter = (backlog: Backlog, keeping: Keeping): ReadonlyMap<Limiter, number> => {
   const sums = new Map<Limiter, number>(limiters.map((limiter) => [limiter, 0]))
   const add = (limiter: Limiter, count: number): void => {
     sums.set(limiter, (sums.get(limiter) ?? 0) + count)
   }
-  for (const group of groups) {
-    const limiter = isHeld ? "restore" : limiterOf(group, isDispatched)
+  for (const { group, limiter, retryLimiter } of limit(backlog, keeping)) {
     add(limiter, group.waiting)
-    // The limiter of the others of its job keeps these, too.
-    add(limiter === "pace" || (limiter === "worker" && isDispatched) ? "retry" : limiter, group.retrying)
+    add(retryLimiter, group.retrying)
   }
   return sums
 }

@@ -49,6 +49,9 @@ export interface Session {
   readonly updatedAt: Instant
 }
 
+/** Reasons by which nobody expects it to be connected: it never was, or an operator disconnected it. */
+export const meantReasons = { never: "never_connected", operator: "operator" } as const
+
 /** The session's own time for which a transient error is tried again, in seconds, as it is written (`retry_for`). */
 export const retryFor = ({ retryForMs }: Pick<Session, "retryForMs">): number | null =>
   retryForMs === null ? null : retryForMs / Time.second
@@ -74,6 +77,13 @@ export const obstacle = ({
   if (state !== "connected") return "session_disconnected"
   if (blockedUntil !== null) return "provider_blocked"
   return outage === null ? null : "platform_unavailable"
+}
+
+/** Why it may not send now and since when; else since when it is connected. A block has no time of its own. */
+export const situation = (session: Session): { readonly reason: string | null; readonly since: Instant } => {
+  const { connectedSince, outage, reason, state, updatedAt } = session
+  if (state !== "connected") return { reason, since: updatedAt }
+  return { reason: obstacle(session), since: outage?.since ?? connectedSince ?? updatedAt }
 }
 
 /** The last time in which its platform did not answer, as far as it is known now; null when none was. */

@@ -13,6 +13,9 @@ export interface EndpointSecret {
   readonly expiresAt: Instant | null
 }
 
+/** Why it was disabled, where nobody but an operator did so. */
+export const disabledByOperator = "Disabled by the operator."
+
 /** The place that an endpoint's secrets are sealed for. */
 export const place = (endpointId: string): string => `webhook|${endpointId}`
 

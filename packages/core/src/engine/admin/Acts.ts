@@ -232,7 +232,8 @@ export const make = Effect.gen(function* () {
     secrets: { reseal: "records" },
     operators: operatorActs(operator),
     audit: { list: "reads" },
-    exports: { results: "reads", consents: "reads" }
+    exports: { results: "reads", consents: "reads" },
+    overview: { now: "reads", health: "reads" }
   }
   return acts
 })
@@ -278,5 +279,6 @@ export const recording = (admin: Admin, acts: Acts, record: Recorder): Admin => 
   secrets: recordGroup("secrets", admin.secrets, acts.secrets, record),
   operators: recordGroup("operators", admin.operators, acts.operators, record),
   audit: recordGroup("audit", admin.audit, acts.audit, record),
-  exports: recordGroup("exports", admin.exports, acts.exports, record)
+  exports: recordGroup("exports", admin.exports, acts.exports, record),
+  overview: recordGroup("overview", admin.overview, acts.overview, record)
 })

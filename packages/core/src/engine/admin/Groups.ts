@@ -1,5 +1,6 @@
 /** The groups of the operator's operations, one per aggregate. */
 import * as Effect from "effect/Effect"
+import type { Check } from "../Readiness.ts"
 import * as Accounts from "./Accounts.ts"
 import * as ApiKeys from "./ApiKeys.ts"
 import * as AuditLog from "./AuditLog.ts"
@@ -7,6 +8,7 @@ import * as Consents from "./Consents.ts"
 import * as Exports from "./Exports.ts"
 import * as Jobs from "./Jobs.ts"
 import * as Operators from "./Operators.ts"
+import * as Overview from "./Overview.ts"
 import * as People from "./People.ts"
 import * as RateCards from "./RateCards.ts"
 import * as Restore from "./Restore.ts"
@@ -32,22 +34,25 @@ export interface Admin {
   readonly operators: Operators.Operators
   readonly audit: AuditLog.AuditLog
   readonly exports: Exports.Exports
+  readonly overview: Overview.Overview
 }
 
-export const make = Effect.all({
-  accounts: Accounts.make,
-  sessions: Sessions.make,
-  keys: ApiKeys.make,
-  templates: Templates.make,
-  consents: Consents.make,
-  people: People.make,
-  webhooks: Webhooks.make,
-  rateCards: RateCards.make,
-  jobs: Jobs.make,
-  restore: Restore.make,
-  storage: Storage.make,
-  secrets: Secrets.make,
-  operators: Operators.make,
-  audit: AuditLog.make,
-  exports: Exports.make
-})
+export const make = (readiness: Effect.Effect<ReadonlyArray<Check>>) =>
+  Effect.all({
+    accounts: Accounts.make,
+    sessions: Sessions.make,
+    keys: ApiKeys.make,
+    templates: Templates.make,
+    consents: Consents.make,
+    people: People.make,
+    webhooks: Webhooks.make,
+    rateCards: RateCards.make,
+    jobs: Jobs.make,
+    restore: Restore.make,
+    storage: Storage.make,
+    secrets: Secrets.make,
+    operators: Operators.make,
+    audit: AuditLog.make,
+    exports: Exports.make,
+    overview: Overview.make(readiness)
+  })

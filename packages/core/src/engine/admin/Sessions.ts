@@ -14,6 +14,7 @@ import * as ClosedMarkets from "../../domain/session/ClosedMarkets.ts"
 import type { Pacing } from "../../domain/session/Pacing.ts"
 import { unpaced } from "../../domain/session/Pacing.ts"
 import type { Provider, Session } from "../../domain/session/Session.ts"
+import { meantReasons } from "../../domain/session/Session.ts"
 import type { UnreadHook } from "../../domain/UnreadHook.ts"
 import * as Either from "../../effect/Either.ts"
 import { Signals } from "../../runtime/Signals.ts"
@@ -258,7 +259,7 @@ export const make = Effect.gen(function* () {
         closedMarkets,
         keywords: withKeywords(Keywords.standard, keywords),
         state: connected ? "connected" : "disconnected",
-        reason: connected ? null : "never_connected",
+        reason: connected ? null : meantReasons.never,
         blockedUntil: null,
         outage: null,
         lastOutage: null,
@@ -326,7 +327,7 @@ export const make = Effect.gen(function* () {
           : transition(reason === null ? "connected" : "disconnected", reason)(id)
       )
     }, outside("admin.sessions.connect")),
-    disconnect: transition("disconnected", "operator"),
+    disconnect: transition("disconnected", meantReasons.operator),
     unreadHooks: Effect.fnUntraced(function* (id, page) {
       const { id: sessionId } = (yield* store.find(id)) ?? (yield* missing)
       return yield* inbound.unread({ sessionId, page })

@@ -217,7 +217,7 @@ const changeOf = ({
   ...(description === undefined ? {} : { description }),
   ...(deliveriesPerSecond === undefined ? {} : { deliveriesPerSecond }),
   ...(batchRecipients === undefined ? {} : { batchRecipients }),
-  ...(enabled === undefined ? {} : { enabled, disabledReason: enabled ? null : "Disabled by the operator." })
+  ...(enabled === undefined ? {} : { enabled, disabledReason: enabled ? null : Webhook.disabledByOperator })
 })
 
 /** In parts, so that a long outage's deliveries do not block other requests. */

@@ -39,6 +39,18 @@ export const layer: Layer.Layer<InboundStore, never, MemoryDatabase> = Layer.eff
         const all = [...(db.unreadHooks.get(sessionId) ?? []), ...added]
         db.unreadHooks.set(sessionId, all.slice(-UnreadHooks.maximumOfSession))
       }),
+    countUnread: ({ most, since }) =>
+      Effect.sync(() => {
+        const found = [...db.unreadHooks].flatMap(([sessionId, parts]) =>
+          parts.flatMap(({ value }) =>
+            value.receivedAt >= since ? [{ sessionId, at: value.receivedAt }] : []
+          )
+        )
+        const [first] = found.toSorted((a, b) => a.at - b.at || (a.sessionId < b.sessionId ? -1 : 1))
+        return first === undefined
+          ? null
+          : { count: Math.min(most, found.length), firstAt: first.at, sessionId: first.sessionId }
+      }),
     unread: ({ page, sessionId }) =>
       Effect.sync(() =>
         Paging.map(newestFirst(db.unreadHooks.get(sessionId) ?? [], page), ({ value }) => value)

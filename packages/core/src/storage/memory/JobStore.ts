@@ -2,7 +2,9 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { Instant } from "../../domain/Instant.ts"
 import * as Time from "../../domain/Instant.ts"
+import type { Job } from "../../domain/job/Job.ts"
 import type { Backlog, Group } from "../../domain/job/Waiting.ts"
+import * as Waiting from "../../domain/job/Waiting.ts"
 import type { KnownWorker } from "../JobStore.ts"
 import { JobStore } from "../JobStore.ts"
 import { accept } from "../policy/Acceptance.ts"
@@ -33,6 +35,11 @@ const lastDispatch = (db: Database): Instant | null => {
   return last
 }
 
+const templateOf = ({ content, pauseReason }: Job): number | null =>
+  pauseReason !== null && Waiting.templatePauses.includes(pauseReason) && content.kind === "template"
+    ? content.templateId
+    : null
+
 const backlogOf = (db: Database, most: number): Backlog => {
   const waiting = openJobs(db).flatMap(({ job, nextDue }): ReadonlyArray<readonly [Instant, Group]> => {
     const session = db.sessions.get(job.sessionId)?.value
@@ -43,6 +50,9 @@ const backlogOf = (db: Database, most: number): Backlog => {
       session,
       status: job.status,
       pauseReason: job.pauseReason,
+      templateId: templateOf(job),
+      oldestAt: job.createdAt,
+      retryAt: !isPaused && queued === 0 && sending > 0 ? nextDue : null,
       waiting: queued + (isPaused ? sending : 0),
       retrying: !isPaused && queued === 0 && nextDue !== null ? sending : 0
     }

@@ -69,6 +69,23 @@ export const layer: Layer.Layer<SessionStore, never, MemoryDatabase> = Layer.eff
         )
         return Paging.map(newestFirst(rows, page), ({ value }) => value)
       }),
+    inNeedFirst: ({ ids, most }) =>
+      Effect.sync(() => {
+        const all = [...db.sessions.values()]
+          .sort((a, b) => b.position - a.position)
+          .map(({ value }) => value)
+        const ordered = [
+          ...all.filter(({ outage }) => outage !== null),
+          ...all.filter(({ blockedUntil }) => blockedUntil !== null),
+          ...ids.flatMap((id) => db.sessions.get(id)?.value ?? []),
+          ...all.filter((session) => Sessions.obstacle(session) !== null),
+          ...all
+        ]
+        return [...new Set(ordered)].slice(0, most).flatMap((session) => {
+          const account = db.accounts.get(session.accountId)?.value
+          return account === undefined ? [] : [{ session, account }]
+        })
+      }),
     ofProvider: ({ page, provider }) =>
       Effect.sync(() => {
         const rows = [...db.sessions.values()].filter(({ value }) => value.provider === provider)

@@ -2,7 +2,10 @@
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Ids from "../../domain/Ids.ts"
+import type { Instant } from "../../domain/Instant.ts"
+import * as Time from "../../domain/Instant.ts"
 import * as Tally from "../../domain/job/Tally.ts"
+import type { Unknowns } from "../../domain/overview/Facts.ts"
 import * as Paging from "../../domain/Page.ts"
 import type { JobStore, LivingWorker } from "../JobStore.ts"
 import type { Counting } from "../policy/Counting.ts"
@@ -11,7 +14,14 @@ import { newestFirst } from "./MemoryDatabase.ts"
 
 type Verbs = Pick<
   Context.Tag.Service<JobStore>,
-  "counted" | "earlierAttempts" | "living" | "messagesOf" | "saveTallies" | "tallies" | "writeSegments"
+  | "counted"
+  | "earlierAttempts"
+  | "living"
+  | "messagesOf"
+  | "saveTallies"
+  | "tallies"
+  | "unknowns"
+  | "writeSegments"
 >
 
 /** A job has no more recipients. */
@@ -41,6 +51,17 @@ const addTallies = (db: Database, tallies: ReadonlyArray<Tally.Tally>, now: numb
   for (const [key, { minute }] of db.tallies) if (minute < now - Tally.keptMs) db.tallies.delete(key)
 }
 
+const unknownsOf = (db: Database, since: Instant): Unknowns => {
+  const jobs = [...db.jobs.values()]
+    .map(({ job }) => job)
+    .filter(({ completedAt, counts }) => counts.unknown > 0 && (completedAt === null || completedAt >= since))
+  return {
+    recipients: jobs.reduce((sum, { counts }) => sum + counts.unknown, 0),
+    jobs: jobs.length,
+    since: Time.firstOf(jobs.map(({ updatedAt }) => updatedAt))
+  }
+}
+
 export const make = (db: Database, counting: Counting): Verbs => ({
   living: Effect.sync(() => livingOf(db)),
 
@@ -48,13 +69,19 @@ export const make = (db: Database, counting: Counting): Verbs => ({
 
   saveTallies: ({ now }) => counting.taken((tallies) => Effect.sync(() => addTallies(db, tallies, now))),
 
-  tallies: ({ from }) =>
-    Effect.sync(() =>
-      [...db.tallies.entries()]
-        .filter(([, { minute }]) => minute >= from)
-        .sort(([a], [b]) => (a < b ? -1 : 1))
-        .map(([, tally]) => tally)
+  tallies: ({ from, most }) =>
+    counting.with(
+      from,
+      Effect.sync(() =>
+        [...db.tallies.entries()]
+          .filter(([, { minute }]) => minute >= from)
+          .sort(([a], [b]) => (a < b ? -1 : 1))
+          .map(([, tally]) => tally)
+          .slice(-most)
+      )
     ),
+
+  unknowns: ({ since }) => Effect.sync(() => unknownsOf(db, since)),
 
   earlierAttempts: ({ index, jobId }) =>
     Effect.sync(() => db.earlierAttempts.get(Ids.messageId(jobId, index)) ?? []),

@@ -5,7 +5,7 @@ import * as Paging from "../../domain/Page.ts"
 import type { Delivery } from "../../domain/webhook/Webhook.ts"
 import * as Deliveries from "../policy/Deliveries.ts"
 import type { Tx } from "../policy/JobRows.ts"
-import { WebhookStore } from "../WebhookStore.ts"
+import { mostCounted, WebhookStore } from "../WebhookStore.ts"
 import type { DeliveryRow } from "./MemoryDatabase.ts"
 import { insert, MemoryDatabase, newestFirst } from "./MemoryDatabase.ts"
 import * as MemoryJobRows from "./MemoryJobRows.ts"
@@ -85,6 +85,28 @@ export const layer: Layer.Layer<WebhookStore, never, MemoryDatabase> = Layer.eff
         ),
       replayFailed: (command) => perform(() => Deliveries.replayFailed(rows, command)),
       replayMissing: (command) => perform(() => Deliveries.replayMissing(rows, command)),
+      standing: ({ most }) =>
+        Effect.sync(() => {
+          const all = [...db.endpoints.values()]
+          const troubled = all.filter(({ value }) => !value.enabled || value.failingSince !== null)
+          const disabled = troubled.filter(({ value }) => !value.enabled).length
+          const waitingFor = (id: string): number =>
+            [...db.deliveries.values()].filter(({ dueAt, endpointId }) => endpointId === id && dueAt !== null)
+              .length
+          return {
+            healthy: all.length - troubled.length,
+            failing: troubled.length - disabled,
+            disabled,
+            durations: newestFirst(db.deliveries.values(), {
+              limit: mostCounted.newest,
+              after: null
+            }).items.flatMap(({ log }) => log.map(({ durationMs }) => durationMs)),
+            troubled: newestFirst(troubled, { limit: most, after: null }).items.map(({ value }) => ({
+              endpoint: value,
+              waiting: Math.min(waitingFor(value.id), mostCounted.deliveries)
+            }))
+          }
+        }),
       countWaiting: ({ most }) =>
         Effect.sync(() => {
           const isWaiting = (row: DeliveryRow): boolean =>

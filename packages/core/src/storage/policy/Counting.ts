@@ -10,6 +10,11 @@ import type { Backend } from "./JobRows.ts"
 export interface Counting {
   /** Returns once something is counted that is not taken. */
   readonly some: Effect.Effect<void>
+  /** What is counted since a minute and not taken, with what is written. */
+  readonly with: <E>(
+    from: Instant,
+    written: Effect.Effect<ReadonlyArray<Tally>, E>
+  ) => Effect.Effect<ReadonlyArray<Tally>, E>
   readonly accepted: <E>(
     command: AcceptSend,
     accept: Effect.Effect<AcceptResult, E>
@@ -30,6 +35,13 @@ export const make = (): Counting => {
   const counter: Counter = Tallies.counter(() => some.unsafeOpen())
   return {
     some: some.await,
+    with: (from, written) =>
+      Effect.map(written, (tallies) =>
+        Tallies.sum(
+          tallies,
+          counter.now().filter(({ minute }) => minute >= from)
+        )
+      ),
     accepted: ({ now, recipients, sessionId }, accept) =>
       Effect.tap(accept, ({ _tag }) =>
         Effect.sync(() => {

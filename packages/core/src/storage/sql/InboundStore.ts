@@ -39,6 +39,8 @@ export const layer: Layer.Layer<InboundStore, never, Database> = Layer.effect(
           yield* db.dialect.serialize(`unread ${sessionId}`)
           yield* UnreadHookRows.retain(sessionId, parts)
         }),
+      countUnread: ({ most, since }) =>
+        db.readPage("InboundStore.countUnread", () => UnreadHookRows.count(since, most)),
       unread: ({ page, sessionId }) =>
         db.readPage("InboundStore.unread", () => UnreadHookRows.list(sessionId, page))
     }

@@ -76,6 +76,8 @@ CREATE TABLE sendwright_session (
 CREATE INDEX sendwright_session_account ON sendwright_session (account, seq);
 CREATE INDEX sendwright_session_blocked ON sendwright_session (blocked_until) WHERE blocked_until IS NOT NULL;
 CREATE INDEX sendwright_session_unavailable ON sendwright_session (unavailable_since) WHERE unavailable_since IS NOT NULL;
+CREATE INDEX sendwright_session_down ON sendwright_session (seq)
+  WHERE (state <> 'connected' OR blocked_until IS NOT NULL OR unavailable_since IS NOT NULL);
 
 -- The platform's names of a session: news of it may come to the hook of another one. sealed: the end of the configuration
 -- by which they were written.
@@ -325,6 +327,8 @@ CREATE TABLE sendwright_endpoint (
   batch_recipients INTEGER NOT NULL DEFAULT 0
 )${rows()};
 CREATE INDEX sendwright_endpoint_account ON sendwright_endpoint (account, seq);
+-- Those that somebody should look at.
+CREATE INDEX sendwright_endpoint_failing ON sendwright_endpoint (seq) WHERE (enabled = 0 OR failing_since IS NOT NULL);
 
 CREATE TABLE sendwright_event (
   seq ${key},

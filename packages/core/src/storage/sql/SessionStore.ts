@@ -3,11 +3,13 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Ids from "../../domain/Ids.ts"
 import * as Time from "../../domain/Instant.ts"
+import type { OwnedSession } from "../../domain/overview/Facts.ts"
 import * as Page from "../../domain/Page.ts"
 import type { Session } from "../../domain/session/Session.ts"
 import type { SessionRows } from "../policy/SessionRows.ts"
 import * as Policy from "../policy/Sessions.ts"
 import { SessionStore } from "../SessionStore.ts"
+import { accounts } from "./codec/Account.ts"
 import { readSession, sessions, toSessionRow, writeSession } from "./codec/Session.ts"
 import type { Dialect } from "./Database.ts"
 import { Database } from "./Database.ts"
@@ -119,6 +121,41 @@ export const rowsOf = (jobs: StoredJobs, dialect: Dialect): SessionRows<Sql> => 
 
 // By `Session.obstacle`.
 const isDown = "(state <> 'connected' OR blocked_until IS NOT NULL OR unavailable_since IS NOT NULL)"
+const newest = (condition: string): string =>
+  `SELECT ${sessions.list} FROM sendwright_session WHERE ${condition} ORDER BY seq DESC ${limited}`
+const inNeed = [newest("unavailable_since IS NOT NULL"), newest("blocked_until IS NOT NULL")]
+const others = [newest(isDown), newest("true")]
+
+const owner = accounts.only("id", "name", "plan")
+
+/** Looks on in the next place where one has too few. */
+const inNeedFirst = ({ elements }: Dialect) => {
+  const named = `SELECT ${sessions.list} FROM sendwright_session WHERE ${elements.among("id")}`
+  const owners = `SELECT ${owner.list} FROM sendwright_account WHERE ${elements.among("id")}`
+  return function* (ids: ReadonlyArray<string>, most: number): Program<ReadonlyArray<OwnedSession>> {
+    const found = new Map<string, Session>()
+    const add = (some: ReadonlyArray<Session>): void => {
+      for (const session of some) if (found.size < most) found.set(session.id, session)
+    }
+    for (const statement of inNeed) add((yield* all(statement, most)).map(readSession))
+    if (ids.length > 0) {
+      const rows = yield* all(named, JSON.stringify(ids.slice(0, most)))
+      const known = new Map(rows.map(readSession).map((session) => [session.id, session]))
+      add(ids.flatMap((id) => known.get(id) ?? []))
+    }
+    for (const statement of others) if (found.size < most) add((yield* all(statement, most)).map(readSession))
+    const shown = [...found.values()]
+    const of = [...new Set(shown.map(({ accountId }) => accountId))]
+    const known = new Map(
+      (yield* all(owners, JSON.stringify(of))).map(owner.read).map((account) => [account.id, account])
+    )
+    return shown.flatMap((session) => {
+      const account = known.get(session.accountId)
+      return account === undefined ? [] : [{ session, account }]
+    })
+  }
+}
+
 const walk = (...columns: ReadonlyArray<string>) =>
   Walk.make("sendwright_session", `seq, ${sessions.list}`, columns, isDown)
 const walks = { account: walk("account"), all: walk() }
@@ -130,6 +167,7 @@ export const layer: Layer.Layer<SessionStore, never, Database> = Layer.effect(
     const ids = Ids.make(yield* Ids.RandomBytes)
     const rows = rowsOf(Jobs.make(db.dialect, ids), db.dialect)
     const locking = toChange(db.dialect)
+    const readInNeedFirst = inNeedFirst(db.dialect)
     const { elements } = db.dialect
     const addressed = `SELECT ${sessions.list} FROM sendwright_session
       WHERE id IN (SELECT session FROM sendwright_address WHERE ${elements.among("address")}) ORDER BY id`
@@ -153,6 +191,8 @@ export const layer: Layer.Layer<SessionStore, never, Database> = Layer.effect(
             }),
           page
         ),
+      inNeedFirst: ({ ids, most }) =>
+        db.readPage("SessionStore.inNeedFirst", () => readInNeedFirst(ids, most)),
       ofProvider: ({ page, provider }) =>
         db.readPage("SessionStore.ofProvider", function* () {
           const rows = yield* all(

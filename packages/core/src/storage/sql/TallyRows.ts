@@ -5,6 +5,7 @@ import { integer, table, text, word } from "./Columns.ts"
 import { insertRows } from "./Insert.ts"
 import type { Program } from "./Program.ts"
 import { all, run } from "./Program.ts"
+import { limited } from "./RowReader.ts"
 
 const tallies = table<Tally.Tally>({
   minute: integer("minute"),
@@ -30,8 +31,9 @@ export function* save(counted: ReadonlyArray<Tally.Tally>, now: Instant): Progra
 const keyOf = ({ code, minute, outcome, sessionId }: Tally.Tally): string =>
   [minute, sessionId, outcome, code].join(" ")
 
-const select = `SELECT ${tallies.list} FROM sendwright_tally WHERE minute >= ? ORDER BY minute, session, outcome, code`
+const select = `SELECT ${tallies.list} FROM sendwright_tally WHERE minute >= ?
+  ORDER BY minute DESC, session DESC, outcome DESC, code DESC ${limited}`
 
-export function* since(from: Instant): Program<ReadonlyArray<Tally.Tally>> {
-  return (yield* all(select, from)).map(tallies.read)
+export function* since(from: Instant, most: number): Program<ReadonlyArray<Tally.Tally>> {
+  return (yield* all(select, from, most)).map(tallies.read).reverse()
 }

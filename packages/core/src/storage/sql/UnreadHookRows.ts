@@ -1,4 +1,6 @@
 /** The parts of hooks that nobody understood, numbered within their session, so that the oldest are found without a count. */
+import type { Instant } from "../../domain/Instant.ts"
+import type { UnreadCount } from "../../domain/overview/Facts.ts"
 import type { Page, Paged } from "../../domain/Page.ts"
 import * as Paging from "../../domain/Page.ts"
 import type { UnreadHook } from "../../domain/UnreadHook.ts"
@@ -7,7 +9,7 @@ import { unreadHooks } from "./codec/UnreadHook.ts"
 import { insertRows } from "./Insert.ts"
 import type { Program } from "./Program.ts"
 import { all, get, run } from "./Program.ts"
-import { integerOrNull, limited, newestFirst } from "./RowReader.ts"
+import { integer, integerOrNull, limited, newestFirst, text } from "./RowReader.ts"
 
 const insert = insertRows("sendwright_unread_hook", unreadHooks.names)
 
@@ -33,4 +35,15 @@ export function* list(sessionId: string, page: Page): Program<Paged<UnreadHook>>
   const rows = yield* all(listed, sessionId, before, limit)
   const found = Paging.cut(rows.map(unreadHooks.read), page.limit, ({ number }) => number)
   return Paging.map(found, ({ number: _, sessionId: __, ...part }) => part)
+}
+
+const counted = `SELECT count(*) AS count, min(received_at) AS first_at, min(session) AS session FROM (
+    SELECT received_at, session FROM sendwright_unread_hook WHERE received_at >= ? ORDER BY received_at ${limited}
+  ) AS unread`
+
+export function* count(since: Instant, most: number): Program<UnreadCount | null> {
+  const row = yield* get(counted, since, most)
+  return row === undefined || integer(row, "count") === 0
+    ? null
+    : { count: integer(row, "count"), firstAt: integer(row, "first_at"), sessionId: text(row, "session") }
 }

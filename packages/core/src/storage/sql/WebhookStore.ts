@@ -5,10 +5,11 @@ import * as Layer from "effect/Layer"
 import * as Ids from "../../domain/Ids.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import * as Time from "../../domain/Instant.ts"
+import type { Standing, Troubled } from "../../domain/overview/Facts.ts"
 import * as Page from "../../domain/Page.ts"
 import type { Delivery } from "../../domain/webhook/Webhook.ts"
 import * as Deliveries from "../policy/Deliveries.ts"
-import { WebhookStore } from "../WebhookStore.ts"
+import { mostCounted, WebhookStore } from "../WebhookStore.ts"
 import { attempts, deliveries as deliveryColumns, events } from "./codec/Delivery.ts"
 import { endpoints } from "./codec/Endpoint.ts"
 import { Database, type Dialect } from "./Database.ts"
@@ -32,14 +33,11 @@ const select = `SELECT delivery.seq, delivery.id, endpoint.id AS endpoint_id, ev
 
 const deliveryById = `${select} AND delivery.id = ?`
 
+const isFailing = "(enabled = 0 OR failing_since IS NOT NULL)"
+
 /** The page first, and then of each the event: what joins first may read all events. */
 const walkOfEndpoints = (...columns: ReadonlyArray<string>) =>
-  Walk.make(
-    "sendwright_endpoint",
-    `seq, ${endpoints.list}`,
-    columns,
-    "(enabled = 0 OR failing_since IS NOT NULL)"
-  )
+  Walk.make("sendwright_endpoint", `seq, ${endpoints.list}`, columns, isFailing)
 const endpointWalks = { account: walkOfEndpoints("account"), all: walkOfEndpoints() }
 
 const walkOfDeliveries = (...columns: ReadonlyArray<string>) =>
@@ -52,6 +50,21 @@ const walkOfDeliveries = (...columns: ReadonlyArray<string>) =>
     ))`
   )
 const deliveryWalks = { endpoint: walkOfDeliveries("endpoint"), all: walkOfDeliveries() }
+
+const countEndpoints = `SELECT count(*) AS count FROM (SELECT seq FROM sendwright_endpoint ${limited}) AS endpoint`
+
+const countFailing = `SELECT coalesce(sum(CASE WHEN enabled = 0 THEN 1 ELSE 0 END), 0) AS disabled, count(*) AS count
+  FROM (SELECT enabled FROM sendwright_endpoint WHERE ${isFailing} ${limited}) AS endpoint`
+
+const troubled = `SELECT seq, ${endpoints.list} FROM sendwright_endpoint WHERE ${isFailing} ORDER BY seq DESC ${limited}`
+
+const countDue = `SELECT count(*) AS count FROM (
+    SELECT seq FROM sendwright_delivery WHERE endpoint = ? AND due_at IS NOT NULL ${limited}
+  ) AS waiting`
+
+const durations = `SELECT attempt.duration_ms
+  FROM (SELECT seq FROM sendwright_delivery ORDER BY seq DESC ${limited}) AS delivery
+  CROSS JOIN sendwright_attempt AS attempt WHERE attempt.delivery = delivery.seq`
 
 /** Deliveries lie in the order of their making, but for clocks that differ by less than this. */
 const clocksDiffer = Time.hour
@@ -121,6 +134,26 @@ const countWaiting = `SELECT count(*) AS count FROM (
     SELECT delivery.seq FROM sendwright_endpoint AS endpoint CROSS JOIN sendwright_delivery AS delivery
     WHERE endpoint.enabled = 1 AND delivery.endpoint = endpoint.seq AND delivery.due_at IS NOT NULL ${limited}
   ) AS waiting`
+
+const countOf = (row: Row | undefined, name = "count"): number => (row === undefined ? 0 : integer(row, name))
+
+function* standing(most: number): Program<Standing> {
+  const total = countOf(yield* get(countEndpoints, mostCounted.endpoints))
+  const failing = yield* get(countFailing, mostCounted.endpoints)
+  const disabled = countOf(failing, "disabled")
+  const found: Array<Troubled> = []
+  for (const row of yield* all(troubled, most)) {
+    const waiting = countOf(yield* get(countDue, seq(row), mostCounted.deliveries))
+    found.push({ endpoint: endpoints.read(row), waiting })
+  }
+  return {
+    healthy: total - countOf(failing),
+    failing: countOf(failing) - disabled,
+    disabled,
+    durations: (yield* all(durations, mostCounted.newest)).map((row) => integer(row, "duration_ms")),
+    troubled: found
+  }
+}
 
 // A delivery that was never attempted is due since it was made, whatever time that was.
 const makeDue = `UPDATE sendwright_delivery SET next_at = ?, due_at = ?
@@ -204,6 +237,7 @@ export const layer: Layer.Layer<WebhookStore, never, Database> = Layer.effect(
         db.write("WebhookStore.replayFailed", () => Deliveries.replayFailed(rows, command)),
       replayMissing: (command) =>
         db.write("WebhookStore.replayMissing", () => Deliveries.replayMissing(rows, command)),
+      standing: ({ most }) => db.readPage("WebhookStore.standing", () => standing(most)),
       countWaiting: ({ most }) =>
         db.readPage("WebhookStore.countWaiting", function* () {
           return integer((yield* get(countWaiting, most)) ?? { count: 0 }, "count")

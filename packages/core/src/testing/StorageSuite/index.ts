@@ -13,6 +13,7 @@ import * as dispatch from "./dispatch.ts"
 import * as endpoints from "./endpoints.ts"
 import * as erasure from "./erasure.ts"
 import * as fairness from "./fairness.ts"
+import * as glance from "./glance.ts"
 import * as happenings from "./happenings.ts"
 import * as history from "./history.ts"
 import * as inbound from "./inbound.ts"
@@ -58,6 +59,7 @@ export const suite = (name: string, layer: Stored): void => {
     history.suite(layer)
     erasure.suite(layer)
     happenings.suite(layer)
+    glance.suite(layer)
     restore.suite(layer)
     retention.suite(layer)
     traces.suite(layer)

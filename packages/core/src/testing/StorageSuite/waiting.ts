@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Waiting from "../../domain/job/Waiting.ts"
 import { JobStore, Outcome } from "../../storage/JobStore.ts"
 import { SessionStore } from "../../storage/SessionStore.ts"
+import { TemplateStore } from "../../storage/TemplateStore.ts"
 import { WebhookStore } from "../../storage/WebhookStore.ts"
 import * as Fixtures from "../Fixtures.ts"
 import type { Stored } from "./Setup.ts"
@@ -77,6 +78,42 @@ export const suite = (layer: Stored): void => {
         // A claim pauses the jobs of those that may not send.
         yield* claim(1, now + 2)
         expect(yield* limiters).toMatchObject({ retry: 1, platform: 4, session: 8 })
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("is told by session: since when it waits, for which template, and when it is tried again", () =>
+      Effect.gen(function* () {
+        const jobs = yield* JobStore
+        const templates = yield* TemplateStore
+        const who = yield* owner
+        const importAs = (status: string, at = now) =>
+          templates.importAll({ ...who, contents: [Fixtures.template({ status })], now: at })
+        const [stored] = yield* importAs("approved")
+        const templateId = stored?.templateId ?? 0
+        const content = { kind: "template", templateId, template: Fixtures.template() } as const
+        const send = Fixtures.send(who, { phones: 3, now: now - 7, content })
+        yield* jobs.accept(send)
+        const [first] = yield* claim(1)
+        const outcome = Outcome.Retry({ at: now + 60_000, failure, maybeSent: false })
+        const settlement = { jobId: send.jobId, fence: first?.fence ?? 0, index: 0, outcome }
+        yield* jobs.settleAndClaim({ now, settlements: [settlement], claim: null })
+        const told = { waiting: 2, retrying: 0, oldestAt: now - 7, templateId: null }
+        expect((yield* backlog).groups).toMatchObject([{ ...told, session: { id: who.sessionId } }])
+        const [rest] = yield* claim()
+        const done = [1, 2].map((index) => ({
+          jobId: send.jobId,
+          fence: rest?.fence ?? 0,
+          index,
+          outcome: Outcome.Accepted({ providerId: null, status: "accepted" })
+        }))
+        yield* jobs.settleAndClaim({ now, settlements: done, claim: null })
+        const again = { waiting: 0, retrying: 1, oldestAt: now - 7, retryAt: now + 60_000 }
+        expect((yield* backlog).groups).toMatchObject([again])
+        yield* importAs("paused", now + 1)
+        // A claim finds that it is paused.
+        yield* claim(1, now + 60_000)
+        const stopped = { waiting: 1, oldestAt: now - 7, templateId, pauseReason: "template_paused" }
+        expect((yield* backlog).groups).toMatchObject([stopped])
       }).pipe(Effect.provide(layer))
     )
 

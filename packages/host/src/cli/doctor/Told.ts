@@ -1,11 +1,7 @@
 /** Findings as they are told: JSON for programs, a line of each and its mend at a terminal. */
 import { Diagnosis } from "@sendwright/core/adapter"
-import * as Data from "effect/Data"
 import * as Logs from "../../Logs.ts"
 import * as Screen from "../Screen.ts"
-
-/** How the process ends when something is not as it should be; why was told. */
-export class Unwell extends Data.TaggedError("Unwell")<{ readonly code: number }> {}
 
 /** 0, 1 and 2, as the worst of them. */
 export const codeOf = (findings: ReadonlyArray<Diagnosis.Finding>): number =>

@@ -44,7 +44,7 @@ export const dueOf = (session: string): string =>
   `SELECT job.due_at FROM sendwright_job AS job WHERE ${waitsOf(session)} ORDER BY ${place} LIMIT 1`
 
 /** The jobs that wait in the orders of all sessions. Its parameter is how many. */
-export const waiting = `SELECT job.session, job.recipients
+export const waiting = `SELECT job.session, job.recipients, job.created_at
   FROM sendwright_busy AS busy CROSS JOIN sendwright_job AS job WHERE ${waitsOf("busy.session")} ${limited}`
 
 /** When the oldest job that waits in any session's order was accepted. Its parameter is how many sessions are looked at. */

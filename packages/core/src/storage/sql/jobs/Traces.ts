@@ -14,16 +14,25 @@ import * as EarlierAttempts from "./EarlierAttempts.ts"
 import type { StoredJobs } from "./Jobs.ts"
 import * as Messages from "./Messages.ts"
 import * as Segments from "./Segments.ts"
+import * as Unknowns from "./Unknowns.ts"
 
 type Verbs = Pick<
   Context.Tag.Service<JobStore>,
-  "counted" | "earlierAttempts" | "living" | "messagesOf" | "saveTallies" | "tallies" | "writeSegments"
+  | "counted"
+  | "earlierAttempts"
+  | "living"
+  | "messagesOf"
+  | "saveTallies"
+  | "tallies"
+  | "unknowns"
+  | "writeSegments"
 >
 
 const seqOfJob = "SELECT seq FROM sendwright_job WHERE id = ?"
 
 export const make = (db: Context.Tag.Service<Database>, rows: StoredJobs, counting: Counting): Verbs => {
   const messagesOf = Messages.make(rows)
+  const unknowns = Unknowns.reading(rows.dialect)
   const read = Segments.reading(rows.dialect)
   const write = Segments.writing(rows.dialect)
   let segments = Segments.initial
@@ -36,7 +45,13 @@ export const make = (db: Context.Tag.Service<Database>, rows: StoredJobs, counti
     saveTallies: ({ now }) =>
       counting.taken((tallies) => db.work("JobStore.saveTallies", () => TallyRows.save(tallies, now))),
 
-    tallies: ({ from }) => db.read("JobStore.tallies", () => TallyRows.since(from)),
+    tallies: ({ from, most }) =>
+      counting.with(
+        from,
+        db.readPage("JobStore.tallies", () => TallyRows.since(from, most))
+      ),
+
+    unknowns: ({ most, since }) => db.readPage("JobStore.unknowns", () => unknowns(since, most)),
 
     earlierAttempts: ({ index, jobId }) =>
       db.read("JobStore.earlierAttempts", function* () {

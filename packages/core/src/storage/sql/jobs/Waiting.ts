@@ -1,7 +1,10 @@
 /** All that waits, in numbers: by what `Order` has of untouched jobs, and by the counts of the others. */
 import type { Instant } from "../../../domain/Instant.ts"
+import * as Time from "../../../domain/Instant.ts"
 import * as Jobs from "../../../domain/job/Job.ts"
 import type { Backlog, Group } from "../../../domain/job/Waiting.ts"
+import * as Waiting from "../../../domain/job/Waiting.ts"
+import { listed } from "../Columns.ts"
 import { readOutages, sessions } from "../codec/Session.ts"
 import type { Dialect } from "../Database.ts"
 import type { Program, Row } from "../Program.ts"
@@ -9,8 +12,9 @@ import { all, get } from "../Program.ts"
 import { integer, integerOrNull, limited, text, textOrNull, wordOf } from "../RowReader.ts"
 import * as Order from "./Order.ts"
 
-const standing = sessions.only("pacing", "state", "blockedUntil")
+const standing = sessions.only("id", "pacing", "state", "blockedUntil")
 const columns = sessions.only(
+  "id",
   "pacing",
   "state",
   "blockedUntil",
@@ -29,8 +33,11 @@ const groupOf = (row: Row): Group => {
     session: { ...standing.read(row), outage },
     status: statusOf("status", text(row, "status")),
     pauseReason: reason === null ? null : pauseReasonOf("pause_reason", reason),
+    templateId: integerOrNull(row, "template"),
     waiting: integer(row, "waiting"),
-    retrying: integer(row, "retrying")
+    retrying: integer(row, "retrying"),
+    oldestAt: integer(row, "oldest_at"),
+    retryAt: integerOrNull(row, "retry_at")
   }
 }
 
@@ -39,26 +46,31 @@ const withSession = (groups: string): string => `SELECT part.*, ${columns.of("se
 
 const inOrder =
   withSession(`SELECT job.session AS session_id, 'queued' AS status, CAST(NULL AS text) AS pause_reason,
-    count(*) AS jobs, sum(job.recipients) AS waiting, 0 AS retrying, CAST(NULL AS bigint) AS first
+    CAST(NULL AS bigint) AS template, count(*) AS jobs, sum(job.recipients) AS waiting, 0 AS retrying,
+    min(job.created_at) AS oldest_at, CAST(NULL AS bigint) AS retry_at
   FROM (${Order.waiting}) AS job GROUP BY job.session`)
-
-const createdAt = "SELECT created_at FROM sendwright_job WHERE seq = ?"
 
 /** @param most jobs that are read of each kind, at most */
 export const reading = ({ countIn }: Dialect) => {
   const queued = countIn("progress.counts", "queued")
   const sending = countIn("progress.counts", "sending")
   const touched =
-    withSession(`SELECT job.session AS session_id, job.status, job.pause_reason, count(*) AS jobs,
+    withSession(`SELECT of_job.session_id, of_job.status, of_job.pause_reason, of_job.template, of_job.jobs, of_job.waiting,
+      of_job.retrying, of_job.retry_at,
+      (SELECT job.created_at FROM sendwright_job AS job WHERE job.seq = of_job.first) AS oldest_at
+    FROM (SELECT job.session AS session_id, job.status, job.pause_reason, job.template, count(*) AS jobs,
       sum(job.waiting) AS waiting, sum(job.retrying) AS retrying,
+      min(CASE WHEN job.retrying > 0 THEN job.next_at END) AS retry_at,
       min(CASE WHEN job.waiting + job.retrying > 0 THEN job.seq END) AS first
     FROM (
-      SELECT progress.session, progress.status, progress.pause_reason, progress.seq,
+      SELECT progress.session, progress.status, progress.pause_reason, progress.seq, progress.next_at,
+        CASE WHEN progress.pause_reason IN ${listed(Waiting.templatePauses)}
+          THEN (SELECT job.template FROM sendwright_job AS job WHERE job.seq = progress.seq) END AS template,
         ${queued} + CASE WHEN progress.status = 'paused' THEN ${sending} ELSE 0 END AS waiting,
         CASE WHEN progress.status <> 'paused' AND progress.next_at IS NOT NULL AND ${queued} = 0 THEN ${sending} ELSE 0 END AS retrying
       FROM sendwright_progress AS progress
       WHERE progress.status IN ('queued', 'processing', 'paused') ${limited}
-    ) AS job GROUP BY job.session, job.status, job.pause_reason`)
+    ) AS job GROUP BY job.session, job.status, job.pause_reason, job.template) AS of_job`)
 
   return function* (most: number): Program<Backlog> {
     const waiting = yield* all(inOrder, most)
@@ -68,14 +80,11 @@ export const reading = ({ countIn }: Dialect) => {
     const times: Array<Instant> = []
     const first = integerOrNull((yield* get(Order.oldest, most)) ?? { at: null }, "at")
     if (first !== null) times.push(first)
-    const touchedFirst = going.flatMap((row) => integerOrNull(row, "first") ?? [])
-    if (touchedFirst.length > 0) {
-      const row = yield* get(createdAt, Math.min(...touchedFirst))
-      if (row !== undefined) times.push(integer(row, "created_at"))
-    }
+    times.push(...going.flatMap((row) => integerOrNull(row, "oldest_at") ?? []))
+    const waits = (row: Row): boolean => integer(row, "waiting") + integer(row, "retrying") > 0
     return {
-      groups: [...waiting, ...going].map(groupOf).filter(({ retrying, waiting }) => waiting + retrying > 0),
-      oldestAt: times.length === 0 ? null : Math.min(...times),
+      groups: [...waiting, ...going].filter(waits).map(groupOf),
+      oldestAt: Time.firstOf(times),
       isExact: jobs(waiting) < most && jobs(going) < most
     }
   }

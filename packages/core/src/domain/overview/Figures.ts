@@ -1,0 +1,215 @@
+/** The numbers of an overview, computed of the facts (decisions.md §12). */
+import type { Instant } from "../Instant.ts"
+import * as Time from "../Instant.ts"
+import type { Tally } from "../job/Tally.ts"
+import type { Limited, Limiter } from "../job/Waiting.ts"
+import * as Waiting from "../job/Waiting.ts"
+import type { Session } from "../session/Session.ts"
+import * as Sessions from "../session/Session.ts"
+import type { Facts, OwnedSession, Standing } from "./Facts.ts"
+
+/** So many minutes are shown, the running one as the last. */
+export const minutesShown = 60
+
+/** A rate is the mean of so many whole minutes and of the running one. */
+const rateMinutes = 5
+
+const minuteOf = (now: Instant): Instant => now - (now % Time.minute)
+
+/** The first minute that is shown. */
+export const shownSince = (now: Instant): Instant => minuteOf(now) - (minutesShown - 1) * Time.minute
+
+/** The first minute of the rates. */
+export const ratedSince = (now: Instant): Instant => minuteOf(now) - rateMinutes * Time.minute
+
+export interface Minute {
+  readonly at: Instant
+  readonly accepted: number
+  /** Taken by their platform. */
+  readonly done: number
+  readonly failed: number
+  readonly unknown: number
+}
+
+const members = { queued: "accepted", accepted: "done", failed: "failed", unknown: "unknown" } as const
+
+const isShown = (outcome: string): outcome is keyof typeof members => Object.hasOwn(members, outcome)
+
+export const minutesOf = ({ now, tallies }: Pick<Facts, "now" | "tallies">): ReadonlyArray<Minute> => {
+  const since = shownSince(now)
+  const minutes = Array.from({ length: minutesShown }, (_, place) => ({
+    at: since + place * Time.minute,
+    accepted: 0,
+    done: 0,
+    failed: 0,
+    unknown: 0
+  }))
+  for (const { count, minute, outcome } of tallies) {
+    const of = minutes[(minute - since) / Time.minute]
+    if (of !== undefined && isShown(outcome)) of[members[outcome]] += count
+  }
+  return minutes
+}
+
+export interface Rates {
+  readonly acceptedPerMinute: number
+  readonly outcomesPerMinute: number
+}
+
+/** With one digit behind the point. */
+const rounded = (value: number): number => Math.round(value * 10) / 10
+
+const ratedMinutes = (now: Instant): number => (now - ratedSince(now)) / Time.minute
+
+export const ratesOf = (minutes: ReadonlyArray<Minute>, now: Instant): Rates => {
+  const rated = minutes.filter(({ at }) => at >= ratedSince(now))
+  const perMinute = (of: (minute: Minute) => number): number =>
+    rounded(rated.reduce((sum, minute) => sum + of(minute), 0) / ratedMinutes(now))
+  return {
+    acceptedPerMinute: perMinute(({ accepted }) => accepted),
+    outcomesPerMinute: perMinute(({ done, failed, unknown }) => done + failed + unknown)
+  }
+}
+
+/** What waits for one limiter. `until`: when it may end by itself; null where somebody has to end it. */
+export interface WaitingFor {
+  readonly limiter: Limiter
+  readonly recipients: number
+  readonly until: Instant | null
+}
+
+const untilOf = ({ group }: Limited, limiter: Limiter, now: Instant): Instant | null => {
+  const { blockedUntil, outage, pacing } = group.session
+  switch (limiter) {
+    case "pace":
+      return emptyAt(group.waiting, pacing.messagesPerSecond, now)
+    case "platform":
+      return outage?.probeAt ?? null
+    case "session":
+      return blockedUntil
+    case "retry":
+      return group.retryAt
+    default:
+      return null
+  }
+}
+
+/** The time at which all have gone, at a rate per second. */
+const emptyAt = (waiting: number, perSecond: number | null, now: Instant): Instant | null => {
+  if (waiting === 0 || perSecond === null || perSecond <= 0) return null
+  const at = Math.ceil(now + (waiting * Time.second) / perSecond)
+  return at > Time.latest ? null : at
+}
+
+const laterOf = (a: Instant | null, b: Instant | null): Instant | null =>
+  a === null ? b : b === null ? a : Math.max(a, b)
+
+/** Those that are there, in the limiters' order. */
+export const waitingOf = (limited: ReadonlyArray<Limited>, now: Instant): ReadonlyArray<WaitingFor> => {
+  const parts = limited.flatMap((each) => [
+    { limiter: each.limiter, count: each.group.waiting, each },
+    { limiter: each.retryLimiter, count: each.group.retrying, each }
+  ])
+  return Waiting.limiters.flatMap((limiter): ReadonlyArray<WaitingFor> => {
+    const found = parts.filter((part) => part.limiter === limiter && part.count > 0)
+    if (found.length === 0) return []
+    const times = found.map(({ each }) => untilOf(each, limiter, now))
+    // All of a pace are gone with the last; what else ends does so first with the first.
+    const until = limiter === "pace" ? times.reduce(laterOf, null) : Time.firstOf(times)
+    return [{ limiter, recipients: found.reduce((sum, { count }) => sum + count, 0), until }]
+  })
+}
+
+/** What became of a session's recipients for one reason. */
+export interface Reason {
+  readonly code: string
+  readonly count: number
+}
+
+/** The last hour of a session, and what waits for it. */
+export interface SessionFigures extends OwnedSession {
+  readonly waiting: number
+  readonly oldestAt: Instant | null
+  readonly sentPerSecond: number
+  readonly failedLastHour: number
+  readonly emptyAt: Instant | null
+  /** Outcomes since the rates' first minute, and those of the hour before. */
+  readonly lately: Outcomes
+  readonly before: Outcomes
+  /** The codes of what failed, was tried again or is unknown, most of them first. */
+  readonly reasons: ReadonlyArray<Reason>
+  /** The first minute in which one failed since the rates' first minute. */
+  readonly failingSince: Instant | null
+}
+
+export interface Outcomes {
+  readonly done: number
+  readonly failed: number
+}
+
+const outcomesOf = (tallies: ReadonlyArray<Tally>): Outcomes => {
+  const sum = (wanted: Tally["outcome"]): number =>
+    tallies.reduce((total, { count, outcome }) => total + (outcome === wanted ? count : 0), 0)
+  return { done: sum("accepted"), failed: sum("failed") }
+}
+
+const reasonsOf = (tallies: ReadonlyArray<Tally>): ReadonlyArray<Reason> => {
+  const sums = new Map<string, number>()
+  for (const { code, count } of tallies) if (code !== "") sums.set(code, (sums.get(code) ?? 0) + count)
+  return [...sums]
+    .map(([code, count]) => ({ code, count }))
+    .sort((a, b) => b.count - a.count || (a.code < b.code ? -1 : 1))
+}
+
+const groupBy = <A>(
+  all: ReadonlyArray<A>,
+  nameOf: (each: A) => string
+): ReadonlyMap<string, ReadonlyArray<A>> => {
+  const groups = new Map<string, Array<A>>()
+  for (const each of all) {
+    const name = nameOf(each)
+    const group = groups.get(name)
+    if (group === undefined) groups.set(name, [each])
+    else group.push(each)
+  }
+  return groups
+}
+
+/** Nothing but its pace and its workers keeps what waits for it. */
+const isGoing = (session: Session, { isDispatched, quarantine }: Facts): boolean =>
+  isDispatched && quarantine === null && Sessions.obstacle(session) === null
+
+export const sessionsOf = (facts: Facts): ReadonlyArray<SessionFigures> => {
+  const { backlog, now, sessions, tallies } = facts
+  const groups = groupBy(backlog.groups, ({ session }) => session.id)
+  const counted = groupBy(tallies, ({ sessionId }) => sessionId)
+  return sessions.map(({ account, session }) => {
+    const waits = groups.get(session.id) ?? []
+    const waiting = waits.reduce((sum, group) => sum + group.waiting + group.retrying, 0)
+    const ofSession = counted.get(session.id) ?? []
+    const recent = ofSession.filter(({ minute }) => minute >= ratedSince(now))
+    const lately = outcomesOf(recent)
+    const before = outcomesOf(ofSession.filter(({ minute }) => minute < ratedSince(now)))
+    const sentPerSecond = rounded(lately.done / (ratedMinutes(now) * 60))
+    const perSecond = session.pacing.messagesPerSecond ?? sentPerSecond
+    return {
+      session,
+      account,
+      waiting,
+      oldestAt: Time.firstOf(waits.map(({ oldestAt }) => oldestAt)),
+      sentPerSecond,
+      failedLastHour: lately.failed + before.failed,
+      emptyAt: isGoing(session, facts) ? emptyAt(waiting, perSecond, now) : null,
+      lately,
+      before,
+      reasons: reasonsOf(ofSession),
+      failingSince: Time.firstOf(
+        recent.filter(({ outcome }) => outcome === "failed").map(({ minute }) => minute)
+      )
+    }
+  })
+}
+
+/** The time within which 95 of 100 attempts ended; null where there is none. */
+export const p95Of = ({ durations }: Pick<Standing, "durations">): number | null =>
+  durations.toSorted((a, b) => a - b)[Math.ceil(durations.length * 0.95) - 1] ?? null

@@ -1,0 +1,5 @@
+/** How the process ends when something is not as it should be. */
+import * as Data from "effect/Data"
+
+/** `why` is told, unless it was. */
+export class Unwell extends Data.TaggedError("Unwell")<{ readonly code: number; readonly why?: string }> {}

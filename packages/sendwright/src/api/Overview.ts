@@ -1,0 +1,108 @@
+/** The store at a glance: what needs somebody, what waits, who works. */
+import type { StorageSize } from "./Admin.ts"
+
+/** What needs somebody. */
+export interface Attention {
+  /** Such as `session_unavailable`. */
+  readonly kind: string
+  readonly verdict: "degraded" | "failing"
+  readonly lacks: "flowing" | "succeeding" | "fresh"
+  /** Null where nobody knows. */
+  readonly since: Date | null
+  readonly title: string
+  /** What it costs, and whom. */
+  readonly cost: string
+  /** The likely one. */
+  readonly cause: string
+  readonly next: string
+  /** Of the recipients, deliveries or other things that it costs something. */
+  readonly count: number
+  /** What it is of: a session, a webhook, an account and so on. */
+  readonly target: { readonly of: string; readonly id: string | null }
+}
+
+export interface SessionAtAGlance {
+  readonly id: string
+  readonly name: string
+  readonly accountId: string
+  readonly account: string
+  readonly provider: string
+  readonly state: "connected" | "connecting" | "disconnected"
+  /** Why nothing may be sent over it; null where it may. */
+  readonly reason: string | null
+  readonly since: Date
+  readonly waiting: number
+  readonly oldestAt: Date | null
+  readonly sentPerSecond: number
+  readonly pacePerSecond: number | null
+  readonly failedLastHour: number
+  readonly emptyAt: Date | null
+}
+
+export interface Overview {
+  readonly at: Date
+  readonly version: string | null
+  /** Means of the last five minutes. */
+  readonly rates: { readonly acceptedPerMinute: number; readonly outcomesPerMinute: number }
+  readonly waiting: {
+    readonly total: number
+    /** False where more than 10,000 jobs wait: then these are of as many. */
+    readonly totalIsExact: boolean
+    readonly oldestAt: Date | null
+    readonly by: ReadonlyArray<{
+      /** Such as `pace` or `platform`. */
+      readonly limiter: string
+      readonly recipients: number
+      /** When that may end by itself. */
+      readonly until: Date | null
+    }>
+  }
+  /** The last hour. */
+  readonly minutes: ReadonlyArray<{
+    readonly at: Date
+    readonly accepted: number
+    /** Taken by their platform. */
+    readonly done: number
+    readonly failed: number
+    readonly unknown: number
+  }>
+  /** The most urgent first; empty where all is well. */
+  readonly attention: ReadonlyArray<Attention>
+  /** At most 100, those in need first. */
+  readonly sessions: ReadonlyArray<SessionAtAGlance>
+  readonly processes: ReadonlyArray<{
+    readonly id: string
+    /** `embedded` of an app; `all`, `api` or `worker` of a host. */
+    readonly role: string
+    readonly version: string
+    readonly since: Date
+    readonly seenAt: Date
+    readonly inFlight: number
+    readonly slots: number
+  }>
+  readonly webhooks: {
+    readonly healthy: number
+    readonly failing: number
+    readonly disabled: number
+    readonly waiting: number
+    readonly p95Ms: number | null
+  }
+  readonly storage: StorageSize
+}
+
+export interface HealthReport {
+  readonly at: Date
+  readonly version: string | null
+  readonly verdict: "ok" | "degraded" | "failing"
+  /** What is not flowing, succeeding or fresh, the most urgent first. */
+  readonly lines: ReadonlyArray<{
+    readonly verdict: "degraded" | "failing"
+    readonly lacks: "flowing" | "succeeding" | "fresh"
+    readonly since: Date | null
+    readonly says: string
+    readonly cause: string
+    readonly next: string
+    readonly count: number
+    readonly target: { readonly of: string; readonly id: string | null }
+  }>
+}
