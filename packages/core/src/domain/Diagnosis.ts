@@ -164,7 +164,8 @@ export const ofDisk = (seen: {
 }): Finding => {
   const { bytes, free, perDay } = seen
   const days = perDay < 1 ? Number.POSITIVE_INFINITY : Math.floor(free / perDay)
-  const pace = days > 3650 ? "" : ` At the pace of the last days it lasts for ${counted(days, "day")}.`
+  const time = days < 1 ? "less than a day" : counted(days, "day")
+  const pace = days > 3650 ? "" : ` At the pace of the last days it lasts for ${time}.`
   const says = `${inBytes(free)} are free, and the database has ${inBytes(bytes)}.${pace}`
   if (free < leastFree || days < now) return failing("disk", says, makeRoom)
   return days < soon || free < bytes

@@ -401,7 +401,7 @@ export const make = Effect.gen(function* () {
   const touch = ({ lastUsedAt, publicKey }: ApiKey.ApiKey, now: Instant) =>
     ApiKey.wasIdle({ lastUsedAt }, now)
       ? Effect.unlessEffect(keys.touch({ publicKey, now }), isEmbedded).pipe(
-          Effect.catchAll((error) => Effect.logWarning(error.message))
+          Effect.catchAll((error) => Effect.logDebug(error.message))
         )
       : Effect.void
 

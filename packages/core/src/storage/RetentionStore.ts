@@ -16,7 +16,7 @@ export interface SliceQuery {
   readonly walk: Walk
   /** Where the walk goes on; null from the first row on. */
   readonly after: Place | null
-  /** The rows that one slice looks at, and those that go with it. One job goes whole, however many recipients it has. */
+  /** The rows that go with one slice; more are looked at. One job goes whole, however many recipients it has. */
   readonly limit: number
   readonly now: Instant
 }

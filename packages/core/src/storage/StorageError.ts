@@ -1,9 +1,12 @@
+import * as Data from "effect/Data"
+
+/** A reason, and its mend. */
+export const fullDisk = "the disk of its database is full. Make room on it."
+
 /**
  * The store could not do what it was asked: the disk is full, the file is locked, a constraint was broken that
  * the engine should have kept. Nothing of the operation remains. Bugs are defects, not this error.
  */
-import * as Data from "effect/Data"
-
 export class StorageError extends Data.TaggedError("StorageError")<{
   readonly operation: string
   /** For the log of the process, never for a caller: a driver's message can quote data. */
@@ -17,7 +20,7 @@ export class StorageError extends Data.TaggedError("StorageError")<{
    * - `unavailable`: the disk is full, the server stops. It may have been made, and the same may be taken later.
    */
   readonly fault?: "content" | "collision" | "unavailable" | undefined
-  /** Why the store cannot be opened, where it is, and what to do: one line without a secret, for who set it up. */
+  /** Why the store does not do it, where that is known, and what to do: one line without a secret, for who set it up. */
   readonly reason?: string | undefined
 }> {
   override get message(): string {

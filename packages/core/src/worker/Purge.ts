@@ -2,6 +2,7 @@
  * Deletes what accounts keep no longer, in slices so short that nobody waits for one, with pauses between them so long that the
  * service has nearly all of the time (docs/adr/0039-retention.md). Then the file gives back what is free of it.
  */
+import * as Arr from "effect/Array"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -12,8 +13,12 @@ import { RetentionStore } from "../storage/RetentionStore.ts"
 import { SizeStore } from "../storage/SizeStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
 
-/** How many rows a slice has, and how many at most: it grows and shrinks by how long slices take. */
+/**
+ * How many rows a slice has, how many at least and at most: it grows and shrinks by how long slices take. They take long on a
+ * busy machine, too, where smaller ones would not help anybody.
+ */
 const firstLimit = 100
+const leastAtOnce = 20
 const mostAtOnce = 2000
 
 /** A slice that takes longer is followed by a smaller one, and one that is shorter by a larger one; in milliseconds. */
@@ -25,7 +30,7 @@ const leastPauseMs = 5
 
 /** How many rows the next slice has. */
 export const nextLimit = (limit: number, ms: number): number => {
-  if (ms > longMs) return Math.max(1, Math.floor(limit / 2))
+  if (ms > longMs) return Math.max(leastAtOnce, Math.floor(limit / 2))
   return ms < shortMs ? Math.min(mostAtOnce, limit * 2) : limit
 }
 
@@ -60,13 +65,15 @@ interface Progress {
   limit: number
   /** Behind it is the first row that stayed: what lies before is done with. */
   start: Place | null
+  /** How far a walk came that was broken off, and the first row that stayed in it. */
+  brokenOff: { readonly after: Place | null; readonly kept: Place | null } | null
 }
 
 export const make: Effect.Effect<Purge, never, RetentionStore | SizeStore> = Effect.gen(function* () {
   const store = yield* RetentionStore
   const sizes = yield* SizeStore
   const walks = new Map<Walk, Progress>(
-    Retention.walkNames.map((walk) => [walk, { limit: firstLimit, start: null }])
+    Retention.walkNames.map((walk) => [walk, { limit: firstLimit, start: null, brokenOff: null }])
   )
   let pages = firstLimit
 
@@ -77,9 +84,9 @@ export const make: Effect.Effect<Purge, never, RetentionStore | SizeStore> = Eff
     until: Instant
   ) {
     const shares: Array<Share> = []
-    let after = progress.start
-    let kept: Place | null = null
+    let { after, kept } = progress.brokenOff ?? { after: progress.start, kept: null }
     do {
+      progress.brokenOff = { after, kept }
       const now = yield* Clock.currentTimeMillis
       if (now > until) return { shares, isComplete: false }
       const slice = yield* store.purge({ walk, after, limit: progress.limit, now })
@@ -91,6 +98,7 @@ export const make: Effect.Effect<Purge, never, RetentionStore | SizeStore> = Eff
       if (after !== null || slice.ms > longMs) progress.limit = nextLimit(progress.limit, slice.ms)
       yield* pauseAfter(slice.ms, share)
     } while (after !== null)
+    progress.brokenOff = null
     progress.start = kept === null ? null : Retention.before(kept)
     return { shares, isComplete: true }
   })
@@ -108,7 +116,9 @@ export const make: Effect.Effect<Purge, never, RetentionStore | SizeStore> = Eff
     run: Effect.fnUntraced(function* ({ maximumMs, share }) {
       const until = maximumMs === undefined ? Infinity : (yield* Clock.currentTimeMillis) + maximumMs
       const shares: Array<Share> = []
-      for (const walk of walks) {
+      // What was broken off goes on before others begin anew: each is reached, however short the time is.
+      const [brokenOff, others] = Arr.partition(walks, ([, progress]) => progress.brokenOff === null)
+      for (const walk of [...brokenOff, ...others]) {
         const walked = yield* walkOver(walk, share, until)
         shares.push(...walked.shares)
         if (!walked.isComplete) return { shares: Retention.merge(shares), isComplete: false }

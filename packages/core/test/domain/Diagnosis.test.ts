@@ -82,6 +82,9 @@ describe("a disk", () => {
     expect(Diagnosis.dailyGrowth(1000, { jobs: 100, recent: 70, days: 7 })).toBe(100)
     expect(Diagnosis.dailyGrowth(1000, { jobs: 0, recent: 0, days: 1 })).toBe(0)
     expect(Diagnosis.ofDisk({ free: 50 * gib, bytes: gib, perDay: gib }).says).toContain("lasts for 50 days")
+    expect(Diagnosis.ofDisk({ free: 4096, bytes: gib, perDay: gib }).says).toContain(
+      "lasts for less than a day"
+    )
   })
 })
 

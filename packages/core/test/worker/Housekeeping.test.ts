@@ -8,6 +8,7 @@ import * as Time from "../../src/domain/Instant.ts"
 import * as Size from "../../src/domain/Size.ts"
 import { JobStore } from "../../src/storage/JobStore.ts"
 import * as Memory from "../../src/storage/memory/Memory.ts"
+import { RetentionStore } from "../../src/storage/RetentionStore.ts"
 import { SizeStore } from "../../src/storage/SizeStore.ts"
 import * as Fixtures from "../../src/testing/Fixtures.ts"
 import { now, owner } from "../../src/testing/StorageSuite/Setup.ts"
@@ -141,12 +142,40 @@ describe("a size", () => {
   })
 })
 
+const nothing = { _tag: "Purged", shares: [], kept: null, ms: 0 } as const
+
 describe("slices", () => {
   it("grow while they are short, and shrink at once when one was long", () => {
     expect(Purge.nextLimit(100, 1)).toBe(200)
     expect(Purge.nextLimit(2000, 1)).toBe(2000)
     expect(Purge.nextLimit(100, 3)).toBe(100)
     expect(Purge.nextLimit(100, 12)).toBe(50)
-    expect(Purge.nextLimit(1, 100)).toBe(1)
+    expect(Purge.nextLimit(30, 100)).toBe(20)
+    expect(Purge.nextLimit(20, 100)).toBe(20)
   })
+
+  it.effect(
+    "go on where time was over, so that a purge comes to its end however often it is broken off",
+    () =>
+      Effect.gen(function* () {
+        const last = 25
+        const seen: Array<number> = []
+        const store: typeof RetentionStore.Service = {
+          purge: ({ after, walk }) => {
+            const place = Number(after?.[0] ?? 0) + 1
+            if (walk !== "grants") return Effect.succeed({ ...nothing, next: null })
+            seen.push(place)
+            return Effect.as(TestClock.adjust("1 second"), {
+              ...nothing,
+              next: place < last ? [place] : null
+            })
+          },
+          count: () => Effect.die("not asked")
+        }
+        const purge = yield* Effect.provideService(Purge.make, RetentionStore, store)
+        const runs = yield* Effect.replicateEffect(purge.run({ share: 1, maximumMs: 9500 }), 3)
+        expect(runs.map(({ isComplete }) => isComplete)).toEqual([false, false, true])
+        expect(seen).toEqual(Array.from({ length: last }, (_, place) => place + 1))
+      }).pipe(Effect.provide(Memory.layer))
+  )
 })

@@ -355,6 +355,8 @@ const traced = (exchange: Exchange, step: Step): Step =>
     Effect.flatten
   )
 
+const wordsOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
+
 /** An unexpected error becomes a 500 without details, and a line in the log with them. */
 const refusal = (
   exchange: Exchange,
@@ -372,10 +374,12 @@ const refusal = (
   count(refused.problem.code)
   const answer = problemAnswer(refused, { ...server, requestId })
   if (refused.cause === undefined) return Effect.succeed(answer)
-  return Effect.logError("A request failed unexpectedly", Cause.die(refused.cause)).pipe(
-    Effect.annotateLogs({ requestId }),
-    Effect.as(answer)
-  )
+  // Every request has this while the store is away, so it has no stack.
+  const log =
+    error._tag === "StorageError" && error.fault === "unavailable"
+      ? Effect.logError(`A request was refused. ${error.message}`, wordsOf(error.cause))
+      : Effect.logError("A request failed unexpectedly", Cause.die(refused.cause))
+  return log.pipe(Effect.annotateLogs({ requestId }), Effect.as(answer))
 }
 
 export const make = (options: Options) =>

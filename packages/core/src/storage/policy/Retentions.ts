@@ -6,6 +6,9 @@ import type { Counted, Slice, SliceQuery } from "../RetentionStore.ts"
 import type { Driver, Tx } from "./JobRows.ts"
 import type { RetentionRows } from "./RetentionRows.ts"
 
+/** So many rows are looked at in one page, at least: those that stay cost little, and there may be millions before one that is due. */
+const leastLooked = 500
+
 /** Rows of a page that are due, as many as fit, and where the walk goes on. */
 interface Due {
   readonly due: ReadonlyArray<Found>
@@ -14,6 +17,8 @@ interface Due {
   /** The last row that was looked at; null behind the last that can be due. */
   readonly next: Place | null
 }
+
+const looked = (limit: number): number => Math.max(leastLooked, limit)
 
 const dueOf = (
   walk: Walk,
@@ -32,7 +37,7 @@ const dueOf = (
       rows += found.rows
     } else if (!found.isDone) kept ??= found.place
   }
-  return { due, kept, next: page.length < limit ? null : (page.at(-1)?.place ?? null) }
+  return { due, kept, next: page.length < looked(limit) ? null : (page.at(-1)?.place ?? null) }
 }
 
 function* find<B extends Driver>(rows: RetentionRows<B>, query: SliceQuery): Tx<Due, B> {
@@ -40,7 +45,7 @@ function* find<B extends Driver>(rows: RetentionRows<B>, query: SliceQuery): Tx<
   const { after, limit, now, walk } = query
   const horizon = Retention.horizon(walk, accounts, now)
   if (horizon === null) return { due: [], kept: null, next: null }
-  return dueOf(walk, yield* rows.walks[walk].page({ after, limit, accounts }), horizon, query)
+  return dueOf(walk, yield* rows.walks[walk].page({ after, limit: looked(limit), accounts }), horizon, query)
 }
 
 /** `RetentionStore.purge`. @param moment the monotonic clock, in milliseconds */

@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import Pg from "pg"
 import { ForeignTransaction } from "../../domain/Errors.ts"
-import { StorageError } from "../StorageError.ts"
+import { fullDisk, StorageError } from "../StorageError.ts"
 import type { Answer, Program, Row, SqlParameter, Statement } from "../sql/Program.ts"
 import * as SqlState from "./SqlState.ts"
 
@@ -150,7 +150,8 @@ export const failure = (operation: string, cause: unknown): Effect.Effect<never,
         new StorageError({
           operation,
           cause: cause.cause,
-          fault: faultOf(cause.cause)
+          fault: faultOf(cause.cause),
+          reason: SqlState.of(cause.cause) === "53100" ? fullDisk : undefined
         })
       )
     : Effect.die(cause)

@@ -28,7 +28,7 @@ import { perform } from "../sql/Program.ts"
 import * as Slow from "../sql/Slow.ts"
 import * as Client from "./Client.ts"
 import { dialect } from "./Dialect.ts"
-import { faultOf } from "./Driver.ts"
+import { faultOf, reasonOf } from "./Driver.ts"
 import * as GroupCommit from "./GroupCommit.ts"
 import { migrate } from "./Migrator.ts"
 import * as Open from "./Open.ts"
@@ -50,7 +50,8 @@ const failure = (operation: string, cause: unknown): Effect.Effect<never, Storag
         new StorageError({
           operation: Ownership.isLost(cause) ? Ownership.lostOperation : operation,
           cause,
-          fault: faultOf(cause.code)
+          fault: faultOf(cause.code),
+          reason: reasonOf(cause.code)
         })
       )
     : Effect.die(cause)

@@ -1,6 +1,6 @@
 /** One face for the SQLite handles that an app may have: better-sqlite3's, and that of Node itself. Imports neither. */
 
-import type { StorageError } from "../StorageError.ts"
+import { fullDisk, type StorageError } from "../StorageError.ts"
 import type { Answer, Row, Statement } from "../sql/Program.ts"
 
 /** Of a statement, what is used. Methods, so that each library's own types fit. */
@@ -61,6 +61,14 @@ export const faultOf = (code: string): StorageError["fault"] => {
   if (/^SQLITE_(CONSTRAINT|MISMATCH|TOOBIG)/.test(code)) return "content"
   if (/^SQLITE_(BUSY|LOCKED)/.test(code)) return "collision"
   return /^SQLITE_(CANTOPEN|FULL|IOERR|NOMEM|PROTOCOL|READONLY)/.test(code) ? "unavailable" : undefined
+}
+
+/** As `StorageError.reason`: what waiting does not change. */
+export const reasonOf = (code: string): string | undefined => {
+  if (code === "SQLITE_FULL") return fullDisk
+  return code.startsWith("SQLITE_READONLY")
+    ? "the database's handle takes no writes: it is read only, or `query_only` is on."
+    : undefined
 }
 
 /** Throws where the handle is none of those that are known. */

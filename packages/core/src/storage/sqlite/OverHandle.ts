@@ -52,17 +52,13 @@ const longestPauseMs = 5
 const refused = (operation: string, reason: string): Effect.Effect<never, StorageError> =>
   new StorageError({ operation, cause: null, reason })
 
-/** What waiting does not change. */
-const reasonOf = (code: string): string | undefined =>
-  code.startsWith("SQLITE_READONLY")
-    ? "the database's handle takes no writes: it is read only, or `query_only` is on."
-    : undefined
-
 const failure = (operation: string, cause: unknown): Effect.Effect<never, StorageError> => {
   const code = Driver.codeOf(cause)
   return code === undefined
     ? Effect.die(cause)
-    : Effect.fail(new StorageError({ operation, cause, fault: Driver.faultOf(code), reason: reasonOf(code) }))
+    : Effect.fail(
+        new StorageError({ operation, cause, fault: Driver.faultOf(code), reason: Driver.reasonOf(code) })
+      )
 }
 
 /** Runs the step now, and answers what came of it: between a look at the handle and the step nothing else may run. */
