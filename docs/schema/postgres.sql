@@ -120,8 +120,9 @@ CREATE TABLE sendwright_consent (
   dated_by text,
   CONSTRAINT sendwright_consent_pkey PRIMARY KEY (account, person, occurred_at, seq)
 );
--- Whoever revokes thousands of times is asked for the last place with each of them.
-CREATE INDEX sendwright_consent_recorded ON sendwright_consent USING btree (account, person, seq);
+-- Whoever revokes thousands of times is asked for the last place with each of them. By the person first: whoever searches
+-- for one may not know the account.
+CREATE INDEX sendwright_consent_recorded ON sendwright_consent USING btree (person, account, seq);
 -- Who may have lost a consent since a job was accepted.
 CREATE INDEX sendwright_consent_revoked ON sendwright_consent USING btree (account, person) WHERE status = 'revoked'::text;
 -- The last of each purpose and status is found, however many there are.
@@ -301,12 +302,12 @@ CREATE INDEX sendwright_job_account ON sendwright_job USING btree (account, kind
 CREATE INDEX sendwright_job_account_reference ON sendwright_job USING btree (reference, account, seq) WHERE reference IS NOT NULL;
 -- What an account sent inside embedders' transactions on a day: summed, since these commit in any order.
 CREATE INDEX sendwright_job_embedded ON sendwright_job USING btree (account, created_at, recipients) WHERE kind = 'embedded'::text;
-CREATE UNIQUE INDEX sendwright_job_idempotency ON sendwright_job USING btree (public_key, idempotency_key) WHERE idempotency_key IS NOT NULL;
+CREATE UNIQUE INDEX sendwright_job_idempotency ON sendwright_job USING btree (idempotency_key, public_key) WHERE idempotency_key IS NOT NULL;
 CREATE INDEX sendwright_job_key ON sendwright_job USING btree (public_key, kind, seq);
 CREATE INDEX sendwright_job_key_reference ON sendwright_job USING btree (public_key, reference, seq) WHERE reference IS NOT NULL;
 CREATE INDEX sendwright_job_order ON sendwright_job USING btree (session, (seq + 0)) WHERE due_at IS NOT NULL;
 -- Request ids of ours tell their time, by which their jobs are found; a client's own ones do not.
-CREATE INDEX sendwright_job_request ON sendwright_job USING btree (request_id) WHERE request_id IS NOT NULL AND (length(request_id) <> 36 OR substr(request_id, 15, 1) <> '7'::text);
+CREATE INDEX sendwright_job_request ON sendwright_job USING btree (request_id, seq) WHERE request_id IS NOT NULL AND (length(request_id) <> 36 OR substr(request_id, 15, 1) <> '7'::text);
 -- The direct messages that a text is kept for.
 CREATE INDEX sendwright_job_text ON sendwright_job USING btree (snapshot) WHERE kind = 'direct'::text;
 
@@ -399,6 +400,7 @@ CREATE TABLE sendwright_person_link (
   at bigint NOT NULL,
   CONSTRAINT sendwright_person_link_pkey PRIMARY KEY (account, person, other)
 );
+CREATE INDEX sendwright_person_link_person ON sendwright_person_link USING btree (person, account);
 
 -- One row, which probes write.
 CREATE TABLE sendwright_probe (

@@ -113,8 +113,9 @@ CREATE TABLE sendwright_consent (
   dated_by TEXT,
   PRIMARY KEY (account, person, occurred_at, seq)
 ) STRICT, WITHOUT ROWID;
--- Whoever revokes thousands of times is asked for the last place with each of them.
-CREATE INDEX sendwright_consent_recorded ON sendwright_consent (account, person, seq);
+-- Whoever revokes thousands of times is asked for the last place with each of them. By the person first: whoever searches
+-- for one may not know the account.
+CREATE INDEX sendwright_consent_recorded ON sendwright_consent (person, account, seq);
 -- Who may have lost a consent since a job was accepted.
 CREATE INDEX sendwright_consent_revoked ON sendwright_consent (account, person) WHERE status = 'revoked';
 -- The last of each purpose and status is found, however many there are.
@@ -270,12 +271,12 @@ CREATE INDEX sendwright_job_account ON sendwright_job (account, kind, seq);
 CREATE INDEX sendwright_job_account_reference ON sendwright_job (reference, account, seq) WHERE reference IS NOT NULL;
 -- What an account sent inside embedders' transactions on a day: summed, since these commit in any order.
 CREATE INDEX sendwright_job_embedded ON sendwright_job (account, created_at, recipients) WHERE kind = 'embedded';
-CREATE UNIQUE INDEX sendwright_job_idempotency ON sendwright_job (public_key, idempotency_key) WHERE idempotency_key IS NOT NULL;
+CREATE UNIQUE INDEX sendwright_job_idempotency ON sendwright_job (idempotency_key, public_key) WHERE idempotency_key IS NOT NULL;
 CREATE INDEX sendwright_job_key ON sendwright_job (public_key, kind, seq);
 CREATE INDEX sendwright_job_key_reference ON sendwright_job (public_key, reference, seq) WHERE reference IS NOT NULL;
 CREATE INDEX sendwright_job_order ON sendwright_job (session, (seq + 0)) WHERE due_at IS NOT NULL;
 -- Request ids of ours tell their time, by which their jobs are found; a client's own ones do not.
-CREATE INDEX sendwright_job_request ON sendwright_job (request_id) WHERE request_id IS NOT NULL AND (length(request_id) <> 36 OR substr(request_id, 15, 1) <> '7');
+CREATE INDEX sendwright_job_request ON sendwright_job (request_id, seq) WHERE request_id IS NOT NULL AND (length(request_id) <> 36 OR substr(request_id, 15, 1) <> '7');
 -- The direct messages that a text is kept for.
 CREATE INDEX sendwright_job_text ON sendwright_job (snapshot) WHERE kind = 'direct';
 
@@ -364,6 +365,7 @@ CREATE TABLE sendwright_person_link (
   at INTEGER NOT NULL,
   PRIMARY KEY (account, person, other)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX sendwright_person_link_person ON sendwright_person_link (person, account);
 
 -- Empty but for the moment of a probe.
 CREATE TABLE sendwright_probe (

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { Operation } from "../support/OpenApi.ts"
 import * as OpenApi from "../support/OpenApi.ts"
 import type { Answer, TestHost } from "../support/TestHost.ts"
-import { at, sendBody, start } from "../support/TestHost.ts"
+import { at, items, sendBody, start } from "../support/TestHost.ts"
 import type { Owned } from "./Tenants.ts"
 import * as Tenants from "./Tenants.ts"
 
@@ -25,6 +25,7 @@ const names: Readonly<
   "v1.send": { permission: "messages:send", foreign: ["template"] },
   "v1.jobs": { permission: "jobs:read", foreign: [] },
   "v1.job": { permission: "jobs:read", foreign: ["job", "message"] },
+  "v1.search": { permission: "jobs:read", foreign: [] },
   "v1.cancel": { permission: "messages:send", foreign: ["job", "message"] },
   "public.test": { permission: null, foreign: [] },
   "public.sendDirect": { permission: "direct:send", foreign: [] },
@@ -139,6 +140,17 @@ describe("what is another's", () => {
     }
   })
 
+  it("is found by no search of a key", async () => {
+    const found = async (q: string) => (await owner.get(`/api/v1/search?q=${q}`)).json
+    const nothing = { ok: true, results: [], next_cursor: null }
+    for (const other of others) {
+      const { accountId, deliveryId, jobId, messageId, sessionId, webhookId } = other
+      for (const id of [accountId, deliveryId, jobId, messageId, sessionId, webhookId])
+        expect([id, await found(id)]).toEqual([id, nothing])
+    }
+    expect(items(await found(owner.jobId), "results")).toMatchObject([{ kind: "job", id: owner.jobId }])
+  })
+
   it("answers an operator by the id of another kind as what is not there", async () => {
     const given = [
       owner.accountId,
@@ -150,7 +162,8 @@ describe("what is another's", () => {
     ]
     const headers = { authorization: `Bearer ${host.adminToken}` }
     for (const operation of ofOperators().filter(
-      ({ path, parameters }) => path.includes("{") || parameters.some(({ required }) => required)
+      ({ path, parameters }) =>
+        path.includes("{") || parameters.some(({ name, required }) => required && name !== "q")
     )) {
       const none = await ask(operation, headers, nothing)
       expect(none.status, `${operation.id} ${none.text}`).toBe(404)

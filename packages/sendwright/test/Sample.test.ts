@@ -33,6 +33,17 @@ it("sends, drains and tells what became of it", async () => {
   await sw.drain()
   const job = await sw.session(session.id).job(jobId)
   expect([job.status, job.results[0]?.status]).toEqual(["completed", "delivered"])
+  const found = []
+  for await (const { id, kind, title } of sw.session(session.id).search("+34 600 001 234"))
+    found.push([kind, id, title])
+  expect(found).toEqual([["message", job.results[0]?.messageId, "order_shipped to +34600001234"]])
+  const kinds = []
+  for await (const { accountId, kind } of sw.admin.search("34600001234")) kinds.push([kind, accountId])
+  expect(kinds.sort()).toEqual([
+    ["message", account.id],
+    ["person", account.id]
+  ])
+  expect(() => sw.admin.search("ab")).toThrow(SendwrightError)
   await sw.stop()
   await expect(sw.drain()).rejects.toThrow(SendwrightError)
 })

@@ -67,6 +67,15 @@ export const keysOfUser = (userId: string): readonly [from: Key, before: Key] =>
   `@${userId}!`
 ]
 
+/** The keys of these names: of each from the first and before the second. */
+export const rangesOf = (
+  phones: ReadonlyArray<string>,
+  userIds: ReadonlyArray<string>
+): ReadonlyArray<readonly [from: Key, before: Key]> => [
+  ...phones.map((phone) => [phone, `${phone} `] as const),
+  ...userIds.map(keysOfUser)
+]
+
 export const keysOf = ({ phone, userId }: Person, portfolio: string): ReadonlyArray<Key> => [
   ...(phone === null ? [] : [phone]),
   ...(userId === null ? [] : [keyOfUser(userId, portfolio)])

@@ -30,6 +30,7 @@ import type { Instant } from "../domain/Instant.ts"
 import type { Job } from "../domain/job/Job.ts"
 import type { Status as RecipientStatus } from "../domain/job/Recipient.ts"
 import type { Page, Paged } from "../domain/Page.ts"
+import type { Result } from "../domain/Search.ts"
 import type { Template } from "../domain/template/Template.ts"
 import { Signals } from "../runtime/Signals.ts"
 import type { TemplateMessage, Unchecked } from "../schema/Requests.ts"
@@ -80,6 +81,7 @@ import type {
 import * as OutsideForeign from "./OutsideForeign.ts"
 import type { Check } from "./Readiness.ts"
 import * as Readiness from "./Readiness.ts"
+import * as Search from "./Search.ts"
 import * as Sends from "./Sends.ts"
 import { storeTimed } from "./StoreTimed.ts"
 import * as Templates from "./Templates.ts"
@@ -155,6 +157,14 @@ export class Engine extends Context.Tag("@sendwright/core/engine/Engine")<
       jobId: string,
       query: { readonly recipientStatus?: RecipientStatus | undefined; readonly page: Page }
     ) => Effect.Effect<JobDetail, Unauthorized | NotFound>
+    /**
+     * This key's jobs and messages by what names them, newest first; direct messages only where it may read these
+     * (`direct:read`).
+     */
+    readonly search: (
+      caller: Caller,
+      query: Search.SearchQuery
+    ) => Effect.Effect<Paged<Result>, Unauthorized | InvalidRequest>
     /** Cancels a job of this key. Messages in flight are not canceled; the job is `canceling` until they have ended. */
     readonly cancel: (caller: Caller, jobId: string) => Effect.Effect<Job, Unauthorized | JobEnded | NotFound>
     /**
@@ -223,6 +233,7 @@ const make = Effect.gen(function* () {
   const checks = yield* Checks.make
   const jobs = yield* JobAccess.make
   const messages = yield* Messages.make
+  const search = yield* Search.make
   const sends = yield* Sends.make(checks, ids)
   const templates = yield* Templates.make
   const outside = yield* OutsideTransaction.make
@@ -261,6 +272,7 @@ const make = Effect.gen(function* () {
     message: allowed("direct:read", messages.find),
     jobs: allowed("jobs:read", jobs.list),
     job: allowed("jobs:read", jobs.find),
+    search: allowed("jobs:read", search.own),
     cancel: allowed("messages:send", jobs.cancel),
     receive: worker.inbound.reports,
     nextDue: yield* NextDue.make(worker.inbound)

@@ -23,6 +23,27 @@ export interface FiledConsent {
   readonly record: ConsentRecord
 }
 
+/** An account that knows somebody by a key, and when it was told last. */
+export interface KnownPerson {
+  readonly accountId: string
+  readonly person: Key
+  readonly at: Instant
+}
+
+/** The accounts that are told of one name, at most, by consent records and by links. */
+export const mostKnown = 20
+
+/** Each account and key once, with the last time. */
+export const latestOf = (known: ReadonlyArray<KnownPerson>): ReadonlyArray<KnownPerson> => {
+  const found = new Map<string, KnownPerson>()
+  for (const each of known) {
+    const name = `${each.accountId} ${each.person}`
+    const before = found.get(name)
+    if (before === undefined || before.at < each.at) found.set(name, each)
+  }
+  return [...found.values()]
+}
+
 /** Phones of an account, and the purpose that they are asked for. */
 export interface Asked {
   readonly accountId: string
@@ -56,6 +77,14 @@ export class ConsentStore extends Context.Tag("@sendwright/core/storage/ConsentS
       readonly after: Filing | null
       readonly limit: number
     }) => Effect.Effect<ReadonlyArray<FiledConsent>, StorageError>
+    /**
+     * The accounts that know of these phones, or of these user ids in any portfolio, by their consent records and by what
+     * platforms told: of each name {@link mostKnown} of either at most.
+     */
+    readonly known: (query: {
+      readonly phones: ReadonlyArray<string>
+      readonly userIds: ReadonlyArray<string>
+    }) => Effect.Effect<ReadonlyArray<KnownPerson>, StorageError>
     /** In the order of recording; of a user id in all portfolios. */
     readonly history: (
       query: { readonly accountId: string } & ({ readonly phone: string } | { readonly userId: string })

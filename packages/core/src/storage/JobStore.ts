@@ -28,6 +28,7 @@ import type { Tally } from "../domain/job/Tally.ts"
 import type { Backlog } from "../domain/job/Waiting.ts"
 import type { Unknowns } from "../domain/overview/Facts.ts"
 import type { Page, Paged } from "../domain/Page.ts"
+import type { OfJobs } from "../domain/Search.ts"
 import type { News } from "../domain/session/Circuit.ts"
 import type { Outbound, Provider } from "../domain/session/Session.ts"
 import type { Category } from "../domain/template/Template.ts"
@@ -292,10 +293,21 @@ export interface EarlyReportsApplied {
   readonly forgotten: ReadonlyMap<string, number>
 }
 
-/** A recipient and its job. */
-export interface StoredMessage {
+/** A job that was found, or one of its recipients. */
+export interface FoundJob {
   readonly job: Job
-  readonly recipient: RecipientResult
+  /** Null where the job itself was found. A direct message is its only recipient. */
+  readonly recipient: RecipientResult | null
+}
+
+/** What is searched for. */
+export interface SearchJobs {
+  readonly sought: OfJobs
+  /** Of this API key alone; of all where it is absent. */
+  readonly publicKey?: string | undefined
+  /** Of both where it is absent. */
+  readonly kind?: Content["kind"] | undefined
+  readonly page: Page
 }
 
 /** The filters that jobs have to pass. Times are inclusive at their begin, and exclusive at their end. */
@@ -473,21 +485,17 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
     }) => Effect.Effect<ReadonlyArray<EarlierAttempt>, StorageError>
 
     /**
-     * Writes down who was sent what, for {@link messagesOf}: one step, that takes no longer than a commit does. Answers whether
+     * Writes down who was sent what, for {@link search}: one step, that takes no longer than a commit does. Answers whether
      * there is more to do at once.
      */
     readonly writeSegments: Effect.Effect<boolean, StorageError>
 
     /**
-     * The messages to recipients that have one of the texts as their phone or external id, the newest first. It costs a jump for
-     * each 100,000 recipients that there are, and a look at those that came since they were written down last.
+     * The jobs and recipients that the texts name, the newest first. Of a person it costs a jump for each 100,000 recipients
+     * that there are, and a look at those that came since they were written down last; of all else a jump. A page is only
+     * short where nothing else is left to find.
      */
-    readonly messagesOf: (query: {
-      readonly texts: ReadonlyArray<string>
-      /** Only of this API key. */
-      readonly publicKey?: string | undefined
-      readonly page: Page
-    }) => Effect.Effect<Paged<StoredMessage>, StorageError>
+    readonly search: (query: SearchJobs) => Effect.Effect<Paged<FoundJob>, StorageError>
 
     /** When a process that dispatches said last that it lives; null when none ever did. */
     readonly dispatchesAt: Effect.Effect<Instant | null, StorageError>

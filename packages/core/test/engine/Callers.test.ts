@@ -2,6 +2,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as TestClock from "effect/TestClock"
 import { prepare } from "../../../../examples/support/prepare.ts"
 import type { Permission } from "../../src/domain/account/ApiKey.ts"
@@ -21,6 +22,14 @@ type Operation = readonly [
   run: Effect.Effect<unknown, { readonly _tag: string }>
 ]
 
+/** It takes a time of its own. */
+const searched = (engine: EngineService, caller: Engine.Caller) =>
+  Effect.gen(function* () {
+    const searching = yield* Effect.fork(engine.search(caller, { text: phone, page }))
+    yield* TestClock.adjust("50 millis")
+    return yield* Fiber.join(searching)
+  })
+
 const operations = (
   engine: EngineService,
   caller: Engine.Caller,
@@ -38,6 +47,7 @@ const operations = (
     ["message", "direct:read", engine.message(caller, "none")],
     ["jobs", "jobs:read", engine.jobs(caller, { page })],
     ["job", "jobs:read", engine.job(caller, "none", { page })],
+    ["search", "jobs:read", searched(engine, caller)],
     ["cancel", "messages:send", engine.cancel(caller, "none")]
   ]
 }

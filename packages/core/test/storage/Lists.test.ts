@@ -9,12 +9,15 @@ import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import { migratedDatabase } from "../../../../test/support/Postgres.ts"
+import * as Ids from "../../src/domain/Ids.ts"
 import type { Page, Paged } from "../../src/domain/Page.ts"
 import * as PageOf from "../../src/domain/Page.ts"
+import * as Search from "../../src/domain/Search.ts"
 import * as Event from "../../src/domain/webhook/Event.ts"
 import { AccountStore } from "../../src/storage/AccountStore.ts"
 import { ApiKeyStore } from "../../src/storage/ApiKeyStore.ts"
 import { AuditStore } from "../../src/storage/AuditStore.ts"
+import { ConsentStore } from "../../src/storage/ConsentStore.ts"
 import { InboundStore } from "../../src/storage/InboundStore.ts"
 import { JobStore } from "../../src/storage/JobStore.ts"
 import { OperatorStore } from "../../src/storage/OperatorStore.ts"
@@ -196,7 +199,8 @@ const prepared = (database: Pick<Explained, "columns" | "hex" | "series">) =>
     const ofBig = `account = ${literal(big.accountId)}`
     // An id begins with its time.
     const id = `substr(${database.hex(`${now} + copy.n`, 12)}, 1, 8) || '-' || substr(${database.hex(`${now} + copy.n`, 12)}, 9, 4) || '-copy'`
-    yield* copied("sendwright_job", { id, due_at: "NULL", created_at: `${now} + copy.n` }, ofBig)
+    const named = { request_id: "'request-' || (copy.n % 1000)", idempotency_key: "'key-' || copy.n" }
+    yield* copied("sendwright_job", { id, due_at: "NULL", created_at: `${now} + copy.n`, ...named }, ofBig)
     yield* sql.unsafe(`INSERT INTO sendwright_progress (seq, session, status, counts, updated_at, completed_at)
       SELECT seq, session, CASE WHEN seq % 2000 = 3 THEN 'failed' ELSE 'completed' END,
         CASE WHEN seq % 2000 = 3 THEN '{"failed":1}' ELSE '{"sent":1}' END, created_at + 1, created_at + 1
@@ -205,7 +209,8 @@ const prepared = (database: Pick<Explained, "columns" | "hex" | "series">) =>
     yield* copied("sendwright_recipient", {
       seq: "(2 + copy.n) * 4096",
       phone: "'34600' || (copy.n % 1000)",
-      external_id: "'r' || copy.n"
+      external_id: "'r' || copy.n",
+      provider_id: "'wamid.' || copy.n"
     })
     yield* sql.unsafe(`INSERT INTO sendwright_segment (id, last)
       SELECT copy.n, (2 + copy.n * ${rows / 10}) * 4096 FROM ${database.series.replace(":n", "9")}`)
@@ -223,6 +228,13 @@ const prepared = (database: Pick<Explained, "columns" | "hex" | "series">) =>
     })
     yield* sql.unsafe(`INSERT INTO sendwright_unattributed (id, account, session, kind, text, occurred_at, recorded_at)
       SELECT 'copy-' || copy.n, ${literal(big.accountId)}, ${literal(big.sessionId)}, 'message', 'Hi', ${now}, ${now}
+      FROM ${database.series.replace(":n", String(rows))}`)
+    yield* sql.unsafe(`INSERT INTO sendwright_consent
+        (account, person, occurred_at, seq, id, purpose, status, source, recorded_at)
+      SELECT 'copy-' || (copy.n % 100), '34600' || (copy.n % 10000), copy.n, copy.n, 'c', 'direct', 'granted', 'form', ${now}
+      FROM ${database.series.replace(":n", String(rows))}`)
+    yield* sql.unsafe(`INSERT INTO sendwright_person_link (account, person, other, told, at)
+      SELECT 'copy-' || (copy.n % 100), '@ES.' || copy.n || ' p', '34600' || copy.n, 1, ${now}
       FROM ${database.series.replace(":n", String(rows))}`)
     yield* copied("sendwright_account", { id: "'copy-' || copy.n" })
     yield* copied("sendwright_session", { id: "'copy-' || copy.n" }, ofBig)
@@ -295,6 +307,15 @@ const suite = <R>(name: "PostgreSQL" | "SQLite", database: Explained<R>) =>
         const [audit, jobs] = [yield* AuditStore, yield* JobStore]
         const [sessions, webhooks] = [yield* SessionStore, yield* WebhookStore]
         const known = yield* lists(given)
+        const consents = yield* ConsentStore
+        const searched =
+          (text: string, publicKey?: string): List =>
+          (page) =>
+            jobs.search({ sought: Search.meaningsOf(text).jobs, publicKey, page })
+        const knowing =
+          (query: Parameters<typeof consents.known>[0]): List =>
+          () =>
+            Effect.map(consents.known(query), (items) => ({ items, next: null }))
         const costs = (list: List, page: Page) =>
           Effect.gen(function* () {
             asked.length = 0
@@ -351,8 +372,17 @@ const suite = <R>(name: "PostgreSQL" | "SQLite", database: Explained<R>) =>
           "deliveries since": [(page) => webhooks.deliveries({ since: now + 1, page }), 0],
           "of a reference": [(page) => jobs.list({ ...ofBig, reference: "spring", page }), null],
           "of a reference that the key does not have": [(page) => jobs.list({ ...reference, page }), 0],
-          "messages to a phone": [(page) => jobs.messagesOf({ texts: ["34600123"], page }), rows / 1000],
-          "messages to nobody": [(page) => jobs.messagesOf({ texts: ["34600"], page }), 0],
+          "messages to a phone": [searched("34600123"), rows / 1000],
+          "messages to nobody": [searched("3460000"), 0],
+          "messages to a phone, of a key": [searched("34600123", publicKey), 0],
+          "of a name": [searched("spring"), null],
+          "of a request": [searched("request-77"), rows / 1000],
+          "of a request, of another key": [searched("request-77", publicKey), 0],
+          "of a request of ours": [searched(Ids.make((count) => new Uint8Array(count)).uuid(now)), 0],
+          "of an Idempotency-Key": [searched("key-4711"), 1],
+          "of a platform's id": [searched("wamid.4711"), 1],
+          "known by a number": [knowing({ phones: ["346004711"], userIds: [] }), 1],
+          "known by a platform's id": [knowing({ phones: [], userIds: ["ES.4711"] }), 1],
           "audited, of one by another": [(page) => audit.list({ page, operator: "ben", target: "first" }), 0],
           "audited before": [(page) => audit.list({ page, operator: "ana", to: now + 1 }), 1]
         }

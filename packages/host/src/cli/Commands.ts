@@ -80,13 +80,25 @@ const parameterNames: Readonly<Record<string, string>> = {
 
 const nothing = Args.map(Args.none, () => ({}))
 
+/** Parameters that are asked for without a flag, by the name of the endpoint, and what they are called. */
+const subjects: Readonly<Record<string, { readonly parameter: string; readonly name: string }>> = {
+  adminSearch: { parameter: "q", name: "phone|reference|id" }
+}
+
+type Parameters = Readonly<Record<string, string>>
+
+const subjectOf = (subject: (typeof subjects)[string] | undefined): Args.Args<Parameters> =>
+  subject === undefined
+    ? nothing
+    : Args.map(Args.text({ name: subject.name }), (text) => ({ [subject.parameter]: text }))
+
 /** The file's body as it is; fields of flags beside those of the file. */
 const bodyOf = (fields: Flags.Fields, content: unknown): unknown =>
   typeof content === "object" && content !== null && !Array.isArray(content)
     ? { ...fields, ...content }
     : content
 
-const asText = (fields: Flags.Fields): Readonly<Record<string, string>> =>
+const asText = (fields: Flags.Fields): Parameters =>
   Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, String(value)]))
 
 /** What is looked at of an operation of the admin API. */
@@ -102,7 +114,7 @@ interface Operation extends Pick<Contract.AdminOperation<unknown>, "command" | "
 
 const operations: ReadonlyArray<Operation> = AdminApi.operations
 
-const pathOf = (pattern: string): Args.Args<Readonly<Record<string, string>>> => {
+const pathOf = (pattern: string): Args.Args<Parameters> => {
   const [, collection = "", parameter] = /([\w-]+)\/:(\w+)/.exec(pattern) ?? []
   return parameter === undefined
     ? nothing
@@ -176,19 +188,21 @@ const commandOf = (name: string, operation: Operation, { options, screen }: Sett
   const input = inputs.get(endpoint.name)
   const path = pathOf(endpoint.path)
   const content = contentOf(input)
-  const query = Flags.make(endpoint.urlParamsSchema)
+  const subject = subjects[endpoint.name]
+  const sought = subjectOf(subject)
+  const query = Flags.make(endpoint.urlParamsSchema, subject === undefined ? [] : [subject.parameter])
   const fields = Flags.make(endpoint.payloadSchema, input?.fields)
   const rejects: Options.Options<Option.Option<string>> =
     input?.open === undefined ? Options.map(Options.none, () => Option.none<string>()) : rejecting
   const view = Glance.views.get(endpoint.name)
   const watch = view?.isWatched === true ? watching : Options.map(Options.none, () => false)
-  const asked = Command.make(name, { path, content, query, fields, rejects, watch }, (given) =>
+  const asked = Command.make(name, { path, content, sought, query, fields, rejects, watch }, (given) =>
     Effect.gen(function* () {
       const { token, url } = yield* root
       const host = yield* OnHost.connection(Option.getOrUndefined(url), Option.getOrUndefined(token))
       const requestOf = (body: unknown) => ({
         path: given.path,
-        query: asText(given.query),
+        query: { ...given.sought, ...asText(given.query) },
         body: Option.isSome(endpoint.payloadSchema) ? Either.right(bodyOf(given.fields, body)) : null
       })
       if (given.content._tag === "Table") {
@@ -245,7 +259,10 @@ const commandOf = (name: string, operation: Operation, { options, screen }: Sett
     help: {
       name: command.name,
       description: command.description,
-      args: HelpDoc.sequence(Args.getHelp(path), Args.getHelp(content)),
+      args: HelpDoc.sequence(
+        HelpDoc.sequence(Args.getHelp(path), Args.getHelp(content)),
+        Args.getHelp(sought)
+      ),
       flags: HelpDoc.sequence(
         HelpDoc.sequence(Options.getHelp(query), Options.getHelp(fields)),
         HelpDoc.sequence(Options.getHelp(rejects), Options.getHelp(watch))

@@ -144,10 +144,16 @@ describe("the command line", () => {
       [["webhooks", "list", account], `/accounts/${account}/webhooks`],
       [["rate-cards", "list"], "/rate-cards"],
       [["messages", "list", "--account-id", account], `/messages?account_id=${account}`],
-      [["jobs", "list", "--account-id", account], `/jobs?account_id=${account}`]
+      [["jobs", "list", "--account-id", account], `/jobs?account_id=${account}`],
+      [["search", "+34 600 00 12 34"], "/search?q=0034600001234"],
+      [["search", session, "--limit", "2"], `/search?limit=2&q=${session}`]
     ] as const
     const said: Array<string> = []
     for (const [args] of views) said.push((await sendwright(...args)).out)
+    const kinds = said
+      .slice(-2)
+      .map((out) => items(JSON.parse(out), "results").map((found) => at(found, "kind")))
+    expect(kinds).toEqual([["person"], ["session"]])
 
     const host = await start({ DATABASE_URL })
     try {

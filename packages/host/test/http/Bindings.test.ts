@@ -41,6 +41,7 @@ const engine = (given: Partial<EngineService> = {}): EngineService =>
     sendDirect: dies("sendDirect"),
     jobs: () => Effect.die(new Error("a bug")),
     job: dies("job"),
+    search: dies("search"),
     message: dies("message"),
     cancel: dies("cancel"),
     receive: dies("receive"),

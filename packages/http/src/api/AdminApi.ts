@@ -11,6 +11,7 @@ import * as Overview from "./Overview.ts"
 import * as People from "./People.ts"
 import * as RateCards from "./RateCards.ts"
 import * as Restore from "./Restore.ts"
+import * as Search from "./Search.ts"
 import * as Secrets from "./Secrets.ts"
 import * as Sessions from "./Sessions.ts"
 import * as Storage from "./Storage.ts"
@@ -19,6 +20,7 @@ import * as Webhooks from "./Webhooks.ts"
 
 export const operations = [
   ...Overview.admin,
+  ...Search.admin,
   ...Accounts.admin,
   ...Sessions.admin,
   ...ApiKeys.admin,

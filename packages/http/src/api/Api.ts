@@ -7,11 +7,18 @@ import * as Group from "./Group.ts"
 import * as Hooks from "./Hooks.ts"
 import * as Jobs from "./Jobs.ts"
 import * as Messages from "./Messages.ts"
+import * as Search from "./Search.ts"
 import * as Sends from "./Sends.ts"
 import * as Service from "./Service.ts"
 import * as Templates from "./Templates.ts"
 
-const versioned = [...Connection.versioned, ...Templates.versioned, ...Sends.versioned, ...Jobs.versioned]
+const versioned = [
+  ...Connection.versioned,
+  ...Templates.versioned,
+  ...Sends.versioned,
+  ...Jobs.versioned,
+  ...Search.versioned
+]
 const direct = [...Connection.direct, ...Messages.direct]
 
 /** In the order of the description. */

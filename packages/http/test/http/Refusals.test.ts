@@ -30,6 +30,7 @@ const stub = (given: Partial<EngineService>): EngineService =>
     sendDirect: (_, { request }) => refusing(request, "sendDirect"),
     jobs: () => Effect.dieMessage("jobs"),
     job: () => Effect.dieMessage("job"),
+    search: () => Effect.dieMessage("search"),
     message: () => Effect.dieMessage("message"),
     cancel: () => Effect.dieMessage("cancel"),
     receive: () => Effect.dieMessage("receive"),

@@ -1,5 +1,5 @@
 /** The operator's side: one object per call, and a list of any length for each list. */
-import type { DirectResult, Job, JobDetail, JobQuery, Purpose, Retried, Retry } from "./Messages.ts"
+import type { DirectResult, Found, Job, JobDetail, JobQuery, Purpose, Retried, Retry } from "./Messages.ts"
 import type { HealthReport, Overview } from "./Overview.ts"
 import type { Issue } from "./SendwrightError.ts"
 import type { PlatformTemplate, Template } from "./Templates.ts"
@@ -707,4 +707,9 @@ export interface Admin {
   readonly overview: () => Promise<Overview>
   /** A verdict on all processes over the store, by the same rules; also while the store cannot be read. */
   readonly health: () => Promise<HealthReport>
+  /**
+   * Whatever a text names, of all accounts and newest first: a phone in any spelling, a user id, an external id, a reference, an
+   * Idempotency-Key, a request id, or an id of ours or of a platform.
+   */
+  readonly search: (text: string) => AsyncIterable<Found>
 }

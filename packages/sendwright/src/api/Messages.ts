@@ -185,3 +185,17 @@ export interface Estimate {
   readonly unpriced: ReadonlyArray<{ readonly phone: string; readonly reason: string }>
   readonly undeliverable: ReadonlyArray<{ readonly phone: string; readonly reason: string }>
 }
+
+/** Something that a search found. */
+export interface Found {
+  /** A session finds messages and jobs alone. */
+  readonly kind: "message" | "job" | "person" | "delivery" | "webhook" | "session" | "key" | "template"
+  /** Of a person the phone, or a platform's user id. */
+  readonly id: string
+  /** For people. */
+  readonly title: string
+  /** By the words of its kind; null of a person. */
+  readonly status: string | null
+  readonly accountId: string
+  readonly at: Date
+}

@@ -6,6 +6,7 @@ import type {
   DirectResult,
   DirectSent,
   Estimate,
+  Found,
   Job,
   JobDetail,
   JobQuery,
@@ -65,6 +66,11 @@ export interface Session {
   readonly retry: (jobId: string, which?: Retry) => Promise<Retried>
   /** A direct message. */
   readonly message: (id: string) => Promise<DirectResult>
+  /**
+   * This session's own jobs and messages, newest first: by a phone in any spelling, an external id, a reference, an
+   * Idempotency-Key, or an id.
+   */
+  readonly search: (text: string) => AsyncIterable<Found>
   /** Those that may be sent. */
   readonly templates: (query?: TemplateQuery) => AsyncIterable<Template>
 }

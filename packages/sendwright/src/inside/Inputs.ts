@@ -3,7 +3,7 @@
  * does not have is a fault, as in the REST API. What a value may be beyond its type is core's to say.
  */
 import { types } from "node:util"
-import { ApiKey, Fault, Phone, RequestDecoder } from "@sendwright/core"
+import { ApiKey, Fault, Phone, RequestDecoder, Search } from "@sendwright/core"
 import * as Schema from "effect/Schema"
 import type * as Admin from "../api/Admin.ts"
 import type * as Messages from "../api/Messages.ts"
@@ -246,6 +246,7 @@ const recipientFaults = (to: unknown): ReadonlyArray<Fault.Fault> =>
     : []
 
 export const sessionId = input(Text, { name: "sessionId" })
+export const sought = input(Search.Query, { name: "text" })
 
 /** A send, or what an estimate is asked for, by its members. */
 export const send = (given: unknown): typeof nameOrId.Type => {

@@ -366,6 +366,16 @@ const audit: Group<Admin.Audit> = (admin, { pages }) => ({
   }
 })
 
+const search: Group<Admin.Admin["search"]> =
+  (admin, { pages }) =>
+  (given) => {
+    const text = Inputs.sought(given)
+    return mapped(
+      pages((page) => admin.search.find({ text, page })),
+      Views.found
+    )
+  }
+
 export const make: Group<Admin.Admin> = (admin, running) => ({
   accounts: accounts(admin, running),
   sessions: sessions(admin, running),
@@ -382,5 +392,6 @@ export const make: Group<Admin.Admin> = (admin, running) => ({
   operators: operators(admin, running),
   audit: audit(admin, running),
   overview: async () => Glances.overview(await running.run(admin.overview.now)),
-  health: async () => Glances.health(await running.run(admin.overview.health))
+  health: async () => Glances.health(await running.run(admin.overview.health)),
+  search: search(admin, running)
 })

@@ -205,6 +205,14 @@ export const make =
         )
         return { counts, dryRun, job: Views.job(job) }
       },
+      search: async function* (given) {
+        const text = Inputs.sought(given)
+        const who = await caller()
+        yield* mapped(
+          pages((page) => engine.search(who, { text, page })),
+          Views.found
+        )
+      },
       message: async (id) => Views.message(await run(engine.message(await caller(), id))),
       templates: async function* (query = {}) {
         const of = Inputs.templateQuery(query)

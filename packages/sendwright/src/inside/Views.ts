@@ -12,6 +12,7 @@ import type {
   PerhapsRefusal as PerhapsRefusals,
   RateCard as RateCards,
   Recipient,
+  Search,
   Session as Sessions,
   Size,
   Template as Templates,
@@ -274,6 +275,11 @@ export const jobDetail = (
       ? null
       : { limiter: found.waitingFor.limiter, until: dateOrNull(found.waitingFor.until) },
   expectedCompletionAt: dateOrNull(found.expectedCompletionAt)
+})
+
+export const found = ({ at, parentId: _, ...result }: Search.Result): Messages.Found => ({
+  ...result,
+  at: date(at)
 })
 
 export const storageSize = ({ fullAt, oldest, ...size }: Size.Size): Admin.StorageSize => ({

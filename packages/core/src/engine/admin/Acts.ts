@@ -233,7 +233,8 @@ export const make = Effect.gen(function* () {
     operators: operatorActs(operator),
     audit: { list: "reads" },
     exports: { results: "reads", consents: "reads" },
-    overview: { now: "reads", health: "reads" }
+    overview: { now: "reads", health: "reads" },
+    search: { find: "reads" }
   }
   return acts
 })
@@ -280,5 +281,6 @@ export const recording = (admin: Admin, acts: Acts, record: Recorder): Admin => 
   operators: recordGroup("operators", admin.operators, acts.operators, record),
   audit: recordGroup("audit", admin.audit, acts.audit, record),
   exports: recordGroup("exports", admin.exports, acts.exports, record),
-  overview: recordGroup("overview", admin.overview, acts.overview, record)
+  overview: recordGroup("overview", admin.overview, acts.overview, record),
+  search: recordGroup("search", admin.search, acts.search, record)
 })

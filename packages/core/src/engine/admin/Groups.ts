@@ -12,6 +12,7 @@ import * as Overview from "./Overview.ts"
 import * as People from "./People.ts"
 import * as RateCards from "./RateCards.ts"
 import * as Restore from "./Restore.ts"
+import * as Search from "./Search.ts"
 import * as Secrets from "./Secrets.ts"
 import * as Sessions from "./Sessions.ts"
 import * as Storage from "./Storage.ts"
@@ -35,6 +36,7 @@ export interface Admin {
   readonly audit: AuditLog.AuditLog
   readonly exports: Exports.Exports
   readonly overview: Overview.Overview
+  readonly search: Search.Search
 }
 
 export const make = (readiness: Effect.Effect<ReadonlyArray<Check>>) =>
@@ -54,5 +56,6 @@ export const make = (readiness: Effect.Effect<ReadonlyArray<Check>>) =>
     operators: Operators.make,
     audit: AuditLog.make,
     exports: Exports.make,
-    overview: Overview.make(readiness)
+    overview: Overview.make(readiness),
+    search: Search.make
   })

@@ -4,8 +4,8 @@ import * as Layer from "effect/Layer"
 import * as Consent from "../../domain/consent/Consent.ts"
 import * as Person from "../../domain/Person.ts"
 import * as Event from "../../domain/webhook/Event.ts"
-import type { Filing } from "../ConsentStore.ts"
-import { ConsentStore } from "../ConsentStore.ts"
+import type { Filing, KnownPerson } from "../ConsentStore.ts"
+import { ConsentStore, latestOf } from "../ConsentStore.ts"
 import * as InboundSteps from "../InboundSteps.ts"
 import * as Events from "./Events.ts"
 import { MemoryDatabase } from "./MemoryDatabase.ts"
@@ -48,6 +48,21 @@ export const layer: Layer.Layer<ConsentStore, never, MemoryDatabase> = Layer.eff
             .filter(({ filing }) => after === null || byFiling(after, filing) < 0)
             .slice(0, limit)
         ),
+      known: ({ phones, userIds }) =>
+        Effect.sync(() => {
+          const found: Array<KnownPerson> = []
+          const isMeant = (key: Person.Key) =>
+            Person.rangesOf(phones, userIds).some(([from, before]) => key >= from && key < before)
+          for (const [accountId, files] of db.consents)
+            for (const [person, { records }] of files)
+              for (const { recordedAt } of isMeant(person) ? records : [])
+                found.push({ accountId, person, at: recordedAt })
+          for (const [accountId, links] of db.links)
+            for (const [person, others] of links)
+              for (const { at } of isMeant(person) ? others.values() : [])
+                found.push({ accountId, person, at })
+          return latestOf(found)
+        }),
       refusals: (asked) => Effect.map(evidence(asked), Consent.refusals),
       evidence,
       history: (query) =>

@@ -4,21 +4,24 @@ import * as Effect from "effect/Effect"
 import * as Ids from "../../domain/Ids.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import * as Time from "../../domain/Instant.ts"
+import type { Job, RecipientResult } from "../../domain/job/Job.ts"
 import * as Tally from "../../domain/job/Tally.ts"
 import type { Unknowns } from "../../domain/overview/Facts.ts"
 import * as Paging from "../../domain/Page.ts"
+import type { OfJobs } from "../../domain/Search.ts"
 import type { JobStore, LivingWorker } from "../JobStore.ts"
 import type { Counting } from "../policy/Counting.ts"
-import type { Database } from "./MemoryDatabase.ts"
+import type { Database, JobRow } from "./MemoryDatabase.ts"
 import { newestFirst } from "./MemoryDatabase.ts"
+import * as JobRows from "./MemoryJobRows.ts"
 
 type Verbs = Pick<
   Context.Tag.Service<JobStore>,
   | "counted"
   | "earlierAttempts"
   | "living"
-  | "messagesOf"
   | "saveTallies"
+  | "search"
   | "tallies"
   | "unknowns"
   | "writeSegments"
@@ -62,6 +65,45 @@ const unknownsOf = (db: Database, since: Instant): Unknowns => {
   }
 }
 
+const isNamed = ({ job, key }: JobRow, sought: OfJobs): boolean => {
+  const { from, before, id } = sought.request ?? { from: "", before: "", id: null }
+  return (
+    job.id === sought.jobId ||
+    (job.reference !== null && job.reference === sought.reference) ||
+    (key !== null &&
+      sought.idempotencyKey !== null &&
+      key === JobRows.keyOf(job.publicKey, sought.idempotencyKey)) ||
+    (job.requestId !== null &&
+      (job.requestId === sought.requestId || (job.requestId === id && job.id >= from && job.id < before)))
+  )
+}
+
+const isMeant = (
+  { id }: Job,
+  recipient: RecipientResult,
+  { message, providerId, recipients }: OfJobs
+): boolean =>
+  recipients.includes(recipient.phone) ||
+  (recipient.externalId !== null && recipients.includes(recipient.externalId)) ||
+  (recipient.providerId !== null && recipient.providerId === providerId) ||
+  (message !== null && message.jobId === id && message.index === recipient.index)
+
+/** A job that is named, behind its recipients; a direct message is its recipient. */
+const foundOf = (row: JobRow, sought: OfJobs) => {
+  const { job, position } = row
+  const isFound = isNamed(row, sought)
+  const isDirect = job.content.kind === "direct"
+  const at = position * mostRecipients
+  const recipients = row.recipients.flatMap(({ recipient }) =>
+    (isFound && isDirect) || isMeant(job, recipient, sought)
+      ? [{ position: at + recipient.index, job, recipient }]
+      : []
+  )
+  return isFound && !isDirect
+    ? [...recipients, { position: at + mostRecipients - 1, job, recipient: null }]
+    : recipients
+}
+
 export const make = (db: Database, counting: Counting): Verbs => ({
   living: Effect.sync(() => livingOf(db)),
 
@@ -89,17 +131,15 @@ export const make = (db: Database, counting: Counting): Verbs => ({
   // All is at hand.
   writeSegments: Effect.succeed(false),
 
-  messagesOf: ({ page, publicKey, texts }) =>
+  search: ({ kind, page, publicKey, sought }) =>
     Effect.sync(() => {
-      const found = [...db.jobs.values()].flatMap(({ job, position, recipients }) =>
-        publicKey !== undefined && job.publicKey !== publicKey
-          ? []
-          : recipients.flatMap(({ recipient }) =>
-              texts.includes(recipient.phone) || texts.includes(recipient.externalId ?? "")
-                ? [{ position: position * mostRecipients + recipient.index, job, recipient }]
-                : []
-            )
-      )
+      const found = [...db.jobs.values()]
+        .filter(
+          ({ job }) =>
+            (publicKey === undefined || job.publicKey === publicKey) &&
+            (kind === undefined || job.content.kind === kind)
+        )
+        .flatMap((row) => foundOf(row, sought))
       return Paging.map(newestFirst(found, page), ({ job, recipient }) => ({ job, recipient }))
     })
 })

@@ -7,8 +7,8 @@ import type { Instant } from "../../domain/Instant.ts"
 import * as Person from "../../domain/Person.ts"
 import type { Draft } from "../../domain/webhook/Event.ts"
 import * as Event from "../../domain/webhook/Event.ts"
-import type { Asked } from "../ConsentStore.ts"
-import { ConsentStore } from "../ConsentStore.ts"
+import type { Asked, KnownPerson } from "../ConsentStore.ts"
+import { ConsentStore, latestOf, mostKnown } from "../ConsentStore.ts"
 import * as InboundSteps from "../InboundSteps.ts"
 import type { Answered } from "./codec/Consent.ts"
 import { consents, histories, readConsent, standings } from "./codec/Consent.ts"
@@ -31,6 +31,36 @@ const ofAccount = `SELECT ${consents.list} FROM sendwright_consent WHERE account
 const order = `ORDER BY person, occurred_at, seq ${limited}`
 const firstPage = `${ofAccount} ${order}`
 const nextPage = `${ofAccount} AND (person, occurred_at, seq) > (?, ?, ?) ${order}`
+
+/** The next key of a range, by account, in the order of an index; and when its account was told of it last. */
+const knowing = {
+  consent: {
+    next: `SELECT person, account FROM sendwright_consent
+      WHERE (person, account) > (?, ?) AND person < ? ORDER BY person, account LIMIT 1`,
+    last: "SELECT recorded_at AS at FROM sendwright_consent WHERE person = ? AND account = ? ORDER BY seq DESC LIMIT 1"
+  },
+  link: {
+    next: `SELECT person, account FROM sendwright_person_link
+      WHERE (person, account) > (?, ?) AND person < ? ORDER BY person, account LIMIT 1`,
+    last: "SELECT max(at) AS at FROM sendwright_person_link WHERE person = ? AND account = ?"
+  }
+} as const
+
+function* knownBy(
+  { last, next }: (typeof knowing)[keyof typeof knowing],
+  [from, before]: readonly [Person.Key, Person.Key]
+): Program<ReadonlyArray<KnownPerson>> {
+  const found: Array<KnownPerson> = []
+  let place: readonly [Person.Key, string] = [from, ""]
+  while (found.length < mostKnown) {
+    const row = yield* get(next, ...place, before)
+    if (row === undefined) break
+    place = [text(row, "person"), text(row, "account")]
+    const told = yield* get(last, ...place)
+    if (told !== undefined) found.push({ person: place[0], accountId: place[1], at: integer(told, "at") })
+  }
+  return found
+}
 
 /** The verdicts on phones, as statements of a database. */
 const verdictsOf = ({ elements, jsonArrays, lookUp }: Dialect) => {
@@ -150,6 +180,13 @@ export const layer: Layer.Layer<ConsentStore, never, Database> = Layer.effect(
         }),
       refusals: (asked) => db.read("ConsentStore.refusals", () => refusals(asked)),
       evidence: (asked) => db.read("ConsentStore.evidence", () => evidence(asked)),
+      known: ({ phones, userIds }) =>
+        db.readPage("ConsentStore.known", function* () {
+          const found: Array<KnownPerson> = []
+          for (const range of Person.rangesOf(phones, userIds))
+            for (const source of Object.values(knowing)) found.push(...(yield* knownBy(source, range)))
+          return latestOf(found)
+        }),
       history: (query) =>
         db.read("ConsentStore.history", function* () {
           const { accountId } = query

@@ -144,8 +144,9 @@ CREATE TABLE sendwright_consent (
   dated_by TEXT,
   PRIMARY KEY (account, person, occurred_at, seq)
 )${rows({ clustered: true })};
--- Whoever revokes thousands of times is asked for the last place with each of them.
-CREATE INDEX sendwright_consent_recorded ON sendwright_consent (account, person, seq);
+-- Whoever revokes thousands of times is asked for the last place with each of them. By the person first: whoever searches
+-- for one may not know the account.
+CREATE INDEX sendwright_consent_recorded ON sendwright_consent (person, account, seq);
 -- Who may have lost a consent since a job was accepted.
 CREATE INDEX sendwright_consent_revoked ON sendwright_consent (account, person) WHERE status = 'revoked';
 -- The last of each purpose and status is found, however many there are.
@@ -160,6 +161,7 @@ CREATE TABLE sendwright_person_link (
   at ${long} NOT NULL,
   PRIMARY KEY (account, person, other)
 )${rows({ clustered: true })};
+CREATE INDEX sendwright_person_link_person ON sendwright_person_link (person, account);
 
 -- Texts that have an opt-out word among others, until an operator records them as opt-outs. portfolio: the scope of user_id.
 CREATE TABLE sendwright_perhaps_refusal (
@@ -471,13 +473,13 @@ CREATE INDEX sendwright_job_account_reference ON sendwright_job (reference, acco
 CREATE INDEX sendwright_job_order ON sendwright_job (session, (seq + 0)) WHERE due_at IS NOT NULL;
 -- What an account sent inside embedders' transactions on a day: summed, since these commit in any order.
 CREATE INDEX sendwright_job_embedded ON sendwright_job (account, created_at, recipients) WHERE kind = 'embedded';
-CREATE UNIQUE INDEX sendwright_job_idempotency ON sendwright_job (public_key, idempotency_key) WHERE idempotency_key IS NOT NULL;
+CREATE UNIQUE INDEX sendwright_job_idempotency ON sendwright_job (idempotency_key, public_key) WHERE idempotency_key IS NOT NULL;
 -- The direct messages that a text is kept for.
 CREATE INDEX sendwright_job_text ON sendwright_job (snapshot) WHERE kind = 'direct';
 CREATE INDEX sendwright_job_key ON sendwright_job (public_key, kind, seq);
 CREATE INDEX sendwright_job_key_reference ON sendwright_job (public_key, reference, seq) WHERE reference IS NOT NULL;
 -- Request ids of ours tell their time, by which their jobs are found; a client's own ones do not.
-CREATE INDEX sendwright_job_request ON sendwright_job (request_id) WHERE ${isOwnRequestId("request_id")};
+CREATE INDEX sendwright_job_request ON sendwright_job (request_id, seq) WHERE ${isOwnRequestId("request_id")};
 
 -- The size at the begin of each UTC day.
 CREATE TABLE sendwright_size (

@@ -32,6 +32,7 @@ import * as registry from "./registry.ts"
 import * as restore from "./restore.ts"
 import * as retention from "./retention.ts"
 import type { Stored } from "./Setup.ts"
+import * as search from "./search.ts"
 import * as traces from "./traces.ts"
 import * as turns from "./turns.ts"
 import * as waiting from "./waiting.ts"
@@ -63,6 +64,7 @@ export const suite = (name: string, layer: Stored): void => {
     restore.suite(layer)
     retention.suite(layer)
     traces.suite(layer)
+    search.suite(layer)
     read.suite(layer)
     paging.suite(layer)
     looking.suite(layer)

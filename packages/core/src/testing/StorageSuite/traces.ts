@@ -3,8 +3,7 @@ import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Ids from "../../domain/Ids.ts"
 import * as Transitions from "../../domain/job/Transitions.ts"
-import type { Page, Paged } from "../../domain/Page.ts"
-import type { ClaimedJob, StoredMessage } from "../../storage/JobStore.ts"
+import type { ClaimedJob } from "../../storage/JobStore.ts"
 import { JobStore, Outcome } from "../../storage/JobStore.ts"
 import * as Fixtures from "../Fixtures.ts"
 import type { Stored } from "./Setup.ts"
@@ -107,76 +106,6 @@ export const suite = (layer: Stored): void => {
           [2, now + 9, "failed", "broken"]
         ])
       }).pipe(Effect.provide(layer))
-    )
-  })
-
-  describe("the messages of a person", () => {
-    const found = Effect.fnUntraced(function* (
-      texts: ReadonlyArray<string>,
-      some: { readonly publicKey?: string; readonly limit?: number } = {}
-    ) {
-      const { limit = 100, publicKey } = some
-      const all: Array<readonly [jobId: string, index: number]> = []
-      let after: number | null = null
-      do {
-        const page: Page = { limit, after }
-        const messages: Paged<StoredMessage> = yield* (yield* JobStore).messagesOf({ texts, publicKey, page })
-        for (const { job, recipient } of messages.items) all.push([job.id, recipient.index])
-        after = messages.next
-      } while (after !== null)
-      return all
-    })
-
-    it.effect("are found by the phone and by the external id, the newest first, page by page", () =>
-      Effect.gen(function* () {
-        const [first, second] = [yield* accept({ phones: 3 }), yield* accept({ phones: 2 })]
-        yield* settle(yield* claim(1), accepted, now)
-        const [phone, other] = first.recipients.map((each) => each.phone)
-        expect(yield* found([phone ?? ""], { limit: 1 })).toEqual([
-          [second.jobId, 0],
-          [first.jobId, 0]
-        ])
-        expect(yield* found(["r2"])).toEqual([[first.jobId, 2]])
-        expect(yield* found(["r2", other ?? "", "34699999999"])).toEqual([
-          [second.jobId, 1],
-          [first.jobId, 2],
-          [first.jobId, 1]
-        ])
-        expect(yield* found([phone ?? ""], { publicKey: first.publicKey })).toEqual([[first.jobId, 0]])
-        expect(yield* found(["r9"])).toEqual([])
-        const messages = yield* (yield* JobStore).messagesOf({
-          texts: [phone ?? ""],
-          publicKey: first.publicKey,
-          page: { limit: 5, after: null }
-        })
-        expect(messages.items[0]?.recipient).toEqual((yield* results(first.jobId))[0])
-        expect(messages.items[0]?.job).toEqual(yield* find(first.jobId))
-      }).pipe(Effect.provide(layer))
-    )
-
-    it.effect(
-      "are found when they are written down, and behind those",
-      () =>
-        Effect.gen(function* () {
-          const jobs = yield* JobStore
-          const who = yield* owner
-          const sent: Array<string> = []
-          for (let job = 0; job < 26; job++) {
-            const command = Fixtures.send(who, { phones: 4000 })
-            yield* jobs.accept(command)
-            sent.unshift(command.jobId)
-          }
-          // Looks that find nothing to do are not many.
-          for (let looks = 0; looks < 4; looks++)
-            yield* Effect.repeat(jobs.writeSegments, { while: (goesOn) => goesOn })
-          const ofPhone = sent.map((jobId) => [jobId, 7])
-          expect(yield* found(["34600000007"])).toEqual(ofPhone)
-          expect(yield* found(["34600000007"], { limit: 3 })).toEqual(ofPhone)
-          expect(yield* found(["r3999"], { publicKey: who.publicKey, limit: 5 })).toEqual(
-            sent.map((jobId) => [jobId, 3999])
-          )
-        }).pipe(Effect.provide(layer)),
-      60_000
     )
   })
 

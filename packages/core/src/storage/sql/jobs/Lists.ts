@@ -113,16 +113,16 @@ const accountOfSession = "SELECT account FROM sendwright_session WHERE id = ?"
 const nextAccount =
   "SELECT account FROM sendwright_job WHERE reference = ? AND account > ? ORDER BY account LIMIT 1"
 
-/** The accounts whose jobs have the reference; undefined where they are many. */
-function* accountsOf(reference: string): Program<ReadonlyArray<string> | undefined> {
+/** The accounts whose jobs have the reference, at most so many. */
+export function* accountsOf(reference: string, most: number): Program<ReadonlyArray<string>> {
   const found: Array<string> = []
-  for (let last = ""; found.length <= mostOwners; ) {
+  for (let last = ""; found.length < most; ) {
     const row = yield* get(nextAccount, reference, last)
     if (row === undefined) return found
     last = text(row, "account")
     found.push(last)
   }
-  return undefined
+  return found
 }
 
 const sourcesOf = (
@@ -162,8 +162,9 @@ function* sources(query: ListJobs): Program<ReadonlyArray<Source>> {
     if (row !== undefined) return sourcesOf("account", [text(row, "account")], query)
   }
   if (accountId !== undefined) return sourcesOf("account", [accountId], query)
-  const known = query.reference === undefined ? undefined : yield* accountsOf(query.reference)
-  return known === undefined ? everything : sourcesOf("account", known, query)
+  if (query.reference === undefined) return everything
+  const known = yield* accountsOf(query.reference, mostOwners + 1)
+  return known.length > mostOwners ? everything : sourcesOf("account", known, query)
 }
 
 /** Numbers of jobs are in the order of their making, but for clocks that differ by less than this. */

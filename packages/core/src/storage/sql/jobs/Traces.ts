@@ -8,11 +8,10 @@ import { get } from "../Program.ts"
 import { recipientKey } from "../RecipientKeys.ts"
 import { seq } from "../RowReader.ts"
 import * as TallyRows from "../TallyRows.ts"
-import * as Walk from "../Walk.ts"
 import * as WorkerRows from "../WorkerRows.ts"
 import * as EarlierAttempts from "./EarlierAttempts.ts"
 import type { StoredJobs } from "./Jobs.ts"
-import * as Messages from "./Messages.ts"
+import * as Search from "./Search.ts"
 import * as Segments from "./Segments.ts"
 import * as Unknowns from "./Unknowns.ts"
 
@@ -21,8 +20,8 @@ type Verbs = Pick<
   | "counted"
   | "earlierAttempts"
   | "living"
-  | "messagesOf"
   | "saveTallies"
+  | "search"
   | "tallies"
   | "unknowns"
   | "writeSegments"
@@ -31,7 +30,6 @@ type Verbs = Pick<
 const seqOfJob = "SELECT seq FROM sendwright_job WHERE id = ?"
 
 export const make = (db: Context.Tag.Service<Database>, rows: StoredJobs, counting: Counting): Verbs => {
-  const messagesOf = Messages.make(rows)
   const unknowns = Unknowns.reading(rows.dialect)
   const read = Segments.reading(rows.dialect)
   const write = Segments.writing(rows.dialect)
@@ -70,10 +68,6 @@ export const make = (db: Context.Tag.Service<Database>, rows: StoredJobs, counti
       })
     }),
 
-    messagesOf: ({ page, publicKey, texts }) =>
-      Walk.untilFound(
-        (page) => db.read("JobStore.messagesOf", () => messagesOf(texts, publicKey, page)),
-        page
-      )
+    search: Search.make(db, rows)
   }
 }
