@@ -84,6 +84,12 @@ export const add = (before: Counts, more: Counts): Counts => {
   return sum
 }
 
+/** What an erasure has done with one slice more; what is in flight only a whole sweep knows. */
+export const addSlice = (before: Counts, slice: Counts): Counts => ({
+  ...add(before, slice),
+  inFlight: before.inFlight
+})
+
 /** An erasure, which goes on until nothing of the person is in flight and nothing of before can still be written. */
 export interface Erasure {
   readonly id: string

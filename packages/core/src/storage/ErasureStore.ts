@@ -66,9 +66,9 @@ export class ErasureStore extends Context.Tag("@sendwright/core/storage/ErasureS
       readonly sought: Sought
       readonly accounts: ReadonlyArray<string>
     }) => Effect.Effect<Counts, StorageError>
-    /** Erases a slice in one commit; `next` is null behind the last. */
+    /** Erases a slice in one commit, and counts what went with its erasure; `next` is null behind the last. */
     readonly erase: (
-      slice: Slice & { readonly now: Instant }
+      slice: Slice & { readonly erasureId: string; readonly now: Instant }
     ) => Effect.Effect<{ readonly counts: Counts; readonly next: string | null }, StorageError>
     /** The same without a change: what {@link erase} would find. */
     readonly find: (

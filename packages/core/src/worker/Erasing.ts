@@ -37,13 +37,14 @@ export const make: Effect.Effect<Erasing, never, ErasureStore | SecretBox> = Eff
   const store = yield* ErasureStore
   const box = yield* SecretBox
 
-  const eraseAll = Effect.fnUntraced(function* (sought: Sought, now: number) {
+  const eraseAll = Effect.fnUntraced(function* (erasureId: string, sought: Sought, now: number) {
     let counts: Counts = Erasure.noCounts
     for (const part of Erasure.parts) {
       let after: string | null = null
       do {
         yield* EventLoopBudget.yieldIfSpent
         const slice: { readonly counts: Counts; readonly next: string | null } = yield* store.erase({
+          erasureId,
           part,
           after,
           sought,
@@ -58,7 +59,7 @@ export const make: Effect.Effect<Erasing, never, ErasureStore | SecretBox> = Eff
 
   const sweep: Erasing["sweep"] = Effect.fnUntraced(function* (before, names) {
     const now = yield* Clock.currentTimeMillis
-    const counts = yield* eraseAll(soughtOf(before.accountId, names), now)
+    const counts = yield* eraseAll(before.id, soughtOf(before.accountId, names), now)
     const erasure: Erasure.Erasure = {
       ...before,
       sweptAt: now,

@@ -404,19 +404,27 @@ export const layer: Layer.Layer<ErasureStore, never, MemoryDatabase> = Layer.eff
         }),
       begin: ({ accounts, erasure, hashes, sealed, sought }) =>
         Effect.sync(() => {
-          db.erasures.set(erasure.id, { position: db.nextPosition(), value: { ...erasure, sealed } })
           mark(db, erasure, hashes)
           const them = themOf({ ...sought, accounts: new Set(accounts) })
-          return { ...Erasure.noCounts, consents: eraseAll(db, "consents", them) }
+          const counts = { ...Erasure.noCounts, consents: eraseAll(db, "consents", them) }
+          db.erasures.set(erasure.id, { position: db.nextPosition(), value: { ...erasure, counts, sealed } })
+          return counts
         }),
-      erase: ({ after, now, part, sought }) => {
+      erase: ({ after, erasureId, now, part, sought }) => {
         const them = themOf(sought)
-        if (part === "recipients")
-          return perform(() => Erasures.eraseRecipients(rows, sought, them.redaction, after, now))
-        return Effect.sync(() => ({
-          counts: { ...Erasure.noCounts, [part]: eraseAll(db, part, them) },
-          next: null
-        }))
+        const erased =
+          part === "recipients"
+            ? perform(() => Erasures.eraseRecipients(rows, sought, them.redaction, after, now))
+            : Effect.sync(() => ({
+                counts: { ...Erasure.noCounts, [part]: eraseAll(db, part, them) },
+                next: null
+              }))
+        return Effect.tap(erased, ({ counts }) => {
+          const found = db.erasures.get(erasureId)
+          if (found === undefined) return
+          const value = { ...found.value, counts: Erasure.addSlice(found.value.counts, counts) }
+          db.erasures.set(erasureId, { ...found, value })
+        })
       },
       find: ({ after, part, sought }) =>
         part === "recipients"

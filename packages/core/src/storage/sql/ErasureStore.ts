@@ -1,5 +1,7 @@
 /** Erases people in slices of a table's key, since no index is by name. */
+import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
+import * as Equal from "effect/Equal"
 import * as Layer from "effect/Layer"
 import type { Counts, Part, Sought } from "../../domain/Erasure.ts"
 import * as Erasure from "../../domain/Erasure.ts"
@@ -49,6 +51,8 @@ const erasures = table<Erasure.Erasure>({
   counts: json("counts")
 })
 
+const counted = erasures.only("counts")
+const countsOf = `SELECT ${counted.list} FROM sendwright_erasure WHERE id = ?`
 const insertErasure = insertInto("sendwright_erasure", erasures.names)
 const saveErasure = `UPDATE sendwright_erasure SET ${erasures.assignments} WHERE id = ?`
 const listed = Walk.make("sendwright_erasure", `seq, ${erasures.list}`, [])
@@ -291,7 +295,6 @@ export const layer: Layer.Layer<ErasureStore, never, Database> = Layer.effect(
       begin: ({ accounts, erasure, hashes, sealed, sought }) =>
         db.write("ErasureStore.begin", function* () {
           const them = themOf(sought)
-          yield* run(insertErasure, ...erasures.write(erasure))
           yield* run(insertSecret, erasure.id, sealed)
           yield* mark(erasure, hashes)
           let count = 0
@@ -303,10 +306,25 @@ export const layer: Layer.Layer<ErasureStore, never, Database> = Layer.effect(
                 if (yield* tables.consents.erase(row, them)) count += 1
             }
           }
-          return { ...Erasure.noCounts, consents: count }
+          const counts = { ...Erasure.noCounts, consents: count }
+          yield* run(insertErasure, ...erasures.write({ ...erasure, counts }))
+          return counts
         }),
-      erase: ({ after, now, part, sought }) =>
-        db.work("ErasureStore.erase", () => erasePart(part, sought, after, now)),
+      erase: ({ after, erasureId, now, part, sought }) =>
+        db.work("ErasureStore.erase", function* () {
+          const slice = yield* erasePart(part, sought, after, now)
+          const row = yield* get(countsOf, erasureId)
+          if (row === undefined) return slice
+          const before = counted.read(row).counts
+          const counts = Erasure.addSlice(before, slice.counts)
+          if (!Equal.equals(Data.struct(before), Data.struct(counts)))
+            yield* run(
+              `UPDATE sendwright_erasure SET ${counted.assignments} WHERE id = ?`,
+              ...counted.write({ counts }),
+              erasureId
+            )
+          return slice
+        }),
       find: ({ after, part, sought }) =>
         db.read("ErasureStore.find", function* () {
           if (part === "recipients") return yield* Erasures.findRecipients(rows, sought, after)

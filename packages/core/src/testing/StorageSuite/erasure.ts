@@ -57,6 +57,7 @@ const erase = Effect.fnUntraced(function* (part: Part, sought = everywhere) {
   let after: string | null = null
   do {
     const slice: { readonly counts: Counts; readonly next: string | null } = yield* store.erase({
+      erasureId: "erasure-1",
       part,
       after,
       sought,
@@ -134,6 +135,9 @@ export const suite = (layer: Stored): void => {
           other
         ])
         expect(yield* erase("recipients")).toEqual(Erasure.noCounts)
+        // A sweep that is broken off here has told what went.
+        const [listed] = (yield* (yield* ErasureStore).list({ limit: 1, after: null })).items
+        expect(listed?.counts).toEqual({ ...Erasure.noCounts, recipients: 1, canceled: 1 })
       }).pipe(Effect.provide(layer))
     )
 
