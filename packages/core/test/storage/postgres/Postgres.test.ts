@@ -303,6 +303,28 @@ describe("a verb", () => {
     })
   )
 
+  it.scopedLive("is planned once for all parameters, by its indexes, and not compiled", () =>
+    Effect.gen(function* () {
+      const { db } = yield* database
+      const settings = db.write("settings", () =>
+        all(
+          "SELECT current_setting('jit') AS jit, current_setting('plan_cache_mode') AS plans, current_setting('enable_seqscan') AS scans"
+        )
+      )
+      expect(yield* settings).toEqual([{ jit: "off", plans: "force_generic_plan", scans: "off" }])
+    })
+  )
+
+  it.scopedLive("tells a full disk as one", () =>
+    Effect.gen(function* () {
+      const { db } = yield* database
+      const failing = db.write("failing", () =>
+        script("DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '53100'; END $$")
+      )
+      expect((yield* Effect.flip(failing)).message).toContain("the disk of its database is full")
+    })
+  )
+
   it.scopedLive("tells what the database never takes from what it may take later", () =>
     Effect.gen(function* () {
       const { db } = yield* database

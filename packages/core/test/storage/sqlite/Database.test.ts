@@ -430,7 +430,9 @@ describe("write", () => {
         { concurrency: "unbounded" }
       )
       assert.deepStrictEqual(exits.map(Exit.isSuccess), [true, false, true])
-      assert.instanceOf(yield* Effect.flip(exits[1] ?? Exit.void), StorageError)
+      const full = yield* Effect.flip(exits[1] ?? Exit.void)
+      assert.instanceOf(full, StorageError)
+      assert.include(String(full), "the disk of its database is full")
       const error = yield* Effect.flip(sql.withTransaction(db.write("insert", insert(5, big))))
       assert.instanceOf(error, StorageError)
       assert.deepStrictEqual(outside(filename), [1, 2, 4])
