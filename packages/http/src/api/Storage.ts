@@ -51,7 +51,7 @@ const share = struct({ account_id: Wire.Id, kind, days: Wire.Count, rows: Wire.C
 
 const detailOf = ({ dryRun, isComplete }: StorageAdmin.PurgeAnswer): string => {
   if (dryRun)
-    return "Nothing was changed. The host deletes it by itself within the hour, as the same without dry_run does now."
+    return "Nothing was changed. The host deletes it by itself, within the hour unless its log says later; the same without dry_run does now."
   return isComplete
     ? "Nothing more is due."
     : "Something is left, or another process purges. The host goes on by itself; the same once more goes on now."
