@@ -29,6 +29,7 @@ import * as Ids from "../domain/Ids.ts"
 import type { Instant } from "../domain/Instant.ts"
 import type { Job } from "../domain/job/Job.ts"
 import type { Status as RecipientStatus } from "../domain/job/Recipient.ts"
+import type { Story } from "../domain/job/Timeline.ts"
 import type { Page, Paged } from "../domain/Page.ts"
 import type { Result } from "../domain/Search.ts"
 import type { Template } from "../domain/template/Template.ts"
@@ -85,6 +86,7 @@ import * as Search from "./Search.ts"
 import * as Sends from "./Sends.ts"
 import { storeTimed } from "./StoreTimed.ts"
 import * as Templates from "./Templates.ts"
+import * as Timelines from "./Timelines.ts"
 
 export type * from "./Operations.ts"
 
@@ -150,6 +152,8 @@ export class Engine extends Context.Tag("@sendwright/core/engine/Engine")<
     >
     /** A direct message of this key as it is now. A receipt may have settled one whose outcome was unknown. */
     readonly message: (caller: Caller, messageId: string) => Effect.Effect<Message, Unauthorized | NotFound>
+    /** The story of a message of this key, a recipient's or a direct one. */
+    readonly timeline: (caller: Caller, messageId: string) => Effect.Effect<Story, Unauthorized | NotFound>
     /** This key's jobs, newest first. */
     readonly jobs: (caller: Caller, query: JobQuery) => Effect.Effect<Paged<Job>, Unauthorized>
     readonly job: (
@@ -236,6 +240,7 @@ const make = Effect.gen(function* () {
   const search = yield* Search.make
   const sends = yield* Sends.make(checks, ids)
   const templates = yield* Templates.make
+  const timelines = yield* Timelines.make
   const outside = yield* OutsideTransaction.make
   const direct = yield* DirectMessages.make({
     checks,
@@ -270,6 +275,7 @@ const make = Effect.gen(function* () {
     send: allowed("messages:send", sends.send),
     sendDirect: (...args: Parameters<typeof sendDirect>) => outside("engine.sendDirect")(sendDirect(...args)),
     message: allowed("direct:read", messages.find),
+    timeline: allowed("jobs:read", timelines.own),
     jobs: allowed("jobs:read", jobs.list),
     job: allowed("jobs:read", jobs.find),
     search: allowed("jobs:read", search.own),

@@ -92,16 +92,27 @@ const templateOf = Effect.fnUntraced(function* (
   return found ?? (yield* new StorageError({ operation: "JobStore.find", cause }))
 })
 
+/** Tells what stands against what is left of a job, all reasons considered. */
+export const waiting = Effect.gen(function* () {
+  const heartbeat = yield* Heartbeat
+  const quarantineWatch = yield* QuarantineWatch
+  return Effect.fnUntraced(function* (job: Job, nextAt: Instant | null, session: Session | null) {
+    const now = yield* Clock.currentTimeMillis
+    if (isUnended(job) && (yield* quarantineWatch.look) !== null) return forRestore
+    const isDispatched = !isOpen(job) || (yield* heartbeat.isDispatched)
+    return waitingFor(job, nextAt, session, isDispatched, now)
+  })
+})
+
 const whole: Page = { limit: 250, after: null }
 
 export const make = Effect.gen(function* () {
   const cards = yield* RateCardStore
   const jobs = yield* JobStore
-  const heartbeat = yield* Heartbeat
-  const quarantineWatch = yield* QuarantineWatch
   const sessions = yield* SessionStore
   const signals = yield* Signals
   const templates = yield* TemplateStore
+  const waitsFor = yield* waiting
 
   /** Priced by the rate card of the send, since receipts name a category and never an amount. */
   const actualCostOf = Effect.fnUntraced(function* ({
@@ -131,15 +142,13 @@ export const make = Effect.gen(function* () {
     const session = yield* sessions.find(job.sessionId)
     const pacing = session?.pacing ?? unpaced
     const now = yield* Clock.currentTimeMillis
-    const isQuarantined = isUnended(job) && (yield* quarantineWatch.look) !== null
-    const isDispatched = !isOpen(job) || (yield* heartbeat.isDispatched)
     const nextAt = due.length === 0 ? null : Math.min(...due)
     const found: JobDetail = {
       job,
       template,
       results,
       actualCost,
-      waitingFor: isQuarantined ? forRestore : waitingFor(job, nextAt, session, isDispatched, now),
+      waitingFor: yield* waitsFor(job, nextAt, session),
       expectedCompletionAt: expectedCompletionAt(job, pacing, now)
     }
     return found

@@ -4,6 +4,7 @@ import * as RateCard from "../domain/billing/RateCard.ts"
 import { NotFound } from "../domain/Errors.ts"
 import * as Ids from "../domain/Ids.ts"
 import type { Job, RecipientResult } from "../domain/job/Job.ts"
+import { isReadable } from "../domain/job/Job.ts"
 import type { Page } from "../domain/Page.ts"
 import { JobStore } from "../storage/JobStore.ts"
 import { RateCardStore } from "../storage/RateCardStore.ts"
@@ -14,17 +15,19 @@ export const make = Effect.gen(function* () {
   const cards = yield* RateCardStore
   const jobs = yield* JobStore
 
-  /** By the category that its receipt names, as the cost of a template's recipients is. */
+  /** Of one message, by the category that its receipt names; "0" until it was delivered. */
   const costOf = Effect.fnUntraced(function* (
-    { createdAt, currency, estimatedCost }: Job,
+    { content, createdAt, currency, estimatedCost }: Job,
     recipient: RecipientResult
   ) {
-    const { pricing, status } = recipient
+    const { deliveredAt, pricing, readAt } = recipient
     if (estimatedCost === null) return null
-    if (status !== "delivered" && status !== "read") return "0"
-    const isOtherwise = pricing !== null && pricing.category !== "service"
+    if (deliveredAt === null && readAt === null) return "0"
+    const category =
+      content.kind === "direct" ? "service" : isReadable(content) ? content.template.category : null
+    const isOtherwise = pricing !== null && pricing.category !== category
     const card = isOtherwise ? yield* cards.inForce({ currency, now: createdAt }) : null
-    return RateCard.cost(recipient, "service", card)
+    return RateCard.cost(recipient, category, card)
   })
 
   const ofJob = Effect.fnUntraced(function* (job: Job) {
@@ -51,5 +54,5 @@ export const make = Effect.gen(function* () {
     return { items: items.flat(), next: found.next }
   })
 
-  return { find: spanIfTraced("Engine.message", find), list }
+  return { costOf, find: spanIfTraced("Engine.message", find), list }
 })

@@ -391,14 +391,14 @@ export const retry = <H extends JobState>(
   }
 ): Decided<H, RetryResult> => {
   const { dryRun = false, now, selection } = command
-  if (Jobs.isCanceled(state.job.status)) return { result: RetryResult.Ended({ job: state.job }), step: null }
-  if (state.job.contentExpiredAt !== null)
-    return { result: RetryResult.Expired({ job: state.job }), step: null }
+  const obstacle = Jobs.retryObstacle(state.job)
+  if (obstacle === "canceled") return { result: RetryResult.Ended({ job: state.job }), step: null }
+  if (obstacle === "content_expired") return { result: RetryResult.Expired({ job: state.job }), step: null }
   const choose = RetrySelection.chooser(selection)
   const counts = { ...RetrySelection.noCounts }
   const changes: Array<RecipientChange> = []
   for (const { fence: fenceBefore, recipient: before } of recipients) {
-    const chosen = Erasure.isErased(before.phone) ? null : choose(before)
+    const chosen = choose(before)
     if (chosen === null) continue
     counts[chosen] += 1
     const change = { before, after: Transitions.requeue(before, now), fenceBefore, fence: null }

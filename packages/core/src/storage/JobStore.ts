@@ -25,6 +25,7 @@ import type {
 } from "../domain/job/Recipient.ts"
 import type * as RetrySelection from "../domain/job/RetrySelection.ts"
 import type { Tally } from "../domain/job/Tally.ts"
+import type * as Timeline from "../domain/job/Timeline.ts"
 import type { Backlog } from "../domain/job/Waiting.ts"
 import type { Unknowns } from "../domain/overview/Facts.ts"
 import type { Page, Paged } from "../domain/Page.ts"
@@ -483,6 +484,18 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
       readonly jobId: string
       readonly index: number
     }) => Effect.Effect<ReadonlyArray<EarlierAttempt>, StorageError>
+
+    /**
+     * All that rows tell of a message, in the bounds of `Timeline.most`; null where there is none, or it is not of the API key.
+     * It costs what it answers, and a look at what the account told at the message's times.
+     */
+    readonly timeline: (query: {
+      readonly jobId: string
+      readonly index: number
+      /** Only of this API key. */
+      readonly publicKey?: string | undefined
+      readonly now: Instant
+    }) => Effect.Effect<Timeline.Rows | null, StorageError>
 
     /**
      * Writes down who was sent what, for {@link search}: one step, that takes no longer than a commit does. Answers whether

@@ -10,6 +10,7 @@ import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import { migratedDatabase } from "../../../../test/support/Postgres.ts"
 import * as Ids from "../../src/domain/Ids.ts"
+import * as Timeline from "../../src/domain/job/Timeline.ts"
 import type { Page, Paged } from "../../src/domain/Page.ts"
 import * as PageOf from "../../src/domain/Page.ts"
 import * as Search from "../../src/domain/Search.ts"
@@ -193,7 +194,11 @@ const prepared = (database: Pick<Explained, "columns" | "hex" | "series">) =>
     })
     const accepted = { reference: "spring", key: null }
     yield* jobs.accept(Fixtures.send(small, accepted))
-    yield* jobs.accept(Fixtures.send(big, accepted))
+    const { jobId } = Fixtures.send(big, accepted)
+    yield* jobs.accept({ ...Fixtures.send(big, accepted), jobId })
+    yield* sql.unsafe(`UPDATE sendwright_recipient SET status = 'read', sequence = 3, attempts = 1, delivered_at = ${now} + 9,
+      read_at = ${now} + 40000, attempted_at = ${now} + 5, updated_at = ${now} + 40100, next_at = NULL
+      WHERE seq >= 4096 * (SELECT seq FROM sendwright_job WHERE id = ${literal(jobId)})`)
     const copied = (table: string, changed: Readonly<Record<string, string>>, where?: string) =>
       copy(database, sql, table, changed, rows, where)
     const ofBig = `account = ${literal(big.accountId)}`
@@ -218,7 +223,15 @@ const prepared = (database: Pick<Explained, "columns" | "hex" | "series">) =>
       SELECT segment.id, recipient.phone, recipient.seq FROM sendwright_segment AS segment JOIN sendwright_recipient AS recipient
       ON recipient.seq <= segment.last AND recipient.seq > segment.last - ${rows / 10} * 4096`)
     yield* copied("sendwright_event", { id: "'copy-' || copy.n" })
-    yield* copied("sendwright_delivery", { id: "'copy-' || copy.n", event: "1 + copy.n" })
+    yield* copied("sendwright_delivery", { id, event: "1 + copy.n" })
+    // Of one person who says yes all the time, and of a session to which much happens.
+    yield* sql.unsafe(`INSERT INTO sendwright_consent
+      (account, person, occurred_at, seq, id, purpose, status, source, recorded_at)
+      SELECT ${literal(big.accountId)}, '34600000000', ${now} + copy.n, copy.n, 'copy-' || copy.n, 'all', 'granted', 'platform',
+        ${now} + copy.n FROM ${database.series.replace(":n", String(rows))}`)
+    yield* sql.unsafe(`INSERT INTO sendwright_happening (at, type, account, session, subject, data)
+      SELECT ${now} + copy.n, 'session.unavailable', ${literal(big.accountId)}, ${literal(big.sessionId)}, NULL, '{}'
+      FROM ${database.series.replace(":n", String(rows))}`)
     const audit = yield* AuditStore
     yield* audit.append({ entry: Fixtures.auditEntry({ operator: "ana", target: "first" }), retainSince: 0 })
     yield* copied("sendwright_audit", {
@@ -248,7 +261,7 @@ const prepared = (database: Pick<Explained, "columns" | "hex" | "series">) =>
     yield* copied("sendwright_operator", { name: "'copy-' || copy.n" })
     yield* (yield* RateCardStore).add(Fixtures.rateCard())
     yield* copied("sendwright_rate_card", { id: "'copy-' || copy.n" })
-    return { big, small, none, endpoint, quiet }
+    return { big, small, none, endpoint, quiet, jobId }
   })
 
 type List = (page: Page) => Effect.Effect<Paged<unknown>, unknown>
@@ -401,6 +414,18 @@ const suite = <R>(name: "PostgreSQL" | "SQLite", database: Explained<R>) =>
           } while (after !== null)
           expect([filter, count]).toEqual([filter, total])
         }
+
+        // A message's story costs what it answers, and a look at what its account told at its times.
+        const told = (index: number) => () =>
+          Effect.map(jobs.timeline({ jobId: given.jobId, index, now: now + rows }), (found) => ({
+            items: found === null ? [] : [...new Set(found.cut.map(({ kind }) => kind))],
+            next: null
+          }))
+        const story = yield* costs(told(0), page)
+        // Consent, words and webhooks were more than are read.
+        expect(story.items).toBe(3)
+        expect(story.most).toBeLessThanOrEqual(2 * Timeline.most.looks + 26)
+        expect((yield* costs(told(1), page)).items).toBe(0)
       }).pipe(Effect.provide(database.stores)),
     120_000
   )

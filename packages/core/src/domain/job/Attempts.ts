@@ -3,7 +3,9 @@
  * once costs nothing for it.
  */
 import type { Instant } from "../Instant.ts"
-import type * as Recipient from "./Recipient.ts"
+import type { RecipientResult } from "./Job.ts"
+import * as Recipient from "./Recipient.ts"
+import * as Transitions from "./Transitions.ts"
 
 /**
  * `retried`: the platform did not take it, and it was tried again. `lost`: its process died meanwhile. `failed` and `unknown`:
@@ -46,3 +48,49 @@ export const earlier = (
   ms,
   process
 })
+
+/** An attempt of a recipient, as it is told. `under_way`: its outcome is awaited, and its time is that of its claim. */
+export interface Attempt extends Omit<EarlierAttempt, "outcome"> {
+  readonly outcome: Outcome | "accepted" | "sent" | "under_way"
+  /** What was said of it; null where only its code is kept. */
+  readonly failure: Recipient.Failure | null
+}
+
+/** The outcome of the last attempt, and its time; null where the recipient does not tell of one. */
+const endOf = (
+  recipient: RecipientResult
+): (Pick<Attempt, "at" | "outcome"> & { readonly failure?: Recipient.Failure | null }) | null => {
+  const { attemptedAt, failure, sentAt, status, updatedAt } = recipient
+  const at = Transitions.attemptedAt(recipient)
+  if (Transitions.inFlight(recipient)) return { at: updatedAt, outcome: "under_way" }
+  // A report came since: the platform had taken it.
+  if (attemptedAt !== null || (at !== null && Recipient.wasAccepted(status))) {
+    const outcome = at === sentAt ? "sent" : "accepted"
+    return { at: at ?? updatedAt, outcome, failure: Recipient.wasAccepted(status) ? failure : null }
+  }
+  if (status === "failed" || (status === "canceled" && failure !== null))
+    return { at: updatedAt, outcome: "failed", failure }
+  // That the backup cannot tell is no attempt's outcome.
+  return status === "unknown" && failure?.code !== "restored"
+    ? { at: updatedAt, outcome: "unknown", failure }
+    : null
+}
+
+/** The last attempt, as the recipient tells it; null where there is none, or it is among the earlier ones. */
+export const last = (recipient: RecipientResult, before: ReadonlyArray<EarlierAttempt>): Attempt | null => {
+  const { attempts: number, requeuedAt } = recipient
+  const isToldOf = before.some((each) => each.number === number && each.at >= (requeuedAt ?? 0))
+  const end = number === 0 || isToldOf ? null : endOf(recipient)
+  if (end === null) return null
+  const { at, failure = null, outcome } = end
+  return {
+    number,
+    at,
+    outcome,
+    code: failure?.code ?? null,
+    providerCode: failure?.provider_code ?? null,
+    ms: null,
+    process: null,
+    failure
+  }
+}

@@ -148,6 +148,15 @@ export const hasEnded = (status: Status): boolean =>
 /** A job that was canceled, or is about to be: nothing opens it again. */
 export const isCanceled = (status: Status): boolean => status === "canceled" || status === "canceling"
 
+/** The reason for which none of its recipients is sent again; null when there is none. */
+export const retryObstacle = ({
+  contentExpiredAt,
+  status
+}: Pick<Job, "contentExpiredAt" | "status">): "canceled" | "content_expired" | null => {
+  if (isCanceled(status)) return "canceled"
+  return contentExpiredAt === null ? null : "content_expired"
+}
+
 /** True when its recipients may be dispatched. */
 export const dispatchable = (status: Status): boolean => status === "queued" || status === "processing"
 

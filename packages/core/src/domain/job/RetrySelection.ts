@@ -6,6 +6,7 @@
  * - permanent failures only by code in `codes` or phone in `phones`: unchanged, they fail again.
  */
 import * as Struct from "effect/Struct"
+import * as Erasure from "../Erasure.ts"
 import type { RecipientResult } from "./Job.ts"
 import * as Recipient from "./Recipient.ts"
 
@@ -37,7 +38,7 @@ const matches = (names: ReadonlySet<string> | undefined, name: string | undefine
 const setOf = (names: ReadonlyArray<string> | undefined): ReadonlySet<string> | undefined =>
   names === undefined ? undefined : new Set(names)
 
-/** The status by which a recipient is chosen; null when it is not. */
+/** The status by which a recipient is chosen; null when it is not. Nobody who was erased is. */
 export const chooser = (
   selection: RetrySelection
 ): ((recipient: Pick<RecipientResult, "failure" | "phone" | "status">) => Status | null) => {
@@ -46,6 +47,7 @@ export const chooser = (
   const phones = setOf(selection.phones)
   const isNamed = codes !== undefined || phones !== undefined
   return ({ failure, phone, status }) => {
+    if (Erasure.isErased(phone)) return null
     const found = wanted.find((each) => each === status)
     if (found === undefined || !matches(codes, failure?.code) || !matches(phones, phone)) return null
     return found === "failed" && failure?.permanent === true && !isNamed ? null : found

@@ -177,6 +177,7 @@ const jobActs = (before: Before): Acts["jobs"] => ({
   references: "reads",
   find: "reads",
   messages: "reads",
+  timeline: "reads",
   retryFaults: "reads"
 })
 

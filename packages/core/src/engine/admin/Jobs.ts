@@ -8,6 +8,7 @@ import type { Instant } from "../../domain/Instant.ts"
 import type { Job } from "../../domain/job/Job.ts"
 import { stuckAfterMs } from "../../domain/job/Job.ts"
 import * as RetrySelection from "../../domain/job/RetrySelection.ts"
+import type { Story } from "../../domain/job/Timeline.ts"
 import type { Page, Paged } from "../../domain/Page.ts"
 import * as Pages from "../../domain/Page.ts"
 import * as Phone from "../../domain/Phone.ts"
@@ -21,6 +22,7 @@ import type { DetailQuery } from "../JobAccess.ts"
 import * as Reading from "../JobAccess.ts"
 import * as Messages from "../Messages.ts"
 import type { JobDetail, JobQuery, Message } from "../Operations.ts"
+import * as Timelines from "../Timelines.ts"
 import { refuseIf } from "./RefuseIf.ts"
 import * as ValidateName from "./ValidateName.ts"
 
@@ -76,6 +78,8 @@ export interface Jobs {
   /** The rules that a command breaks, as far as it can be read. */
   readonly retryFaults: (command: Readable<RetryCommand>) => ReadonlyArray<Fault.Fault>
   readonly messages: (accountId: string, page: Page) => Effect.Effect<Paged<Message>, NotFound | StorageError>
+  /** The story of a message of any account, a recipient's or a direct one. */
+  readonly timeline: (messageId: string) => Effect.Effect<Story, NotFound | StorageError>
 }
 
 /** A job's detail with what an operator is told of it beside. */
@@ -107,6 +111,7 @@ export const make = Effect.gen(function* () {
   const { any, cancelFound, detail } = yield* Reading.make
   const messages = yield* Messages.make
   const signals = yield* Signals
+  const timelines = yield* Timelines.make
 
   const account = Effect.fnUntraced(function* (id: string) {
     if ((yield* accounts.find(id)) === null) return yield* new NotFound({ what: "account" })
@@ -160,7 +165,8 @@ export const make = Effect.gen(function* () {
     messages: Effect.fnUntraced(function* (accountId, page) {
       yield* account(accountId)
       return yield* messages.list(accountId, page)
-    })
+    }),
+    timeline: timelines.any
   }
   return jobs
 })

@@ -14,6 +14,7 @@ import type { Counting } from "../policy/Counting.ts"
 import type { Database, JobRow } from "./MemoryDatabase.ts"
 import { newestFirst } from "./MemoryDatabase.ts"
 import * as JobRows from "./MemoryJobRows.ts"
+import * as Timeline from "./Timeline.ts"
 
 type Verbs = Pick<
   Context.Tag.Service<JobStore>,
@@ -23,6 +24,7 @@ type Verbs = Pick<
   | "saveTallies"
   | "search"
   | "tallies"
+  | "timeline"
   | "unknowns"
   | "writeSegments"
 >
@@ -127,6 +129,8 @@ export const make = (db: Database, counting: Counting): Verbs => ({
 
   earlierAttempts: ({ index, jobId }) =>
     Effect.sync(() => db.earlierAttempts.get(Ids.messageId(jobId, index)) ?? []),
+
+  timeline: (query) => Effect.sync(() => Timeline.rowsOf(db, query)),
 
   // All is at hand.
   writeSegments: Effect.succeed(false),

@@ -40,7 +40,13 @@ const ofSession = between("session = ? AND ")
 const ofAccount = between("account = ? AND ")
 const ofAll = between("")
 
-function* find({ accountId, from, limit, sessionId, to }: HappeningQuery): Program<ReadonlyArray<Happening>> {
+export function* find({
+  accountId,
+  from,
+  limit,
+  sessionId,
+  to
+}: HappeningQuery): Program<ReadonlyArray<Happening>> {
   const rows =
     sessionId !== undefined
       ? yield* all(ofSession, sessionId, from, to, limit)

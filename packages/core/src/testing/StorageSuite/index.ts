@@ -33,6 +33,7 @@ import * as restore from "./restore.ts"
 import * as retention from "./retention.ts"
 import type { Stored } from "./Setup.ts"
 import * as search from "./search.ts"
+import * as timeline from "./timeline.ts"
 import * as traces from "./traces.ts"
 import * as turns from "./turns.ts"
 import * as waiting from "./waiting.ts"
@@ -64,6 +65,7 @@ export const suite = (name: string, layer: Stored): void => {
     restore.suite(layer)
     retention.suite(layer)
     traces.suite(layer)
+    timeline.suite(layer)
     search.suite(layer)
     read.suite(layer)
     paging.suite(layer)

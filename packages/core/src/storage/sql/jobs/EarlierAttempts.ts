@@ -7,6 +7,7 @@ import { insertRows } from "../Insert.ts"
 import type { Program } from "../Program.ts"
 import { all } from "../Program.ts"
 import { recipientKey } from "../RecipientKeys.ts"
+import { limited } from "../RowReader.ts"
 import type { StoredJob } from "./JobColumns.ts"
 
 interface AttemptRow extends EarlierAttempt {
@@ -41,6 +42,14 @@ export function* save(steps: ReadonlyArray<JobChange<StoredJob>>): Program<void>
 const ofRecipient = attempts.without("recipient")
 
 const select = `SELECT ${ofRecipient.list} FROM sendwright_earlier_attempt WHERE recipient = ? ORDER BY at, number`
+
+const newest = `SELECT ${ofRecipient.list} FROM sendwright_earlier_attempt WHERE recipient = ?
+  ORDER BY at DESC, number DESC ${limited}`
+
+/** The last of them, in their order. */
+export function* lastOf(recipient: number, limit: number): Program<ReadonlyArray<EarlierAttempt>> {
+  return (yield* all(newest, recipient, limit)).map(ofRecipient.read).reverse()
+}
 
 /** @param recipient the recipient's key */
 export function* of(recipient: number): Program<ReadonlyArray<EarlierAttempt>> {

@@ -13,6 +13,7 @@ import * as EarlierAttempts from "./EarlierAttempts.ts"
 import type { StoredJobs } from "./Jobs.ts"
 import * as Search from "./Search.ts"
 import * as Segments from "./Segments.ts"
+import * as Timeline from "./Timeline.ts"
 import * as Unknowns from "./Unknowns.ts"
 
 type Verbs = Pick<
@@ -23,6 +24,7 @@ type Verbs = Pick<
   | "saveTallies"
   | "search"
   | "tallies"
+  | "timeline"
   | "unknowns"
   | "writeSegments"
 >
@@ -33,6 +35,7 @@ export const make = (db: Context.Tag.Service<Database>, rows: StoredJobs, counti
   const unknowns = Unknowns.reading(rows.dialect)
   const read = Segments.reading(rows.dialect)
   const write = Segments.writing(rows.dialect)
+  const timeline = Timeline.make(rows)
   let segments = Segments.initial
 
   return {
@@ -56,6 +59,8 @@ export const make = (db: Context.Tag.Service<Database>, rows: StoredJobs, counti
         const job = yield* get(seqOfJob, jobId)
         return job === undefined ? [] : yield* EarlierAttempts.of(recipientKey(seq(job), index))
       }),
+
+    timeline: (query) => db.readPage("JobStore.timeline", () => timeline(query)),
 
     writeSegments: Effect.suspend(() => {
       const before = segments

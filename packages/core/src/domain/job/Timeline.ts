@@ -1,0 +1,713 @@
+/**
+ * The story of one message: derived from its rows when somebody asks, one function for all stores (docs/adr/0041). What no row
+ * tells is null, and where more was there than is read the story says so.
+ */
+import type * as Audit from "../Audit.ts"
+import type { Account } from "../account/Account.ts"
+import type { ConsentRecord } from "../consent/Consent.ts"
+import * as Consent from "../consent/Consent.ts"
+import * as Erasure from "../Erasure.ts"
+import type { Happening } from "../Happening.ts"
+import * as Ids from "../Ids.ts"
+import type { Instant } from "../Instant.ts"
+import * as Time from "../Instant.ts"
+import * as Retention from "../Retention.ts"
+import * as FailureCatalogue from "../session/FailureCatalogue.ts"
+import type { Session } from "../session/Session.ts"
+import * as Rendering from "../template/Rendering.ts"
+import type { Button } from "../template/Template.ts"
+import * as Url from "../Url.ts"
+import type { Delivery, Endpoint } from "../webhook/Webhook.ts"
+import type { Attempt, EarlierAttempt } from "./Attempts.ts"
+import * as Attempts from "./Attempts.ts"
+import type { Job, RecipientResult } from "./Job.ts"
+import * as Jobs from "./Job.ts"
+import type { Next } from "./Next.ts"
+import * as Nexts from "./Next.ts"
+import * as Obstacles from "./Obstacles.ts"
+import * as Recipient from "./Recipient.ts"
+import * as Transitions from "./Transitions.ts"
+import type { Limiter } from "./Waiting.ts"
+
+export const kinds = [
+  "accepted",
+  "consent",
+  "waited",
+  "attempt",
+  "receipt",
+  "inbound",
+  "webhook",
+  "retried",
+  "canceled",
+  "restored"
+] as const
+export type Kind = (typeof kinds)[number]
+
+// What is read
+
+/** So many of each are read: the newest, but of webhooks the first behind each of the message's times. */
+export const most = {
+  attempts: 200,
+  /** Records of a person behind those that decided then. */
+  consents: 1000,
+  words: 20,
+  happenings: 200,
+  acts: 50,
+  endpoints: 8,
+  /** Deliveries behind one of the message's times, of all endpoints together. */
+  looks: 2000,
+  events: 50,
+  deliveries: 50,
+  deliveryAttempts: 200
+} as const
+
+/** The record that decided at a time; null where none of then is kept. */
+export interface Decision {
+  readonly at: Instant
+  readonly record: ConsentRecord | null
+}
+
+/** A delivery of an event that tells of the message. Of its receivers' answers only their status is read. */
+export interface ToldDelivery extends Omit<Delivery, "attempts"> {
+  readonly endpoint: Pick<Endpoint, "enabled" | "id" | "url">
+  readonly attempts: ReadonlyArray<Omit<Delivery["attempts"][number], "excerpt">>
+}
+
+/** A text that came from the number. */
+export interface Reply {
+  readonly at: Instant
+  readonly text: string
+}
+
+/** All that the rows of a store tell of a message. */
+export interface Rows {
+  readonly job: Job
+  readonly recipient: RecipientResult
+  readonly account: Account | null
+  readonly session: Session | null
+  /** In their order. */
+  readonly earlier: ReadonlyArray<EarlierAttempt>
+  readonly decisions: ReadonlyArray<Decision>
+  /** What the person said of consent to a platform since the acceptance. */
+  readonly words: ReadonlyArray<ConsentRecord>
+  readonly happenings: ReadonlyArray<Happening>
+  /** What operators did to the job. */
+  readonly acts: ReadonlyArray<Audit.Entry>
+  readonly deliveries: ReadonlyArray<ToldDelivery>
+  readonly replies: ReadonlyArray<Reply>
+  /** The kinds of which there is more than was read, with a time from which on that is so. */
+  readonly cut: ReadonlyArray<{ readonly kind: Kind; readonly at: Instant }>
+}
+
+/** The times at which it is decided whether the person may get the message: at its acceptance, and at its dispatch. */
+export const decisionTimes = (job: Job, recipient: RecipientResult): ReadonlyArray<Instant> => {
+  const dispatched = recipient.status === "skipped" ? recipient.updatedAt : Transitions.attemptedAt(recipient)
+  return dispatched === null || dispatched === job.createdAt ? [job.createdAt] : [job.createdAt, dispatched]
+}
+
+/** When the last of a message was that a happening could hold up. */
+export const dispatchedAt = (recipient: RecipientResult): Instant | null =>
+  Recipient.leftDispatch(recipient.status)
+    ? (Transitions.attemptedAt(recipient) ?? recipient.updatedAt)
+    : null
+
+/** A time in which events of a message were made. */
+export interface Span {
+  readonly from: Instant
+  readonly to: Instant
+}
+
+/** Ids of deliveries lie in the order of their times, but for as long as a commit takes. */
+const commit = Time.second
+/** Platforms tell whole seconds, and are heard later. */
+const receiptMs = Time.hour
+
+const spansAtMost = 6
+
+/** Where events of the message lie, in their order: none has an index by message. */
+export const spans = (
+  recipient: RecipientResult,
+  earlier: ReadonlyArray<EarlierAttempt>
+): ReadonlyArray<Span> => {
+  const { deliveredAt, readAt, sentAt, sequence, updatedAt } = recipient
+  if (sequence === 0) return []
+  const repeated = earlier.flatMap(({ at, outcome }) => (isRepeated(outcome) ? [at] : [])).slice(-2)
+  const told = (at: Instant | null, ms: number): ReadonlyArray<Span> =>
+    at === null ? [] : [{ from: at - commit, to: at + ms }]
+  const all = [
+    ...repeated.flatMap((at) => told(at, commit)),
+    ...told(Transitions.attemptedAt(recipient), commit),
+    ...[sentAt, deliveredAt, readAt].flatMap((at) => told(at, receiptMs)),
+    ...told(updatedAt, commit)
+  ].sort((a, b) => a.from - b.from)
+  const apart: Array<Span> = []
+  for (const span of all) {
+    const previous = apart.at(-1)
+    if (previous === undefined || span.from > previous.from + 2 * commit) apart.push(span)
+    else apart[apart.length - 1] = { ...previous, to: Math.max(previous.to, span.to) }
+  }
+  return apart.slice(-spansAtMost)
+}
+
+// What is told
+
+/** What an entry leads to. */
+export type About =
+  | { readonly of: "job" | "session" | "delivery" | "acts" | "deliveries"; readonly id: string }
+  | { readonly of: "consents"; readonly id: string; readonly phone: string }
+
+export interface Entry {
+  readonly at: Instant
+  readonly kind: Kind
+  readonly title: string
+  readonly text: string | null
+  readonly code: string | null
+  readonly ms: number | null
+  readonly process: string | null
+  readonly about: About | null
+  /** Of what was accepted, and of an operator's act. */
+  readonly key?: string
+  readonly requestId?: string | null
+  readonly address?: string | null
+  /** Of a wait; null while nobody knows. */
+  readonly until?: Instant | null
+  readonly limiter?: Limiter | "content"
+  /** Of an attempt; null of a failure without one. */
+  readonly number?: number | null
+  readonly outcome?: Attempt["outcome"]
+  /** Of a webhook: the endpoint's id, and the status of the answer; null where there was none. */
+  readonly endpoint?: string
+  readonly answer?: number | null
+}
+
+export interface Content {
+  readonly header: string | null
+  readonly body: string | null
+  readonly footer: string | null
+  readonly buttons: ReadonlyArray<Button>
+}
+
+export interface Message {
+  readonly messageId: string
+  readonly jobId: string
+  readonly phone: string
+  readonly status: Recipient.Status
+  readonly failure: Recipient.Failure | null
+  readonly reference: string | null
+  readonly externalId: string | null
+  /** Null of a direct message. Without a name where its content cannot be read. */
+  readonly template: {
+    readonly templateId: number
+    readonly name: string | null
+    readonly language: string | null
+  } | null
+  readonly accountId: string
+  readonly account: string | null
+  readonly sessionId: string
+  readonly session: string | null
+  readonly currency: string
+  readonly estimated: string | null
+  readonly actual: string | null
+  /** When its variables, or its text, were forgotten. */
+  readonly contentExpiredAt: Instant | null
+  readonly isErased: boolean
+  readonly content: Content
+}
+
+export interface Story {
+  readonly message: Message
+  readonly timeline: ReadonlyArray<Entry>
+  readonly next: ReadonlyArray<Next>
+}
+
+/** What no row of the message tells. */
+export interface Known {
+  readonly now: Instant
+  /** What its job waits for now; null where it waits for nothing. */
+  readonly waiting: { readonly limiter: Limiter | "content"; readonly until: Instant | null } | null
+  readonly actual: string | null
+  /** False of who has an API key alone: addresses, processes and operators are not told. */
+  readonly isOperator: boolean
+}
+
+/** An entry, and its place among the others where that is another than its time. */
+interface Placed {
+  readonly entry: Entry
+  readonly place: Instant
+}
+
+const entry = (
+  kind: Kind,
+  at: Instant,
+  title: string,
+  rest: Partial<Omit<Entry, "at" | "kind" | "title">> = {}
+): Placed => ({
+  entry: { at, kind, title, text: null, code: null, ms: null, process: null, about: null, ...rest },
+  place: at
+})
+
+const sentences = (...all: ReadonlyArray<string | null>): string | null => {
+  const found = all.filter((each) => each !== null && each !== "")
+  return found.length === 0 ? null : found.join(" ")
+}
+
+const isRepeated = (outcome: Attempt["outcome"]): boolean => outcome === "failed" || outcome === "unknown"
+
+const accepted = ({ job }: Rows): Placed =>
+  entry("accepted", job.createdAt, "Accepted", {
+    text: sentences(
+      `By the key ${job.publicKey}${job.requestId === null ? "" : `, in the request ${job.requestId}`}.`,
+      job.idempotencyKey === null ? null : `Its Idempotency-Key is ${job.idempotencyKey}.`,
+      job.recipients === 1 ? null : `It is one of ${job.recipients} recipients of its job.`,
+      job.contentExpiredAt === null
+        ? null
+        : `What it said was forgotten at ${Time.format(job.contentExpiredAt)}.`
+    ),
+    about: { of: "job", id: job.id },
+    key: job.publicKey,
+    requestId: job.requestId,
+    address: null
+  })
+
+const scopeOf = ({ purpose }: ConsentRecord): string =>
+  purpose === "all" ? "messages of every purpose" : `${purpose} messages`
+
+const saidOf = (record: ConsentRecord): string =>
+  `The record of ${Time.format(record.recordedAt)} (${record.source}), said at ${Time.format(record.occurredAt)}.`
+
+const consents = ({ decisions, job, recipient }: Rows): ReadonlyArray<Placed> => {
+  const { failure, phone, status, updatedAt } = recipient
+  const about = { of: "consents", id: job.accountId, phone } as const
+  return decisions.flatMap(({ at, record }, which) => {
+    const isRefusal = status === "skipped" && at === updatedAt
+    if (isRefusal)
+      return [
+        entry("consent", at, "Not sent: no consent any more", {
+          text: sentences(failure?.message ?? null, record === null ? null : saidOf(record)),
+          code: failure?.code ?? null,
+          about
+        })
+      ]
+    // The same record had decided before.
+    if (which > 0 && record?.id === decisions[0]?.record?.id) return []
+    if (record === null)
+      return [
+        entry("consent", at, "No consent record of then is kept", {
+          text: "It was replaced by a later one and deleted, or consent is decided outside of this store.",
+          about
+        })
+      ]
+    return [
+      entry("consent", at, `Consent was ${record.status} for ${scopeOf(record)}`, {
+        text: saidOf(record),
+        about
+      })
+    ]
+  })
+}
+
+const attemptTitles: Readonly<Record<Attempt["outcome"], string>> = {
+  accepted: "the platform took it",
+  sent: "the platform sent it",
+  retried: "not taken, to be tried again",
+  lost: "its process died meanwhile",
+  failed: "failed",
+  unknown: "nobody knows whether the platform has it",
+  under_way: "is under way"
+}
+
+const platformCode = (code: string | null): string | null =>
+  code === null ? null : `The platform's own code is ${code}.`
+
+const attempt = (
+  each: Omit<Attempt, "failure"> & { readonly failure?: Recipient.Failure | null }
+): Placed => {
+  const { at, code, failure, ms, number, outcome, process, providerCode } = each
+  const said = failure?.message ?? (code === null ? null : (FailureCatalogue.find(code)?.message ?? null))
+  return entry("attempt", at, `Attempt ${number}: ${attemptTitles[outcome]}`, {
+    text: sentences(said, platformCode(providerCode)),
+    code,
+    ms,
+    process,
+    number,
+    outcome
+  })
+}
+
+/** A failure of its whole job, before any attempt or between two. */
+const stopped = ({ failure, updatedAt }: RecipientResult): Placed =>
+  entry("attempt", updatedAt, "Failed with its whole job, without an attempt", {
+    text: sentences(failure?.message ?? null, platformCode(failure?.provider_code ?? null)),
+    code: failure?.code ?? null,
+    number: null,
+    outcome: "failed"
+  })
+
+/** A platform's second may begin before the attempt has ended. */
+const receipts = ({ recipient }: Rows, last: Attempt | null): ReadonlyArray<Placed> => {
+  const { attemptedAt, deliveredAt, failure, pricing, readAt, sentAt, status, updatedAt } = recipient
+  const behind = last?.at ?? 0
+  const billed =
+    pricing === null
+      ? null
+      : pricing.free
+        ? `The platform charges nothing for it (${pricing.category}).`
+        : `The platform bills it as ${pricing.category}.`
+  const told = (at: Instant | null, title: string, rest: Partial<Entry> = {}): ReadonlyArray<Placed> =>
+    at === null ? [] : [{ ...entry("receipt", at, title, rest), place: Math.max(at, behind) }]
+  return [
+    ...(last?.outcome === "sent" && sentAt === last.at ? [] : told(sentAt, "Sent by the platform")),
+    ...told(deliveredAt, "Delivered", { text: billed }),
+    ...told(readAt, "Read", { text: deliveredAt === null ? billed : null }),
+    ...(status === "failed" && attemptedAt !== null
+      ? told(updatedAt, "Failed, as the platform reports", {
+          text: sentences(failure?.message ?? null, platformCode(failure?.provider_code ?? null)),
+          code: failure?.code ?? null
+        })
+      : [])
+  ]
+}
+
+const inbound = ({ job, recipient, replies, words }: Rows): ReadonlyArray<Placed> => [
+  ...replies.map(({ at, text }) => entry("inbound", at, "A message came from the number", { text })),
+  ...words.map((record) =>
+    entry("inbound", record.recordedAt, `The person ${record.status} consent for ${scopeOf(record)}`, {
+      text: saidOf(record),
+      about: { of: "consents", id: job.accountId, phone: recipient.phone }
+    })
+  )
+]
+
+/** A receiver's address without query and user, which often are secrets. */
+const hostOf = (url: string): string | null => {
+  const parsed = Url.parse(url)
+  return parsed === undefined ? null : `${parsed.protocol}//${parsed.host}${parsed.pathname}`
+}
+
+const failureTexts = {
+  status: "It answered otherwise than with success.",
+  timeout: "It did not answer in time.",
+  connection: "No connection, or a broken one.",
+  address_refused: "Its address is not allowed.",
+  secret_unreadable: "Its secret cannot be read with this process's key."
+} as const
+
+const webhook = (delivery: ToldDelivery, isOperator: boolean): ReadonlyArray<Placed> => {
+  const { attempts, createdAt, endpoint, eventType, id, nextAt, status } = delivery
+  const to = isOperator ? hostOf(endpoint.url) : null
+  const common = { about: { of: "delivery", id } as const, endpoint: endpoint.id }
+  const ending =
+    status === "exhausted"
+      ? "It was given up."
+      : status === "delivered"
+        ? null
+        : !endpoint.enabled
+          ? "The endpoint is disabled: it waits."
+          : nextAt === null
+            ? "It is under way."
+            : `It is tried again at ${Time.format(nextAt)}.`
+  if (attempts.length === 0)
+    return [
+      entry("webhook", createdAt, `Webhook ${eventType} waits`, {
+        ...common,
+        text: sentences(to, ending),
+        answer: null
+      })
+    ]
+  return attempts.map(({ at, durationMs, reason, status: answer }, place) =>
+    entry("webhook", at, `Webhook ${eventType}: ${answer === null ? "no answer" : `answered ${answer}`}`, {
+      ...common,
+      text: sentences(
+        to === null ? null : `${to}.`,
+        reason === null ? null : failureTexts[reason],
+        place === attempts.length - 1 ? ending : null
+      ),
+      code: reason,
+      ms: durationMs,
+      answer
+    })
+  )
+}
+
+/** Of the webhooks of then, that they are gone: no row is left to tell. */
+const forgottenWebhooks = ({ account, deliveries, recipient }: Rows, now: Instant): ReadonlyArray<Placed> => {
+  const days = account === null ? null : Retention.daysOf(account.retention, "deliveries")
+  if (days === null || deliveries.length > 0 || recipient.sequence === 0) return []
+  return recipient.updatedAt >= now - days * Time.day
+    ? []
+    : [
+        entry("webhook", recipient.updatedAt, "Webhooks of then are kept no longer", {
+          text: `The account keeps them for ${days} days.`,
+          code: "expired"
+        })
+      ]
+}
+
+const of = (rows: Rows, operation: string): ReadonlyArray<Audit.Entry> =>
+  rows.acts.filter((each) => each.operation === operation && each.after?.["dry_run"] !== true)
+
+/** An act is recorded in the commit that it is of, by the clock of a moment before or after. */
+const oneCommit = 5 * Time.second
+
+const byWhom = (act: Audit.Entry | undefined, isOperator: boolean): Partial<Entry> =>
+  act === undefined
+    ? {}
+    : isOperator
+      ? {
+          text: `By ${act.operator}.`,
+          requestId: act.requestId,
+          address: act.address,
+          about: { of: "acts", id: act.target ?? "" }
+        }
+      : { text: "By an operator." }
+
+/** The times at which an operator had the message sent again. Those before the last are told by acts alone. */
+const retries = (
+  rows: Rows
+): ReadonlyArray<{ readonly at: Instant; readonly act: Audit.Entry | undefined }> => {
+  const { requeuedAt } = rows.recipient
+  if (requeuedAt === null) return []
+  const acts = of(rows, "jobs.retry").toSorted((a, b) => a.at - b.at)
+  const repeated = rows.earlier.filter(({ outcome }) => isRepeated(outcome))
+  const found = repeated.flatMap(({ at }) => {
+    const act = acts.find((each) => each.at >= at)
+    return act === undefined || act.at >= requeuedAt - oneCommit ? [] : [{ at: act.at, act }]
+  })
+  const last = acts.find(({ at }) => Math.abs(at - requeuedAt) <= oneCommit)
+  return [...found, { at: requeuedAt, act: last }]
+}
+
+const canceled = (rows: Rows, isOperator: boolean): ReadonlyArray<Placed> => {
+  const { job, recipient } = rows
+  if (recipient.status !== "canceled") return []
+  const act = of(rows, "jobs.cancel")[0]
+  return [
+    entry("canceled", recipient.updatedAt, "Canceled", {
+      text: Jobs.isCanceled(job.status) ? "With its job." : null,
+      ...byWhom(act, isOperator)
+    })
+  ]
+}
+
+/** The end of a hold, if it was one for this message; while it is held it is told what it waits for. */
+const restored = ({ happenings, job, recipient }: Rows): ReadonlyArray<Placed> => {
+  const { failure, status, updatedAt } = recipient
+  const opened = happenings.filter(
+    ({ at, type }) =>
+      type === "restore.opened" && at >= job.createdAt && at <= (dispatchedAt(recipient) ?? at)
+  )
+  if (failure?.code === "restored" && status === "unknown")
+    return [
+      entry("restored", updatedAt, "Not sent after a restore: nobody knows whether the platform has it", {
+        text: failure.message,
+        code: failure.code
+      })
+    ]
+  return opened.map(({ at }) =>
+    entry("restored", at, "The store was opened after a restore", { text: "What was open went on then." })
+  )
+}
+
+/** Shorter waits are those of any message. */
+const shortestWait = Time.second
+
+const waited = (
+  rows: Rows,
+  from: Instant,
+  to: Instant,
+  isRetry: boolean,
+  obstacles: ReadonlyArray<Obstacles.Obstacle>
+): ReadonlyArray<Placed> => {
+  const { session } = rows
+  const pace = session?.pacing.messagesPerSecond ?? null
+  return Obstacles.within(from, to, obstacles).flatMap(({ from, obstacle, to }) => {
+    if (to - from < shortestWait) return []
+    const [limiter, text]: readonly [Limiter, string] =
+      obstacle !== null
+        ? [obstacle.limiter, obstacle.text]
+        : isRetry
+          ? ["retry", "Another attempt was planned for later."]
+          : pace === null
+            ? ["worker", "Nothing that is on record held it up but its turn and a free worker."]
+            : [
+                "pace",
+                `Its session sends ${pace} messages a second, as it is set now, and had others before it.`
+              ]
+    return [
+      entry("waited", from, `Waited for ${forWhat[limiter]}`, {
+        text,
+        code: limiter,
+        ms: to - from,
+        about: { of: "session", id: rows.job.sessionId },
+        limiter,
+        until: to
+      })
+    ]
+  })
+}
+
+const forWhat: Readonly<Record<Limiter | "content", string>> = {
+  pace: "its turn within the session's pace",
+  platform: "the platform",
+  template: "its template",
+  session: "its session",
+  retry: "its next attempt",
+  worker: "a worker",
+  restore: "a decision after a restore",
+  content: "its content, which cannot be read"
+}
+
+/** What it waits for now; null where it is under way or over. */
+const waitingNow = ({ recipient }: Rows, { now, waiting }: Known): NonNullable<Known["waiting"]> | null => {
+  const { nextAt, status } = recipient
+  if (Recipient.leftDispatch(status) || nextAt === null) return null
+  const isPlanned = nextAt > now
+  if (waiting !== null && !(isPlanned && (waiting.limiter === "pace" || waiting.limiter === "retry")))
+    return waiting
+  return isPlanned ? { limiter: "retry", until: nextAt } : { limiter: "worker", until: null }
+}
+
+const waitText = ({ limiter, until }: NonNullable<Known["waiting"]>): string =>
+  `It waits for ${forWhat[limiter]}${until === null ? "" : `, until ${Time.format(until)}`}.`
+
+/** What was attempted, and the waits before, between and behind. */
+const attempts = (rows: Rows, last: Attempt | null, known: Known): ReadonlyArray<Placed> => {
+  const { earlier, happenings, job, recipient } = rows
+  const templateId = job.content.kind === "template" ? job.content.templateId : null
+  const obstacles = Obstacles.of(happenings, templateId)
+  const again = retries(rows)
+  const made = last === null ? earlier : [...earlier, last]
+  const found = again.map(({ act, at }) =>
+    entry("retried", at, "Queued again", byWhom(act, known.isOperator))
+  )
+  let from = job.createdAt
+  let isRetry = false
+  const until = (to: Instant): void => {
+    const requeued = again.findLast(({ at }) => at >= from && at <= to)
+    if (requeued !== undefined) [from, isRetry] = [requeued.at, false]
+    found.push(...waited(rows, from, to, isRetry, obstacles))
+  }
+  for (const each of made) {
+    until(each.ms === null ? each.at : each.at - each.ms)
+    found.push(attempt(each))
+    from = each.at
+    isRetry = each.outcome === "retried" || each.outcome === "lost"
+  }
+  const waiting = waitingNow(rows, known)
+  if (waiting !== null) {
+    const requeued = again.findLast(({ at }) => at >= from)
+    const turned = obstacles.flatMap(({ from, limiter, to }) =>
+      to <= known.now ? [to] : limiter === waiting.limiter ? [from] : []
+    )
+    const since = Math.max(requeued?.at ?? from, ...turned)
+    if (since > from) until(since)
+    found.push(
+      entry("waited", since, `Waits for ${forWhat[waiting.limiter]}`, {
+        text: waiting.until === null ? null : `Until ${Time.format(waiting.until)}.`,
+        code: waiting.limiter,
+        about: { of: "session", id: job.sessionId },
+        limiter: waiting.limiter,
+        until: waiting.until
+      })
+    )
+  } else if (last === null && Recipient.leftDispatch(recipient.status)) until(recipient.updatedAt)
+  const isStopped = recipient.status === "failed" && last === null
+  return isStopped ? [...found, stopped(recipient)] : found
+}
+
+const cutTexts: Partial<Readonly<Record<Kind, string>>> = {
+  attempt: "Earlier attempts are left out: there were too many.",
+  consent: "Which record decided is not looked for behind a thousand later ones.",
+  webhook: "The account told of more about then than was looked through: see its deliveries.",
+  inbound: "Older words are left out: there were too many.",
+  retried: "Older acts of operators are left out: there were too many.",
+  waited: "What its session went through before is left out: there was too much."
+}
+
+/** Once for each kind, at the first time from which on there was more. */
+const cut = (rows: Rows): ReadonlyArray<Placed> =>
+  rows.cut
+    .toSorted((a, b) => a.at - b.at)
+    .filter(({ kind }, place, all) => all.findIndex((each) => each.kind === kind) === place)
+    .map(({ at, kind }) =>
+      entry(kind, at, "Not all is told", {
+        text: cutTexts[kind] ?? null,
+        code: "not_all",
+        about: kind === "webhook" ? { of: "deliveries", id: rows.job.accountId } : null
+      })
+    )
+
+const noContent: Content = { header: null, body: null, footer: null, buttons: [] }
+
+const contentOf = ({ job: { content, contentExpiredAt }, recipient: { values } }: Rows): Content => {
+  if (!Jobs.isReadable(content)) return noContent
+  if (content.kind === "direct")
+    return { ...noContent, body: contentExpiredAt === null && content.text !== "" ? content.text : null }
+  const { body, buttons = [], footer = null, header = null } = Rendering.render(content.template, values)
+  return { header, body, footer, buttons }
+}
+
+const templateOf = ({ job: { content } }: Rows): Message["template"] => {
+  if (content.kind === "direct") return null
+  const { templateId } = content
+  const { language = null, name = null } = Jobs.isReadable(content) ? content.template : {}
+  return { templateId, name, language }
+}
+
+const messageOf = (rows: Rows, actual: string | null): Message => {
+  const { account, job, recipient, session } = rows
+  return {
+    messageId: Ids.messageId(job.id, recipient.index),
+    jobId: job.id,
+    phone: recipient.phone,
+    status: recipient.status,
+    failure: recipient.failure,
+    reference: job.reference,
+    externalId: recipient.externalId,
+    template: templateOf(rows),
+    accountId: job.accountId,
+    account: account?.name ?? null,
+    sessionId: job.sessionId,
+    session: session?.name ?? null,
+    currency: job.currency,
+    estimated: recipient.price,
+    actual,
+    contentExpiredAt: job.contentExpiredAt,
+    isErased: Erasure.isErased(recipient.phone),
+    content: contentOf(rows)
+  }
+}
+
+/** Who has an API key is not told of processes, of addresses, and of whatever leads to what only operators may read. */
+const shown = (entry: Entry, isOperator: boolean): Entry => {
+  if (isOperator) return entry
+  const { address: _, ...rest } = entry
+  return { ...rest, process: null, about: entry.about?.of === "job" ? entry.about : null }
+}
+
+export const story = (rows: Rows, known: Known): Story => {
+  const { isOperator, now } = known
+  const last = Attempts.last(rows.recipient, rows.earlier)
+  const placed = [
+    accepted(rows),
+    ...consents(rows),
+    ...attempts(rows, last, known),
+    ...restored(rows),
+    ...canceled(rows, isOperator),
+    ...receipts(rows, last),
+    ...inbound(rows),
+    ...rows.deliveries.flatMap((each) => webhook(each, isOperator)),
+    ...forgottenWebhooks(rows, now),
+    ...cut(rows)
+  ]
+  const waiting = waitingNow(rows, known)
+  return {
+    message: messageOf(rows, known.actual),
+    timeline: placed.toSorted((a, b) => a.place - b.place).map(({ entry }) => shown(entry, isOperator)),
+    next: Nexts.of({ ...rows, waits: waiting === null ? null : waitText(waiting) })
+  }
+}
+
+/** Words of people to a platform, of which the account's own records are none. */
+export const isWord = ({ source }: Pick<ConsentRecord, "source">): boolean =>
+  source === Consent.inboundSources.message || source === Consent.inboundSources.platform

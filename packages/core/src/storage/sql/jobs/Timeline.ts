@@ -1,0 +1,245 @@
+/** All that rows tell of one message (`domain/job/Timeline`): each part by an index, and no more than is bounded there. */
+import * as Consent from "../../../domain/consent/Consent.ts"
+import * as Ids from "../../../domain/Ids.ts"
+import type { Instant } from "../../../domain/Instant.ts"
+import type { Job } from "../../../domain/job/Job.ts"
+import * as Jobs from "../../../domain/job/Job.ts"
+import * as Timeline from "../../../domain/job/Timeline.ts"
+import { findAccount } from "../AccountStore.ts"
+import { auditEntries } from "../codec/AuditEntry.ts"
+import { consents, readConsent } from "../codec/Consent.ts"
+import { attempts as attemptColumns, deliveries as deliveryColumns, events } from "../codec/Delivery.ts"
+import { endpoints } from "../codec/Endpoint.ts"
+import type { Dialect } from "../Database.ts"
+import * as Happenings from "../Happenings.ts"
+import type { Program, Row } from "../Program.ts"
+import { all, get } from "../Program.ts"
+import { recipientKey } from "../RecipientKeys.ts"
+import { end, integer, limited, seq, text, textOrNull } from "../RowReader.ts"
+import { findSession } from "../SessionStore.ts"
+import * as Walk from "../Walk.ts"
+import * as EarlierAttempts from "./EarlierAttempts.ts"
+import type { StoredJobs } from "./Jobs.ts"
+
+const { most } = Timeline
+
+type Cut = Timeline.Rows["cut"][number]
+
+// Consent
+
+const behind = `SELECT ${consents.list} FROM (
+    SELECT * FROM sendwright_consent WHERE account = ? AND person = ?
+    ORDER BY occurred_at DESC, seq DESC LIMIT ${most.consents}
+  ) AS newest`
+const decided = `${behind} WHERE purpose IN (?, 'all') AND recorded_at <= ? ORDER BY occurred_at DESC, seq DESC LIMIT 1`
+const isLong = `SELECT recorded_at FROM sendwright_consent WHERE account = ? AND person = ?
+  ORDER BY occurred_at DESC, seq DESC LIMIT 1 OFFSET ${most.consents}`
+const said = `SELECT ${consents.list} FROM (
+    SELECT * FROM sendwright_consent WHERE account = ? AND person = ? ORDER BY seq DESC LIMIT ${most.consents}
+  ) AS newest WHERE recorded_at >= ? AND source IN ('${Consent.inboundSources.message}', '${Consent.inboundSources.platform}')
+  ORDER BY seq DESC LIMIT ${most.words + 1}`
+
+function* decisionsOf(job: Job, phone: string, times: ReadonlyArray<Instant>) {
+  const cut: Array<Cut> = []
+  const decisions: Array<Timeline.Decision> = []
+  if (!Jobs.isReadable(job.content)) return { decisions, cut }
+  const purpose = Jobs.purpose(job.content)
+  for (const at of times) {
+    const row = yield* get(decided, job.accountId, phone, purpose, at)
+    if (row !== undefined) decisions.push({ at, record: readConsent(row) })
+    else if ((yield* get(isLong, job.accountId, phone)) === undefined) decisions.push({ at, record: null })
+    else cut.push({ kind: "consent", at })
+  }
+  return { decisions, cut }
+}
+
+// Webhooks
+
+const endpointsOf = `SELECT seq FROM sendwright_endpoint WHERE account = ? ORDER BY seq LIMIT ${most.endpoints + 1}`
+const lastBefore = "SELECT seq FROM sendwright_delivery WHERE id < ? ORDER BY id DESC LIMIT 1"
+const firstSince = "SELECT seq FROM sendwright_delivery WHERE id >= ? ORDER BY id LIMIT 1"
+/** A pair of columns, as `Walk` has it: no other index is taken for the range. */
+const inRange = "FROM sendwright_delivery WHERE (endpoint, seq) > (?, ?) AND (endpoint, seq) < (?, ?)"
+const bound = `SELECT seq, created_at ${inRange} ORDER BY endpoint, seq LIMIT 1 OFFSET 0 + ?`
+
+const received = "message.received"
+
+const shownDelivery = deliveryColumns.only("id", "status", "nextAt", "createdAt")
+const shownAttempt = attemptColumns.only("number", "at", "status", "durationMs", "reason")
+const shownEndpoint = endpoints.only("id", "url", "enabled")
+
+/** Reads of an event's body what a reply's is. It is JSON of our own writing. */
+const replyOf = (row: Row): Timeline.Reply => {
+  const { data }: { readonly data: { readonly text: string } } = JSON.parse(text(row, "body"))
+  return { at: integer(row, "created_at"), text: data.text }
+}
+
+/** The numbers of deliveries between which those of a time lie, both exclusive. */
+function* rangeOf({ from, to }: Timeline.Span): Program<readonly [number, number]> {
+  const before = yield* get(lastBefore, Ids.since(from))
+  const after = yield* get(firstSince, Ids.since(to + 1))
+  return [before === undefined ? 0 : seq(before), after === undefined ? end : seq(after)]
+}
+
+const webhooks = ({ elements, lookUp }: Dialect) => {
+  const telling = `SELECT event.seq, event.id, event.type, event.created_at,
+      CASE WHEN event.type = '${received}' THEN event.body END AS body
+    FROM (SELECT seq, event ${inRange}) AS looked
+    ${lookUp(
+      "sendwright_event",
+      "event",
+      `event.seq = looked.event AND (event.body LIKE ? OR (event.type = '${received}' AND event.body LIKE ?))`
+    )} ${limited}`
+  const ofEvents = `SELECT delivery.seq, delivery.event, delivery.endpoint, ${shownDelivery.of("delivery")} FROM ${elements.from}
+    ${lookUp("sendwright_delivery", "delivery", `delivery.event = ${elements.integer}`)} ${limited}`
+  const ofDeliveries = `SELECT attempt.delivery, ${shownAttempt.of("attempt")} FROM ${elements.from}
+    ${lookUp("sendwright_attempt", "attempt", `attempt.delivery = ${elements.integer}`)}
+    ORDER BY attempt.delivery, attempt.number ${limited}`
+  const byKeys = `SELECT seq, ${shownEndpoint.list} FROM sendwright_endpoint
+    WHERE seq IN (SELECT ${elements.integer} FROM ${elements.from})`
+
+  /** The events of these times that tell of the message, or are from its number. */
+  function* eventsOf(job: Job, messageId: string, phone: string, spans: ReadonlyArray<Timeline.Span>) {
+    const found = new Map<number, Row>()
+    const cut: Array<Cut> = []
+    const theirs = spans.length === 0 ? [] : (yield* all(endpointsOf, job.accountId)).map(seq)
+    const keys = theirs.slice(0, most.endpoints)
+    if (theirs.length > keys.length) cut.push({ kind: "webhook", at: job.createdAt })
+    const looks = Math.ceil(most.looks / keys.length)
+    for (const span of keys.length === 0 ? [] : spans) {
+      const [after, before] = yield* rangeOf(span)
+      for (const endpoint of keys) {
+        const last = yield* get(bound, endpoint, after, endpoint, before, looks)
+        if (last !== undefined) cut.push({ kind: "webhook", at: integer(last, "created_at") })
+        const until = last === undefined ? before : seq(last)
+        const named = [`%${messageId}%`, `%"from":"${phone}"%`]
+        for (const row of yield* all(telling, endpoint, after, endpoint, until, ...named, most.events))
+          found.set(seq(row), row)
+      }
+    }
+    return { events: found, cut }
+  }
+
+  function* deliveriesOf(told: ReadonlyMap<number, Row>) {
+    const rows = yield* all(ofEvents, JSON.stringify([...told.keys()]), most.deliveries + 1)
+    const deliveries = rows.slice(0, most.deliveries)
+    const keys = JSON.stringify(deliveries.map(seq))
+    const made = yield* all(ofDeliveries, keys, most.deliveryAttempts + 1)
+    const places = JSON.stringify([...new Set(deliveries.map((row) => integer(row, "endpoint")))])
+    const known = new Map((yield* all(byKeys, places)).map((row) => [seq(row), shownEndpoint.read(row)]))
+    const found = deliveries.flatMap((row): ReadonlyArray<Timeline.ToldDelivery> => {
+      const endpoint = known.get(integer(row, "endpoint"))
+      const event = told.get(integer(row, "event"))
+      if (endpoint === undefined || event === undefined) return []
+      const attempts = made
+        .slice(0, most.deliveryAttempts)
+        .filter((each) => integer(each, "delivery") === seq(row))
+        .map(shownAttempt.read)
+      return [
+        {
+          ...shownDelivery.read(row),
+          endpointId: endpoint.id,
+          eventId: text(event, "id"),
+          eventType: events.columns.type.read(event),
+          endpoint,
+          attempts
+        }
+      ]
+    })
+    const isCut = rows.length > most.deliveries || made.length > most.deliveryAttempts
+    return { deliveries: found, isCut }
+  }
+
+  return function* (job: Job, messageId: string, phone: string, spans: ReadonlyArray<Timeline.Span>) {
+    const { cut, events } = yield* eventsOf(job, messageId, phone, spans)
+    const told = new Map([...events].filter(([, row]) => text(row, "type") !== received))
+    const replies = [...events.values()].filter((row) => text(row, "type") === received).map(replyOf)
+    if (told.size === 0) return { deliveries: [], replies, cut }
+    const { deliveries, isCut } = yield* deliveriesOf(told)
+    const first = deliveries[0]
+    return {
+      deliveries,
+      replies,
+      cut: isCut && first !== undefined ? [...cut, { kind: "webhook" as const, at: first.createdAt }] : cut
+    }
+  }
+}
+
+// All of it
+
+const actsOn = Walk.make("sendwright_audit", `seq, ${auditEntries.list}`, ["target"])
+const keyOfJob = "SELECT seq, public_key FROM sendwright_job WHERE id = ?"
+
+/** What there is, and whether there is more than may be. */
+const cutTo = <A extends { readonly at: Instant }>(
+  kind: Timeline.Kind,
+  found: ReadonlyArray<A>,
+  limit: number
+) => {
+  const kept = found.slice(-limit)
+  const [first] = kept
+  const cut: ReadonlyArray<Cut> = found.length > limit && first !== undefined ? [{ kind, at: first.at }] : []
+  return { kept, cut }
+}
+
+function* happeningsOf(job: Job, to: Instant) {
+  const { createdAt, sessionId } = job
+  const newest = yield* Happenings.find({ sessionId, from: 0, to, limit: most.happenings + 1 })
+  const ofStore = yield* Happenings.find({ from: createdAt, to, limit: most.happenings })
+  const { cut, kept } = cutTo("waited", [...newest].reverse(), most.happenings)
+  return {
+    happenings: [...ofStore.filter(({ type }) => type.startsWith("restore.")), ...kept],
+    cut: cut.filter(({ at }) => at > createdAt)
+  }
+}
+
+export const make = ({ dialect, find, recipients, recipientsOf }: StoredJobs) => {
+  const recipientAt = recipientsOf("seq = ?")
+  const webhooksOf = webhooks(dialect)
+
+  return function* (query: {
+    readonly jobId: string
+    readonly index: number
+    readonly publicKey?: string | undefined
+    readonly now: Instant
+  }): Program<Timeline.Rows | null> {
+    const { index, jobId, now, publicKey } = query
+    const known = yield* get(keyOfJob, jobId)
+    if (known === undefined || (publicKey !== undefined && textOrNull(known, "public_key") !== publicKey))
+      return null
+    const stored = yield* find(jobId)
+    if (stored === undefined) return null
+    const { job } = stored
+    const key = recipientKey(stored.seq, index)
+    const recipient = (yield* recipients(recipientAt, job.sessionId, key))[0]?.recipient
+    if (recipient === undefined) return null
+    const { phone } = recipient
+    const earlier = cutTo("attempt", yield* EarlierAttempts.lastOf(key, most.attempts + 1), most.attempts)
+    const decided = yield* decisionsOf(job, phone, Timeline.decisionTimes(job, recipient))
+    const spoken = (yield* all(said, job.accountId, phone, job.createdAt)).map(readConsent).reverse()
+    const words = cutTo(
+      "inbound",
+      spoken.map((record) => ({ at: record.recordedAt, record })),
+      most.words
+    )
+    const { items } = yield* actsOn.page([jobId], { limit: most.acts + 1, after: null })
+    const acts = cutTo("retried", items.map(auditEntries.read).reverse(), most.acts)
+    const happened = yield* happeningsOf(job, (Timeline.dispatchedAt(recipient) ?? now) + 1)
+    const spans = Timeline.spans(recipient, earlier.kept)
+    const told = yield* webhooksOf(job, Ids.messageId(jobId, index), phone, spans)
+    return {
+      job,
+      recipient,
+      account: yield* findAccount(job.accountId),
+      session: yield* findSession(job.sessionId),
+      earlier: earlier.kept,
+      decisions: decided.decisions,
+      words: words.kept.map(({ record }) => record),
+      happenings: happened.happenings,
+      acts: acts.kept,
+      deliveries: told.deliveries,
+      replies: told.replies,
+      cut: [earlier, decided, words, acts, happened, told].flatMap(({ cut }) => cut)
+    }
+  }
+}
