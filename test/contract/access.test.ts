@@ -28,6 +28,7 @@ const names: Readonly<
   "v1.search": { permission: "jobs:read", foreign: [] },
   "v1.cancel": { permission: "messages:send", foreign: ["job", "message"] },
   "public.test": { permission: null, foreign: [] },
+  "v1.timeline": { permission: "jobs:read", foreign: ["message", "job"] },
   "public.sendDirect": { permission: "direct:send", foreign: [] },
   "public.message": { permission: "direct:read", foreign: ["message", "job"] }
 }
@@ -184,6 +185,7 @@ const ownKind = ({ path, parameters }: Operation): string => {
   if (path.includes("/webhooks/{id}")) return owner.webhookId
   if (path.includes("/deliveries/{id}")) return owner.deliveryId
   if (path.includes("/jobs/{id}")) return owner.jobId
+  if (path.includes("/messages/{messageId}")) return owner.messageId
   return path.includes("/accounts/{id}") || parameters.some(({ name }) => name === "account_id")
     ? owner.accountId
     : ""

@@ -16,6 +16,7 @@ import * as Secrets from "./Secrets.ts"
 import * as Sessions from "./Sessions.ts"
 import * as Storage from "./Storage.ts"
 import * as Templates from "./Templates.ts"
+import * as Timelines from "./Timelines.ts"
 import * as Webhooks from "./Webhooks.ts"
 
 export const operations = [
@@ -30,6 +31,7 @@ export const operations = [
   ...Webhooks.admin,
   ...RateCards.admin,
   ...Messages.admin,
+  ...Timelines.admin,
   ...Jobs.admin,
   ...Restore.admin,
   ...Storage.admin,

@@ -11,13 +11,15 @@ import * as Search from "./Search.ts"
 import * as Sends from "./Sends.ts"
 import * as Service from "./Service.ts"
 import * as Templates from "./Templates.ts"
+import * as Timelines from "./Timelines.ts"
 
 const versioned = [
   ...Connection.versioned,
   ...Templates.versioned,
   ...Sends.versioned,
   ...Jobs.versioned,
-  ...Search.versioned
+  ...Search.versioned,
+  ...Timelines.versioned
 ]
 const direct = [...Connection.direct, ...Messages.direct]
 

@@ -48,8 +48,7 @@ export interface Answer<S extends AnySchema, Found> {
   readonly example: Schema.Schema.Type<S>
   readonly of: (found: Found, place: Place) => Schema.Schema.Type<S>
   readonly headers?: (found: Found) => Readonly<Record<string, string>>
-  /** The body as HTML, for who asks for a page to read. */
-  readonly page?: (body: unknown) => string
+  readonly page?: Route.TextForm
 }
 
 type Given = Route.Given<unknown, unknown, unknown>
@@ -158,6 +157,7 @@ export interface Command {
 
 export interface Operation<E> {
   readonly endpoint: E
+  readonly page: Route.TextForm | undefined
   readonly route: (engine: EngineService) => Route.Route
 }
 
@@ -197,7 +197,7 @@ const operation = <N extends string, M extends Method, P, Q, B, H, S extends Any
       request,
       isIdempotent,
       answer: example,
-      otherAnswers,
+      otherAnswers: page === undefined ? otherAnswers : { ...otherAnswers, [page.type]: page.make(example) },
       refusals: [...ofPath, ...refusals]
     },
     name: asked.name,
@@ -211,7 +211,11 @@ const operation = <N extends string, M extends Method, P, Q, B, H, S extends Any
     refusal: () => ({}),
     ...besides
   }
-  return { endpoint, route: (engine: EngineService): Route.Route => ({ ...route, handler: handler(engine) }) }
+  return {
+    endpoint,
+    page,
+    route: (engine: EngineService): Route.Route => ({ ...route, handler: handler(engine) })
+  }
 }
 
 /** Runs what the engine does, and answers what it found. */

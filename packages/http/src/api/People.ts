@@ -229,7 +229,7 @@ export const admin = [
         early_reports: [],
         cut: []
       }),
-      page: PersonPage.make
+      page: { type: "text/html", make: PersonPage.make }
     },
     {
       summary: "Export what is known of a person",

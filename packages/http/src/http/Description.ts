@@ -45,7 +45,11 @@ const withExample = (content: Json, example: unknown): Json =>
 /** An example with the prefix in its links. */
 const located = (example: unknown, prefix: string): unknown =>
   JSON.parse(JSON.stringify(example), (name, value) =>
-    name === "links" && isObject(value) ? mapEntries(value, (path) => `${prefix}${path}`) : value
+    name === "links" && isObject(value)
+      ? mapEntries(value, (path) => `${prefix}${path}`)
+      : name === "link" && typeof value === "string"
+        ? `${prefix}${value}`
+        : value
   )
 
 const answersOf = (operation: Json, route: Route, prefix: string): Json => {

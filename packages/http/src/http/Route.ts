@@ -104,6 +104,13 @@ interface Reference {
   readonly isIdempotent?: boolean
 }
 
+/** An answer as text to read, for whoever asks for its media type. */
+export interface TextForm {
+  readonly type: "text/html" | "text/markdown"
+  /** @param escape of what others wrote, as the reader wants it; as the media type does when absent */
+  readonly make: (body: unknown, escape?: (text: string) => string) => string
+}
+
 export interface Route {
   /** Its endpoint's. */
   readonly name: string
@@ -115,8 +122,8 @@ export interface Route {
   readonly acceptsBody: boolean
   /** Members and items in all of a body that is long. */
   readonly maximumValues: number
-  /** Its answer as HTML, for who asks for a page to read; undefined where there is none. */
-  readonly page: ((body: unknown) => string) | undefined
+  /** Undefined where its answer has no other form. */
+  readonly page: TextForm | undefined
   /** True when it is still served while the service stops. */
   readonly whileStopping: boolean
   /** A route with an API key identifies its caller before it checks the shape. */

@@ -237,8 +237,8 @@ const sampler = (every: number | undefined): (() => boolean) => {
   }
 }
 
-const asksForPage = (request: PlainRequest): boolean =>
-  headerOf(request, "accept")?.includes("text/html") === true
+const asksFor = (request: PlainRequest, type: string): boolean =>
+  headerOf(request, "accept")?.includes(type) === true
 
 /** The steps of a request of a known route: credentials, shape, handler. */
 const routed = (
@@ -272,8 +272,8 @@ const routed = (
       if (Either.isLeft(running)) return invalid(running.left)
       const { page } = route
       return Effect.map(running.right, (done) =>
-        page !== undefined && asksForPage(request)
-          ? text("text/html; charset=utf-8", page(done.body))
+        page !== undefined && asksFor(request, page.type)
+          ? text(`${page.type}; charset=utf-8`, page.make(done.body))
           : answerOf(done, route.status, requestId)
       )
     }

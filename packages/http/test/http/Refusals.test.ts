@@ -32,6 +32,7 @@ const stub = (given: Partial<EngineService>): EngineService =>
     job: () => Effect.dieMessage("job"),
     search: () => Effect.dieMessage("search"),
     message: () => Effect.dieMessage("message"),
+    timeline: () => Effect.dieMessage("timeline"),
     cancel: () => Effect.dieMessage("cancel"),
     receive: () => Effect.dieMessage("receive"),
     hook: () => Effect.dieMessage("hook"),
