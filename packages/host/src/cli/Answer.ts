@@ -1,4 +1,5 @@
 /** An answer as it is told: JSON for programs; at a terminal tables and lines, as wide as it is. */
+import type { Route } from "@sendwright/http/contract"
 import * as Predicate from "effect/Predicate"
 import * as Logs from "../Logs.ts"
 import * as Screen from "./Screen.ts"
@@ -68,9 +69,14 @@ const lines = (entries: Entries, stream: Screen.Stream): ReadonlyArray<string> =
   )
 }
 
-/** The answer's body in lines. */
-export const text = (body: unknown, stream: Screen.Stream): string => {
+/**
+ * The answer's body in lines.
+ *
+ * @param page the answer as text to read, if it has that form
+ */
+export const text = (body: unknown, stream: Screen.Stream, page?: Route.TextForm): string => {
   if (!stream.isTerminal || !isGroup(body)) return Logs.printable(JSON.stringify(body))
+  if (page?.type === "text/markdown") return page.make(body, Logs.printable).trimEnd()
   const { next_cursor: next, ok: _, ...rest } = body
   const entries = flat(rest)
   const single = entries.filter(([, value]) => !isTable(value))

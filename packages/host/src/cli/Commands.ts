@@ -75,7 +75,8 @@ const parameterNames: Readonly<Record<string, string>> = {
   jobs: "job-id",
   people: "phone-or-user-id",
   operators: "operator",
-  templates: "template-id"
+  templates: "template-id",
+  messages: "message-id"
 }
 
 const nothing = Args.map(Args.none, () => ({}))
@@ -102,7 +103,8 @@ const asText = (fields: Flags.Fields): Parameters =>
   Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, String(value)]))
 
 /** What is looked at of an operation of the admin API. */
-interface Operation extends Pick<Contract.AdminOperation<unknown>, "command" | "isExport" | "route"> {
+interface Operation
+  extends Pick<Contract.AdminOperation<unknown>, "command" | "isExport" | "page" | "route"> {
   readonly endpoint: {
     readonly name: string
     readonly method: OnHost.Endpoint["method"]
@@ -249,7 +251,7 @@ const commandOf = (name: string, operation: Operation, { options, screen }: Sett
         host === null
           ? (yield* withinDatabase(options, (perform) => perform(operation, request))).body
           : yield* OnHost.perform(host, endpoint, request)
-      yield* Console.log(Answer.text(body, screen.out))
+      yield* Console.log(Answer.text(body, screen.out, operation.page))
       const refused = input === undefined ? undefined : Refused.inAnswer(body)
       return refused === undefined ? undefined : yield* refused
     })
