@@ -20,6 +20,7 @@ export type {
   TemplateQuery,
   Variable
 } from "./api/Templates.ts"
+export type * from "./api/Timelines.ts"
 
 /**
  * Sendwright over a store. Nothing is sent in the background until `start`.

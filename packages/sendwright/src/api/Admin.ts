@@ -3,6 +3,7 @@ import type { DirectResult, Found, Job, JobDetail, JobQuery, Purpose, Retried, R
 import type { HealthReport, Overview } from "./Overview.ts"
 import type { Issue } from "./SendwrightError.ts"
 import type { PlatformTemplate, Template } from "./Templates.ts"
+import type { Timeline } from "./Timelines.ts"
 
 // Accounts
 
@@ -560,6 +561,8 @@ export interface Jobs {
   readonly cancel: (input: { readonly id: string }) => Promise<Job>
   readonly retry: (input: { readonly id: string } & Retry) => Promise<Retried>
   readonly messages: (input: { readonly accountId: string }) => AsyncIterable<DirectResult>
+  /** The story of any message, a recipient's or a direct one. */
+  readonly timeline: (input: { readonly messageId: string }) => Promise<Timeline>
 }
 
 // The store, its secrets, and who operates it

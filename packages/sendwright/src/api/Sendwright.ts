@@ -18,6 +18,7 @@ import type {
 } from "./Messages.ts"
 import type { Hook, Report, Sender } from "./Sender.ts"
 import type { Template, TemplateQuery } from "./Templates.ts"
+import type { Timeline } from "./Timelines.ts"
 
 /** Where everything is kept: `memory()`, `sqlite(…)` of `sendwright/sqlite`, `postgres(…)` of `sendwright/postgres`. */
 export interface Store {
@@ -71,6 +72,8 @@ export interface Session {
    * Idempotency-Key, or an id.
    */
   readonly search: (text: string) => AsyncIterable<Found>
+  /** The story of a message, a recipient's or a direct one, by its id. */
+  readonly timeline: (messageId: string) => Promise<Timeline>
   /** Those that may be sent. */
   readonly templates: (query?: TemplateQuery) => AsyncIterable<Template>
 }

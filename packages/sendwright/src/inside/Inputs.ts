@@ -62,6 +62,7 @@ export const bySession = input(object({ sessionId: Text }))
 export const byKey = input(object({ publicKey: Text }))
 export const byName = input(object({ name: Text }))
 export const byDelivery = input(object({ deliveryId: Text }))
+export const byMessage = input(object({ messageId: Text }))
 
 export const account = input<Admin.AccountInput>(
   object({ name: Text, currency: optional(Text), plan: optional(plan), retention: optional(retention) })

@@ -313,7 +313,8 @@ const jobs: Group<Admin.Jobs> = (admin, { pages, run }) => ({
       pages((page) => admin.jobs.messages(accountId, page)),
       Views.message
     )
-  }
+  },
+  timeline: async (given) => Views.timeline(await run(admin.jobs.timeline(Inputs.byMessage(given).messageId)))
 })
 
 const operators: Group<Admin.Operators> = (admin, { pages, run }) => ({

@@ -214,6 +214,7 @@ export const make =
         )
       },
       message: async (id) => Views.message(await run(engine.message(await caller(), id))),
+      timeline: async (messageId) => Views.timeline(await run(engine.timeline(await caller(), messageId))),
       templates: async function* (query = {}) {
         const of = Inputs.templateQuery(query)
         const who = await caller()

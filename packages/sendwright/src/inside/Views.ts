@@ -4,6 +4,7 @@ import type {
   ApiKey as ApiKeys,
   Audit,
   Consent,
+  Timeline as CoreTimeline,
   Engine,
   Erasure as Erasures,
   Estimates,
@@ -24,6 +25,7 @@ import { Ids, Session } from "@sendwright/core"
 import type * as Admin from "../api/Admin.ts"
 import type * as Messages from "../api/Messages.ts"
 import type * as Template from "../api/Templates.ts"
+import type * as Timelines from "../api/Timelines.ts"
 
 export const date = (at: number): Date => new Date(at)
 export const dateOrNull = (at: number | null): Date | null => (at === null ? null : new Date(at))
@@ -304,3 +306,27 @@ export const estimate = ({
   unpriced: cost.unpriced,
   undeliverable: cost.undeliverable
 })
+
+const told = ({ about: _, at, until, ...entry }: CoreTimeline.Entry): Timelines.TimelineEntry => ({
+  ...entry,
+  at: date(at),
+  ...(until === undefined ? {} : { until: dateOrNull(until) })
+})
+
+export const timeline = ({ message, next, timeline }: CoreTimeline.Story): Timelines.Timeline => {
+  const { content, template } = message
+  return {
+    message: {
+      ...message,
+      failure: failure(message.failure),
+      template:
+        template === null
+          ? null
+          : { id: template.templateId, name: template.name, language: template.language },
+      contentExpiredAt: dateOrNull(message.contentExpiredAt),
+      content: { ...content, buttons: content.buttons.map(({ text, type, url }) => ({ type, text, url })) }
+    },
+    timeline: timeline.map(told),
+    next
+  }
+}

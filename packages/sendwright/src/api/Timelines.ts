@@ -1,0 +1,87 @@
+/** The story of a message, as it is answered. */
+import type { Failure, RecipientStatus } from "./Messages.ts"
+
+/** What happened to a message. What no row of the store tells is null. */
+export interface TimelineEntry {
+  readonly at: Date
+  readonly kind:
+    | "accepted"
+    | "consent"
+    | "waited"
+    | "attempt"
+    | "receipt"
+    | "inbound"
+    | "webhook"
+    | "retried"
+    | "canceled"
+    | "restored"
+  readonly title: string
+  readonly text: string | null
+  /** A failure's code, or the limiter of a wait; `not_all` where more was there than is told. */
+  readonly code: string | null
+  /** How long it took; null where no row tells: so of the last attempt. */
+  readonly ms: number | null
+  /** For operators alone. */
+  readonly process: string | null
+  /** Of what was accepted; of an operator's act without the key. */
+  readonly key?: string | undefined
+  readonly requestId?: string | null | undefined
+  readonly address?: string | null | undefined
+  /** Of a wait; null while nobody knows. */
+  readonly until?: Date | null | undefined
+  readonly limiter?: string | undefined
+  /** Of an attempt. */
+  readonly number?: number | null | undefined
+  readonly outcome?: string | undefined
+  /** Of a webhook: the endpoint's id, and the status of its answer. */
+  readonly endpoint?: string | undefined
+  readonly answer?: number | null | undefined
+}
+
+export interface TimelineMessage {
+  readonly messageId: string
+  readonly jobId: string
+  readonly phone: string
+  readonly status: RecipientStatus
+  readonly failure: Failure | null
+  readonly reference: string | null
+  readonly externalId: string | null
+  /** Null of a direct message. */
+  readonly template: {
+    readonly id: number
+    readonly name: string | null
+    readonly language: string | null
+  } | null
+  readonly accountId: string
+  readonly account: string | null
+  readonly sessionId: string
+  readonly session: string | null
+  readonly currency: string
+  /** Decimal; null where it has no price. */
+  readonly estimated: string | null
+  readonly actual: string | null
+  /** When its variables, or its text, were forgotten. */
+  readonly contentExpiredAt: Date | null
+  /** True when the person was erased: no name or text of theirs is left. */
+  readonly isErased: boolean
+  readonly content: {
+    readonly header: string | null
+    readonly body: string | null
+    readonly footer: string | null
+    readonly buttons: ReadonlyArray<{
+      readonly type: string
+      readonly text: string
+      readonly url?: string | undefined
+    }>
+  }
+}
+
+export interface Timeline {
+  readonly message: TimelineMessage
+  readonly timeline: ReadonlyArray<TimelineEntry>
+  readonly next: ReadonlyArray<{
+    readonly action: "wait" | "retry" | "cancel"
+    readonly allowed: boolean
+    readonly why: string
+  }>
+}
