@@ -69,7 +69,7 @@ describe("@sendwright/core's public names", () => {
         "Account Acting AddressPolicy Admin ApiKey Attention Audit ClosedMarkets Consent ConsentSource Currency Engine Erasure Errors",
         "Estimates Event EventData FailureCatalogue Fault Happening Health HttpGateway Ids Instant Job Keywords Memory Money Operator Page",
         "People PerhapsRefusal Person Phone Plan RateCard Readiness Recipient Rendering RequestDecoder Requests Restore",
-        "RestoreDecision Retention Retry RetrySelection Sandbox SecretBox Secrets Sender Session Signature Size StorageAdmin StorageError Stores",
+        "RestoreDecision Retention Retry RetrySelection Sandbox Search SecretBox Secrets Sender Session Signature Size StorageAdmin StorageError Stores",
         "Template Timeline Unattributed UndiciTransport UnreadHook Variables Waiting Webhook WebhookTransport WhatsApp Worker"
       )
     ],
