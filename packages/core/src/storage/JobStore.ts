@@ -465,11 +465,12 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
     readonly saveTallies: (command: { readonly now: Instant }) => Effect.Effect<void, StorageError>
 
     /**
-     * What became of recipients by minute, from one on: what this process has counted, and what others have told of the last
-     * minutes. No more than `most` numbers that are written, those of the newest minutes.
+     * What became of recipients by minute, from one on and before another: what this process has counted, and what others have
+     * told of the last minutes. No more than `most` numbers that are written, those of the newest minutes.
      */
     readonly tallies: (query: {
       readonly from: Instant
+      readonly to: Instant
       readonly most: number
     }) => Effect.Effect<ReadonlyArray<Tally>, StorageError>
 

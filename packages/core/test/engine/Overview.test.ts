@@ -23,13 +23,13 @@ interface Reads {
   living: number
   sizes: number
   usage: number
-  oldestTally: number
+  minutes: Array<readonly [from: number, to: number]>
 }
 
 /** The stores in memory, which count, and fail while they are told to. */
 const watched = (reads: Reads, isBroken: () => boolean = () => false) => {
   const counted =
-    (name: keyof Reads) =>
+    (name: Exclude<keyof Reads, "minutes">) =>
     <A>(effect: Effect.Effect<A, StorageError>) =>
       Effect.suspend((): Effect.Effect<A, StorageError> => {
         reads[name] += 1
@@ -45,7 +45,7 @@ const watched = (reads: Reads, isBroken: () => boolean = () => false) => {
       usage: (query: Parameters<typeof store.usage>[0]) => counted("usage")(store.usage(query)),
       tallies: (query: Parameters<typeof store.tallies>[0]) =>
         Effect.suspend(() => {
-          reads.oldestTally = query.from
+          reads.minutes.push([query.from / 60_000, query.to / 60_000])
           return store.tallies(query)
         })
     }))
@@ -57,7 +57,7 @@ const watched = (reads: Reads, isBroken: () => boolean = () => false) => {
   return Layer.provideMerge(Layer.merge(jobs, sizes), Memory.layer)
 }
 
-const none = (): Reads => ({ backlog: 0, living: 0, sizes: 0, usage: 0, oldestTally: 0 })
+const none = (): Reads => ({ backlog: 0, living: 0, sizes: 0, usage: 0, minutes: [] })
 
 const seconds = TestClock.adjust
 
@@ -101,18 +101,36 @@ describe("the overview", () => {
       yield* seconds("3 hours")
       yield* owner
       const { admin } = yield* engine()
-      yield* admin.overview.now
-      expect(reads.oldestTally).toBe((2 * 60 + 1) * 60_000)
+      const minutesOfLook = Effect.gen(function* () {
+        reads.minutes = []
+        yield* admin.overview.now
+        return reads.minutes
+      })
+      const at = 180
+      const youngest = [at - 3, at + 1]
+      expect(yield* minutesOfLook).toEqual([[at - 59, at - 3], youngest])
       const before = { ...reads }
-      yield* seconds("2 seconds")
-      yield* admin.overview.now
+      for (const piece of [
+        [at - 59, at - 53],
+        [at - 53, at - 47],
+        [at - 47, at - 41]
+      ]) {
+        yield* seconds("2 seconds")
+        expect(yield* minutesOfLook).toEqual([piece, youngest])
+      }
       expect(reads).toMatchObject({ sizes: before.sizes, usage: before.usage })
-      expect(reads.oldestTally).toBe((3 * 60 - 3) * 60_000)
       yield* seconds("1 minute")
-      yield* admin.overview.now
-      expect(reads.sizes).toBe(before.sizes + 1)
-      expect(reads.usage).toBe(before.usage + 1)
-      expect(reads.oldestTally).toBe((2 * 60 + 2) * 60_000)
+      expect(yield* minutesOfLook).toEqual([
+        [at - 41, at - 35],
+        [at - 2, at + 2]
+      ])
+      expect(reads).toMatchObject({ sizes: before.sizes + 1, usage: before.usage + 1 })
+      // Nobody has looked for a while.
+      yield* seconds("10 minutes")
+      expect(yield* minutesOfLook).toEqual([
+        [at - 48, at + 8],
+        [at + 8, at + 12]
+      ])
     }).pipe(Effect.provide(watched(reads)))
   })
 

@@ -42,7 +42,7 @@ export const most = {
 const freshFor = "2 seconds"
 
 /** What changes slowly is read anew after so long. */
-const slowly = { size: Time.minute, usage: 30 * Time.second, tallies: Time.minute }
+const slowly = { size: Time.minute, usage: 30 * Time.second }
 
 /** Processes write their numbers within this time: younger minutes are read with each look. */
 const settledMs = 3 * Time.minute
@@ -70,20 +70,32 @@ const rarely = <A, E, R>(ms: number, read: Effect.Effect<A, E, R>): Effect.Effec
   )
 }
 
-/** The last hour's numbers: all of them once a minute, and those of the youngest minutes every time. */
+/** So many minutes of those before are read anew with each look: processes may write late what the store did not take. */
+const pieceMs = 6 * Time.minute
+
+/** The last hour's numbers: all of them at first, and then those of the youngest minutes and of some others by turns. */
 const readHour = (
   tallies: JobStore["Type"]["tallies"]
 ): Effect.Effect<ReadonlyArray<Tally>, StorageError> => {
   let known: ReadonlyArray<Tally> = []
-  let wholeAt: Instant | undefined
+  /** The time of the last look, and where the next piece begins. */
+  let last: { readonly at: Instant; readonly nextFrom: Instant } | undefined
   return Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis
     const shown = Figures.shownSince(now)
-    const isKnown = wholeAt !== undefined && now >= wholeAt && now - wholeAt < slowly.tallies
-    const from = isKnown ? Math.max(shown, now - (now % Time.minute) - settledMs) : shown
-    const read = yield* tallies({ from, most: most.tallies })
-    if (!isKnown) wholeAt = now
-    known = [...known.filter(({ minute }) => minute >= shown && minute < from), ...read]
+    const young = now - (now % Time.minute) - settledMs
+    // Since a look that is longer ago there are minutes of which nothing was read.
+    const isFollowing = last !== undefined && last.at <= now && young <= last.at
+    const next = last?.nextFrom ?? shown
+    const from = isFollowing && next >= shown && next < young ? next : shown
+    const to = isFollowing ? Math.min(young, from + pieceMs) : young
+    const older = yield* tallies({ from, to, most: most.tallies })
+    const youngest = yield* tallies({ from: young, to: young + settledMs + Time.minute, most: most.tallies })
+    last = { at: now, nextFrom: to }
+    const kept = known.filter(
+      ({ minute }) => minute >= shown && minute < young && (minute < from || minute >= to)
+    )
+    known = [...kept, ...older, ...youngest]
     return known
   })
 }

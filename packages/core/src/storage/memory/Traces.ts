@@ -113,12 +113,12 @@ export const make = (db: Database, counting: Counting): Verbs => ({
 
   saveTallies: ({ now }) => counting.taken((tallies) => Effect.sync(() => addTallies(db, tallies, now))),
 
-  tallies: ({ from, most }) =>
-    counting.with(
-      from,
+  tallies: ({ from, most, to }) =>
+    counting.between(
+      { from, to },
       Effect.sync(() =>
         [...db.tallies.entries()]
-          .filter(([, { minute }]) => minute >= from)
+          .filter(([, { minute }]) => minute >= from && minute < to)
           .sort(([a], [b]) => (a < b ? -1 : 1))
           .map(([, tally]) => tally)
           .slice(-most)

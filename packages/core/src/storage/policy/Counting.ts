@@ -10,9 +10,9 @@ import type { Backend } from "./JobRows.ts"
 export interface Counting {
   /** Returns once something is counted that is not taken. */
   readonly some: Effect.Effect<void>
-  /** What is counted since a minute and not taken, with what is written. */
-  readonly with: <E>(
-    from: Instant,
+  /** What is counted of some minutes and not taken, with what is written of them. */
+  readonly between: <E>(
+    minutes: { readonly from: Instant; readonly to: Instant },
     written: Effect.Effect<ReadonlyArray<Tally>, E>
   ) => Effect.Effect<ReadonlyArray<Tally>, E>
   readonly accepted: <E>(
@@ -35,11 +35,11 @@ export const make = (): Counting => {
   const counter: Counter = Tallies.counter(() => some.unsafeOpen())
   return {
     some: some.await,
-    with: (from, written) =>
+    between: ({ from, to }, written) =>
       Effect.map(written, (tallies) =>
         Tallies.sum(
           tallies,
-          counter.now().filter(({ minute }) => minute >= from)
+          counter.now().filter(({ minute }) => minute >= from && minute < to)
         )
       ),
     accepted: ({ now, recipients, sessionId }, accept) =>

@@ -31,9 +31,9 @@ export function* save(counted: ReadonlyArray<Tally.Tally>, now: Instant): Progra
 const keyOf = ({ code, minute, outcome, sessionId }: Tally.Tally): string =>
   [minute, sessionId, outcome, code].join(" ")
 
-const select = `SELECT ${tallies.list} FROM sendwright_tally WHERE minute >= ?
+const select = `SELECT ${tallies.list} FROM sendwright_tally WHERE minute >= ? AND minute < ?
   ORDER BY minute DESC, session DESC, outcome DESC, code DESC ${limited}`
 
-export function* since(from: Instant, most: number): Program<ReadonlyArray<Tally.Tally>> {
-  return (yield* all(select, from, most)).map(tallies.read).reverse()
+export function* between(from: Instant, to: Instant, most: number): Program<ReadonlyArray<Tally.Tally>> {
+  return (yield* all(select, from, to, most)).map(tallies.read).reverse()
 }

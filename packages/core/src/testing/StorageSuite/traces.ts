@@ -14,9 +14,9 @@ const later = (at: number) => Outcome.Retry({ at, failure, maybeSent: false })
 const minute = 60_000
 
 /** In the order of the rows. */
-const tallies = (query: { readonly from: number; readonly most?: number }) =>
+const tallies = (query: { readonly from: number; readonly to?: number; readonly most?: number }) =>
   Effect.flatMap(JobStore, (jobs) =>
-    Effect.map(jobs.tallies({ most: 1000, ...query }), (found) =>
+    Effect.map(jobs.tallies({ to: Number.MAX_SAFE_INTEGER, most: 1000, ...query }), (found) =>
       found.toSorted((a, b) =>
         [a.minute, a.sessionId, a.outcome].join(" ") < [b.minute, b.sessionId, b.outcome].join(" ") ? -1 : 1
       )
@@ -170,6 +170,13 @@ export const suite = (layer: Stored): void => {
         }
         const found = yield* tallies({ from: start, most: 2 })
         expect(found.map((each) => each.minute)).toEqual([start + minute, start + 2 * minute])
+        yield* accept({ now })
+        const before = yield* tallies({ from: start, to: start + 2 * minute })
+        expect(before.map((each) => [each.minute, each.count])).toEqual([
+          [start, 1],
+          [start, 1],
+          [start + minute, 1]
+        ])
       }).pipe(Effect.provide(layer))
     )
 

@@ -46,10 +46,10 @@ export const make = (db: Context.Tag.Service<Database>, rows: StoredJobs, counti
     saveTallies: ({ now }) =>
       counting.taken((tallies) => db.work("JobStore.saveTallies", () => TallyRows.save(tallies, now))),
 
-    tallies: ({ from, most }) =>
-      counting.with(
-        from,
-        db.readPage("JobStore.tallies", () => TallyRows.since(from, most))
+    tallies: ({ from, most, to }) =>
+      counting.between(
+        { from, to },
+        db.readPage("JobStore.tallies", () => TallyRows.between(from, to, most))
       ),
 
     unknowns: ({ most, since }) => db.readPage("JobStore.unknowns", () => unknowns(since, most)),
