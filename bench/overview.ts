@@ -24,16 +24,25 @@ const sessions = 100
 const looks = 15
 const endedPerJob = 250
 
-/** The rows, by statements that both databases understand; `series` is theirs. */
+/** The rows, by statements of which each database says some words its own way. */
 const statements = (
-  series: (count: number) => string,
-  pad: (value: string, width: number) => string,
+  {
+    numbered,
+    pad,
+    series
+  }: {
+    /** The `count` whole numbers from 1 on, as a table of `i`. */
+    readonly series: (count: number) => string
+    readonly pad: (value: string, width: number) => string
+    /** Lets rows say their own numbers. */
+    readonly numbered: string
+  },
   now: number
 ) => {
   const id = (part: number, of: string): string => `'01890000-0000-7000-800${part}-' || ${pad(of, 12)}`
   const jobs = (first: number, count: number, each: number, at: string, due: string): string =>
     `INSERT INTO sendwright_job
-        (seq, id, account, session, public_key, kind, template, snapshot, currency, fingerprint, recipients, created_at, due_at)
+        (seq, id, account, session, public_key, kind, template, snapshot, currency, fingerprint, recipients, created_at, due_at) ${numbered}
       SELECT ${first} + i, ${id(1, `${first} + i`)}, one.account, ${id(2, `i % ${sessions}`)}, 'pk', 'template', 1, 900000, 'EUR',
         'print', ${each}, ${at}, ${due} FROM ${series(count)} CROSS JOIN (SELECT account FROM sendwright_session LIMIT 1) AS one`
   const recipients = (first: number, count: number, each: number, columns: string, values: string): string =>
@@ -43,7 +52,7 @@ const statements = (
   const [old, open] = [Math.ceil(ended / endedPerJob), Math.ceil(waiting / perJob)]
   const behind = 1_000_000
   return [
-    `INSERT INTO sendwright_snapshot (seq, digest, body) VALUES (900000, 'old', '{}')`,
+    `INSERT INTO sendwright_snapshot (seq, digest, body) ${numbered} VALUES (900000, 'old', '{}')`,
     `INSERT INTO sendwright_session
         (id, account, name, provider, config, pacing, state, connected_since, created_at, updated_at)
       SELECT ${id(2, "i - 1")}, one.account, 'Session ' || i, 'sandbox', one.config,
@@ -76,7 +85,7 @@ const fillSqlite = (filename: string, now: number): void => {
     `(WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count}) SELECT i FROM n) AS n`
   const pad = (value: string, width: number): string => `printf('%0${width}d', ${value})`
   db.transaction(() => {
-    for (const statement of statements(series, pad, now)) db.prepare(statement).run()
+    for (const statement of statements({ series, pad, numbered: "" }, now)) db.prepare(statement).run()
   })()
   db.close()
 }
@@ -84,11 +93,15 @@ const fillSqlite = (filename: string, now: number): void => {
 const fillPostgres = async (address: string, now: number): Promise<void> => {
   const client = new pg.Client({ connectionString: address })
   await client.connect()
-  const series = (count: number): string => `generate_series(1, ${count}) AS n (i)`
+  const series = (count: number): string => `generate_series(1, ${count}::bigint) AS n (i)`
   const pad = (value: string, width: number): string => `lpad((${value})::text, ${width}, '0')`
-  for (const statement of statements(series, pad, now)) await client.query(statement)
-  await client.query("ANALYZE")
-  await client.end()
+  const numbered = "OVERRIDING SYSTEM VALUE"
+  try {
+    for (const statement of statements({ series, pad, numbered }, now)) await client.query(statement)
+    await client.query("ANALYZE")
+  } finally {
+    await client.end()
+  }
 }
 
 const program = Effect.fnUntraced(function* (fill: (now: number) => Promise<void>) {

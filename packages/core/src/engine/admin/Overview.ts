@@ -119,15 +119,18 @@ const processesOf = (living: ReadonlyArray<LivingWorker>): ReadonlyArray<Process
   return [...processes.values()]
 }
 
-/** The sessions for which something waits, that with the most first, and then those that do something. */
-const busiest = ({ groups }: Backlog, tallies: ReadonlyArray<Tally>): ReadonlyArray<string> => {
+/** The sessions for which something waits, that with the most first, and then those that do something now. */
+const busiest = ({ groups }: Backlog, tallies: ReadonlyArray<Tally>, now: Instant): ReadonlyArray<string> => {
   const sums = (of: ReadonlyArray<readonly [string, number]>): ReadonlyArray<string> => {
     const counts = new Map<string, number>()
     for (const [id, count] of of) counts.set(id, (counts.get(id) ?? 0) + count)
     return [...counts].sort(([, a], [, b]) => b - a).map(([id]) => id)
   }
   const waiting = groups.map(({ retrying, session, waiting }) => [session.id, waiting + retrying] as const)
-  const active = tallies.map(({ count, sessionId }) => [sessionId, count] as const)
+  const since = Figures.ratedSince(now)
+  const active = tallies
+    .filter(({ minute }) => minute >= since)
+    .map(({ count, sessionId }) => [sessionId, count] as const)
   return [...new Set([...sums(waiting), ...sums(active)])]
 }
 
@@ -180,7 +183,7 @@ const reading = Effect.gen(function* () {
     const { backlog, deliveries, isDispatched, quarantine } = yield* found
     const now = yield* Clock.currentTimeMillis
     const tallies = yield* hour
-    shown = yield* sessionStore.inNeedFirst({ ids: busiest(backlog, tallies), most: most.sessions })
+    shown = yield* sessionStore.inNeedFirst({ ids: busiest(backlog, tallies, now), most: most.sessions })
     const yesterday = now - Time.day
     const facts: Facts = {
       now,
