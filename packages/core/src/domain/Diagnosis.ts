@@ -3,6 +3,7 @@ import type { Instant } from "./Instant.ts"
 import * as Time from "./Instant.ts"
 import type { Remembered } from "./Keyring.ts"
 import * as Keyring from "./Keyring.ts"
+import * as Size from "./Size.ts"
 
 /** The better one first. */
 export const verdicts = ["ok", "warning", "failing"] as const
@@ -149,11 +150,6 @@ export interface Growth {
 export const dailyGrowth = (bytes: number, { days, jobs, recent }: Growth): number =>
   jobs === 0 ? 0 : (bytes * recent) / jobs / days
 
-/** A write-ahead log and a migration need some room at any time. */
-const leastFree = 128 * 1024 * 1024
-const soon = 30
-const now = 3
-
 const makeRoom =
   "Make room, give the database a larger disk, or shorten what is kept (docs/operating.md, A full disk)."
 
@@ -167,8 +163,9 @@ export const ofDisk = (seen: {
   const time = days < 1 ? "less than a day" : counted(days, "day")
   const pace = days > 3650 ? "" : ` At the pace of the last days it lasts for ${time}.`
   const says = `${inBytes(free)} are free, and the database has ${inBytes(bytes)}.${pace}`
-  if (free < leastFree || days < now) return failing("disk", says, makeRoom)
-  return days < soon || free < bytes
+  const room = Size.roomOf(free, perDay)
+  if (room === "now") return failing("disk", says, makeRoom)
+  return room === "soon" || free < bytes
     ? warning(
         "disk",
         `${says}${free < bytes ? " A backup or a compaction here needs as much as the database has." : ""}`,

@@ -43,3 +43,16 @@ export const of = (measure: Measure, noted: Noted | null, oldest: Size["oldest"]
   const fullAt = isFilling ? Math.round(now + (freeBytes / bytesPerDay) * Time.day) : null
   return { ...measure, bytesPerDay, fullAt: fullAt !== null && fullAt > Time.latest ? null : fullAt, oldest }
 }
+
+/** A write-ahead log and a migration need some room at any time. */
+const leastFree = 128 * 1024 * 1024
+/** In days. */
+const fullSoon = 30
+const fullNow = 3
+
+/** How long the room lasts: `now` somebody has to make some, `soon` too. */
+export const roomOf = (free: number, perDay: number): "enough" | "now" | "soon" => {
+  const days = perDay < 1 ? Number.POSITIVE_INFINITY : free / perDay
+  if (free < leastFree || days < fullNow) return "now"
+  return days < fullSoon ? "soon" : "enough"
+}

@@ -8,6 +8,7 @@ import * as Time from "../Instant.ts"
 import type { Limited } from "../job/Waiting.ts"
 import * as Waiting from "../job/Waiting.ts"
 import * as Restore from "../Restore.ts"
+import * as Sizes from "../Size.ts"
 import type { Session } from "../session/Session.ts"
 import * as Sessions from "../session/Session.ts"
 import type { Endpoint } from "../webhook/Webhook.ts"
@@ -82,9 +83,6 @@ const slowMs = 15 * Time.minute
 
 /** For so long a receiver fails before somebody is asked for. */
 const failingMs = Time.minute
-
-/** A disk that is full within this time. */
-const fullWithin = { failing: Time.day, degraded: 30 * Time.day }
 
 /** Failures rise where so many failed lately, so large a part, and so many times the part of before. */
 const rising = { least: 20, part: 0.2, times: 3 }
@@ -176,17 +174,18 @@ const noWorker: Rule = ({ facts: { backlog, isDispatched, leaseMs, processes }, 
 
 const fullDisk: Rule = ({ facts: { now, storage } }) => {
   const { bytesPerDay, freeBytes, fullAt } = storage
-  if (fullAt === null || fullAt - now > fullWithin.degraded) return []
-  const isNear = fullAt - now <= fullWithin.failing
+  const room = freeBytes === null ? "enough" : Sizes.roomOf(freeBytes, bytesPerDay ?? 0)
+  if (freeBytes === null || room === "enough") return []
+  const days = fullAt === null ? null : Math.ceil((fullAt - now) / Time.day)
   return [
     {
       kind: "disk_full",
-      verdict: isNear ? "failing" : "degraded",
+      verdict: room === "now" ? "failing" : "degraded",
       lacks: "flowing",
       since: null,
-      title: `The disk is full ${isNear ? "within a day" : `in ${count(Math.ceil((fullAt - now) / Time.day), "day")}`}`,
+      title: days === null ? "The disk is nearly full" : `The disk is full within ${count(days, "day")}`,
       cost: "From then on nothing is accepted and nothing is sent.",
-      cause: `The store grows ${number(bytesPerDay ?? 0)} bytes a day, and ${number(freeBytes ?? 0)} are free.`,
+      cause: `The store grows ${number(bytesPerDay ?? 0)} bytes a day, and ${number(freeBytes)} are free.`,
       next: "Give the file system more room, or keep less: sendwright purge --dry-run true.",
       count: 0,
       target: target("storage")

@@ -66,8 +66,20 @@ const cases: ReadonlyArray<readonly [Kind, Partial<Facts>, number | null, number
     "failing"
   ],
   ["no_worker", { isDispatched: false, processes: [], ...waits(group(5)) }, now - 5000, 5, "failing"],
-  ["disk_full", { storage: { ...well.storage, fullAt: now + 20 * Time.hour } }, null, 0, "failing"],
-  ["disk_full", { storage: { ...well.storage, fullAt: now + 20 * Time.day } }, null, 0, "degraded"],
+  [
+    "disk_full",
+    { storage: { ...well.storage, bytesPerDay: 400_000_000, fullAt: now + 54 * Time.hour } },
+    null,
+    0,
+    "failing"
+  ],
+  [
+    "disk_full",
+    { storage: { ...well.storage, bytesPerDay: 45_000_000, fullAt: now + 20 * Time.day } },
+    null,
+    0,
+    "degraded"
+  ],
   [
     "session_unavailable",
     {
@@ -232,7 +244,7 @@ describe("attention", () => {
         group(9, { session: other }),
         group(5, { session: Fixtures.session("c") })
       ),
-      storage: { ...well.storage, fullAt: now + 1 },
+      storage: { ...well.storage, bytesPerDay: 0, freeBytes: 100_000_000, fullAt: null },
       unknowns: { recipients: 99, jobs: 1, since: now }
     })
     expect(found.map(({ count, kind }) => [kind, count])).toEqual([

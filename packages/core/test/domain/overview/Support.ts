@@ -47,8 +47,8 @@ export const well: Facts = {
   storage: {
     kind: "sqlite",
     bytes: 1000,
-    freeBytes: 1_000_000,
-    bytesPerDay: 10,
+    freeBytes: 900_000_000,
+    bytesPerDay: 10_000_000,
     fullAt: now + 90 * 24 * 3_600_000,
     oldest: { events: null, results: null }
   },
