@@ -59,6 +59,7 @@ import {
   Unusable,
   unheard
 } from "./PipelinedConnection.ts"
+import * as Room from "./Room.ts"
 
 const defaultConnections = 10
 
@@ -341,6 +342,7 @@ export class Pool extends Context.Tag("@sendwright/core/storage/postgres/Pool")<
   Pool,
   {
     readonly alone: <A>(operation: string, verb: () => Program<A>) => Effect.Effect<A, StorageError>
+    readonly hasRoom: Room.Room["check"]
   }
 >() {}
 
@@ -446,37 +448,40 @@ const make = ({ apart, forWork, listen, ofClient, pool, prepare }: Connections) 
       )
     )
 
-    const database = Slow.watched({
-      dialect,
-      wipe,
-      write: (operation, verb, serialized) =>
-        serialized === undefined
-          ? write(operation, verb)
-          : inTransaction(
-              operation,
-              impatient(function* () {
-                yield* dialect.serialize(serialized)
-                return yield* verb()
-              }),
-              writeApart(operation, verb, serialized)
-            ),
-      writeApart,
-      work: writeOver(forWork),
-      hasOneOwner: false,
-      commitsInGroups: false,
-      isEmbedded,
-      isForeign: ForeignConnection.isAroundThis(isOurs),
-      atomically: Atomically.over(client),
-      read: (operation, verb) => inTransaction(operation, verb, alone(operation, verb)),
-      readPage: (operation, verb) =>
-        inTransaction(
-          operation,
-          verb,
-          onConnection(pool, operation, (connection) => transact(connection, prepare, unsorted(verb)))
-        )
-    })
+    const room = Room.make()
+    const database = room.watched(
+      Slow.watched({
+        dialect,
+        wipe,
+        write: (operation, verb, serialized) =>
+          serialized === undefined
+            ? write(operation, verb)
+            : inTransaction(
+                operation,
+                impatient(function* () {
+                  yield* dialect.serialize(serialized)
+                  return yield* verb()
+                }),
+                writeApart(operation, verb, serialized)
+              ),
+        writeApart,
+        work: writeOver(forWork),
+        hasOneOwner: false,
+        commitsInGroups: false,
+        isEmbedded,
+        isForeign: ForeignConnection.isAroundThis(isOurs),
+        atomically: Atomically.over(client),
+        read: (operation, verb) => inTransaction(operation, verb, alone(operation, verb)),
+        readPage: (operation, verb) =>
+          inTransaction(
+            operation,
+            verb,
+            onConnection(pool, operation, (connection) => transact(connection, prepare, unsorted(verb)))
+          )
+      })
+    )
     return Context.make(Database, database).pipe(
-      Context.add(Pool, { alone }),
+      Context.add(Pool, { alone, hasRoom: room.check }),
       Context.add(StoreTime, askTime),
       Context.add(EmbeddedCommits, listen),
       Context.add(Client.SqlClient, client),

@@ -9,9 +9,12 @@ const probe = "UPDATE sendwright_probe SET probes = probes + 1 RETURNING probes"
 
 export const layer: Layer.Layer<HealthStore, never, Pool> = Layer.effect(
   HealthStore,
-  Effect.map(Pool, (pool) => ({
-    probe: pool.alone("HealthStore.probe", function* () {
-      yield* get(probe)
-    })
+  Effect.map(Pool, ({ alone, hasRoom }) => ({
+    probe: Effect.zipRight(
+      hasRoom("HealthStore.probe"),
+      alone("HealthStore.probe", function* () {
+        yield* get(probe)
+      })
+    )
   }))
 )

@@ -13,6 +13,7 @@ import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
+import * as TestClock from "effect/TestClock"
 import Pg from "pg"
 import { connection, emptyDatabase, freshDatabase } from "../../../../../test/support/Postgres.ts"
 import { AccountStore } from "../../../src/storage/AccountStore.ts"
@@ -25,11 +26,12 @@ import { KeyringStore } from "../../../src/storage/KeyringStore.ts"
 import { OperatorStore } from "../../../src/storage/OperatorStore.ts"
 import * as Database from "../../../src/storage/postgres/Database.ts"
 import * as Postgres from "../../../src/storage/postgres/Postgres.ts"
+import * as Room from "../../../src/storage/postgres/Room.ts"
 import { migrations } from "../../../src/storage/postgres/Schema.ts"
 import { RateCardStore } from "../../../src/storage/RateCardStore.ts"
 import { RateLimitStore } from "../../../src/storage/RateLimitStore.ts"
 import { SessionStore } from "../../../src/storage/SessionStore.ts"
-import { StorageError } from "../../../src/storage/StorageError.ts"
+import { fullDisk, StorageError } from "../../../src/storage/StorageError.ts"
 import { integer, textOrNull } from "../../../src/storage/sql/Columns.ts"
 import * as Stores from "../../../src/storage/sql/Database.ts"
 import type { Migration } from "../../../src/storage/sql/Migrations.ts"
@@ -322,6 +324,20 @@ describe("a verb", () => {
         script("DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '53100'; END $$")
       )
       expect((yield* Effect.flip(failing)).message).toContain("the disk of its database is full")
+    })
+  )
+
+  it.scoped("is remembered for ten seconds where it met a full disk: a probe may find room in a page", () =>
+    Effect.gen(function* () {
+      const room = Room.make()
+      const full = new StorageError({ operation: "write", cause: null, reason: fullDisk })
+      const { work } = room.watched({ ...(yield* database).db, work: () => Effect.fail(full) })
+      const isFull = Effect.isFailure(room.check("probe"))
+      expect(yield* isFull).toBe(false)
+      yield* Effect.ignore(work("write", () => run("SELECT 1")))
+      expect(yield* isFull).toBe(true)
+      yield* TestClock.adjust("10 seconds")
+      expect(yield* isFull).toBe(false)
     })
   )
 
