@@ -96,6 +96,42 @@ const reading = (rows: StoredJobs) => {
   }
 }
 
+function* ofReference(
+  reference: string,
+  { kind, publicKey }: SearchJobs,
+  range: { readonly before: number; readonly least: number; readonly limit: number }
+) {
+  if (publicKey !== undefined) {
+    const [first, second = first] = kind === undefined ? [] : storedKindsOf(kind)
+    const asked = first === undefined || second === undefined ? undefined : [first, second]
+    return yield* ofKey.rows([publicKey, reference], range, asked)
+  }
+  const found: Array<Row> = []
+  for (const account of yield* Lists.accountsOf(reference, mostAccounts))
+    found.push(...(yield* ofAccount.rows([reference, account], range)))
+  return found
+}
+
+/** Jobs by what names them as a whole, before a number. */
+function* jobsOf(query: SearchJobs, before: number) {
+  const { page, publicKey, sought } = query
+  const { idempotencyKey, jobId, reference, request, requestId } = sought
+  // The job of the place itself is among them, and one more tells whether others follow.
+  const range = { before, least: 0, limit: page.limit + 2 }
+  const found: Array<Row> = []
+  if (jobId !== null) found.push(...(yield* all(byId, jobId)))
+  if (reference !== null) found.push(...(yield* ofReference(reference, query, range)))
+  if (idempotencyKey !== null)
+    found.push(
+      ...(publicKey === undefined
+        ? yield* all(byKey, idempotencyKey, before)
+        : yield* all(byOwnKey, idempotencyKey, publicKey, before))
+    )
+  if (requestId !== null) found.push(...(yield* all(byRequest, requestId, before)))
+  if (request !== null) found.push(...(yield* all(between, request.from, request.before, request.id, before)))
+  return found
+}
+
 export const make = (
   db: Context.Tag.Service<Database>,
   rows: StoredJobs
@@ -103,43 +139,6 @@ export const make = (
   const find = Segments.finding(rows.dialect)
   const ofSeqs = bySeqs(rows)
   const read = reading(rows)
-
-  function* ofReference(
-    reference: string,
-    { kind, publicKey }: SearchJobs,
-    range: { readonly before: number; readonly least: number; readonly limit: number }
-  ) {
-    if (publicKey !== undefined) {
-      const [first, second = first] = kind === undefined ? [] : storedKindsOf(kind)
-      const asked = first === undefined || second === undefined ? undefined : [first, second]
-      return yield* ofKey.rows([publicKey, reference], range, asked)
-    }
-    const found: Array<Row> = []
-    for (const account of yield* Lists.accountsOf(reference, mostAccounts))
-      found.push(...(yield* ofAccount.rows([reference, account], range)))
-    return found
-  }
-
-  /** Jobs by what names them as a whole, before a number. */
-  function* jobsOf(query: SearchJobs, before: number) {
-    const { page, publicKey, sought } = query
-    const { idempotencyKey, jobId, reference, request, requestId } = sought
-    // The job of the place itself is among them, and one more tells whether others follow.
-    const range = { before, least: 0, limit: page.limit + 2 }
-    const found: Array<Row> = []
-    if (jobId !== null) found.push(...(yield* all(byId, jobId)))
-    if (reference !== null) found.push(...(yield* ofReference(reference, query, range)))
-    if (idempotencyKey !== null)
-      found.push(
-        ...(publicKey === undefined
-          ? yield* all(byKey, idempotencyKey, before)
-          : yield* all(byOwnKey, idempotencyKey, publicKey, before))
-      )
-    if (requestId !== null) found.push(...(yield* all(byRequest, requestId, before)))
-    if (request !== null)
-      found.push(...(yield* all(between, request.from, request.before, request.id, before)))
-    return found
-  }
 
   function* part(query: SearchJobs, before: number): Program<Part> {
     const { kind, page, publicKey, sought } = query
