@@ -334,6 +334,8 @@ CREATE TABLE sendwright_operator (
   seq bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
   name text COLLATE "C" NOT NULL,
   role text NOT NULL,
+  -- 1 where people's numbers are masked in all that it reads.
+  mask_phones integer DEFAULT 0 NOT NULL,
   status text NOT NULL,
   secrets text NOT NULL,
   created_at bigint NOT NULL,

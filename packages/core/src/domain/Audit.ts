@@ -133,6 +133,7 @@ export const job = ({ accountId, counts, status }: Job): View => ({ account_id: 
 
 export const operator = (found: Operator): View => ({
   role: found.role,
+  mask_phones: found.masksPhones,
   status: found.status,
   secrets: secrets(found.secrets)
 })

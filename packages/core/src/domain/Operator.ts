@@ -19,6 +19,8 @@ export interface Operator {
   readonly name: string
   readonly role: Role
   readonly status: Status
+  /** True when people's numbers are masked in all that it is answered (`Phone.mask`): only of the role `read`. */
+  readonly masksPhones: boolean
   /** The hashes of its tokens, the newest first. */
   readonly secrets: ReadonlyArray<Secret>
   readonly createdAt: Instant
@@ -26,10 +28,11 @@ export interface Operator {
 }
 
 /** The operator of the environment's token. No other operator can have this name, since names have no capitals. */
-export const environment = { name: "ADMIN_TOKEN", role: "admin" } as const satisfies Pick<
-  Operator,
-  "name" | "role"
->
+export const environment = {
+  name: "ADMIN_TOKEN",
+  role: "admin",
+  masksPhones: false
+} as const satisfies Pick<Operator, "masksPhones" | "name" | "role">
 
 /** Each role may do what those before it may. */
 export const allows = (role: Role, needed: Role): boolean => roles.indexOf(role) >= roles.indexOf(needed)

@@ -109,14 +109,10 @@ const ends = String.raw`(?![A-Za-z0-9-]|\.[0-9])`
  * or more bare digits, since platforms' codes are shorter; and groups of digits after a calling code, separated by
  * spaces or hyphens. Dots do not separate groups, because IP addresses have them.
  */
-const numbers = new RegExp(
-  [
-    String.raw`(?:\+|%2b|\\u002b)[1-9](?:[ ().\-/]{0,2}[0-9]){6,14}(?![0-9])`,
-    `${begins}(?:00)?[1-9][0-9]{7,14}${ends}`,
-    String.raw`${begins}(?:00[ \u00a0-]?)?(?<code>[1-9][0-9]{0,2})(?<groups>(?:[ \u00a0-][0-9]{2,4}){2,6})${ends}`
-  ].join("|"),
-  "gi"
-)
+const written = String.raw`(?:\+|%2b|\\u002b)[1-9](?:[ ().\-/]{0,2}[0-9]){6,14}(?![0-9])`
+const bare = `${begins}(?:00)?[1-9][0-9]{7,14}${ends}`
+const grouped = String.raw`${begins}(?:00[ \u00a0-]?)?(?<code>[1-9][0-9]{0,2})(?<groups>(?:[ \u00a0-][0-9]{2,4}){2,6})${ends}`
+const numbers = new RegExp(`${written}|${bare}|${grouped}`, "gi")
 
 /** True when the groups are a phone number and not a date, whose eight digits may begin with the day. */
 const isGrouped = (code: string, groups: string): boolean => {
@@ -129,3 +125,40 @@ export const shorten = (text: string): string =>
   text.replace(numbers, (number: string, code?: string, groups = "") =>
     code === undefined || isGrouped(code, groups) ? `…${number.replace(/[^0-9]/g, "").slice(-4)}` : number
   )
+
+/** Ids, which may be all digits, and tokens of ours. */
+const kept = String.raw`(?<kept>(?<![0-9a-z])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![0-9a-z])|\bpk_[0-9a-z]{22}\b)`
+/** WhatsApp's ids of messages have the number in them. */
+const wamid = String.raw`(?<wamid>\bwamid\.[a-z0-9+/=_-]+)`
+const anywhere = String.raw`(?<!\d|\d\.)(?:00)?[1-9][0-9]{7,14}(?!\d|\.\d)`
+
+/** More than {@link numbers}: what stands in a word or an address, too. Some of it is no number, and is masked all the same. */
+const masked = new RegExp(`${kept}|${wamid}|${written}|${anywhere}|${grouped}`, "gi")
+
+/** A number for whoever is not to know it, `+34 600 ··· 234`: three digits are hidden at least, mostly more. */
+export const mask = (phone: string): string => {
+  const code = callingCode(phone) ?? ""
+  const national = phone.slice(code.length)
+  const tail = Math.max(0, Math.min(3, national.length - 3))
+  const head = Math.max(0, Math.min(3, national.length - tail - 3))
+  const parts = [`+${code}`, national.slice(0, head), "···", national.slice(national.length - tail)]
+  return parts.filter((part) => part !== "" && part !== "+").join(" ")
+}
+
+/** Masks each phone number in a text. */
+export const maskIn = (text: string): string =>
+  text.replace(masked, (found: string, ...rest: ReadonlyArray<unknown>) => {
+    const groups = rest.at(-1)
+    const of = (name: string): unknown =>
+      typeof groups === "object" && groups !== null ? Reflect.get(groups, name) : undefined
+    if (of("kept") !== undefined) return found
+    if (of("wamid") !== undefined) return `wamid.···${found.slice(-6)}`
+    const code = of("code")
+    if (typeof code === "string" && !isGrouped(code, String(of("groups")))) return found
+    return mask(
+      found
+        .replace(/%2b|\\u002b/i, "")
+        .replace(/[^0-9]/g, "")
+        .replace(/^00/, "")
+    )
+  })

@@ -83,6 +83,7 @@ export const apiKey = (sessionId: string, some: Partial<ApiKey> = {}): ApiKey =>
 export const operator = (name: string, some: Partial<Operator> = {}): Operator => ({
   name,
   role: "admin",
+  masksPhones: false,
   status: "active",
   secrets: [{ hash: "00", createdAt: now, expiresAt: null }],
   createdAt: now,

@@ -98,3 +98,46 @@ describe("a text for others", () => {
     )
   })
 })
+
+describe("a number for whoever is not to know it", () => {
+  it("shows its country, its beginning and its end, and hides three digits at least", () => {
+    expect(Phone.mask("34600111234")).toBe("+34 600 ··· 234")
+    expect(Phone.mask("5215512345678")).toBe("+52 155 ··· 678")
+    expect(Phone.mask("3761234")).toBe("+376 ··· 4")
+    expect(Phone.mask("2901234567")).toBe("+290 1 ··· 567")
+  })
+
+  it("is masked wherever it stands in a text, and ids and times are kept", () => {
+    const masked = "+34 600 ··· 234"
+    for (const number of [
+      "34600111234",
+      "+34 600 111 234",
+      "0034600111234",
+      "+34-600-111-234",
+      "%2B34600111234"
+    ])
+      for (const [before, after] of [
+        ["", ""],
+        ["call ", " now"],
+        ["order_", "-1"],
+        ["c", ""],
+        ["?phone=", "&a"],
+        ['{"to":"', '"}']
+      ])
+        expect([number, before, Phone.maskIn(`${before}${number}${after}`).includes("111")]).toEqual([
+          number,
+          before,
+          false
+        ])
+    expect(Phone.maskIn("to 34600111234 (34 600 111 234)")).toBe(`to ${masked} (${masked})`)
+    expect(Phone.maskIn("wamid.HBgLMzQ2MDAxMTEyMzQVAgARGBI5QTNDQTVCM0Q0Q0Q2RTY3RTcA")).toBe("wamid.···Y3RTcA")
+    for (const kept of [
+      "12345678-1234-7234-8234-123456789012",
+      "pk_4fT012345678xYw2RkVb7N",
+      "2026-11-26T12:30:00.000Z",
+      "12345678.50",
+      masked
+    ])
+      expect(Phone.maskIn(kept)).toBe(kept)
+  })
+})

@@ -146,6 +146,7 @@ describe("Columns", () => {
     FastCheck.record({
       name: word,
       role: of(Operators.roles),
+      masksPhones: FastCheck.boolean(),
       status: of(Operators.statuses),
       secrets: FastCheck.array(secret),
       createdAt: number,

@@ -8,6 +8,7 @@ import * as Examples from "./Examples.ts"
 import { MaximumValues } from "./MaximumValues.ts"
 import { answer, forOperator, one, pageOf } from "./Operation.ts"
 import { id, Paging } from "./Parameters.ts"
+import { NullablePhone, Phone as PhoneText } from "./Texts.ts"
 import * as Wire from "./Wire.ts"
 
 const optional = Schema.optional
@@ -16,7 +17,7 @@ export const consentRecord = struct(
   {
     consent_id: computed(Wire.Id, ({ id }: Domain.ConsentRecord) => id),
     /** Null when only the platform's user id is known of the person. */
-    phone: Wire.NullableText,
+    phone: NullablePhone,
     user_id: Wire.NullableText,
     purpose: Schema.Literal(...Domain.scopes),
     status: Schema.Literal("granted", "revoked"),
@@ -63,7 +64,7 @@ const newConsent = <Item extends { readonly occurred_at?: string | undefined }>(
 
 const ConsentResult = Schema.Struct({
   index: Wire.Count,
-  phone: Wire.Text,
+  phone: PhoneText,
   ok: Schema.Boolean,
   consent_id: optional(Wire.Id),
   errors: optional(Schema.Array(Wire.Fault.schema))
@@ -88,7 +89,7 @@ type Current = Admin.ConsentState["current"][number]
 const consentState = struct({
   ok: Wire.isOk,
   /** As it was asked for. */
-  phone: Wire.NullableText,
+  phone: NullablePhone,
   user_id: Wire.NullableText,
   current: list(
     struct({
@@ -130,7 +131,7 @@ const unattributed = struct({ ...inbound, kind: Schema.Literal(...Unattributed.k
 
 const perhapsRefusal = struct({
   ...inbound,
-  from: computed(Wire.NullableText, ({ phone }: PerhapsRefusal.PerhapsRefusal) => phone),
+  from: computed(NullablePhone, ({ phone }: PerhapsRefusal.PerhapsRefusal) => phone),
   user_id: Wire.NullableText
 })
 

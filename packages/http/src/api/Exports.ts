@@ -9,6 +9,7 @@ import { codec, struct } from "./Codec.ts"
 import * as Examples from "./Examples.ts"
 import { exportForOperator } from "./Operation.ts"
 import { TimeText, Uuid } from "./Parameters.ts"
+import * as Texts from "./Texts.ts"
 import * as Wire from "./Wire.ts"
 
 const optional = Schema.optional
@@ -32,7 +33,7 @@ const resultRow = struct(
     job_id: Wire.Id,
     reference: Wire.NullableText,
     message_id: Wire.Id,
-    phone: Wire.Text,
+    phone: Texts.Phone,
     external_id: Wire.NullableText,
     status: Wire.RecipientStatus,
     error_code: Wire.NullableText,
@@ -67,7 +68,7 @@ const flatResult = ({ job, result: { failure, index, price, ...result } }: Admin
 const consentRow = struct(
   {
     /** Whom it holds for: a phone, or else a platform's user id. */
-    phone: Wire.NullableText,
+    phone: Texts.NullablePhone,
     user_id: Wire.NullableText,
     purpose: Schema.Literal(...Consent.scopes),
     status: Schema.Literal(...Consent.statuses),

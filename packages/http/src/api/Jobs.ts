@@ -21,6 +21,7 @@ import { computed, list, nullOr, struct } from "./Codec.ts"
 import * as Examples from "./Examples.ts"
 import { type Answer, answer, forKey, forOperator, one, pageOf } from "./Operation.ts"
 import { id, limit, paging, TimeText, Uuid, WholeNumber, word } from "./Parameters.ts"
+import * as Texts from "./Texts.ts"
 import * as Wire from "./Wire.ts"
 
 const optional = Schema.optional
@@ -91,7 +92,7 @@ const referenceSum = struct(
 
 const result = struct(
   {
-    phone: Wire.Text,
+    phone: Texts.Phone,
     external_id: Wire.NullableText,
     status: Wire.RecipientStatus,
     error: computed(Wire.Failure, ({ failure }: Domain.RecipientResult) => failure),

@@ -8,6 +8,7 @@ import { codec, struct } from "./Codec.ts"
 import * as Examples from "./Examples.ts"
 import { forKey, forKeyUnchecked, forOperator, one, pageOf, replayed } from "./Operation.ts"
 import { byAccount, IdempotencyKey, paging, Uuid } from "./Parameters.ts"
+import * as Texts from "./Texts.ts"
 import * as Wire from "./Wire.ts"
 
 const acknowledgement = struct(
@@ -64,7 +65,7 @@ const shown = struct({
 const listed = struct({
   message_id: Wire.Id,
   session_id: Wire.Id,
-  to: Wire.Text,
+  to: Texts.Phone,
   status: Wire.RecipientStatus,
   error: Wire.Failure,
   ...ClientTexts.told,

@@ -13,6 +13,7 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import * as Lines from "../http/Lines.ts"
+import * as Masking from "../http/Masking.ts"
 import type { Code, EngineError } from "../http/Problems.ts"
 import * as Route from "../http/Route.ts"
 import type { Codec } from "./Codec.ts"
@@ -230,6 +231,11 @@ const replying =
       headers: headers?.(found) ?? {}
     }))
 
+const masked =
+  <G>(mask: (body: unknown) => unknown, handler: (given: G) => Effect.Effect<Route.Reply, EngineError>) =>
+  (given: G): Effect.Effect<Route.Reply, EngineError> =>
+    Masking.reply(mask, handler(given))
+
 type Run<G, F> = (engine: EngineService, given: G) => Effect.Effect<F, EngineError>
 
 type RunOfKey<G, F> = (
@@ -273,11 +279,15 @@ export const forOperator = <N extends string, M extends Method, P, Q, B, H, S ex
   ) => Effect.Effect<ReadonlyArray<Fault.Fault>, EngineError> | ReadonlyArray<Fault.Fault>
 ) => {
   const prepared = Route.prepare(asked)
+  const mask = Masking.of(answer.schema)
   const handler = (engine: EngineService) => ({
     access: "operator" as const,
     role: asked.method === "GET" ? ("read" as const) : ("admin" as const),
     prepare: prepared(
-      replying(answer, (given) => run(engine, given)),
+      masked(
+        mask,
+        replying(answer, (given) => run(engine, given))
+      ),
       "",
       rules &&
         ((given) => {
@@ -307,15 +317,19 @@ export const exportForOperator = <
   run: Run<NoInfer<Route.Given<never, Q, never>>, Stream.Stream<ReadonlyArray<Found>, EngineError>>
 ) => {
   const columns = Object.keys(schema.fields)
+  const mask = Masking.ofRow(schema)
   const prepared = Route.prepare(asked)
   const handler = (engine: EngineService) => ({
     access: "operator" as const,
     role: "read" as const,
     prepare: prepared(
       (given) =>
-        Effect.map(run(engine, given), (pages) => {
+        Effect.zipWith(run(engine, given), Masking.MaskedPhones, (pages, isMasked) => {
           const { format = "ndjson" } = given.query
-          const rows = Stream.map(pages, (page) => page.map((found): Lines.Row => of(found, given.prefix)))
+          const rowOf = (found: Found): Lines.Row => of(found, given.prefix)
+          const rows = Stream.map(pages, (page) =>
+            page.map((found) => (isMasked ? mask(rowOf(found)) : rowOf(found)))
+          )
           const content = { type: Lines.contentTypes[format], lines: Lines.of(rows, format, columns) }
           return { body: null, headers: {}, content }
         }),

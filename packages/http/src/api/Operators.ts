@@ -3,7 +3,7 @@ import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import { Operator as Domain, Instant } from "@sendwright/core"
 import { Text as TextRules } from "@sendwright/core/adapter"
 import * as Schema from "effect/Schema"
-import { list, struct } from "./Codec.ts"
+import { computed, list, struct } from "./Codec.ts"
 import * as Examples from "./Examples.ts"
 import { answer, forOperator, one, pageOf } from "./Operation.ts"
 import { overlap, Paging, paging, Rotation, TimeText } from "./Parameters.ts"
@@ -15,6 +15,7 @@ const operator = struct(
   {
     name: Wire.Text,
     role: Schema.Literal(...Domain.roles),
+    mask_phones: computed(Schema.Boolean, ({ masksPhones }: Domain.Operator) => masksPhones),
     status: Schema.Literal(...Domain.statuses),
     secrets: list(Wire.Secret),
     created_at: Wire.Time,
@@ -62,6 +63,7 @@ const parsed = (time: string | undefined) => (time === undefined ? undefined : I
 const example: typeof operator.schema.Type = {
   name: "ana",
   role: "read",
+  mask_phones: false,
   status: "active",
   secrets: [{ created_at: Examples.at, expires_at: null }],
   created_at: Examples.at,
@@ -80,7 +82,12 @@ export const admin = [
     HttpApiEndpoint.post("createOperator", "/admin/v1/operators").setPayload(
       Schema.Struct({
         name: Schema.String.pipe(Schema.filter(Domain.isName, { description: Domain.nameRule })),
-        role: Schema.Literal(...Domain.roles)
+        role: Schema.Literal(...Domain.roles),
+        mask_phones: optional(
+          Schema.Boolean.annotations({
+            description: "true: it sees people's numbers as `+34 600 ··· 234`. Only of the role `read`."
+          })
+        )
       })
     ),
     appointed,
@@ -92,7 +99,8 @@ export const admin = [
       request: { name: "ana", role: "read" },
       command: { name: "operators create", description: "Make an operator; its token is shown once." }
     },
-    ({ admin }, { payload }) => admin.operators.create(payload)
+    ({ admin }, { payload: { mask_phones: masksPhones, name, role } }) =>
+      admin.operators.create({ name, role, masksPhones })
   ),
   forOperator(
     HttpApiEndpoint.get("operators", "/admin/v1/operators").setUrlParams(Paging),

@@ -8,6 +8,7 @@ import * as Examples from "./Examples.ts"
 import { forOperator, one, pageOf } from "./Operation.ts"
 import { Paging, Uuid } from "./Parameters.ts"
 import * as PersonPage from "./PersonPage.ts"
+import { Phone } from "./Texts.ts"
 import * as Wire from "./Wire.ts"
 
 const optional = Schema.optional
@@ -99,7 +100,7 @@ const detailOf = ({ counts: { inFlight }, dryRun, erasure, remains }: People.Era
 const erased = struct({
   id: computed(Schema.NullOr(Wire.Id), ({ erasure }: People.Erased) => erasure?.id ?? null),
   dry_run: Schema.Boolean,
-  phones: computed(Texts, textsOf("phone")),
+  phones: computed(Schema.Array(Phone), textsOf("phone")),
   user_ids: computed(Texts, textsOf("user")),
   state: computed(Schema.NullOr(State), ({ erasure }: People.Erased) =>
     erasure === null ? null : stateOf(erasure)
@@ -141,7 +142,7 @@ const section = (name: keyof People.Sections) =>
   computed(Things, ({ sections }: People.Export) => sections[name])
 
 const person = struct({
-  phones: computed(Texts, textsOf("phone")),
+  phones: computed(Schema.Array(Phone), textsOf("phone")),
   user_ids: computed(Texts, textsOf("user")),
   consents: section("consents"),
   messages: section("messages"),

@@ -4,6 +4,7 @@ import type { Session } from "@sendwright/core"
 import { ApiKey as ApiKeys, EventData, Fault as Faults, Instant, Recipient } from "@sendwright/core"
 import * as Schema from "effect/Schema"
 import { codec, computed, nullOr, struct } from "./Codec.ts"
+import { plainly } from "./Texts.ts"
 
 export const ok = { ok: true } as const
 export const Ok = Schema.Literal(true)
@@ -15,9 +16,9 @@ export const NullableText = Schema.NullOr(Schema.String)
 export const Count = Schema.Int.annotations({ jsonSchema: { type: "integer", minimum: 0 } })
 export const Id = Schema.String.annotations({ jsonSchema: { format: "uuid" } })
 /** A sum may have more digits than a price. */
-export const Amount = Schema.String.annotations({ jsonSchema: { pattern: "^[0-9]+([.][0-9]+)?$" } })
+export const Amount = plainly(Schema.String.annotations({ jsonSchema: { pattern: "^[0-9]+([.][0-9]+)?$" } }))
 export const NullableAmount = Schema.NullOr(Amount)
-export const NextCursor = Schema.NullOr(Schema.String)
+export const NextCursor = Schema.NullOr(plainly(Schema.String))
 
 /** RFC 3339, UTC, milliseconds. */
 export const Time = codec(Schema.String.annotations({ jsonSchema: { format: "date-time" } }), Instant.format)

@@ -56,6 +56,8 @@ export class Exchange {
    * own.
    */
   name = "none"
+  /** True once an operator is known who does not see people's numbers. */
+  masksPhones = false
   /** Known together with the caller; every later answer shows it. */
   rate: { readonly policy: string; readonly state: string } | undefined
   constructor(request: PlainRequest, requestId: string) {

@@ -14,6 +14,7 @@ import { noRoute, type Refused, refuse } from "./Answers.ts"
 import type { Exchange, Headers } from "./Exchange.ts"
 import { headerOf, none } from "./Exchange.ts"
 import type * as Guesses from "./Guesses.ts"
+import { MaskedPhones } from "./Masking.ts"
 import type { EngineError } from "./Problems.ts"
 import type { Route } from "./Route.ts"
 
@@ -81,7 +82,7 @@ export const gate = ({ adminToken, engine }: Credentials, guesses: Guesses.Guess
     { headers: challenges.operator }
   )
 
-  type Identified = Pick<Operator.Operator, "name" | "role">
+  type Identified = Pick<Operator.Operator, "masksPhones" | "name" | "role">
 
   const operatorOf = (token: string): Effect.Effect<Identified, Refused | EngineError> => {
     if (isAdminToken(token)) return Effect.succeed(Operator.environment)
@@ -124,7 +125,10 @@ export const gate = ({ adminToken, engine }: Credentials, guesses: Guesses.Guess
       if (!Operator.allows(operator.role, needed)) {
         return Effect.tapError(lacksRole(operator, needed), logRefused(exchange, operator.name))
       }
-      return Acting.as({ operator: operator.name, address: address ?? null, requestId })(step)
+      const acting = Acting.as({ operator: operator.name, address: address ?? null, requestId })(step)
+      if (!operator.masksPhones) return acting
+      exchange.masksPhones = true
+      return Effect.provideService(acting, MaskedPhones, true)
     })
   }
 

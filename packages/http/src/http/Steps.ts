@@ -44,6 +44,7 @@ import type { Step } from "./Gate.ts"
 import { challenges, gate } from "./Gate.ts"
 import * as Guesses from "./Guesses.ts"
 import * as HttpLimits from "./HttpLimits.ts"
+import * as Masking from "./Masking.ts"
 import type { EngineError } from "./Problems.ts"
 import * as Problems from "./Problems.ts"
 import * as Rates from "./Rates.ts"
@@ -372,7 +373,8 @@ const refusal = (
   const refused = error._tag === "Refused" ? error : described(error, exchange.route)
   const { requestId } = exchange
   count(refused.problem.code)
-  const answer = problemAnswer(refused, { ...server, requestId })
+  const told = exchange.masksPhones ? new Refused(Masking.problem(refused.problem), refused.headers) : refused
+  const answer = problemAnswer(told, { ...server, requestId })
   if (refused.cause === undefined) return Effect.succeed(answer)
   // Every request has this while the store is away, so it has no stack.
   const log =

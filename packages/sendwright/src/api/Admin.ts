@@ -642,6 +642,8 @@ export interface Operator {
   readonly name: string
   /** `read` reads everything of the admin API, `metrics` its metrics alone. */
   readonly role: "metrics" | "read" | "admin"
+  /** True when it sees people's numbers as `+34 600 ··· 234`: only of the role `read`. */
+  readonly masksPhones: boolean
   readonly status: "active" | "revoked"
   readonly createdAt: Date
   readonly lastUsedAt: Date | null
@@ -653,7 +655,9 @@ export interface AppointedOperator extends Operator {
 }
 
 export interface Operators {
-  readonly create: (input: Pick<Operator, "name" | "role">) => Promise<AppointedOperator>
+  readonly create: (
+    input: Pick<Operator, "name" | "role"> & { readonly masksPhones?: boolean | undefined }
+  ) => Promise<AppointedOperator>
   readonly list: () => AsyncIterable<Operator>
   readonly rotate: (input: {
     readonly name: string

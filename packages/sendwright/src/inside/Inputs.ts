@@ -194,7 +194,9 @@ export const retryOfJob = input(object({ id: Text, ...retries }))
 
 export const purge = input(object({ dryRun: optional(Flag) }))
 export const restore = input(object({ open: oneOf("unknown", "cancel", "send"), dryRun: optional(Flag) }))
-export const operator = input(object({ name: Text, role: oneOf("metrics", "read", "admin") }))
+export const operator = input(
+  object({ name: Text, role: oneOf("metrics", "read", "admin"), masksPhones: optional(Flag) })
+)
 export const operatorRotation = input(object({ name: Text, overlapSeconds: optional(Count) }))
 export const auditQuery = input<Admin.AuditQuery>(
   object({

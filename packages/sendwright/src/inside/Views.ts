@@ -200,6 +200,7 @@ export const rateCard = ({ createdAt, effectiveFrom, ...found }: RateCards.RateC
 export const operator = (found: Operators.Operator): Admin.Operator => ({
   name: found.name,
   role: found.role,
+  masksPhones: found.masksPhones,
   status: found.status,
   createdAt: date(found.createdAt),
   lastUsedAt: dateOrNull(found.lastUsedAt)

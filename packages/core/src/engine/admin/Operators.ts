@@ -26,6 +26,8 @@ export interface Operators {
   readonly create: (input: {
     readonly name: string
     readonly role: Role
+    /** True when it does not see people's numbers; only of the role `read`. */
+    readonly masksPhones?: boolean | undefined
   }) => Effect.Effect<Appointed, InvalidRequest | StorageError>
   readonly list: (page: Page) => Effect.Effect<Paged<Operator>, StorageError>
   /**
@@ -44,6 +46,12 @@ export interface Operators {
 const defaultOverlapSeconds = 24 * 60 * 60
 
 const missing = Effect.fail(new NotFound({ what: "operator" }))
+
+const maskFault = Fault.make(
+  ["mask_phones"],
+  "invalid_value",
+  "`mask_phones` is for the role `read`: whoever acts sees whom it is about, and `metrics` reads of nobody."
+)
 
 const nameFault = (message: string) => [Fault.make(["name"], "invalid_value", message)]
 
@@ -74,7 +82,8 @@ export const make = Effect.gen(function* () {
   })
 
   const operators: Operators = {
-    create: Effect.fnUntraced(function* ({ name, role }) {
+    create: Effect.fnUntraced(function* ({ masksPhones = false, name, role }) {
+      yield* refuseIf(masksPhones && role !== "read" ? [maskFault] : [])
       yield* refuseIf(isName(name) ? [] : nameFault(`\`name\` must be ${nameRule}.`))
       const reserved = `\`${name}\` is reserved: it would be taken for the token of the environment. Choose another.`
       yield* refuseIf(isReserved(name) ? nameFault(reserved) : [])
@@ -83,6 +92,7 @@ export const make = Effect.gen(function* () {
       const operator: Operator = {
         name,
         role,
+        masksPhones,
         status: "active",
         secrets: [secret],
         createdAt: now,

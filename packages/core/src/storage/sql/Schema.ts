@@ -391,6 +391,8 @@ CREATE TABLE sendwright_operator (
   seq ${key},
   name ${exact} NOT NULL UNIQUE,
   role TEXT NOT NULL,
+  -- 1 where people's numbers are masked in all that it reads.
+  mask_phones INTEGER NOT NULL DEFAULT 0,
   status TEXT NOT NULL,
   secrets TEXT NOT NULL,
   created_at ${long} NOT NULL,

@@ -1,12 +1,13 @@
 /** The columns of `sendwright_operator`. */
 import type { Operator } from "../../../domain/Operator.ts"
 import * as Operators from "../../../domain/Operator.ts"
-import { integer, integerOrNull, json, table, text, word } from "../Columns.ts"
+import { flag, integer, integerOrNull, json, table, text, word } from "../Columns.ts"
 
 export const operators = table<Operator>({
   name: text("name"),
   role: word("role", Operators.roles),
   status: word("status", Operators.statuses),
+  masksPhones: flag("mask_phones"),
   secrets: json("secrets"),
   createdAt: integer("created_at"),
   lastUsedAt: integerOrNull("last_used_at")

@@ -1,0 +1,308 @@
+/**
+ * An operator of `mask_phones` sees no number of anybody (decisions.md §12): every GET of the admin API is asked for over a store
+ * that has people in all places, and so are the other forms of answers. An operation without an entry here fails.
+ */
+import { expect, it } from "@effect/vitest"
+import { AddressPolicy, Engine, SecretBox, Sender } from "@sendwright/core"
+import { Sqlite } from "@sendwright/core/sqlite"
+import { RecordingTransport } from "@sendwright/core/testing"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
+import * as LogLevel from "effect/LogLevel"
+import * as MutableRef from "effect/MutableRef"
+import * as Redacted from "effect/Redacted"
+import * as TestClock from "effect/TestClock"
+import { at, items } from "../../../../test/support/TestHost.ts"
+import * as AdminApi from "../../src/api/AdminApi.ts"
+import * as Routes from "../../src/http/Routes.ts"
+import * as Steps from "../../src/http/Steps.ts"
+
+const adminToken = "an-admin-token-of-24-and-more"
+
+/** Recipients, a writer of texts, and numbers in texts, in some spellings. */
+const [ana, ben, cleo, writer] = ["34600001234", "5215512345678", "3906123456", "447700900123"]
+const people = [ana, ben, cleo, writer]
+const said = `call ${ana} or +${ben}, 00${cleo}`
+
+/** A platform that says everybody's number wherever it can. */
+const platform: Sender.Sender = {
+  provider: "talkative",
+  deduplicates: true,
+  send: ({ to: phone }) =>
+    phone === ana
+      ? Effect.succeed(Sender.SendResult.Accepted({ providerId: `wamid.${phone}`, status: "accepted" }))
+      : Effect.succeed(
+          Sender.SendResult.Rejected({
+            failure: {
+              code: `no-${phone}`,
+              provider_code: phone,
+              message: `No ${phone}. ${said}`,
+              permanent: true
+            }
+          })
+        ),
+  receive: () =>
+    Effect.succeed(
+      Sender.HookResult.Content({
+        reports: [],
+        messages: [
+          { id: `m-${writer}`, from: writer, userId: "ES.77", text: `can you stop ${said}`, at: null },
+          { id: `n-${writer}`, from: null, text: `stop ${said}`, at: null }
+        ],
+        preferences: [],
+        templates: [],
+        unread: [{ field: "odd", reason: said, content: JSON.stringify({ from: writer, said }) }]
+      })
+    )
+}
+
+const layer = Engine.layer().pipe(
+  Layer.provide(Sqlite.layer({ filename: ":memory:" })),
+  Layer.provideMerge(RecordingTransport.layer),
+  Layer.provide(Sender.layer(platform)),
+  Layer.provide(SecretBox.layerRandom),
+  Layer.provide(AddressPolicy.layer([]))
+)
+
+const hook = `https://shop.example/hooks/${ana}`
+
+const host = Effect.gen(function* () {
+  const engine = yield* Engine.Engine
+  const handle = yield* Steps.make({
+    engine,
+    ...Routes.ofApi(engine, "http://base"),
+    baseUrl: "http://base",
+    adminToken: Redacted.make(adminToken),
+    stopping: MutableRef.make(false)
+  })
+  return Effect.fnUntraced(function* (
+    method: string,
+    url: string,
+    {
+      body,
+      headers = {},
+      token = adminToken
+    }: {
+      readonly body?: unknown
+      readonly headers?: Readonly<Record<string, string>>
+      readonly token?: string
+    } = {}
+  ) {
+    const bytes = new TextEncoder().encode(body === undefined ? "" : JSON.stringify(body))
+    const answer = yield* handle({
+      method,
+      url,
+      headers: {
+        authorization: `Bearer ${token}`,
+        ...(body === undefined ? {} : { "content-type": "application/json" }),
+        ...headers
+      },
+      hasBody: body !== undefined,
+      body: () => Effect.succeed(bytes)
+    })
+    const { stream } = answer
+    const pieces: Array<Uint8Array> = []
+    if (stream !== undefined)
+      yield* Effect.promise(async () => {
+        for await (const piece of stream()) pieces.push(piece)
+      })
+    const text = stream === undefined ? String(answer.body) : Buffer.concat(pieces).toString()
+    return {
+      status: answer.status,
+      text,
+      json: text.startsWith("{") && stream === undefined ? JSON.parse(text) : text
+    }
+  })
+})
+
+type Ask = Effect.Effect.Success<typeof host>
+
+/** A shop that has numbers everywhere. */
+const shop = (ask: Ask) =>
+  Effect.gen(function* () {
+    const engine = yield* Engine.Engine
+    const admin = (method: string, path: string, body?: unknown) =>
+      Effect.map(ask(method, `/admin/v1${path}`, { body }), ({ json, status, text }) => {
+        expect([method, path, status < 300, text]).toEqual([method, path, true, text])
+        return json
+      })
+    const account = String(
+      at(yield* admin("POST", "/accounts", { name: said, plan: { minimum_wait_ms: 0 } }), "account", "id")
+    )
+    const session = String(
+      at(
+        yield* admin("POST", `/accounts/${account}/sessions`, {
+          name: said,
+          provider: "talkative",
+          config: {}
+        }),
+        ...["session", "id"]
+      )
+    )
+    yield* admin("POST", `/sessions/${session}/connect`)
+    const key = yield* admin("POST", `/sessions/${session}/keys`, { name: said })
+    const made = yield* admin("PUT", `/sessions/${session}/templates`, {
+      templates: [
+        {
+          ...{ name: "call_us", language: "en", category: "UTILITY", status: "APPROVED", id: "1234567890" },
+          components: [{ type: "BODY", text: `Hi {{1}}, ${said}` }]
+        }
+      ]
+    })
+    const consents = [ana, ben, cleo].map((phone) => ({ phone, source: said, proof: said }))
+    yield* admin("POST", `/accounts/${account}/consents`, { consents })
+    const webhook = String(
+      at(
+        yield* admin("POST", `/accounts/${account}/webhooks`, {
+          url: hook,
+          events: ["*"],
+          description: said
+        }),
+        ...["webhook", "id"]
+      )
+    )
+    const { answer } = yield* RecordingTransport.Recorder
+    yield* answer(hook, { _tag: "Answered", status: 400, retryAfter: null, excerpt: said })
+    const credentials = {
+      "x-public-key": String(at(key, "key", "public_key")),
+      "x-secret-key": String(at(key, "secret_key"))
+    }
+    const template = Number(at(made, "templates", 0, "template_id"))
+    const sent = yield* ask("POST", "/api/v1/template-messages/send", {
+      headers: { ...credentials, "idempotency-key": `order-${ana}`, "x-request-id": `request-${ana}` },
+      body: {
+        template_id: template,
+        reference: said,
+        recipients: [ana, ben, cleo].map((phone) => ({
+          ...{ phone, external_id: `customer_${phone}`, variables: { "body.1": said } }
+        }))
+      }
+    })
+    expect([sent.status, sent.text]).toEqual([202, sent.text])
+    yield* ask("POST", `/hooks/talkative/${session}`, { body: {} })
+    yield* Effect.orDie(engine.drain)
+    const direct = yield* Effect.fork(
+      ask("POST", "/api/public/messages/send", {
+        headers: credentials,
+        body: { to: ana, message: said }
+      })
+    )
+    yield* TestClock.adjust("1 minute")
+    yield* Fiber.join(direct)
+    yield* Effect.orDie(engine.drain)
+    yield* admin("POST", "/people/erase", { phone: "34699999999", reason: said })
+    yield* admin("POST", "/operators", { name: "ben", role: "read" })
+    const token = String(
+      at(yield* admin("POST", "/operators", { name: "ana", role: "read", mask_phones: true }), "token")
+    )
+    const [delivery] = items(yield* admin("GET", "/deliveries"), "deliveries")
+    const job = String(at(sent.json, "job_id"))
+    return {
+      ...{ account, session, webhook, job, template, token, publicKey: credentials["x-public-key"] },
+      delivery: String(at(delivery, "id")),
+      message: `${job.slice(0, -1)}2`
+    }
+  })
+
+type Shop = Effect.Effect.Success<ReturnType<typeof shop>>
+
+const idOf = (path: string, made: Shop): string => {
+  for (const [collection, id] of Object.entries({
+    "/accounts/": made.account,
+    "/sessions/": made.session,
+    "/webhooks/": made.webhook,
+    "/deliveries/": made.delivery,
+    "/jobs/": made.job,
+    "/messages/": made.message,
+    "/templates/": String(made.template),
+    "/people/": ana
+  }))
+    if (path.includes(`${collection}:`)) return id
+  return ""
+}
+
+/** What is asked for besides, by operation; some are asked for in several ways. */
+const queries = (made: Shop): Readonly<Record<string, ReadonlyArray<string>>> => ({
+  adminSearch: [...people, "ES.77", said.slice(0, 11), made.job, made.message, `order-${ana}`].map(
+    (text) => `q=${encodeURIComponent(text)}`
+  ),
+  consents: [`phone=${ana}`, "user_id=ES.77"],
+  messages: [`account_id=${made.account}`],
+  adminJobs: ["", "group=reference"],
+  previewTemplate: [`variables=${encodeURIComponent(JSON.stringify({ "body.1": said }))}`],
+  exportResults: ["", "format=csv"],
+  exportConsents: ["", "format=csv"]
+})
+
+/** Whatever stands between the digits, but for other words. */
+const spelled = people.map((phone) => new RegExp([...phone].join("[^0-9A-Za-z]{0,3}")))
+
+it.effect("an operator who is not to see numbers sees none, whatever is read", () =>
+  Effect.gen(function* () {
+    const ask = yield* host
+    const made = yield* shop(ask)
+    const known = queries(made)
+    const withNumbers: Array<string> = []
+    const masked: Array<string> = []
+    for (const endpoint of Object.values(AdminApi.group.endpoints)) {
+      if (endpoint.method !== "GET") continue
+      for (const query of known[endpoint.name] ?? [""])
+        for (const accept of ["application/json", "text/html", "text/markdown"]) {
+          const path = endpoint.path.replace(/:\w+/, idOf(endpoint.path, made))
+          const url = `${path}${query === "" ? "" : `?${query}`}`
+          const [seen, whole] = [
+            yield* ask("GET", url, { token: made.token, headers: { accept } }),
+            yield* ask("GET", url, { headers: { accept } })
+          ]
+          expect([url, seen.status, seen.text]).toEqual([url, 200, seen.text])
+          const found = spelled.filter((phone) => phone.test(seen.text))
+          expect([url, accept, found, found.length > 0 ? seen.text : ""]).toEqual([url, accept, [], ""])
+          if (spelled.some((phone) => phone.test(whole.text))) withNumbers.push(endpoint.name)
+          if (seen.text.includes("···")) masked.push(endpoint.name)
+        }
+    }
+    // Each has something to hide where an operator who may see it finds it.
+    expect(new Set(withNumbers)).toEqual(new Set([...masked].filter((name) => withNumbers.includes(name))))
+    expect(new Set(withNumbers).size).toBeGreaterThan(18)
+  }).pipe(Effect.provide(layer), Logger.withMinimumLogLevel(LogLevel.None))
+)
+
+it.effect("an operator who is not to see numbers finds by them, and is refused without them", () =>
+  Effect.gen(function* () {
+    const ask = yield* host
+    const { job, token } = yield* shop(ask)
+    const found = yield* ask("GET", `/admin/v1/search?q=${ana}`, { token })
+    expect(items(found.json, "results")).toContainEqual(
+      expect.objectContaining({
+        kind: "message",
+        title: "call_us to +34 600 ··· 234",
+        id: `${job.slice(0, -1)}1`
+      })
+    )
+    for (const path of [
+      `people/${writer}9/export`,
+      `jobs?${ana}=1`,
+      `jobs?status=${ana}`,
+      `search?q=${ana}%00`
+    ]) {
+      const refused = yield* ask("GET", `/admin/v1/${path}`, { token })
+      expect([path, refused.status >= 400]).toEqual([path, true])
+      expect([path, spelled.some((phone) => phone.test(refused.text))]).toEqual([path, false])
+    }
+    const acting = yield* ask("POST", `/admin/v1/jobs/${job}/cancel`, { token })
+    expect(acting.status).toBe(403)
+  }).pipe(Effect.provide(layer), Logger.withMinimumLogLevel(LogLevel.None))
+)
+
+it.effect("who acts, or reads metrics alone, is not made with masked numbers", () =>
+  Effect.gen(function* () {
+    const ask = yield* host
+    for (const role of ["admin", "metrics"]) {
+      const body = { name: "ana", role, mask_phones: true }
+      const { json, status } = yield* ask("POST", "/admin/v1/operators", { body })
+      expect([status, at(json, "errors", 0, "pointer")]).toEqual([422, "/mask_phones"])
+    }
+  }).pipe(Effect.provide(layer), Logger.withMinimumLogLevel(LogLevel.None))
+)
