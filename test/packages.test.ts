@@ -69,7 +69,7 @@ describe("@sendwright/core's public names", () => {
         "Account Acting AddressPolicy Admin ApiKey Attention Audit ClosedMarkets Consent ConsentSource Currency Engine Erasure Errors",
         "Estimates Event EventData FailureCatalogue Fault Happening Health HttpGateway Ids Instant Job Keywords Memory Money Operator Page",
         "People PerhapsRefusal Person Phone Plan RateCard Readiness Recipient Rendering RequestDecoder Requests Restore",
-        "RestoreDecision Retention Retry RetrySelection Sandbox Search SecretBox Secrets Sender Session Signature Size StorageAdmin StorageError Stores",
+        "RestoreDecision Retention Retry RetryPlan RetrySelection Sandbox Search SecretBox Secrets Sender Session Signature Size StorageAdmin StorageError Stores",
         "Template Timeline Unattributed UndiciTransport UnreadHook Variables Waiting Webhook WebhookTransport WhatsApp Worker"
       )
     ],
@@ -86,7 +86,7 @@ describe("@sendwright/core's public names", () => {
       words(
         "Acceptance AccountStore ApiKeyStore AuditStore Changes Claims ConsentStore Deliveries EmbeddedCommits ErasureRows ErasureStore Erasures HappeningStore",
         "HealthStore InboundSteps InboundStore JobRows JobSteps JobStore KeyringStore OperatorStore Outbox RateCardStore RateLimitStore",
-        "RestoreRows RestoreStore Restores RetentionRows RetentionStore Retentions SessionRows SessionStore Sessions SizeStore StoreTime",
+        "RestoreRows RestoreStore Restores RetentionRows RetentionStore Retentions RetryPlanRows RetryPlanStore RetryPlans SessionRows SessionStore Sessions SizeStore StoreTime",
         "TemplateStore Transactions WebhookRows WebhookStore"
       )
     ]

@@ -427,7 +427,8 @@ CREATE TABLE sendwright_progress (
   CONSTRAINT sendwright_progress_pkey PRIMARY KEY (seq)
 ) WITH (fillfactor=70);
 CREATE INDEX sendwright_progress_due ON sendwright_progress USING btree (session, next_at, seq) WHERE next_at IS NOT NULL;
-CREATE INDEX sendwright_progress_failures ON sendwright_progress USING btree (completed_at, seq) WHERE failures > 0;
+-- By an expression, as the order of jobs: a statement takes no other for it.
+CREATE INDEX sendwright_progress_failures ON sendwright_progress USING btree ((seq + 0)) WHERE failures > 0;
 CREATE INDEX sendwright_progress_going ON sendwright_progress USING btree (session, status, seq) WHERE status = ANY (ARRAY['queued'::text, 'processing'::text, 'paused'::text]);
 
 -- A row while nothing is sent, since the store was restored: all that is open up to last_job was so before. What an operator
@@ -497,6 +498,30 @@ CREATE TABLE sendwright_recipient (
   CONSTRAINT sendwright_recipient_pkey PRIMARY KEY (seq)
 ) WITH (fillfactor=50);
 CREATE INDEX sendwright_recipient_provider ON sendwright_recipient USING btree (provider_id) WHERE provider_id IS NOT NULL;
+
+-- Retries of many jobs. wanted: which jobs and recipients, in JSON. place: the last job that it has dealt with. expected, sums:
+-- what it would do when it began, and what it has done.
+CREATE TABLE sendwright_retry_plan (
+  seq bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
+  id text COLLATE "C" NOT NULL,
+  -- Null of one that is about several.
+  account text COLLATE "C",
+  operator text COLLATE "C",
+  wanted text NOT NULL,
+  status text NOT NULL,
+  begun_at bigint NOT NULL,
+  updated_at bigint NOT NULL,
+  ended_at bigint,
+  place bigint,
+  expected text NOT NULL,
+  sums text NOT NULL,
+  idempotency_key text COLLATE "C",
+  fingerprint text,
+  CONSTRAINT sendwright_retry_plan_pkey PRIMARY KEY (seq),
+  CONSTRAINT sendwright_retry_plan_id_key UNIQUE (id)
+) WITH (fillfactor=50);
+CREATE UNIQUE INDEX sendwright_retry_plan_idempotency ON sendwright_retry_plan USING btree (idempotency_key) WHERE idempotency_key IS NOT NULL;
+CREATE INDEX sendwright_retry_plan_running ON sendwright_retry_plan USING btree ((seq + 0)) WHERE ended_at IS NULL;
 
 -- Who was sent what, by text: a segment has the phones and external ids of 100,000 recipients, in the order of acceptance.
 -- last: the key of its last recipient. written: how many of its rows are; null once it is whole (docs/adr/0041).

@@ -391,7 +391,8 @@ CREATE TABLE sendwright_progress (
   failures INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 CREATE INDEX sendwright_progress_due ON sendwright_progress (session, next_at, seq) WHERE next_at IS NOT NULL;
-CREATE INDEX sendwright_progress_failures ON sendwright_progress (completed_at, seq) WHERE failures > 0;
+-- By an expression, as the order of jobs: a statement takes no other for it.
+CREATE INDEX sendwright_progress_failures ON sendwright_progress ((seq + 0)) WHERE failures > 0;
 CREATE INDEX sendwright_progress_going ON sendwright_progress (session, status, seq)
   WHERE status IN ('queued', 'processing', 'paused');
 
@@ -449,6 +450,28 @@ CREATE TABLE sendwright_recipient (
   attempted_at INTEGER
 ) STRICT;
 CREATE INDEX sendwright_recipient_provider ON sendwright_recipient (provider_id) WHERE provider_id IS NOT NULL;
+
+-- Retries of many jobs. wanted: which jobs and recipients, in JSON. place: the last job that it has dealt with. expected, sums:
+-- what it would do when it began, and what it has done.
+CREATE TABLE sendwright_retry_plan (
+  seq INTEGER PRIMARY KEY,
+  id TEXT NOT NULL UNIQUE,
+  -- Null of one that is about several.
+  account TEXT,
+  operator TEXT,
+  wanted TEXT NOT NULL,
+  status TEXT NOT NULL,
+  begun_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL,
+  ended_at INTEGER,
+  place INTEGER,
+  expected TEXT NOT NULL,
+  sums TEXT NOT NULL,
+  idempotency_key TEXT,
+  fingerprint TEXT
+) STRICT;
+CREATE UNIQUE INDEX sendwright_retry_plan_idempotency ON sendwright_retry_plan (idempotency_key) WHERE idempotency_key IS NOT NULL;
+CREATE INDEX sendwright_retry_plan_running ON sendwright_retry_plan ((seq + 0)) WHERE ended_at IS NULL;
 
 -- Who was sent what, by text: a segment has the phones and external ids of 100,000 recipients, in the order of acceptance.
 -- last: the key of its last recipient. written: how many of its rows are; null once it is whole (docs/adr/0041).

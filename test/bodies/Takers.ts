@@ -320,6 +320,10 @@ export const make = Effect.gen(function* () {
       jobId,
       () => ({ statuses: ["failed", "unknown"], codes: ["131026"], phones: [phone(0)], dry_run: true })
     ],
+    "POST /admin/v1/jobs/retry": [
+      "",
+      () => ({ filter: { reference: "spring", statuses: ["failed"], codes: ["131026"] }, dry_run: true })
+    ],
     "POST /admin/v1/people/erase": ["", () => ({ phone: phone(0), reason: "asked", dry_run: true })],
     "POST /admin/v1/purge": ["", () => ({ dry_run: true })],
     "POST /admin/v1/restore": ["", () => ({ open: "send", dry_run: true })],

@@ -29,6 +29,7 @@ import * as Operators from "../../packages/core/src/storage/sql/OperatorStore.ts
 import * as RateCards from "../../packages/core/src/storage/sql/RateCardStore.ts"
 import * as Restores from "../../packages/core/src/storage/sql/RestoreStore.ts"
 import * as Retentions from "../../packages/core/src/storage/sql/RetentionStore.ts"
+import * as RetryPlans from "../../packages/core/src/storage/sql/RetryPlanStore.ts"
 import * as Sessions from "../../packages/core/src/storage/sql/SessionStore.ts"
 import * as Sizes from "../../packages/core/src/storage/sql/SizeStore.ts"
 import * as Templates from "../../packages/core/src/storage/sql/TemplateStore.ts"
@@ -60,6 +61,7 @@ const over = <E>(database: Layer.Layer<Database, E>): Layer.Layer<Stores, E | St
     RateLimitStore.layer,
     Restores.layer,
     Retentions.layer,
+    RetryPlans.layer,
     Sessions.layer,
     Sizes.layer,
     Templates.layer,

@@ -33,6 +33,7 @@ import { RateCardStore } from "../../packages/core/src/storage/RateCardStore.ts"
 import { RateLimitStore } from "../../packages/core/src/storage/RateLimitStore.ts"
 import { RestoreStore } from "../../packages/core/src/storage/RestoreStore.ts"
 import { RetentionStore } from "../../packages/core/src/storage/RetentionStore.ts"
+import { RetryPlanStore } from "../../packages/core/src/storage/RetryPlanStore.ts"
 import { SessionStore } from "../../packages/core/src/storage/SessionStore.ts"
 import { SizeStore } from "../../packages/core/src/storage/SizeStore.ts"
 import { StorageError } from "../../packages/core/src/storage/StorageError.ts"
@@ -146,6 +147,7 @@ export const start = async (surroundings: Surroundings): Promise<Machine> => {
     store(RateCardStore),
     store(RateLimitStore),
     store(RetentionStore),
+    store(RetryPlanStore),
     store(SessionStore),
     store(SizeStore),
     store(TemplateStore),

@@ -7,6 +7,7 @@ import type { ApiKey, Secret } from "./account/ApiKey.ts"
 import type { Instant } from "./Instant.ts"
 import * as Time from "./Instant.ts"
 import type { Job } from "./job/Job.ts"
+import type { Plan, Wanted } from "./job/RetryPlan.ts"
 import type { Operator } from "./Operator.ts"
 import type { Page } from "./Page.ts"
 import * as Phone from "./Phone.ts"
@@ -130,6 +131,28 @@ export const webhook = (found: Endpoint): View => ({
 })
 
 export const job = ({ accountId, counts, status }: Job): View => ({ account_id: accountId, status, counts })
+
+/** Which jobs and recipients are retried together. */
+export const retryWanted = ({ filter, selection }: Wanted): View => {
+  const times = ["createdAfter", "createdBefore", "completedAfter", "completedBefore"] as const
+  const told = Object.fromEntries(
+    times.flatMap((name) => (filter[name] === undefined ? [] : [[name, Time.format(filter[name])]]))
+  )
+  const reference = filter.reference === undefined ? {} : { reference: free(filter.reference) }
+  return { filter: byWireNames({ ...filter, ...told, ...reference, ...selection }) }
+}
+
+export const retryPlan = (plan: Plan): View => ({
+  ...retryWanted(plan),
+  status: plan.status,
+  jobs: plan.sums.jobs,
+  counts: plan.sums.counts,
+  expected: {
+    jobs: plan.expected.jobs,
+    recipients: plan.expected.recipients,
+    is_exact: plan.expected.isExact
+  }
+})
 
 export const operator = (found: Operator): View => ({
   role: found.role,

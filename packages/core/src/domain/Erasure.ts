@@ -45,6 +45,7 @@ export const hashedOf = (key: Key): string => {
 export const parts = [
   "recipients",
   "jobs",
+  "retries",
   "attempts",
   "events",
   "consents",
@@ -64,6 +65,7 @@ export type Counts = Readonly<Record<Part | "canceled" | "inFlight", number>>
 export const noCounts: Counts = {
   recipients: 0,
   jobs: 0,
+  retries: 0,
   attempts: 0,
   events: 0,
   consents: 0,

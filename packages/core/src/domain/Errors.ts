@@ -76,9 +76,10 @@ export class InvalidRequest extends Data.TaggedError("InvalidRequest")<{
 }
 
 export class IdempotencyConflict extends Data.TaggedError("IdempotencyConflict")<{
-  /** The job that the key stands for, or the message when it was a direct one. */
+  /** The job that the key stands for, or the message when it was a direct one, or the retry of many jobs. */
   readonly jobId: string | null
   readonly messageId: string | null
+  readonly retryId?: string | undefined
 }> {
   override get message(): string {
     return "This Idempotency-Key was used for another request. Use a fresh key for a new request."

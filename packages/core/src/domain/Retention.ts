@@ -83,7 +83,7 @@ export const daysOf = (retention: Retention, kind: Kind): number | null => reten
 /**
  * The rows that a purge walks over, each in its own order, and the kind by which they are kept, or how long whatever an account
  * says: `events` with their deliveries, `jobContents` (what jobs sent), `texts` of direct messages that no job has any more,
- * `unattributed` and `perhapsRefusals` (texts of people), `jobs`, `unreadHooks`, `grants`, and what `inbound` items are told
+ * `unattributed` and `perhapsRefusals` (texts of people), `jobs`, `retryPlans` of many of them, `unreadHooks`, `grants`, and what `inbound` items are told
  * apart by. A text goes an hour after the last job that had it: an accept that had found it has committed by then.
  */
 export const walks = {
@@ -93,6 +93,7 @@ export const walks = {
   unattributed: "contents",
   perhapsRefusals: "contents",
   jobs: "results",
+  retryPlans: "results",
   unreadHooks: "unreadHooks",
   grants: "consents",
   inbound: Occurrence.rememberedMs
@@ -195,13 +196,15 @@ export const sharesOf = (walk: Walk, found: ReadonlyArray<Found>): ReadonlyArray
   const kind = walks[walk]
   if (typeof kind === "number") return []
   return merge(
-    found.map(({ accountId, bytes, retention, rows }) => ({
-      accountId,
-      kind,
-      days: daysOf(retention, kind) ?? 0,
-      rows,
-      bytes
-    }))
+    found
+      .filter(({ accountId }) => accountId !== "")
+      .map(({ accountId, bytes, retention, rows }) => ({
+        accountId,
+        kind,
+        days: daysOf(retention, kind) ?? 0,
+        rows,
+        bytes
+      }))
   )
 }
 
@@ -227,4 +230,5 @@ export const recipientBytes = 200
 export const eventBytes = 120
 export const deliveryBytes = 240
 export const textBytes = 160
+export const retryPlanBytes = 1000
 export const consentBytes = 290

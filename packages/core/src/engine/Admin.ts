@@ -12,6 +12,7 @@ export type { ExportedConsent, ExportedResult } from "./admin/Exports.ts"
 export type { Admin } from "./admin/Groups.ts"
 export type { AdminJobQuery, Retried, ToldDetail, ToldJob } from "./admin/Jobs.ts"
 export { mostLookedAt } from "./admin/Jobs.ts"
+export type { BegunRetry, RetriesCommand } from "./admin/Retries.ts"
 export type { Imported, ImportResult, Preview } from "./admin/Templates.ts"
 export type { DeliveryDetail } from "./admin/Webhooks.ts"
 

@@ -157,7 +157,7 @@ const directFaults = (body: unknown): ReadonlyArray<Fault.Fault> => {
 const keyPath = ["headers", "Idempotency-Key"]
 
 /** The Idempotency-Key that a header names, or why it names none. */
-const readKey = (header: unknown): Either.Either<string, ReadonlyArray<Fault.Fault>> => {
+export const readKey = (header: unknown): Either.Either<string, ReadonlyArray<Fault.Fault>> => {
   const key = Idempotency.parseKey(header)
   if (key !== undefined) return Either.right(key)
   const message = "Idempotency-Key must be 1 to 128 visible ASCII characters, bare or in double quotes."

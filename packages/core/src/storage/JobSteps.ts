@@ -13,6 +13,7 @@ import type { Content, Job, RecipientResult } from "../domain/job/Job.ts"
 import * as Jobs from "../domain/job/Job.ts"
 import type { Failure } from "../domain/job/Recipient.ts"
 import * as Recipient from "../domain/job/Recipient.ts"
+import * as RetryPlan from "../domain/job/RetryPlan.ts"
 import * as RetrySelection from "../domain/job/RetrySelection.ts"
 import type { Change } from "../domain/job/Transitions.ts"
 import * as Transitions from "../domain/job/Transitions.ts"
@@ -388,19 +389,22 @@ export const retry = <H extends JobState>(
     readonly now: Instant
     readonly selection: RetrySelection.RetrySelection
     readonly dryRun?: boolean
+    /** When the retry of many jobs began of which this is a part; absent of a retry of its own. */
+    readonly since?: Instant
   }
-): Decided<H, RetryResult> => {
-  const { dryRun = false, now, selection } = command
-  const obstacle = Jobs.retryObstacle(state.job)
-  if (obstacle === "canceled") return { result: RetryResult.Ended({ job: state.job }), step: null }
-  if (obstacle === "content_expired") return { result: RetryResult.Expired({ job: state.job }), step: null }
-  const choose = RetrySelection.chooser(selection)
-  const counts = { ...RetrySelection.noCounts }
+): Decided<H, RetryResult> & { readonly sums: RetryPlan.Sums } => {
+  const { dryRun = false, now, selection, since = null } = command
+  const judge = RetrySelection.judge(selection, since)
+  const judged = recipients.map((each) => ({ ...each, verdict: judge(each.recipient) }))
+  const sums = RetryPlan.sumsOf(state.job, judged)
+  const reason = RetryPlan.refusalOf(state.job)
+  if (reason === "job_ended") return { result: RetryResult.Ended({ job: state.job }), step: null, sums }
+  if (reason === "content_expired")
+    return { result: RetryResult.Expired({ job: state.job }), step: null, sums }
+  const { counts } = sums
   const changes: Array<RecipientChange> = []
-  for (const { fence: fenceBefore, recipient: before } of recipients) {
-    const chosen = choose(before)
-    if (chosen === null) continue
-    counts[chosen] += 1
+  for (const { fence: fenceBefore, recipient: before, verdict } of judged) {
+    if (verdict !== "chosen") continue
     const change = { before, after: Transitions.requeue(before, now), fenceBefore, fence: null }
     const { attempts, failure, status, updatedAt } = before
     changes.push(
@@ -415,8 +419,8 @@ export const retry = <H extends JobState>(
     )
   }
   if (dryRun || changes.length === 0) {
-    return { result: RetryResult.Retried({ job: state.job, counts }), step: null }
+    return { result: RetryResult.Retried({ job: state.job, counts }), step: null, sums }
   }
   const retried = step(state, Transitions.reopened(state.job, now), changes, now)
-  return { result: RetryResult.Retried({ job: retried.state.job, counts }), step: retried }
+  return { result: RetryResult.Retried({ job: retried.state.job, counts }), step: retried, sums }
 }

@@ -315,8 +315,8 @@ export interface SearchJobs {
 export interface JobFilter {
   readonly templateId?: number | undefined
   readonly status?: Status | undefined
-  /** Some of its recipients failed, are unknown, or still wait or are in flight. */
-  readonly has?: "failed" | "unknown" | "waiting" | undefined
+  /** Some of its recipients failed, are unknown, are one of both (`failures`), or still wait or are in flight. */
+  readonly has?: "failed" | "failures" | "unknown" | "waiting" | undefined
   /** Nothing became of it since, by `Job.isStuck`. */
   readonly stuckSince?: Instant | undefined
   readonly reference?: string | undefined

@@ -14,6 +14,7 @@ import type { RateCardStore } from "./RateCardStore.ts"
 import type { RateLimitStore } from "./RateLimitStore.ts"
 import type { RestoreStore } from "./RestoreStore.ts"
 import type { RetentionStore } from "./RetentionStore.ts"
+import type { RetryPlanStore } from "./RetryPlanStore.ts"
 import type { SessionStore } from "./SessionStore.ts"
 import type { SizeStore } from "./SizeStore.ts"
 import type { TemplateStore } from "./TemplateStore.ts"
@@ -36,6 +37,7 @@ export type Stores =
   | RateLimitStore
   | RestoreStore
   | RetentionStore
+  | RetryPlanStore
   | SessionStore
   | SizeStore
   | TemplateStore

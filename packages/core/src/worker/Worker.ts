@@ -39,6 +39,7 @@ import * as OutsideTransaction from "./OutsideTransaction.ts"
 import { QuarantineWatch } from "./QuarantineWatch.ts"
 import * as Rescue from "./Rescue.ts"
 import * as Resumption from "./Resumption.ts"
+import * as RetryPlans from "./RetryPlans.ts"
 import * as SendLoop from "./SendLoop.ts"
 import { StoreClock } from "./StoreClock.ts"
 import * as TemplateChecks from "./TemplateChecks.ts"
@@ -124,6 +125,7 @@ const draining = ({
   openWebhooks,
   options,
   rescue,
+  retryPlans,
   sends
 }: {
   readonly jobs: Context.Tag.Service<JobStore>
@@ -134,6 +136,7 @@ const draining = ({
   readonly inbound: Inbound.Inbound
   readonly checkTemplates: TemplateChecks.Check
   readonly erasing: Erasing.Erasing
+  readonly retryPlans: RetryPlans.RetryPlans
   readonly rescue: Rescue.Rescue
 }): Effect.Effect<void, StorageError> => {
   /** A grace of its own: the process goes on when a drain is interrupted. */
@@ -148,6 +151,7 @@ const draining = ({
 
   return Effect.gen(function* () {
     const rescued = yield* rescue
+    const retried = yield* retryPlans.round
     yield* sends.look
     const sent = yield* drained(sends.open)
     const { count } = yield* inbound.poll
@@ -157,7 +161,7 @@ const draining = ({
       openWebhooks(EndpointLimits.unlimited(options.deliveries), grace)
     )
     const swept = yield* erasing.resume
-    return rescued + sent + count + appliedEarly + checked + delivered + swept
+    return rescued + retried + sent + count + appliedEarly + checked + delivered + swept
   }).pipe(
     Effect.repeat({ until: (done) => done === 0 }),
     Effect.zipRight(Effect.repeat(jobs.writeSegments, { while: (goesOn) => goesOn })),
@@ -194,6 +198,17 @@ const writingSegments = (
 const restFor = (signal: Signal, inMs: number | null) =>
   signal.wait(inMs === null ? idleMs : Math.min(idleMs, Math.max(pauseMs, inMs)))
 
+const receiving = (
+  { poll }: Inbound.Inbound,
+  { attempts, deliveries }: Context.Tag.Service<Signals>
+): Effect.Effect<void, StorageError> =>
+  Effect.gen(function* () {
+    const { count, nextAt } = yield* poll
+    if (count > 0) yield* deliveries.notify
+    const now = yield* Clock.currentTimeMillis
+    yield* restFor(attempts, nextAt === null ? null : nextAt - now)
+  })
+
 /** What a transaction of the embedder's has accepted is due from its commit on. */
 const listening = (listen: Listen, { notify }: Signal): Effect.Effect<never> =>
   Effect.flatMap(Effect.runtime(), (runtime) => listen(() => Runtime.runSync(runtime, notify)))
@@ -216,6 +231,7 @@ const make = (options: Options) =>
     const rescue = yield* Rescue.make(options.suspectWaits)
     const resume = yield* Resumption.make
     const erasing = yield* Erasing.make
+    const retryPlans = yield* RetryPlans.make
     const { within } = yield* StoreClock
     const grace = GracePeriod.make(options.graceMs)
     const sends = yield* SendLoop.make({
@@ -232,14 +248,6 @@ const make = (options: Options) =>
       Effect.flatMap(open, ({ close, step }) =>
         Effect.onInterrupt(loops.run(name, Effect.zipRight(keys.complete, step)), () => close)
       )
-
-    const listen = Effect.gen(function* () {
-      yield* resume
-      const { count, nextAt } = yield* inbound.poll
-      if (count > 0) yield* signals.deliveries.notify
-      const now = yield* Clock.currentTimeMillis
-      yield* restFor(signals.attempts, nextAt === null ? null : nextAt - now)
-    })
 
     const repair = Effect.gen(function* () {
       // Half a minute of silence ends nothing that anybody would notice.
@@ -263,11 +271,12 @@ const make = (options: Options) =>
       const all = [
         dispatching("Dispatch", sends.open(grace)),
         dispatching("Webhook delivery", openWebhooks(EndpointLimits.make(options.deliveries), grace)),
-        loops.run("Receipts", listen),
+        loops.run("Receipts", Effect.zipRight(resume, receiving(inbound, signals))),
         loops.run("Templates", Effect.zipRight(checkTemplates, Effect.sleep(idleMs))),
         loops.tend("Erasures", Effect.zipRight(erasing.resume, Effect.sleep(idleMs))),
         loops.run("Early receipts", applyingEarly(inbound, signals, paceOf(options.leaseMs))),
         loops.run("Rescue", paced),
+        loops.tend("Retries", retryPlans.step),
         loops.tend("Housekeeping", housekeeping.step),
         loops.tend("Search", writingSegments(jobs, signals))
       ]
@@ -280,6 +289,7 @@ const make = (options: Options) =>
     const drain = draining({
       checkTemplates,
       erasing,
+      retryPlans,
       jobs,
       options,
       grace,

@@ -31,6 +31,7 @@ import type { Program } from "../../src/storage/sql/Program.ts"
 import * as RateCardStore from "../../src/storage/sql/RateCardStore.ts"
 import * as RestoreStore from "../../src/storage/sql/RestoreStore.ts"
 import * as RetentionStore from "../../src/storage/sql/RetentionStore.ts"
+import * as RetryPlanStore from "../../src/storage/sql/RetryPlanStore.ts"
 import * as SessionStore from "../../src/storage/sql/SessionStore.ts"
 import * as SizeStore from "../../src/storage/sql/SizeStore.ts"
 import * as TemplateStore from "../../src/storage/sql/TemplateStore.ts"
@@ -103,6 +104,7 @@ const stores = Layer.mergeAll(
   RateLimitStore.layer,
   RestoreStore.layer,
   RetentionStore.layer,
+  RetryPlanStore.layer,
   SessionStore.layer,
   SizeStore.layer,
   TemplateStore.layer,
@@ -331,9 +333,9 @@ describe("the cost", () => {
         yield* send(1)
         yield* drain
         yield* send(1)
-        // Two rounds of a drain, each with a look at connected sessions, at templates to be fetched and at what is due; and a
-        // look whether recipients are to be written down.
-        expect((yield* during(drain)).statements).toBe(40)
+        // Two rounds of a drain, each with a look at connected sessions, at templates to be fetched, at retries of many jobs and at
+        // what is due; and a look whether recipients are to be written down.
+        expect((yield* during(drain)).statements).toBe(42)
       }).pipe(Effect.provide(layer))
   )
 

@@ -100,6 +100,7 @@ const writes = Effect.gen(function* () {
   const { endpoint } = yield* admin.webhooks.create(accountId, { url: "https://shop.example/hook" })
   const deliveryId = yield* admin.webhooks.test(endpoint.id)
   yield* admin.operators.create({ name: "ben", role: "admin" })
+  const retry = yield* admin.retries.begin({ filter: { accountId }, selection: {} })
   const inbound = yield* InboundStore
   yield* inbound.receive({
     accountId,
@@ -162,6 +163,8 @@ const writes = Effect.gen(function* () {
     "rateCards.add": admin.rateCards.add({ currency: "EUR", effectiveFrom: 0, prices: [card] }),
     "jobs.cancel": admin.jobs.cancel(jobId),
     "jobs.retry": admin.jobs.retry(jobId),
+    "retries.begin": admin.retries.begin({ filter: { accountId }, selection: {} }),
+    "retries.cancel": admin.retries.cancel(retry.plan?.id ?? ""),
     "restore.decide": admin.restore.decide({ quarantine: true }),
     "secrets.reseal": admin.secrets.reseal,
     "storage.purge": admin.storage.purge(),

@@ -10,6 +10,7 @@ import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import { migratedDatabase } from "../../../../test/support/Postgres.ts"
 import * as Ids from "../../src/domain/Ids.ts"
+import * as RetryPlan from "../../src/domain/job/RetryPlan.ts"
 import * as Timeline from "../../src/domain/job/Timeline.ts"
 import type { Page, Paged } from "../../src/domain/Page.ts"
 import * as PageOf from "../../src/domain/Page.ts"
@@ -25,6 +26,7 @@ import { OperatorStore } from "../../src/storage/OperatorStore.ts"
 import * as PostgresDatabase from "../../src/storage/postgres/Database.ts"
 import { migrations as ofPostgres } from "../../src/storage/postgres/Schema.ts"
 import { RateCardStore } from "../../src/storage/RateCardStore.ts"
+import { RetryPlanStore } from "../../src/storage/RetryPlanStore.ts"
 import { SessionStore } from "../../src/storage/SessionStore.ts"
 import type { Stores } from "../../src/storage/Stores.ts"
 import { Database } from "../../src/storage/sql/Database.ts"
@@ -151,7 +153,9 @@ const sqlite: Explained = {
       (plan) => {
         const whole = plan.filter(
           ({ detail }) =>
-            /^SCAN sendwright_|TEMP B-TREE FOR (ORDER|GROUP)/.test(detail) && !/LIMIT/.test(detail)
+            /^SCAN (sendwright_|failing(?! USING (COVERING )?INDEX))|TEMP B-TREE FOR (ORDER|GROUP)/.test(
+              detail
+            ) && !/LIMIT/.test(detail)
         )
         return whole.length === 0 ? 0 : rows
       }
@@ -206,9 +210,9 @@ const prepared = (database: Pick<Explained, "columns" | "hex" | "series">) =>
     const id = `substr(${database.hex(`${now} + copy.n`, 12)}, 1, 8) || '-' || substr(${database.hex(`${now} + copy.n`, 12)}, 9, 4) || '-copy'`
     const named = { request_id: "'request-' || (copy.n % 1000)", idempotency_key: "'key-' || copy.n" }
     yield* copied("sendwright_job", { id, due_at: "NULL", created_at: `${now} + copy.n`, ...named }, ofBig)
-    yield* sql.unsafe(`INSERT INTO sendwright_progress (seq, session, status, counts, updated_at, completed_at)
+    yield* sql.unsafe(`INSERT INTO sendwright_progress (seq, session, status, counts, failures, updated_at, completed_at)
       SELECT seq, session, CASE WHEN seq % 2000 = 3 THEN 'failed' ELSE 'completed' END,
-        CASE WHEN seq % 2000 = 3 THEN '{"failed":1}' ELSE '{"sent":1}' END, created_at + 1, created_at + 1
+        CASE WHEN seq % 2000 = 3 THEN '{"failed":1}' ELSE '{"sent":1}' END, CASE WHEN seq % 2000 = 3 THEN 1 ELSE 0 END, created_at + 1, created_at + 1
       FROM sendwright_job WHERE id LIKE '%-copy'`)
     // Nine tenths of the recipients are written down in segments, the others came since.
     yield* copied("sendwright_recipient", {
@@ -249,6 +253,13 @@ const prepared = (database: Pick<Explained, "columns" | "hex" | "series">) =>
     yield* sql.unsafe(`INSERT INTO sendwright_person_link (account, person, other, told, at)
       SELECT 'copy-' || (copy.n % 100), '@ES.' || copy.n || ' p', '34600' || copy.n, 1, ${now}
       FROM ${database.series.replace(":n", String(rows))}`)
+    const wanted = { filter: { reference: "spring" }, selection: {} }
+    const begun = { expected: { jobs: 1, recipients: 1, isExact: true }, now, operator: null }
+    const over = RetryPlan.canceled(RetryPlan.begin(wanted, { ...begun, id: "over" }), now)
+    const retries = yield* RetryPlanStore
+    yield* retries.add({ plan: over, key: null })
+    yield* copied("sendwright_retry_plan", { id: "'copy-' || copy.n" })
+    yield* retries.add({ plan: RetryPlan.begin(wanted, { ...begun, id: "running" }), key: null })
     yield* copied("sendwright_account", { id: "'copy-' || copy.n" })
     yield* copied("sendwright_session", { id: "'copy-' || copy.n" }, ofBig)
     yield* copied(
@@ -272,7 +283,7 @@ const lists = ({ big, endpoint, none, quiet, small }: Effect.Effect.Success<Retu
     const [accounts, keys, sessions] = [yield* AccountStore, yield* ApiKeyStore, yield* SessionStore]
     const [audit, cards, inbound] = [yield* AuditStore, yield* RateCardStore, yield* InboundStore]
     const [jobs, operators, templates] = [yield* JobStore, yield* OperatorStore, yield* TemplateStore]
-    const webhooks = yield* WebhookStore
+    const [retries, webhooks] = [yield* RetryPlanStore, yield* WebhookStore]
     const all: Record<string, List> = {
       accounts: (page) => accounts.list(page),
       operators: (page) => operators.list(page),
@@ -280,6 +291,14 @@ const lists = ({ big, endpoint, none, quiet, small }: Effect.Effect.Success<Retu
       audit: (page) => audit.list({ page }),
       jobs: (page) => jobs.list({ by: {}, kind: "template", page }),
       "jobs of a reference": (page) => jobs.list({ by: {}, kind: "template", reference: "spring", page }),
+      "jobs with failures": (page) => jobs.list({ by: {}, kind: "template", has: "failed", page }),
+      "jobs of a retry": (page) =>
+        jobs.list({
+          ...RetryPlan.listed({ filter: { completedAfter: now }, selection: {} }, now + rows, page),
+          reads: undefined
+        }),
+      "retries of many jobs": (page) => retries.list(page),
+      "retries that go on": () => Effect.map(retries.running, (items) => ({ items, next: null })),
       "jobs with what is told beside them": (page) =>
         Effect.tap(jobs.list({ by: {}, kind: "template", page }), ({ items }) => jobs.facts(items)),
       "audit of a target": (page) => audit.list({ page, target: "first" }),

@@ -73,6 +73,7 @@ const parameterNames: Readonly<Record<string, string>> = {
   webhooks: "webhook-id",
   deliveries: "delivery-id",
   jobs: "job-id",
+  retries: "retry-id",
   people: "phone-or-user-id",
   operators: "operator",
   templates: "template-id",
@@ -286,6 +287,7 @@ const groups: Readonly<Record<string, string>> = {
   "rate-cards": "Dated prices.",
   messages: "Direct messages.",
   jobs: "Template sends.",
+  retries: "Retries of many jobs together.",
   export: "What is kept, as lines in NDJSON or CSV, however many there are.",
   operators: "Who may use the admin API, each with a token of its own.",
   secrets: "What is encrypted at rest."

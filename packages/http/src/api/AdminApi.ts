@@ -11,6 +11,7 @@ import * as Overview from "./Overview.ts"
 import * as People from "./People.ts"
 import * as RateCards from "./RateCards.ts"
 import * as Restore from "./Restore.ts"
+import * as Retries from "./Retries.ts"
 import * as Search from "./Search.ts"
 import * as Secrets from "./Secrets.ts"
 import * as Sessions from "./Sessions.ts"
@@ -33,6 +34,7 @@ export const operations = [
   ...Messages.admin,
   ...Timelines.admin,
   ...Jobs.admin,
+  ...Retries.admin,
   ...Restore.admin,
   ...Storage.admin,
   ...Secrets.admin,

@@ -16,7 +16,8 @@ export const ids = {
   rateCard: "01931b6e-7c1a-7d3a-9c57-0d2f5f7a1c09",
   unattributed: "01931b6e-7c1a-7d3a-9c57-0d2f5f7a1c0a",
   request: "01931b6e-7c1a-7d3a-9c57-0d2f5f7a1c0b",
-  auditEntry: "01931b6e-7c1a-7d3a-9c57-0d2f5f7a1c0c"
+  auditEntry: "01931b6e-7c1a-7d3a-9c57-0d2f5f7a1c0c",
+  retry: "01931b6e-7c1a-7d3a-9c57-0d2f5f7a1c0d"
 }
 export const publicKey = "pk_4fT0aZqL9xYw2RkVb7NcHd"
 export const phone = "34600000100"

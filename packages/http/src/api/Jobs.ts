@@ -1,18 +1,7 @@
 /** Jobs: read and canceled with an API key (interface.md §2.5 to §2.7), and by operators (decisions.md §8). */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import type { Engine, Page } from "@sendwright/core"
-import {
-  Admin,
-  Job as Domain,
-  Errors,
-  EventData,
-  Fault,
-  Ids,
-  Instant,
-  Phone,
-  Recipient,
-  RetrySelection
-} from "@sendwright/core"
+import { Admin, Job as Domain, Errors, EventData, Fault, Ids, Phone, Recipient } from "@sendwright/core"
 import { ClientTexts, Reference } from "@sendwright/core/adapter"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
@@ -20,7 +9,8 @@ import * as Schema from "effect/Schema"
 import { computed, list, nullOr, struct } from "./Codec.ts"
 import * as Examples from "./Examples.ts"
 import { type Answer, answer, forKey, forOperator, one, pageOf } from "./Operation.ts"
-import { id, limit, paging, TimeText, Uuid, WholeNumber, word } from "./Parameters.ts"
+import { id, limit, OwnerKey, paging, TimeText, timeOf, Uuid, WholeNumber } from "./Parameters.ts"
+import * as Retries from "./Retries.ts"
 import * as Texts from "./Texts.ts"
 import * as Wire from "./Wire.ts"
 
@@ -159,9 +149,6 @@ const endsBeforeItBegins = (what: "completed" | "created") =>
     `\`${what}_after\` must not be later than \`${what}_before\`.`
   )
 
-/** Each was checked with the shape. */
-const timeOf = (text: string | undefined) => (text === undefined ? undefined : Instant.parse(text))
-
 const isLater = (after: number | undefined, before: number | undefined): boolean =>
   after !== undefined && before !== undefined && after > before
 
@@ -183,9 +170,7 @@ const AdminFilter = Schema.Struct({
   account_id: optional(Uuid),
   session_id: optional(Uuid),
   template_id: optional(WholeNumber),
-  key: optional(
-    word("Only jobs of this public key; of the process that owns the engine: the id of the session.")
-  ),
+  key: optional(OwnerKey),
   has: optional(
     Schema.Literal("failed", "unknown", "waiting").annotations({
       description:
@@ -267,16 +252,10 @@ const resultFilter = (
   { after }: Page.Page
 ) => ({ recipientStatus: recipient_status, page: { limit, after } })
 
-const FailureCode = Schema.String.annotations({
-  jsonSchema: { minLength: 1, maxLength: RetrySelection.maximumCodeLength }
-})
 const PhoneNumber = Schema.String.annotations({ jsonSchema: { pattern: Phone.form.source } })
 
 const Retry = Schema.Struct({
-  statuses: optional(
-    Schema.Array(Schema.Literal(...RetrySelection.statuses)).pipe(Schema.minItems(1), Schema.maxItems(2))
-  ),
-  codes: optional(Schema.Array(FailureCode).pipe(Schema.minItems(1), Schema.maxItems(50))),
+  ...Retries.selected,
   phones: optional(Schema.Array(PhoneNumber).pipe(Schema.minItems(1), Schema.maxItems(250))),
   dry_run: optional(Schema.Boolean)
 })

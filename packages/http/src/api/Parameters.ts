@@ -74,6 +74,9 @@ export const TimeText = Schema.String.pipe(
   })
 )
 
+/** Each was checked with the shape. */
+export const timeOf = (text: string | undefined) => (text === undefined ? undefined : Instant.parse(text))
+
 export const paging = { limit: limit(Page.maximumLimit), cursor: Schema.optional(Cursor) }
 
 export const Paging = Schema.Struct(paging)
@@ -86,5 +89,9 @@ export const word = (description: string) =>
       jsonSchema: { minLength: 1, maxLength: 64 }
     })
   )
+
+export const OwnerKey = word(
+  "Only jobs of this public key; of the process that owns the engine: the id of the session."
+)
 
 export const byAccount = { account_id: Uuid }

@@ -249,7 +249,12 @@ export const describe: (error: EngineError) => Problem = Match.typeTags<EngineEr
   InvalidRequest: (error) => problem("invalid_request", error.message, { faults: error.faults }),
   IdempotencyConflict: (error) =>
     problem("idempotency_conflict", error.message, {
-      members: error.jobId === null ? { message_id: error.messageId } : { job_id: error.jobId }
+      members:
+        error.retryId !== undefined
+          ? { retry_id: error.retryId }
+          : error.jobId === null
+            ? { message_id: error.messageId }
+            : { job_id: error.jobId }
     }),
   ConsentRequired: (error) => problem("consent_required", error.message, { faults: error.faults }),
   QuotaExceeded: (error) => problem("quota_exceeded", error.message),

@@ -264,6 +264,15 @@ const everyAct = Effect.gen(function* () {
   )
   const job = String(at(sent.json, "job_id"))
   yield* act("retryJob", "POST", `/jobs/${job}/retry`, { phones: [phone], dry_run: true }, "jobs.retry")
+  const planned = yield* act(
+    "retryJobs",
+    "POST",
+    "/jobs/retry",
+    { filter: { account_id: account, reference: "for +34 600 000 100" } },
+    "retries.begin"
+  )
+  const retryId = String(at(planned.json, "retry", "retry_id"))
+  yield* act("cancelRetry", "POST", `/retries/${retryId}/cancel`, undefined, "retries.cancel")
   yield* act("cancelJob", "POST", `/jobs/${job}/cancel`, undefined, "jobs.cancel")
   yield* act("revokeKey", "POST", `/keys/${publicKey}/revoke`, undefined, "keys.revoke")
   yield* act("purge", "POST", "/purge", {}, "storage.purge")

@@ -1,5 +1,15 @@
 /** The operator's side: one object per call, and a list of any length for each list. */
-import type { DirectResult, Found, Job, JobDetail, JobQuery, Purpose, Retried, Retry } from "./Messages.ts"
+import type {
+  DirectResult,
+  Found,
+  Job,
+  JobDetail,
+  JobQuery,
+  Purpose,
+  RecipientStatus,
+  Retried,
+  Retry
+} from "./Messages.ts"
 import type { HealthReport, Overview } from "./Overview.ts"
 import type { Issue } from "./SendwrightError.ts"
 import type { PlatformTemplate, Template } from "./Templates.ts"
@@ -353,6 +363,7 @@ export interface ErasureCounts {
   /** Messages that are under way: they go once their outcome is known. */
   readonly inFlight: number
   readonly jobs: number
+  readonly retries: number
   readonly events: number
   readonly deliveryAnswers: number
   readonly consents: number
@@ -555,11 +566,91 @@ export interface JobFilter extends JobQuery {
   readonly completedBefore?: Date | undefined
 }
 
+/** Jobs with failures, and which of their recipients are retried: as the retry of one job takes them. It has to name something of the jobs. */
+export interface RetryFilter extends Omit<JobFilter, "has" | "isStuck">, Pick<Retry, "codes" | "statuses"> {}
+
+interface SomeJobs {
+  readonly jobs: number
+  readonly recipients: number
+  /** One of them. */
+  readonly jobId: string
+}
+
+type FailuresByCode = ReadonlyArray<{
+  readonly code: string
+  readonly status: RecipientStatus
+  readonly recipients: number
+}>
+
+/** What a retry of many jobs has done, or would do. */
+export interface RetrySums {
+  readonly jobs: number
+  readonly counts: Readonly<Record<"failed" | "unknown", number>>
+  readonly codes: FailuresByCode
+  /** Who is left since nobody named them. */
+  readonly unknown: FailuresByCode
+  readonly permanent: FailuresByCode
+  /** Recipients that changed after it began, and are left. */
+  readonly changed: number
+  readonly refused: ReadonlyArray<SomeJobs & { readonly reason: "job_ended" | "content_expired" }>
+  /** Retried, and waiting for their session or template. */
+  readonly waiting: ReadonlyArray<SomeJobs & { readonly limiter: "platform" | "session" | "template" }>
+  /** By the prices of the acceptance; `total` is null where nothing could be priced. */
+  readonly costs: ReadonlyArray<{
+    readonly currency: string
+    readonly total: string | null
+    readonly isComplete: boolean
+  }>
+}
+
+export interface RetryOfJobs {
+  readonly id: string
+  readonly status: "running" | "completed" | "canceled"
+  readonly operator: string | null
+  readonly filter: RetryFilter
+  /** What was counted when it began. */
+  readonly expected: { readonly jobs: number; readonly recipients: number; readonly isExact: boolean }
+  readonly sums: RetrySums
+  readonly begunAt: Date
+  readonly updatedAt: Date
+  readonly endedAt: Date | null
+}
+
+export interface CountedRetry {
+  readonly counted: RetrySums
+  /** False where there are more jobs than were counted. */
+  readonly isExact: boolean
+}
+
+/** A retry of many jobs, which processes that run their loops carry out job by job. */
+export interface BegunRetry extends CountedRetry {
+  readonly id: string
+  readonly progress: () => Promise<RetryOfJobs>
+  /** Once it is completed or canceled. */
+  readonly ended: () => Promise<RetryOfJobs>
+  /** What it has retried is sent. */
+  readonly cancel: () => Promise<RetryOfJobs>
+}
+
+interface RetryJobs {
+  (input: { readonly id: string } & Retry): Promise<Retried>
+  /** The same of many jobs: counted first. */
+  (input: { readonly filter: RetryFilter; readonly dryRun: true }): Promise<CountedRetry>
+  (input: {
+    readonly filter: RetryFilter
+    readonly dryRun?: false | undefined
+    /** The same key and filter answer the same retry again. */
+    readonly idempotencyKey?: string | undefined
+  }): Promise<BegunRetry>
+}
+
 export interface Jobs {
   readonly list: (input?: JobFilter) => AsyncIterable<Job>
   readonly find: (input: { readonly id: string }) => Promise<JobDetail>
   readonly cancel: (input: { readonly id: string }) => Promise<Job>
-  readonly retry: (input: { readonly id: string } & Retry) => Promise<Retried>
+  readonly retry: RetryJobs
+  /** Retries of many jobs, the newest first. */
+  readonly retries: () => AsyncIterable<RetryOfJobs>
   readonly messages: (input: { readonly accountId: string }) => AsyncIterable<DirectResult>
   /** The story of any message, a recipient's or a direct one. */
   readonly timeline: (input: { readonly messageId: string }) => Promise<Timeline>

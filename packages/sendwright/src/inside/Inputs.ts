@@ -169,13 +169,16 @@ const jobQuery = {
   createdBefore: optional(Time)
 }
 export const jobs = input<Messages.JobQuery>(object(jobQuery))
+const ownedBy = {
+  accountId: optional(Text),
+  sessionId: optional(Text),
+  publicKey: optional(Text),
+  templateId: optional(Count)
+}
 export const adminJobs = input<Admin.JobFilter>(
   object({
     ...jobQuery,
-    accountId: optional(Text),
-    sessionId: optional(Text),
-    publicKey: optional(Text),
-    templateId: optional(Count),
+    ...ownedBy,
     has: optional(oneOf("failed", "unknown", "waiting")),
     isStuck: optional(Flag),
     completedAfter: optional(Time),
@@ -191,6 +194,20 @@ const retries = {
 }
 export const retry = input<Messages.Retry>(object(retries))
 export const retryOfJob = input(object({ id: Text, ...retries }))
+export const retryOfJobs = input(
+  object({
+    filter: object({
+      ...jobQuery,
+      ...ownedBy,
+      completedAfter: optional(Time),
+      completedBefore: optional(Time),
+      statuses: retries.statuses,
+      codes: retries.codes
+    }),
+    dryRun: optional(Flag),
+    idempotencyKey: optional(Text)
+  })
+)
 
 export const purge = input(object({ dryRun: optional(Flag) }))
 export const restore = input(object({ open: oneOf("unknown", "cancel", "send"), dryRun: optional(Flag) }))

@@ -1,8 +1,9 @@
 /** The operator's side: core's operations, with one object for each call. */
 import type { Admin as Core, Engine, Fault, People } from "@sendwright/core"
 import { Instant } from "@sendwright/core"
+import * as Effect from "effect/Effect"
 import type * as Admin from "../api/Admin.ts"
-import type { JobQuery } from "../api/Messages.ts"
+import type { JobQuery, Retried, Retry } from "../api/Messages.ts"
 import * as Failures from "./Failures.ts"
 import * as Glances from "./Glances.ts"
 import * as Inputs from "./Inputs.ts"
@@ -279,43 +280,95 @@ const rateCards: Group<Admin.RateCards> = (admin, { pages, run }) => ({
   list: () => mapped(pages(admin.rateCards.list), Views.rateCard)
 })
 
-const jobs: Group<Admin.Jobs> = (admin, { pages, run }) => ({
-  list: (given) => {
-    const { completedAfter, completedBefore, ...rest } = Inputs.adminJobs(given ?? {})
-    const query = {
-      ...rest,
-      ...queryOf(rest),
-      completedAfter: completedAfter?.getTime(),
-      completedBefore: completedBefore?.getTime()
+/** How often a retry is looked at while its end is awaited. */
+const followedMs = 250
+
+const followed = (
+  admin: CoreAdmin,
+  { run }: Running,
+  id: string
+): Omit<Admin.BegunRetry, "counted" | "isExact"> => {
+  const ended = Effect.repeat(Effect.zipLeft(admin.retries.find(id), Effect.sleep(followedMs)), {
+    until: ({ endedAt }) => endedAt !== null
+  })
+  return {
+    id,
+    progress: async () => Views.retryOfJobs(await run(admin.retries.find(id))),
+    ended: async () => Views.retryOfJobs(await run(ended)),
+    cancel: async () => Views.retryOfJobs(await run(admin.retries.cancel(id)))
+  }
+}
+
+/** Of one job by its id, and of many by a filter. */
+const retrying = (admin: CoreAdmin, running: Running): Admin.Jobs["retry"] => {
+  const { run } = running
+  function retry(given: { readonly id: string } & Retry): Promise<Retried>
+  function retry(given: {
+    readonly filter: Admin.RetryFilter
+    readonly dryRun: true
+  }): Promise<Admin.CountedRetry>
+  function retry(given: { readonly filter: Admin.RetryFilter }): Promise<Admin.BegunRetry>
+  async function retry(given: object): Promise<Admin.BegunRetry | Admin.CountedRetry | Retried> {
+    if (!Object.hasOwn(given, "filter")) {
+      const { id, ...which } = Inputs.retryOfJob(given)
+      const { counts, dryRun, job } = await run(admin.jobs.retry(id, which))
+      return { counts, dryRun, job: Views.job(job) }
     }
-    return mapped(
-      pages((page) => admin.jobs.list({ ...query, page })),
-      Views.job
+    const { filter, ...how } = Inputs.retryOfJobs(given)
+    const { codes, completedAfter, completedBefore, createdAfter, createdBefore, statuses, ...rest } = filter
+    const times = {
+      completedAfter: completedAfter?.getTime(),
+      completedBefore: completedBefore?.getTime(),
+      createdAfter: createdAfter?.getTime(),
+      createdBefore: createdBefore?.getTime()
+    }
+    const begun = await run(
+      admin.retries.begin({ ...how, filter: { ...rest, ...times }, selection: { codes, statuses } })
     )
-  },
-  find: async (given) => {
-    const { id } = Inputs.byId(given)
-    const found = await run(admin.jobs.find(id, { page: wholeJob }))
-    return Views.jobDetail(
-      found,
-      found.results.items.map((each) => Views.result(id, each))
-    )
-  },
-  cancel: async (given) => Views.job(await run(admin.jobs.cancel(Inputs.byId(given).id))),
-  retry: async (given) => {
-    const { id, ...which } = Inputs.retryOfJob(given)
-    const { counts, dryRun, job } = await run(admin.jobs.retry(id, which))
-    return { counts, dryRun, job: Views.job(job) }
-  },
-  messages: (given) => {
-    const { accountId } = Inputs.byAccount(given)
-    return mapped(
-      pages((page) => admin.jobs.messages(accountId, page)),
-      Views.message
-    )
-  },
-  timeline: async (given) => Views.timeline(await run(admin.jobs.timeline(Inputs.byMessage(given).messageId)))
-})
+    const counted = { counted: begun.sums, isExact: begun.isExact }
+    return begun.plan === null ? counted : { ...counted, ...followed(admin, running, begun.plan.id) }
+  }
+  return retry
+}
+
+const jobs: Group<Admin.Jobs> = (admin, running) => {
+  const { pages, run } = running
+  return {
+    list: (given) => {
+      const { completedAfter, completedBefore, ...rest } = Inputs.adminJobs(given ?? {})
+      const query = {
+        ...rest,
+        ...queryOf(rest),
+        completedAfter: completedAfter?.getTime(),
+        completedBefore: completedBefore?.getTime()
+      }
+      return mapped(
+        pages((page) => admin.jobs.list({ ...query, page })),
+        Views.job
+      )
+    },
+    find: async (given) => {
+      const { id } = Inputs.byId(given)
+      const found = await run(admin.jobs.find(id, { page: wholeJob }))
+      return Views.jobDetail(
+        found,
+        found.results.items.map((each) => Views.result(id, each))
+      )
+    },
+    cancel: async (given) => Views.job(await run(admin.jobs.cancel(Inputs.byId(given).id))),
+    retry: retrying(admin, running),
+    retries: () => mapped(pages(admin.retries.list), Views.retryOfJobs),
+    messages: (given) => {
+      const { accountId } = Inputs.byAccount(given)
+      return mapped(
+        pages((page) => admin.jobs.messages(accountId, page)),
+        Views.message
+      )
+    },
+    timeline: async (given) =>
+      Views.timeline(await run(admin.jobs.timeline(Inputs.byMessage(given).messageId)))
+  }
+}
 
 const operators: Group<Admin.Operators> = (admin, { pages, run }) => ({
   create: async (given) => appointed(await run(admin.operators.create(Inputs.operator(given)))),

@@ -13,6 +13,7 @@ import type {
   PerhapsRefusal as PerhapsRefusals,
   RateCard as RateCards,
   Recipient,
+  RetryPlan as RetryPlans,
   Search,
   Session as Sessions,
   Size,
@@ -284,6 +285,33 @@ export const found = ({ at, parentId: _, ...result }: Search.Result): Messages.F
   ...result,
   at: date(at)
 })
+
+export const retryOfJobs = ({
+  begunAt,
+  endedAt,
+  filter,
+  place: _,
+  selection,
+  updatedAt,
+  ...plan
+}: RetryPlans.Plan): Admin.RetryOfJobs => {
+  const { completedAfter, completedBefore, createdAfter, createdBefore, ...rest } = filter
+  const dateOf = (at: number | undefined) => (at === undefined ? undefined : date(at))
+  return {
+    ...plan,
+    filter: {
+      ...rest,
+      ...selection,
+      createdAfter: dateOf(createdAfter),
+      createdBefore: dateOf(createdBefore),
+      completedAfter: dateOf(completedAfter),
+      completedBefore: dateOf(completedBefore)
+    },
+    begunAt: date(begunAt),
+    updatedAt: date(updatedAt),
+    endedAt: dateOrNull(endedAt)
+  }
+}
 
 export const storageSize = ({ fullAt, oldest, ...size }: Size.Size): Admin.StorageSize => ({
   ...size,

@@ -48,8 +48,8 @@ const inOrder = (value: unknown): unknown => {
 /** JSON with the members of each object in one order, and without `undefined` ones: equal text for equal values. */
 export const canonicalize = (value: unknown): string => JSON.stringify(inOrder(value)) ?? "null"
 
-/** Lowercase hex SHA-256; `operation` keeps a template send and a direct message with like bodies apart. */
-export const fingerprint = (operation: "template" | "direct", body: unknown): string =>
+/** Lowercase hex SHA-256; `operation` keeps those with like bodies apart. */
+export const fingerprint = (operation: "template" | "direct" | "retry", body: unknown): string =>
   hash("sha256", `${operation}\n${canonicalize(body)}`)
 
 /** Decides what an earlier request under the same key means for this one. */

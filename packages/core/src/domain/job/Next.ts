@@ -55,7 +55,7 @@ const retry = ({ job, recipient }: Given): Next => {
   const obstacle = Jobs.retryObstacle(job)
   if (obstacle !== null) return no("retry", obstacles[obstacle])
   if (Erasure.isErased(phone)) return no("retry", "The person was erased.")
-  if (RetrySelection.chooser({})(recipient) !== null)
+  if (RetrySelection.judge({})(recipient) === "chosen")
     return yes("retry", "An operator's retry of its job sends it again.")
   return status === "unknown"
     ? yes(

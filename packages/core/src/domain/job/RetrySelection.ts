@@ -7,6 +7,7 @@
  */
 import * as Struct from "effect/Struct"
 import * as Erasure from "../Erasure.ts"
+import type { Instant } from "../Instant.ts"
 import type { RecipientResult } from "./Job.ts"
 import * as Recipient from "./Recipient.ts"
 
@@ -38,18 +39,33 @@ const matches = (names: ReadonlySet<string> | undefined, name: string | undefine
 const setOf = (names: ReadonlyArray<string> | undefined): ReadonlySet<string> | undefined =>
   names === undefined ? undefined : new Set(names)
 
-/** The status by which a recipient is chosen; null when it is not. Nobody who was erased is. */
-export const chooser = (
-  selection: RetrySelection
-): ((recipient: Pick<RecipientResult, "failure" | "phone" | "status">) => Status | null) => {
+/**
+ * What a retry makes of a recipient: it is `chosen`, or left since nobody named it (`unknown`, `permanent`), or since it
+ * `changed` after the retry of many jobs began. All `other` ones are not asked for.
+ */
+export type Verdict = "changed" | "chosen" | "other" | "permanent" | "unknown"
+
+type Judged = Pick<RecipientResult, "failure" | "phone" | "requeuedAt" | "status" | "updatedAt">
+
+/** True for what an operator retried, or what was written, after a time: somebody else has dealt with it since. */
+const hasChanged = ({ requeuedAt, updatedAt }: Judged, since: Instant): boolean =>
+  updatedAt > since || (requeuedAt !== null && requeuedAt >= since)
+
+/** @param since when a retry of many jobs began; null of one that is done at once */
+export const judge = (
+  selection: RetrySelection,
+  since: Instant | null = null
+): ((recipient: Judged) => Verdict) => {
   const wanted = selection.statuses ?? byDefault
   const codes = setOf(selection.codes)
   const phones = setOf(selection.phones)
   const isNamed = codes !== undefined || phones !== undefined
-  return ({ failure, phone, status }) => {
-    if (Erasure.isErased(phone)) return null
-    const found = wanted.find((each) => each === status)
-    if (found === undefined || !matches(codes, failure?.code) || !matches(phones, phone)) return null
-    return found === "failed" && failure?.permanent === true && !isNamed ? null : found
+  return (recipient) => {
+    const { failure, phone, status } = recipient
+    if (!Recipient.isRetryable(status) || Erasure.isErased(phone)) return "other"
+    if (!matches(codes, failure?.code) || !matches(phones, phone)) return "other"
+    if (!wanted.includes(status)) return status === "unknown" ? "unknown" : "other"
+    if (status === "failed" && failure?.permanent === true && !isNamed) return "permanent"
+    return since !== null && hasChanged(recipient, since) ? "changed" : "chosen"
   }
 }

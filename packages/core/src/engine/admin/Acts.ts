@@ -11,6 +11,7 @@ import { AccountStore } from "../../storage/AccountStore.ts"
 import { ApiKeyStore } from "../../storage/ApiKeyStore.ts"
 import { JobStore } from "../../storage/JobStore.ts"
 import { OperatorStore } from "../../storage/OperatorStore.ts"
+import { RetryPlanStore } from "../../storage/RetryPlanStore.ts"
 import { SessionStore } from "../../storage/SessionStore.ts"
 import type { StorageError } from "../../storage/StorageError.ts"
 import { WebhookStore } from "../../storage/WebhookStore.ts"
@@ -203,12 +204,14 @@ export const make = Effect.gen(function* () {
   const jobs = yield* JobStore
   const keys = yield* ApiKeyStore
   const operators = yield* OperatorStore
+  const retries = yield* RetryPlanStore
   const sessions = yield* SessionStore
 
   const account = (id: string) => seen(Audit.account)(accounts.find(id))
   const session = (id: string) => seen(Audit.session)(sessions.find(id))
   const webhook = (id: string) => seen(Audit.webhook)(endpoints.find(id))
   const job = (id: string) => seen(Audit.job)(jobs.find(id))
+  const retry = (id: string) => seen(Audit.retryPlan)(retries.find(id))
   const operator = (name: string) => seen(Audit.operator)(operators.find(name))
   const key = (publicKey: string) =>
     Effect.map(keys.identify(publicKey), (found) => (found === null ? null : Audit.key(found.key)))
@@ -228,6 +231,17 @@ export const make = Effect.gen(function* () {
       faults: "reads"
     },
     jobs: jobActs(job),
+    retries: {
+      begin: "records",
+      cancel: {
+        on: first,
+        before: retry,
+        entry: (plan) => ({ target: plan.id, after: Audit.retryPlan(plan) })
+      },
+      faults: "reads",
+      find: "reads",
+      list: "reads"
+    },
     restore: { decide: "records" },
     storage: { size: "reads", purge: "records" },
     secrets: { reseal: "records" },
@@ -276,6 +290,7 @@ export const recording = (admin: Admin, acts: Acts, record: Recorder): Admin => 
   webhooks: recordGroup("webhooks", admin.webhooks, acts.webhooks, record),
   rateCards: recordGroup("rateCards", admin.rateCards, acts.rateCards, record),
   jobs: recordGroup("jobs", admin.jobs, acts.jobs, record),
+  retries: recordGroup("retries", admin.retries, acts.retries, record),
   restore: recordGroup("restore", admin.restore, acts.restore, record),
   storage: recordGroup("storage", admin.storage, acts.storage, record),
   secrets: recordGroup("secrets", admin.secrets, acts.secrets, record),

@@ -12,6 +12,7 @@ import * as Overview from "./Overview.ts"
 import * as People from "./People.ts"
 import * as RateCards from "./RateCards.ts"
 import * as Restore from "./Restore.ts"
+import * as Retries from "./Retries.ts"
 import * as Search from "./Search.ts"
 import * as Secrets from "./Secrets.ts"
 import * as Sessions from "./Sessions.ts"
@@ -29,6 +30,7 @@ export interface Admin {
   readonly webhooks: Webhooks.Webhooks
   readonly rateCards: RateCards.RateCards
   readonly jobs: Jobs.Jobs
+  readonly retries: Retries.Retries
   readonly restore: Restore.Restore
   readonly storage: Storage.Storage
   readonly secrets: Secrets.Secrets
@@ -50,6 +52,7 @@ export const make = (readiness: Effect.Effect<ReadonlyArray<Check>>) =>
     webhooks: Webhooks.make,
     rateCards: RateCards.make,
     jobs: Jobs.make,
+    retries: Retries.make,
     restore: Restore.make,
     storage: Storage.make,
     secrets: Secrets.make,

@@ -7,7 +7,7 @@ import * as Fault from "../../domain/Fault.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import type { Job } from "../../domain/job/Job.ts"
 import { stuckAfterMs } from "../../domain/job/Job.ts"
-import * as RetrySelection from "../../domain/job/RetrySelection.ts"
+import type * as RetrySelection from "../../domain/job/RetrySelection.ts"
 import type { Story } from "../../domain/job/Timeline.ts"
 import type { Page, Paged } from "../../domain/Page.ts"
 import * as Pages from "../../domain/Page.ts"
@@ -24,7 +24,7 @@ import * as Messages from "../Messages.ts"
 import type { JobDetail, JobQuery, Message } from "../Operations.ts"
 import * as Timelines from "../Timelines.ts"
 import { refuseIf } from "./RefuseIf.ts"
-import * as ValidateName from "./ValidateName.ts"
+import * as RetryFaults from "./RetryFaults.ts"
 
 export interface RetryCommand extends RetrySelection.RetrySelection {
   /** Counts only; nothing is queued. */
@@ -94,11 +94,7 @@ export const mostLookedAt = reads * Pages.mostLookedAt
 const noFacts: JobFacts = { accountName: null, sessionName: null, idempotencyKey: null, failures: [] }
 
 const faultsOf = ({ codes = [], phones = [] }: Readable<RetryCommand>): ReadonlyArray<Fault.Fault> => [
-  ...codes.flatMap((code, index) =>
-    code === undefined
-      ? []
-      : ValidateName.validateName(code, "code", RetrySelection.maximumCodeLength, ["codes", index])
-  ),
+  ...RetryFaults.ofCodes(codes, ["codes"]),
   ...phones.flatMap((phone, index) => {
     const fault = phone === undefined ? undefined : Phone.check(phone)
     return fault === undefined ? [] : [Fault.make(["phones", index], "recipient_invalid", fault)]

@@ -7,6 +7,7 @@ import type { Name, Part, Redaction, Sought } from "../../domain/Erasure.ts"
 import * as Erasure from "../../domain/Erasure.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import * as Time from "../../domain/Instant.ts"
+import * as RetryPlan from "../../domain/job/RetryPlan.ts"
 import * as Paging from "../../domain/Page.ts"
 import type { Key } from "../../domain/Person.ts"
 import * as Person from "../../domain/Person.ts"
@@ -252,6 +253,25 @@ function* jobs(db: Database, { redaction, sought }: Them): Generator<Found> {
   }
 }
 
+function* retries(db: Database, { redaction, sought }: Them): Generator<Found> {
+  for (const row of [...db.retryPlans.values()]) {
+    const { key, plan, position } = row
+    if (plan.filter.accountId !== undefined && !isIn(sought, plan.filter.accountId)) continue
+    const anew = key === null ? null : redaction.text(key)
+    const { filter, selection } = RetryPlan.withReference(plan, redaction.text)
+    if (anew === key && filter === plan.filter) continue
+    yield {
+      shown: null,
+      erase: () =>
+        void db.retryPlans.set(plan.id, {
+          ...row,
+          plan: { ...plan, filter, selection },
+          key: anew === key ? key : `${anew}:${position}`
+        })
+    }
+  }
+}
+
 function* refusals(db: Database, { redaction, sought }: Them): Generator<Found> {
   for (const [accountId, rows] of db.perhapsRefusals) {
     if (!isIn(sought, accountId)) continue
@@ -339,6 +359,7 @@ function* audit(db: Database, { redaction }: Them): Generator<Found> {
 
 const found: Readonly<Record<Exclude<Part, "recipients">, (db: Database, them: Them) => Generator<Found>>> = {
   jobs,
+  retries,
   attempts,
   events,
   consents,

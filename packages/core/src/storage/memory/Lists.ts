@@ -20,6 +20,7 @@ const isWithin = (at: Instant | null, after: Instant | undefined, before: Instan
 
 const has = ({ counts }: Job, what: ListJobs["has"]): boolean => {
   if (what === undefined) return true
+  if (what === "failures") return counts.failed + counts.unknown > 0
   return what === "waiting" ? counts.queued + counts.sending > 0 : counts[what] > 0
 }
 

@@ -17,6 +17,7 @@ import * as RateCardStore from "./RateCardStore.ts"
 import * as RateLimitStore from "./RateLimitStore.ts"
 import * as RestoreStore from "./RestoreStore.ts"
 import * as RetentionStore from "./RetentionStore.ts"
+import * as RetryPlanStore from "./RetryPlanStore.ts"
 import * as SessionStore from "./SessionStore.ts"
 import * as SizeStore from "./SizeStore.ts"
 import * as TemplateStore from "./TemplateStore.ts"
@@ -39,6 +40,7 @@ export const layer: Layer.Layer<Stores | MemoryDatabase.MemoryDatabase> = Layer.
   RateLimitStore.layer,
   RestoreStore.layer,
   RetentionStore.layer,
+  RetryPlanStore.layer,
   SessionStore.layer,
   SizeStore.layer,
   TemplateStore.layer,

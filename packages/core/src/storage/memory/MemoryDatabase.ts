@@ -37,6 +37,7 @@ import type { InPortfolio } from "../InboundStore.ts"
 import type { FencedRecipient, JobState } from "../JobSteps.ts"
 import type { IdempotencyRecord, Report, WorkerHeartbeat } from "../JobStore.ts"
 import type { StoredQuarantine } from "../policy/RestoreRows.ts"
+import type { StoredPlan } from "../policy/RetryPlanRows.ts"
 
 /** A row with its position, which grows with each insertion. */
 export interface Positioned {
@@ -118,6 +119,7 @@ export interface Tables {
   readonly inbound: Map<string, Instant>
   /** Reports of which only the platform's id is known, and not yet of which message that is. */
   readonly earlyReports: Array<{ readonly sessionId: string; readonly report: Report; readonly at: Instant }>
+  readonly retryPlans: Map<string, Positioned & StoredPlan & { readonly key: string | null }>
   readonly erasures: Map<string, Positioned & { readonly value: Unfinished }>
   /** By account, which is empty for all, the hashes of names that were erased, and when. */
   readonly erased: Map<string, Map<string, Instant>>
@@ -171,6 +173,7 @@ export const layer: Layer.Layer<MemoryDatabase> = Layer.effect(
       deliveries: new Map(),
       inbound: new Map(),
       earlyReports: [],
+      retryPlans: new Map(),
       erasures: new Map(),
       erased: new Map(),
       hashKey: { sealed: null },

@@ -48,7 +48,7 @@ const isOf: Record<"open" | "lost", (tracked: FencedRecipient) => boolean> = {
 }
 
 /** The template of a job, with the status that a claim reads. */
-const templateOf = (db: Database, content: Jobs.Job["content"]): Template | null => {
+export const templateOf = (db: Database, content: Jobs.Job["content"]): Template | null => {
   const found = content.kind === "template" ? db.templates.get(content.templateId) : undefined
   if (found === undefined) return null
   const isAsked = (db.templateChecks.get(found.templateId)?.at ?? null) !== null

@@ -10,6 +10,7 @@ import * as Happenings from "./Happenings.ts"
 import type { Database } from "./MemoryDatabase.ts"
 import { MemoryDatabase } from "./MemoryDatabase.ts"
 import * as JobRows from "./MemoryJobRows.ts"
+import * as RetryPlans from "./RetryPlanStore.ts"
 
 const rowsOf = (db: Database): RestoreRows<JobRows.Memory> => {
   const { lockJobs, recipientsOf, saveJobs } = JobRows.make(db)
@@ -25,6 +26,8 @@ const rowsOf = (db: Database): RestoreRows<JobRows.Memory> => {
     saveQuarantine: function* (quarantine) {
       db.restored.quarantine = quarantine
     },
+    runningPlans: RetryPlans.running(db),
+    savePlan: RetryPlans.saving(db),
     note: function* (happenings) {
       Happenings.note(db, happenings)
     },

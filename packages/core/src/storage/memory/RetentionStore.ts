@@ -170,6 +170,23 @@ const textOf = (
   bytes: Buffer.byteLength(value.text) + Retention.textBytes
 })
 
+function* retryPlansOf(db: Database): Generator<Row> {
+  for (const { plan, position } of db.retryPlans.values()) {
+    yield {
+      place: [position],
+      accountId: plan.filter.accountId ?? "",
+      at: plan.begunAt,
+      endedAt: plan.endedAt,
+      isDone: false,
+      rows: 1,
+      bytes: Retention.retryPlanBytes,
+      remove: () => {
+        db.retryPlans.delete(plan.id)
+      }
+    }
+  }
+}
+
 function* unreadHooksOf(db: Database): Generator<Row> {
   for (const [sessionId, items] of db.unreadHooks)
     for (const item of items) {
@@ -259,6 +276,7 @@ const rowsOf = (db: Database): RetentionRows<JobRows.Memory> => {
       unattributed: walkOver(db, () => unattributedOf(db)),
       perhapsRefusals: walkOver(db, () => perhapsRefusalsOf(db)),
       jobs: walkOver(db, () => jobsOf(db)),
+      retryPlans: walkOver(db, () => retryPlansOf(db)),
       unreadHooks: walkOver(db, () => unreadHooksOf(db)),
       grants: walkOver(db, grants),
       inbound: walkOver(db, () => inboundOf(db))

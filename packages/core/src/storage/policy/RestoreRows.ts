@@ -1,6 +1,7 @@
 /** The operations that a database supplies for the rules of a restored store, with those of the jobs that it opens. */
 
 import type { Happening } from "../../domain/Happening.ts"
+import type { Plan } from "../../domain/job/RetryPlan.ts"
 import type { Quarantine } from "../../domain/Restore.ts"
 import type { FencedRecipient } from "../JobSteps.ts"
 import type { Backend, JobRows, Tx } from "./JobRows.ts"
@@ -21,6 +22,9 @@ export interface RestoreRows<B extends Backend> extends Pick<JobRows<B>, "lockJo
   readonly lockQuarantine: () => Tx<StoredQuarantine | null, B>
   /** Writes a hold over one that is there; null ends it. */
   readonly saveQuarantine: (quarantine: StoredQuarantine | null) => Tx<void, B>
+  /** The retries of many jobs that go on. */
+  readonly runningPlans: () => Tx<ReadonlyArray<Plan>, B>
+  readonly savePlan: (plan: Plan) => Tx<void, B>
   readonly note: (happenings: ReadonlyArray<Happening>) => Tx<void, B>
   /** The place of the last job that there is; 0 when there is none. */
   readonly lastJob: () => Tx<number, B>

@@ -4,6 +4,7 @@
  */
 import * as Happening from "../../domain/Happening.ts"
 import type { Instant } from "../../domain/Instant.ts"
+import * as RetryPlan from "../../domain/job/RetryPlan.ts"
 import type { Counts, Quarantine, Way } from "../../domain/Restore.ts"
 import * as Restore from "../../domain/Restore.ts"
 import type { JobChange } from "../JobSteps.ts"
@@ -67,6 +68,12 @@ export function* place<B extends Backend>(
   return quarantine
 }
 
+/** What they had retried when the backup was made is open, and what they retried since is not known. */
+function* endPlans<B extends Backend>(rows: RestoreRows<B>, since: Instant, now: Instant): Tx<void, B> {
+  for (const plan of yield* rows.runningPlans())
+    if (plan.begunAt < since) yield* rows.savePlan(RetryPlan.canceled(plan, now))
+}
+
 /** `RestoreStore.open`. */
 export function* open<B extends Backend>(
   rows: RestoreRows<B>,
@@ -74,6 +81,7 @@ export function* open<B extends Backend>(
 ): Tx<boolean, B> {
   const quarantine = yield* rows.lockQuarantine()
   if (quarantine === null) return true
+  if (way !== "send") yield* endPlans(rows, quarantine.since, now)
   const { counts, next, steps } = yield* partOf(rows, quarantine, way, quarantine.opened, now)
   yield* rows.saveJobs(steps, now)
   yield* rows.saveQuarantine({

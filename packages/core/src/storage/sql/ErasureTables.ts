@@ -1,8 +1,10 @@
 /** Where a person stands in the tables, beside recipients: what is searched, what is shown of it, and how it goes. */
 import type { Name, Part, Redaction } from "../../domain/Erasure.ts"
 import * as Time from "../../domain/Instant.ts"
+import * as RetryPlan from "../../domain/job/RetryPlan.ts"
 import * as Person from "../../domain/Person.ts"
 import type { Finding } from "../ErasureStore.ts"
+import { plans } from "./codec/RetryPlan.ts"
 import type { Program, Row, SqlParameter } from "./Program.ts"
 import { get, run } from "./Program.ts"
 import { integer, integerOrNull, text, textOrNull } from "./RowReader.ts"
@@ -137,6 +139,8 @@ const deleteUnread = "DELETE FROM sendwright_unread_hook WHERE session = ? AND n
 const cleanAttempt = update("sendwright_attempt", ["excerpt"], ["delivery", "number"])
 const cleanReport = update("sendwright_parked", ["report"], ["seq"])
 const cleanJob = update("sendwright_job", ["reference", "idempotency_key", "answer"], ["seq"])
+const wantedOf = plans.columns.wanted.read
+const cleanRetry = update("sendwright_retry_plan", ["idempotency_key", "wanted"], ["seq"])
 const cleanEvent = update("sendwright_event", ["body"], ["seq"])
 
 const isOfRefusal = (row: Row, them: Them): boolean =>
@@ -185,6 +189,33 @@ const jobs: Searched = {
     ]
     if (after[0] === reference && after[1] === key && after[2] === answer) return false
     yield* run(cleanJob, ...after, seq)
+    return true
+  }
+}
+
+/** The key and the filter of a retry without them; null where they name nobody. */
+const retryAnew = (row: Row, { redaction }: Them) => {
+  const key = textOrNull(row, "idempotency_key")
+  const wanted = wantedOf(row)
+  const anew = key === null ? null : redaction.text(key)
+  const without = RetryPlan.withReference(wanted, redaction.text)
+  if (anew === key && without === wanted) return null
+  // Two keys that become one text stay two.
+  return { key: anew === key ? key : `${anew}:${integer(row, "seq")}`, wanted: JSON.stringify(without) }
+}
+
+const retries: Searched = {
+  from: "sendwright_retry_plan AS item",
+  key: bySeq,
+  columns: ["wanted", "idempotency_key"],
+  account: "item.account",
+  mentions: ["item.wanted", "item.idempotency_key"],
+  atOnce: 2000,
+  shown: (row, them) => (retryAnew(row, them) === null ? null : mentioned),
+  *erase(row, them) {
+    const anew = retryAnew(row, them)
+    if (anew === null) return false
+    yield* run(cleanRetry, anew.key, anew.wanted, integer(row, "seq"))
     return true
   }
 }
@@ -403,6 +434,7 @@ const audit: Searched = {
 
 export const tables: Readonly<Record<Exclude<Part, "recipients">, Searched>> = {
   jobs,
+  retries,
   attempts,
   events,
   consents,

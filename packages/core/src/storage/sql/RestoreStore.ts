@@ -18,6 +18,7 @@ import * as Order from "./jobs/Order.ts"
 import { all, get } from "./Program.ts"
 import * as QuarantineRows from "./QuarantineRows.ts"
 import { keysOf } from "./RecipientKeys.ts"
+import * as RetryPlanStore from "./RetryPlanStore.ts"
 import { integerOrNull, limited, seq, text } from "./RowReader.ts"
 
 /** The jobs that one statement looks at: most of a store's have ended. */
@@ -41,6 +42,8 @@ const rowsOf = (jobs: Jobs.StoredJobs, dialect: Dialect): RestoreRows<Sql> => {
       return yield* QuarantineRows.read()
     },
     saveQuarantine: QuarantineRows.write,
+    runningPlans: RetryPlanStore.runningPlans,
+    savePlan: RetryPlanStore.savePlan,
     note: Happenings.note,
     lastJob: QuarantineRows.lastJob,
     unendedJobs: function* ({ after, limit, until }) {

@@ -207,6 +207,25 @@ const inbound = ({ elements }: Dialect): Walk => ({
     )
 })
 
+// By the account that it is about, if it is one.
+const planPage = `SELECT plan.seq, coalesce(plan.account, '') AS account, plan.begun_at, plan.ended_at, account.retention
+  FROM sendwright_retry_plan AS plan ${ofAccount("plan.account")} WHERE plan.seq > ? ORDER BY plan.seq ${limited}`
+
+const retryPlans: Walk = {
+  page: function* (query) {
+    return (yield* all(planPage, after(query), query.limit)).map(
+      (row): Found => ({
+        ...rowOf(row, text(row, "account")),
+        place: [seq(row)],
+        at: integer(row, "begun_at"),
+        endedAt: integerOrNull(row, "ended_at"),
+        bytes: Retention.retryPlanBytes
+      })
+    )
+  },
+  remove: (found) => inRuns(found, ["DELETE FROM sendwright_retry_plan WHERE seq BETWEEN ? AND ?"])
+}
+
 const removeAttempts = "DELETE FROM sendwright_earlier_attempt WHERE recipient BETWEEN ? AND ?"
 const removeRecipients = "DELETE FROM sendwright_recipient WHERE seq BETWEEN ? AND ?"
 const removeJobs = [
@@ -413,6 +432,7 @@ export const make = (jobs: StoredJobs): RetentionRows<Driver & Pick<Sql, "reply"
       ...jobWalks(jobs),
       unattributed: textsOf("sendwright_unattributed"),
       perhapsRefusals: textsOf("sendwright_perhaps_refusal"),
+      retryPlans,
       unreadHooks: unreadHooks(dialect),
       grants,
       texts: retiredTexts,

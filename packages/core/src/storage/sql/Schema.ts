@@ -428,6 +428,28 @@ CREATE TABLE sendwright_quarantine (
   counts ${exact} NOT NULL
 )${rows()};
 
+-- Retries of many jobs. wanted: which jobs and recipients, in JSON. place: the last job that it has dealt with. expected, sums:
+-- what it would do when it began, and what it has done.
+CREATE TABLE sendwright_retry_plan (
+  seq ${key},
+  id ${exact} NOT NULL UNIQUE,
+  -- Null of one that is about several.
+  account ${exact},
+  operator ${exact},
+  wanted TEXT NOT NULL,
+  status TEXT NOT NULL,
+  begun_at ${long} NOT NULL,
+  updated_at ${long} NOT NULL,
+  ended_at ${long},
+  place ${long},
+  expected TEXT NOT NULL,
+  sums TEXT NOT NULL,
+  idempotency_key ${exact},
+  fingerprint TEXT
+)${rows({ room: 50 })};
+CREATE UNIQUE INDEX sendwright_retry_plan_idempotency ON sendwright_retry_plan (idempotency_key) WHERE idempotency_key IS NOT NULL;
+CREATE INDEX sendwright_retry_plan_running ON sendwright_retry_plan ((seq + 0)) WHERE ended_at IS NULL;
+
 -- What no other row keeps, the newest of it (docs/operating.md). subject: the id of what it happened to.
 CREATE TABLE sendwright_happening (
   seq ${key},
@@ -509,6 +531,8 @@ CREATE INDEX sendwright_progress_due ON sendwright_progress (session, next_at, s
 CREATE INDEX sendwright_progress_going ON sendwright_progress (session, status, seq)
   WHERE status IN ('queued', 'processing', 'paused');
 CREATE INDEX sendwright_progress_failures ON sendwright_progress (completed_at, seq) WHERE failures > 0;
+-- Of lists of jobs, by an expression, as the order of jobs: a statement takes no other for it.
+CREATE INDEX sendwright_progress_failing ON sendwright_progress ((seq + 0)) WHERE failures > 0;
 
 -- A claim has the untouched recipients of its session from first to last, keys of theirs both, and those whose rows have its
 -- fence. jobs: those of which it has some, in JSON, but for whole ones in their session's order. open: how many outcomes it

@@ -22,6 +22,7 @@ import * as OperatorStore from "../sql/OperatorStore.ts"
 import * as RateCardStore from "../sql/RateCardStore.ts"
 import * as RestoreStore from "../sql/RestoreStore.ts"
 import * as RetentionStore from "../sql/RetentionStore.ts"
+import * as RetryPlanStore from "../sql/RetryPlanStore.ts"
 import * as SessionStore from "../sql/SessionStore.ts"
 import * as SizeStore from "../sql/SizeStore.ts"
 import * as TemplateStore from "../sql/TemplateStore.ts"
@@ -45,6 +46,7 @@ export const layer: Layer.Layer<Stores, StorageError, Database> = Layer.mergeAll
   RateLimitStore.layer,
   RestoreStore.layer,
   RetentionStore.layer,
+  RetryPlanStore.layer,
   SessionStore.layer,
   SizeStore.layer,
   TemplateStore.layer,

@@ -31,6 +31,7 @@ import * as receive from "./receive.ts"
 import * as registry from "./registry.ts"
 import * as restore from "./restore.ts"
 import * as retention from "./retention.ts"
+import * as retries from "./retries.ts"
 import type { Stored } from "./Setup.ts"
 import * as search from "./search.ts"
 import * as timeline from "./timeline.ts"
@@ -64,6 +65,7 @@ export const suite = (name: string, layer: Stored): void => {
     glance.suite(layer)
     restore.suite(layer)
     retention.suite(layer)
+    retries.suite(layer)
     traces.suite(layer)
     timeline.suite(layer)
     search.suite(layer)

@@ -9,6 +9,8 @@ const optional = <A>(arbitrary: FastCheck.Arbitrary<A>) => FastCheck.option(arbi
 
 const recipient = FastCheck.record({
   phone,
+  requeuedAt: FastCheck.constant(null),
+  updatedAt: FastCheck.constant(0),
   status: FastCheck.constantFrom(...Recipient.statuses),
   failure: FastCheck.option(
     FastCheck.record({
@@ -28,23 +30,32 @@ const selection = FastCheck.record({
 
 const cases = FastCheck.tuple(selection, recipient)
 
+type Judged = Parameters<ReturnType<typeof RetrySelection.judge>>[0]
+
+/** The status by which a recipient is chosen; null when it is not. */
+const chooser = (selection: RetrySelection.RetrySelection) => {
+  const judge = RetrySelection.judge(selection)
+  return (one: Judged) =>
+    judge(one) === "chosen" ? (RetrySelection.statuses.find((each) => each === one.status) ?? null) : null
+}
+
 const holds = (
   property: (
     chosen: RetrySelection.Status | null,
     selection: RetrySelection.RetrySelection,
-    recipient: Parameters<ReturnType<typeof RetrySelection.chooser>>[0]
+    recipient: Judged
   ) => void
 ) =>
   FastCheck.assert(
     FastCheck.property(cases, ([some, one]) => {
-      property(RetrySelection.chooser(some)(one), some, one)
+      property(chooser(some)(one), some, one)
     }),
     { numRuns: 5000 }
   )
 
 describe("a retry", () => {
   it("chooses by default exactly the failed whose failure is not permanent", () => {
-    const choose = RetrySelection.chooser({})
+    const choose = chooser({})
     FastCheck.assert(
       FastCheck.property(recipient, (one) => {
         const expected = one.status === "failed" && one.failure?.permanent !== true ? "failed" : null
@@ -86,7 +97,36 @@ describe("a retry", () => {
     holds((_, some, one) => {
       if (one.status !== "failed" && one.status !== "unknown") return
       const named = { statuses: [one.status], phones: [...(some.phones ?? []), one.phone] }
-      expect(RetrySelection.chooser(named)(one)).toBe(one.status)
+      expect(chooser(named)(one)).toBe(one.status)
     })
+  })
+
+  const failed = {
+    phone: "34600000001",
+    requeuedAt: null,
+    updatedAt: 10,
+    status: "failed",
+    failure: { code: "busy", permanent: false, message: "It broke.", provider_code: null }
+  } as const
+
+  it.each([
+    ["a failure of before", {}, "chosen"],
+    ["one of that very moment", { updatedAt: 20 }, "chosen"],
+    ["one that came later", { updatedAt: 21 }, "changed"],
+    ["one that was retried before", { requeuedAt: 19 }, "chosen"],
+    ["one that was retried since, whatever clocks say of its failure", { requeuedAt: 20 }, "changed"],
+    ["a permanent one", { failure: { ...failed.failure, permanent: true }, updatedAt: 21 }, "permanent"],
+    ["an unknown one", { status: "unknown" }, "unknown"],
+    ["one that was sent", { status: "sent" }, "other"],
+    ["one who was erased", { phone: "erased:0123456789abcdef01234567" }, "other"]
+  ] as const)("that begins at a time makes of %s: %s %s", (_, some, verdict) => {
+    expect(RetrySelection.judge({}, 20)({ ...failed, ...some })).toBe(verdict)
+  })
+
+  it("tells unknown ones apart only where their code is asked for", () => {
+    const unknown = { ...failed, status: "unknown" } as const
+    expect(RetrySelection.judge({ codes: ["busy"] })(unknown)).toBe("unknown")
+    expect(RetrySelection.judge({ codes: ["gone"] })(unknown)).toBe("other")
+    expect(RetrySelection.judge({ codes: ["busy"], statuses: ["unknown"] })(unknown)).toBe("chosen")
   })
 })

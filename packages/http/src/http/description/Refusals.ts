@@ -35,6 +35,10 @@ export const problem = {
     },
     job_id: { ...id, description: "Of `idempotency_conflict`: the job that the key stands for." },
     message_id: { ...id, description: "Of `idempotency_conflict`: the message that the key stands for." },
+    retry_id: {
+      ...id,
+      description: "Of `idempotency_conflict`: the retry of many jobs that the key stands for."
+    },
     messageId: {
       ...id,
       description: "Of `send_failed`; absent where the platform was not asked, and nothing is recorded."

@@ -8,9 +8,10 @@ import type { Paged } from "../../../domain/Page.ts"
 import * as Page from "../../../domain/Page.ts"
 import type { JobFilter, ListJobs } from "../../JobStore.ts"
 import { listed } from "../Columns.ts"
+import type { Dialect } from "../Database.ts"
 import type { Program, Row, SqlParameter } from "../Program.ts"
 import { all, get } from "../Program.ts"
-import { end, newestFirst, seq, text } from "../RowReader.ts"
+import { end, limited, newestFirst, seq, text } from "../RowReader.ts"
 import * as Walk from "../Walk.ts"
 import { type StoredJob, storedKindsOf } from "./JobColumns.ts"
 import type { StoredJobs } from "./Jobs.ts"
@@ -53,6 +54,7 @@ const filter = `kind IN (?, ?) AND created_at >= ? AND created_at < ?
       optional("text", "job.reference = ?"),
       optional("bigint", changed("progress.completed_at >= ? AND progress.completed_at < ?")),
       optional("text", changed("progress.counts LIKE ?")),
+      optional("bigint", changed("progress.failures > 0")),
       optional(
         "bigint",
         `NOT ${changed(none.map((each) => `progress.counts NOT LIKE '${each}'`).join(" AND "))}`
@@ -85,6 +87,7 @@ const parametersOf = (query: ListJobs): ReadonlyArray<SqlParameter> => {
     ...[status, by.accountId, by.sessionId, templateId, reference].flatMap(twice),
     ...[isWithin(query) ? 1 : null, completedAfter ?? -end, completedBefore ?? end],
     ...twice(likely ?? undefined),
+    has === "failures" ? 1 : null,
     has === "waiting" ? 1 : null,
     ...[stuck, stuck, stuck, stuck, stuck],
     ...[query.isNewestOfReference === true ? 1 : null, first, second]
@@ -100,7 +103,7 @@ const isFiltered = ({ by, kind: _, page: __, ...query }: ListJobs, isAll: boolea
 
 /** An index, with values of its columns before `seq`. */
 interface Source {
-  readonly walk: Walk.Walk
+  readonly walk: Pick<Walk.Walk, "lastLookedAt" | "rows">
   readonly values: ReadonlyArray<SqlParameter>
 }
 
@@ -143,8 +146,27 @@ const sourcesOf = (
 
 const everything: ReadonlyArray<Source> = [{ walk: walks.all, values: [] }]
 
+/** The jobs with failures, which an index has by an expression, so that no other order is taken for it. */
+const failing = ({ lookUp }: Dialect): ReadonlyArray<Source> => {
+  const some = (rows: string): string => `SELECT failing.seq FROM sendwright_progress AS failing
+    WHERE failing.failures > 0 AND failing.seq + 0 < ? AND failing.seq + 0 >= ? ORDER BY failing.seq + 0 DESC LIMIT ${rows}`
+  const filtered = `SELECT job.seq, job.id FROM (${some(String(Page.mostLookedAt))}) AS found
+    ${lookUp("sendwright_job", "job", "job.seq = found.seq")} WHERE ${filter} ${limited}`
+  const lastLookedAt = some(`1 OFFSET ${Page.mostLookedAt - 1}`)
+  const walk: Source["walk"] = {
+    lastLookedAt: function* (_, before) {
+      const row = yield* get(lastLookedAt, before, 0)
+      return row === undefined ? null : seq(row)
+    },
+    rows: (_, { before, least, limit }, parameters = []) => all(filtered, before, least, ...parameters, limit)
+  }
+  return [{ walk, values: [] }]
+}
+
+const isFailing = ({ has }: ListJobs): boolean => has === "failed" || has === "failures" || has === "unknown"
+
 /** By what tells most. A session's jobs are those of its keys, and of the process that owns the engine. */
-function* sources(query: ListJobs): Program<ReadonlyArray<Source>> {
+function* sources(query: ListJobs, dialect: Dialect): Program<ReadonlyArray<Source>> {
   const { accountId, publicKey, sessionId } = query.by
   if (publicKey !== undefined) return sourcesOf("publicKey", [publicKey], query)
   const ofTemplate =
@@ -162,9 +184,11 @@ function* sources(query: ListJobs): Program<ReadonlyArray<Source>> {
     if (row !== undefined) return sourcesOf("account", [text(row, "account")], query)
   }
   if (accountId !== undefined) return sourcesOf("account", [accountId], query)
-  if (query.reference === undefined) return everything
-  const known = yield* accountsOf(query.reference, mostOwners + 1)
-  return known.length > mostOwners ? everything : sourcesOf("account", known, query)
+  if (query.reference !== undefined) {
+    const known = yield* accountsOf(query.reference, mostOwners + 1)
+    if (known.length <= mostOwners) return sourcesOf("account", known, query)
+  }
+  return isFailing(query) ? failing(dialect) : everything
 }
 
 /** Numbers of jobs are in the order of their making, but for clocks that differ by less than this. */
@@ -198,7 +222,7 @@ export const make = ({ dialect, select, toJob }: StoredJobs) => {
     const found = yield* range(query)
     if (found === null) return { items: [], next: null }
     const { before, least } = found
-    const from = yield* sources(query)
+    const from = yield* sources(query, dialect)
     const parameters = isFiltered(query, from === everything) ? parametersOf(query) : undefined
     const [, limit] = newestFirst(page)
 

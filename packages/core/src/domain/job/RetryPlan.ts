@@ -1,0 +1,298 @@
+/**
+ * The retry of many jobs in one act: a plan, which workers carry out job by job. What becomes of each recipient is decided as in
+ * the retry of one job (`RetrySelection`). A plan takes those alone that stood so when it began, so nobody is retried by it twice.
+ */
+import * as Money from "../billing/Money.ts"
+import type { Instant } from "../Instant.ts"
+import type { Page } from "../Page.ts"
+import type { Standing } from "../session/Session.ts"
+import * as Job from "./Job.ts"
+import type { FailureCount } from "./Recipient.ts"
+import * as Recipient from "./Recipient.ts"
+import type { RetryCounts, RetrySelection, Verdict } from "./RetrySelection.ts"
+import * as Selection from "./RetrySelection.ts"
+import type { Limiter } from "./Waiting.ts"
+import * as Waiting from "./Waiting.ts"
+
+/** The jobs that a plan is about, as a list of jobs has them. Times are inclusive at their begin, and exclusive at their end. */
+export interface Filter {
+  readonly accountId?: string | undefined
+  readonly sessionId?: string | undefined
+  readonly publicKey?: string | undefined
+  readonly templateId?: number | undefined
+  readonly reference?: string | undefined
+  readonly status?: Job.Status | undefined
+  readonly createdAfter?: Instant | undefined
+  readonly createdBefore?: Instant | undefined
+  readonly completedAfter?: Instant | undefined
+  readonly completedBefore?: Instant | undefined
+}
+
+/** The recipients of these jobs that are retried. */
+export type Recipients = Pick<RetrySelection, "codes" | "statuses">
+
+export interface Wanted {
+  readonly filter: Filter
+  readonly selection: Recipients
+}
+
+export const statuses = ["running", "completed", "canceled"] as const
+export type Status = (typeof statuses)[number]
+
+/** Why nothing of a job is retried: as the retry of one job is refused. */
+export const reasons = ["job_ended", "content_expired"] as const
+export type Reason = (typeof reasons)[number]
+
+/** Jobs that are alike, with how many of their recipients this is about, and one of them. */
+export interface Some {
+  readonly jobs: number
+  readonly recipients: number
+  readonly jobId: string
+}
+
+export interface Refusal extends Some {
+  readonly reason: Reason
+}
+
+/** The limiters that keep recipients waiting which were retried. */
+export const limiters = ["platform", "session", "template"] as const satisfies ReadonlyArray<Limiter>
+
+/** What was retried and waits, since its session or template may not send. */
+export interface Wait extends Some {
+  readonly limiter: (typeof limiters)[number]
+}
+
+/** The estimate of a currency: by the prices of the acceptance, if all of them are delivered. */
+export interface Cost {
+  readonly currency: string
+  /** Null when nothing could be priced. */
+  readonly total: string | null
+  /** False when something could not be priced. */
+  readonly isComplete: boolean
+}
+
+/** What is retried, or would be, and what is left. */
+export interface Sums {
+  /** Jobs of which something is retried. */
+  readonly jobs: number
+  readonly counts: RetryCounts
+  readonly codes: ReadonlyArray<FailureCount>
+  /** Those that are left since nobody named them: of unknown outcome, and permanently failed. */
+  readonly unknown: ReadonlyArray<FailureCount>
+  readonly permanent: ReadonlyArray<FailureCount>
+  /** Recipients that changed after the plan began. */
+  readonly changed: number
+  readonly refused: ReadonlyArray<Refusal>
+  readonly waiting: ReadonlyArray<Wait>
+  readonly costs: ReadonlyArray<Cost>
+}
+
+export const none: Sums = {
+  jobs: 0,
+  counts: Selection.noCounts,
+  codes: [],
+  unknown: [],
+  permanent: [],
+  changed: 0,
+  refused: [],
+  waiting: [],
+  costs: []
+}
+
+export const recipientsOf = ({ counts }: Pick<Sums, "counts">): number => counts.failed + counts.unknown
+
+export interface Plan extends Wanted {
+  readonly id: string
+  /** Who asked for it; null of an embedder that names nobody. */
+  readonly operator: string | null
+  readonly status: Status
+  readonly begunAt: Instant
+  readonly updatedAt: Instant
+  /** When it was completed or canceled. */
+  readonly endedAt: Instant | null
+  /** What it would do when it began. */
+  readonly expected: Expected
+  readonly sums: Sums
+  /** The place of the last job that it has dealt with: it goes on behind it. Null before the first, and not told. */
+  readonly place: number | null
+}
+
+/** What a plan would do, by the jobs that were looked at. */
+export interface Expected {
+  readonly jobs: number
+  readonly recipients: number
+  /** False where there are more jobs than were counted. */
+  readonly isExact: boolean
+}
+
+/** Counted by reading them before a plan begins: more jobs with failures than these are told to be more. */
+export const mostCounted = 4000
+
+/** The codes that are told each; what platforms of other senders invent beyond them is summed. */
+const mostCodes = 50
+export const otherCode = "other"
+
+const codesOf = (...some: ReadonlyArray<FailureCount>): ReadonlyArray<FailureCount> => {
+  const sums = Recipient.failuresByCode(some)
+  if (sums.length <= mostCodes) return sums
+  const rest = sums.slice(mostCodes).map((each) => ({ ...each, code: otherCode }))
+  return Recipient.failuresByCode([...sums.slice(0, mostCodes), ...rest])
+}
+
+const someOf = <A extends Some>(all: ReadonlyArray<A>, name: (each: A) => string): ReadonlyArray<A> => {
+  const sums = new Map<string, A>()
+  for (const each of all) {
+    const known = sums.get(name(each))
+    const sum =
+      known === undefined
+        ? each
+        : { ...known, jobs: known.jobs + each.jobs, recipients: known.recipients + each.recipients }
+    sums.set(name(each), sum)
+  }
+  return [...sums.values()]
+}
+
+const costsOf = (costs: ReadonlyArray<Cost>): ReadonlyArray<Cost> => {
+  const sums = new Map<string, Cost>()
+  for (const each of costs) {
+    const known = sums.get(each.currency)
+    const totals = [known?.total, each.total].flatMap((total) => total ?? [])
+    sums.set(each.currency, {
+      currency: each.currency,
+      total: totals.length === 0 ? null : Money.total(totals),
+      isComplete: each.isComplete && known?.isComplete !== false
+    })
+  }
+  return [...sums.values()]
+}
+
+export const add = (before: Sums, more: Sums): Sums => ({
+  jobs: before.jobs + more.jobs,
+  counts: {
+    failed: before.counts.failed + more.counts.failed,
+    unknown: before.counts.unknown + more.counts.unknown
+  },
+  codes: codesOf(...before.codes, ...more.codes),
+  unknown: codesOf(...before.unknown, ...more.unknown),
+  permanent: codesOf(...before.permanent, ...more.permanent),
+  changed: before.changed + more.changed,
+  refused: someOf([...before.refused, ...more.refused], ({ reason }) => reason),
+  waiting: someOf([...before.waiting, ...more.waiting], ({ limiter }) => limiter),
+  costs: costsOf([...before.costs, ...more.costs])
+})
+
+/** Why the retry of a job is refused; null where it is not. */
+export const refusalOf = (job: Pick<Job.Job, "contentExpiredAt" | "status">): Reason | null => {
+  const obstacle = Job.retryObstacle(job)
+  return obstacle === "canceled" ? "job_ended" : obstacle
+}
+
+const counted = (recipients: ReadonlyArray<Job.RecipientResult>): ReadonlyArray<FailureCount> =>
+  codesOf(
+    ...recipients.map(({ failure, status }) => ({ code: failure?.code ?? otherCode, status, recipients: 1 }))
+  )
+
+/** What is made of a job's recipients. */
+export const sumsOf = (
+  job: Pick<Job.Job, "contentExpiredAt" | "currency" | "id" | "status">,
+  judged: ReadonlyArray<{ readonly recipient: Job.RecipientResult; readonly verdict: Verdict }>
+): Sums => {
+  const those = (wanted: Verdict) =>
+    judged.flatMap(({ recipient, verdict }) => (verdict === wanted ? [recipient] : []))
+  const [chosen, unknown, permanent, changed] = [
+    those("chosen"),
+    those("unknown"),
+    those("permanent"),
+    those("changed")
+  ]
+  const left: Sums = {
+    ...none,
+    unknown: counted(unknown),
+    permanent: counted(permanent),
+    changed: changed.length
+  }
+  if (chosen.length === 0) return left
+  const reason = refusalOf(job)
+  if (reason !== null)
+    return { ...left, refused: [{ reason, jobs: 1, recipients: chosen.length, jobId: job.id }] }
+  const prices = chosen.flatMap(({ price }) => price ?? [])
+  const failed = chosen.filter(({ status }) => status === "failed").length
+  return {
+    ...left,
+    jobs: 1,
+    counts: { failed, unknown: chosen.length - failed },
+    codes: counted(chosen),
+    costs: [
+      {
+        currency: job.currency,
+        total: prices.length === 0 ? null : Money.total(prices),
+        isComplete: prices.length === chosen.length
+      }
+    ]
+  }
+}
+
+/** What of a job waits once it is retried, by its session and the status of its template as they are. */
+export const waitsOf = (
+  job: Job.Job,
+  sums: Sums,
+  { session, template }: { readonly session: Standing | null; readonly template: string | null }
+): Sums => {
+  const recipients = recipientsOf(sums)
+  if (recipients === 0) return sums
+  const hindered = session === null ? "session" : Waiting.hindrance(job, session)
+  // As a claim has it, which asks nothing of a template that is not there.
+  const limiter = hindered ?? (template === null || template === "approved" ? null : "template")
+  return limiter === null ? sums : { ...sums, waiting: [{ limiter, jobs: 1, recipients, jobId: job.id }] }
+}
+
+/** The jobs that a plan of a time looks at: those with failures, that there were then. */
+export const listed = ({ filter }: Wanted, begunAt: Instant, page: Page) => {
+  const { accountId, publicKey, sessionId, ...rest } = filter
+  return {
+    ...rest,
+    by: { accountId, publicKey, sessionId },
+    kind: "template",
+    has: "failures",
+    createdBefore: Math.min(filter.createdBefore ?? Number.POSITIVE_INFINITY, begunAt + 1),
+    page,
+    reads: 1
+  } as const
+}
+
+/** The same with another text as its reference; the same object where that is the same. */
+export const withReference = (wanted: Wanted, text: (reference: string) => string): Wanted => {
+  const { reference } = wanted.filter
+  if (reference === undefined || text(reference) === reference) return wanted
+  return { ...wanted, filter: { ...wanted.filter, reference: text(reference) } }
+}
+
+/** A plan as it begins. */
+export const begin = (
+  wanted: Wanted,
+  { expected, id, now, operator }: Pick<Plan, "expected" | "id" | "operator"> & { readonly now: Instant }
+): Plan => ({
+  ...wanted,
+  id,
+  operator,
+  status: "running",
+  begunAt: now,
+  updatedAt: now,
+  endedAt: null,
+  expected,
+  sums: none,
+  place: null
+})
+
+/** The plan behind a job; behind the last it is done. */
+export const stepped = (plan: Plan, sums: Sums, place: number | null, now: Instant): Plan => ({
+  ...plan,
+  sums: add(plan.sums, sums),
+  place: place ?? plan.place,
+  updatedAt: now,
+  ...(place === null ? ({ status: "completed", endedAt: now } as const) : {})
+})
+
+/** The plan that goes on no further; the same one where it has ended. */
+export const canceled = (plan: Plan, now: Instant): Plan =>
+  plan.status === "running" ? { ...plan, status: "canceled", updatedAt: now, endedAt: now } : plan

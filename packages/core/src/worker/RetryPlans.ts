@@ -1,0 +1,68 @@
+/**
+ * Carries out retries of many jobs (`domain/job/RetryPlan`): of each plan one job in its turn, in a commit that moves the plan on, so
+ * that no plan waits for another's end, and with pauses so long that the service has most of the time.
+ */
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import type { Plan } from "../domain/job/RetryPlan.ts"
+import * as RetryPlan from "../domain/job/RetryPlan.ts"
+import { Signals } from "../runtime/Signals.ts"
+import { JobStore } from "../storage/JobStore.ts"
+import { RetryPlanStore } from "../storage/RetryPlanStore.ts"
+import type { StorageError } from "../storage/StorageError.ts"
+
+/** How often a process looks for plans while it has none, and how long it waits for what somebody has locked. */
+const idleMs = 1000
+
+/** The part of the time that plans may take from the service, all together. */
+const share = 0.25
+const leastPauseMs = 2
+
+export interface RetryPlans {
+  /** One job of each plan; answers in how many plans something was done. */
+  readonly round: Effect.Effect<number, StorageError>
+  /** One round, and the pause behind it. To be repeated. */
+  readonly step: Effect.Effect<void, StorageError>
+}
+
+export const make: Effect.Effect<RetryPlans, never, JobStore | RetryPlanStore | Signals> = Effect.gen(
+  function* () {
+    const jobs = yield* JobStore
+    const plans = yield* RetryPlanStore
+    const signals = yield* Signals
+
+    const advance = Effect.fnUntraced(function* (plan: Plan) {
+      const page = { limit: 1, after: plan.place }
+      const { items, next } = yield* jobs.list(RetryPlan.listed(plan, plan.begunAt, page))
+      const stepped = yield* plans.step({
+        planId: plan.id,
+        from: plan.place,
+        jobId: items[0]?.id ?? null,
+        to: next,
+        now: yield* Clock.currentTimeMillis
+      })
+      if (stepped._tag !== "Stepped") return 0
+      if (stepped.retried > 0) yield* Effect.zipRight(signals.sends.notify, signals.deliveries.notify)
+      return 1
+    })
+
+    const round = Effect.gen(function* () {
+      let done = 0
+      for (const plan of yield* plans.running) {
+        done += yield* advance(plan)
+        yield* Effect.yieldNow()
+      }
+      return done
+    })
+
+    const step = Effect.gen(function* () {
+      const began = yield* Clock.currentTimeNanos
+      const done = yield* round
+      const ms = Number((yield* Clock.currentTimeNanos) - began) / 1e6
+      yield* Effect.sleep(Duration.millis(done === 0 ? idleMs : Math.max(leastPauseMs, ms / share - ms)))
+    })
+
+    return { round, step }
+  }
+)
