@@ -427,8 +427,9 @@ CREATE TABLE sendwright_progress (
   CONSTRAINT sendwright_progress_pkey PRIMARY KEY (seq)
 ) WITH (fillfactor=70);
 CREATE INDEX sendwright_progress_due ON sendwright_progress USING btree (session, next_at, seq) WHERE next_at IS NOT NULL;
--- By an expression, as the order of jobs: a statement takes no other for it.
-CREATE INDEX sendwright_progress_failures ON sendwright_progress USING btree ((seq + 0)) WHERE failures > 0;
+-- Of lists of jobs, by an expression, as the order of jobs: a statement takes no other for it.
+CREATE INDEX sendwright_progress_failing ON sendwright_progress USING btree ((seq + 0)) WHERE failures > 0;
+CREATE INDEX sendwright_progress_failures ON sendwright_progress USING btree (completed_at, seq) WHERE failures > 0;
 CREATE INDEX sendwright_progress_going ON sendwright_progress USING btree (session, status, seq) WHERE status = ANY (ARRAY['queued'::text, 'processing'::text, 'paused'::text]);
 
 -- A row while nothing is sent, since the store was restored: all that is open up to last_job was so before. What an operator

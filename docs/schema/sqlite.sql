@@ -391,8 +391,9 @@ CREATE TABLE sendwright_progress (
   failures INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 CREATE INDEX sendwright_progress_due ON sendwright_progress (session, next_at, seq) WHERE next_at IS NOT NULL;
--- By an expression, as the order of jobs: a statement takes no other for it.
-CREATE INDEX sendwright_progress_failures ON sendwright_progress ((seq + 0)) WHERE failures > 0;
+-- Of lists of jobs, by an expression, as the order of jobs: a statement takes no other for it.
+CREATE INDEX sendwright_progress_failing ON sendwright_progress ((seq + 0)) WHERE failures > 0;
+CREATE INDEX sendwright_progress_failures ON sendwright_progress (completed_at, seq) WHERE failures > 0;
 CREATE INDEX sendwright_progress_going ON sendwright_progress (session, status, seq)
   WHERE status IN ('queued', 'processing', 'paused');
 

@@ -7,11 +7,12 @@ export interface Owned extends Tenant {
   readonly messageId: string
   readonly webhookId: string
   readonly deliveryId: string
+  readonly retryId: string
 }
 
 const phone = "34600000100"
 
-/** An account with a sandbox session, a key, a template, a job, a direct message, a webhook and a delivery. */
+/** An account with a sandbox session, a key, a template, a job, a direct message, a webhook, a delivery and a retry. */
 export const make = async (host: TestHost, receiver: string): Promise<Owned> => {
   const owner = await tenant(host)
   await consent(host, owner.accountId, phone)
@@ -20,8 +21,10 @@ export const make = async (host: TestHost, receiver: string): Promise<Owned> => 
   const delivery = await host.admin(`/webhooks/${webhookId}/test`, undefined, "POST")
   const job = await owner.send(sendBody(owner.templateId, phone), "first")
   const message = await owner.post("/api/public/messages/send", { to: phone, message: "Hello" })
+  const retry = await host.admin("/jobs/retry", { filter: { account_id: owner.accountId } })
   return {
     ...owner,
+    retryId: String(at(retry.json, "retry", "retry_id")),
     jobId: String(at(job.json, "job_id")),
     messageId: String(at(message.json, "messageId")),
     webhookId,

@@ -136,7 +136,9 @@ export const known = (
               ? subject.deliveryId
               : path.includes("/perhaps-refusals/")
                 ? refusal
-                : subject.jobId
+                : path.includes("/retries/")
+                  ? subject.retryId
+                  : subject.jobId
   const platformsId = ({ path }: Operation): string => {
     if (path.startsWith("/hooks/http/")) return gateway
     return path.startsWith("/hooks/whatsapp/") ? whatsApp : trusting

@@ -159,7 +159,8 @@ describe("what is another's", () => {
       owner.jobId,
       owner.messageId,
       owner.webhookId,
-      owner.deliveryId
+      owner.deliveryId,
+      owner.retryId
     ]
     const headers = { authorization: `Bearer ${host.adminToken}` }
     for (const operation of ofOperators().filter(
@@ -186,6 +187,7 @@ const ownKind = ({ path, parameters }: Operation): string => {
   if (path.includes("/deliveries/{id}")) return owner.deliveryId
   if (path.includes("/jobs/{id}")) return owner.jobId
   if (path.includes("/messages/{messageId}")) return owner.messageId
+  if (path.includes("/retries/{id}")) return owner.retryId
   return path.includes("/accounts/{id}") || parameters.some(({ name }) => name === "account_id")
     ? owner.accountId
     : ""

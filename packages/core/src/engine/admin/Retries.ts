@@ -76,7 +76,7 @@ const faultsOf = ({ filter, selection }: Readable<Wanted>): ReadonlyArray<Fault.
       : [
           Fault.make(
             ["filter"],
-            "required",
+            "invalid_value",
             "Say which jobs: give at least one of the filters of the list of jobs."
           )
         ]

@@ -321,7 +321,13 @@ export const suite = (layer: Stored): void => {
           { kind: "phone", text: "34600001234", token: "erased:0123456789abcdef01234567" }
         ] as const
         const sought = { names, accounts: null }
-        const { counts } = yield* erasures.erase({ part: "retries", after: null, sought, now })
+        const { counts } = yield* erasures.erase({
+          erasureId: "none",
+          part: "retries",
+          after: null,
+          sought,
+          now
+        })
         expect(counts.retries).toBe(1)
         const filter = { reference: "for +erased:0123456789abcdef01234567", templateId: 7 }
         expect(yield* store.find(id)).toMatchObject({ filter })
