@@ -231,7 +231,7 @@ const commandOf = (name: string, operation: Operation, { options, screen }: Sett
       const request = requestOf(given.content.body)
       if (view !== undefined) {
         const shown = (ask: Effect.Effect<unknown, Failure>) => glance(view, given.watch, ask, screen)
-        if (host !== null) return yield* shown(OnHost.perform(host, endpoint, request))
+        if (host !== null) return yield* shown(OnHost.perform(host, endpoint, request, view.patience))
         return yield* withinDatabase(options, (perform) =>
           shown(Effect.map(perform(operation, request), ({ body }) => body))
         ).pipe(

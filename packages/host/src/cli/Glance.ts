@@ -1,5 +1,6 @@
 /** The overview and the report of health as people read them at a terminal; programs get the answers as they are. */
 import { Overview as Wire } from "@sendwright/http/contract"
+import * as Duration from "effect/Duration"
 import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
 import * as Logs from "../Logs.ts"
@@ -13,6 +14,8 @@ type Report = typeof Wire.Report.Type
 export interface View {
   readonly text: (body: unknown, stream: Screen.Stream) => string
   readonly codeOf: (body: unknown) => number
+  /** How long a host is waited for that does not answer: who looks wants to know soon. */
+  readonly patience: Duration.Duration
   /** Of a command that failed. */
   readonly failedCode: number
   /** True where it may be watched. */
@@ -188,6 +191,8 @@ const verdictCode = (body: unknown): number => {
   return found._tag === "Some" ? codes[found.value.report.verdict] : codes.failing
 }
 
+const patience = Duration.seconds(15)
+
 /** By the name of the endpoint. */
 export const views: ReadonlyMap<string, View> = new Map([
   [
@@ -198,6 +203,7 @@ export const views: ReadonlyMap<string, View> = new Map([
       ),
       codeOf: () => 0,
       failedCode: 1,
+      patience,
       isWatched: true
     }
   ],
@@ -207,6 +213,7 @@ export const views: ReadonlyMap<string, View> = new Map([
       text: viewOf(Schema.Struct({ report: Wire.Report }), ({ report }, stream) => reportOf(report, stream)),
       codeOf: verdictCode,
       failedCode: codes.failing,
+      patience,
       isWatched: false
     }
   ]

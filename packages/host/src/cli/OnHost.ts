@@ -26,7 +26,7 @@ export interface Endpoint {
 }
 
 /** A platform that is asked may take its time. */
-const patience = Duration.minutes(2)
+const longestPatience = Duration.minutes(2)
 
 /** The connection that flags or variables name; null where they name no address. */
 export const connection = (
@@ -115,7 +115,8 @@ const refusalOf = ({ url }: Connection, status: number, text: string): Refused =
 const once = (
   connection: Connection,
   endpoint: Endpoint,
-  given: Asked
+  given: Asked,
+  patience: Duration.Duration
 ): Effect.Effect<unknown, NotNow | Refused> =>
   Effect.gen(function* () {
     const { url } = connection
@@ -142,9 +143,12 @@ const once = (
 export const perform = (
   connection: Connection,
   endpoint: Endpoint,
-  given: Asked
+  given: Asked,
+  patience = longestPatience
 ): Effect.Effect<unknown, Refused> =>
-  Effect.catchTag(once(connection, endpoint, given), "NotNow", ({ refused }) => Effect.fail(refused))
+  Effect.catchTag(once(connection, endpoint, given, patience), "NotNow", ({ refused }) =>
+    Effect.fail(refused)
+  )
 
 /** An export, as it comes. One that breaks off fails. */
 export const download = (
@@ -158,8 +162,9 @@ export const download = (
       const response = yield* clientOf(connection, endpoint, given).pipe(
         Effect.mapError((error) => told(`The host at ${url} does not answer (${reasonOf(error)}).`)),
         Effect.timeoutFail({
-          duration: patience,
-          onTimeout: () => told(`The host at ${url} did not answer within ${Duration.format(patience)}.`)
+          duration: longestPatience,
+          onTimeout: () =>
+            told(`The host at ${url} did not answer within ${Duration.format(longestPatience)}.`)
         })
       )
       const cut = (error: unknown) => told(`The export is not whole: it broke off (${reasonOf(error)}).`)
@@ -183,11 +188,15 @@ export const performPatiently = (
   given: Asked
 ): Effect.Effect<unknown, Refused> => {
   const from = (tries: number): Effect.Effect<unknown, Refused> =>
-    Effect.catchTag(once(connection, endpoint, given), "NotNow", ({ refused, retryAfterMs }) => {
-      const wait = waits[tries]
-      return wait === undefined
-        ? Effect.fail(refused)
-        : Effect.delay(from(tries + 1), Math.min(Math.max(wait, retryAfterMs ?? 0), longestWait))
-    })
+    Effect.catchTag(
+      once(connection, endpoint, given, longestPatience),
+      "NotNow",
+      ({ refused, retryAfterMs }) => {
+        const wait = waits[tries]
+        return wait === undefined
+          ? Effect.fail(refused)
+          : Effect.delay(from(tries + 1), Math.min(Math.max(wait, retryAfterMs ?? 0), longestWait))
+      }
+    )
   return from(0)
 }

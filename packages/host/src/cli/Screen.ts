@@ -41,6 +41,10 @@ interface Tty {
   readonly write?: (text: string) => unknown
 }
 
+/** A terminal that does not know its size says 0. */
+const known = (size: number | undefined, otherwise: number): number =>
+  size === undefined || size === 0 ? otherwise : size
+
 const streamOf = (tty: Tty, noColor: string | undefined): Stream =>
   tty.isTTY === true
     ? {
@@ -48,10 +52,10 @@ const streamOf = (tty: Tty, noColor: string | undefined): Stream =>
         hasColors: noColor === undefined || noColor === "",
         // As they are when somebody asks: a window changes.
         get columns() {
-          return tty.columns ?? widest
+          return known(tty.columns, widest)
         },
         get rows() {
-          return tty.rows ?? highest
+          return known(tty.rows, highest)
         },
         draw: (text) => tty.write?.(text)
       }

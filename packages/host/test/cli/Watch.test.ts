@@ -1,6 +1,7 @@
 /** An answer that is watched: drawn over itself at a terminal, a line each where a program reads. */
 import { describe, expect, it } from "@effect/vitest"
 import * as Console from "effect/Console"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as TestClock from "effect/TestClock"
@@ -12,6 +13,7 @@ const view: View = {
   text: (body) => String(body),
   codeOf: () => 0,
   failedCode: 1,
+  patience: Duration.seconds(1),
   isWatched: true
 }
 
