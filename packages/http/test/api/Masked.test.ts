@@ -199,9 +199,11 @@ const shop = (ask: Ask) =>
     )
     const [delivery] = items(yield* admin("GET", "/deliveries"), "deliveries")
     const job = String(at(sent.json, "job_id"))
+    const retry = yield* admin("POST", "/jobs/retry", { filter: { reference: said } })
     return {
       ...{ account, session, webhook, job, template, token, publicKey: credentials["x-public-key"] },
       delivery: String(at(delivery, "id")),
+      retry: String(at(retry, "retry", "retry_id")),
       message: `${job.slice(0, -1)}2`
     }
   })
@@ -215,6 +217,7 @@ const idOf = (path: string, made: Shop): string => {
     "/webhooks/": made.webhook,
     "/deliveries/": made.delivery,
     "/jobs/": made.job,
+    "/retries/": made.retry,
     "/messages/": made.message,
     "/templates/": String(made.template),
     "/people/": ana
