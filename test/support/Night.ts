@@ -50,7 +50,7 @@ export const badNight = async (environment: Readonly<Record<string, string>>): P
   )
   const revoked = await first.admin(`/sessions/${shop.sessionId}/keys`, {})
   const revokedKey = String(at(revoked.json, "key", "public_key"))
-  await first.admin(`/keys/${revokedKey}`, undefined, "DELETE")
+  await first.admin(`/keys/${revokedKey}/revoke`, undefined, "POST")
 
   const small = await tenant(first, { plan: { daily_template_recipients: 1 } })
   await consent(first, small.accountId, "34600601235", "34600601236")
