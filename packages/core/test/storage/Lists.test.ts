@@ -443,7 +443,7 @@ const suite = <R>(name: "PostgreSQL" | "SQLite", database: Explained<R>) =>
         const story = yield* costs(told(0), page)
         // Consent, words and webhooks were more than are read.
         expect(story.items).toBe(3)
-        expect(story.most).toBeLessThanOrEqual(2 * Timeline.most.looks + 26)
+        expect(story.most).toBeLessThanOrEqual(2 * Timeline.most.ofMoment + 26)
         expect((yield* costs(told(1), page)).items).toBe(0)
       }).pipe(Effect.provide(database.stores)),
     120_000

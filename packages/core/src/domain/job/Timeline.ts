@@ -54,8 +54,9 @@ export const most = {
   happenings: 200,
   acts: 50,
   endpoints: 8,
-  /** Deliveries behind one of the message's times, of all endpoints together. */
-  looks: 2000,
+  /** Deliveries of a moment, and of all endpoints together behind a receipt. */
+  ofMoment: 2000,
+  looks: 500,
   events: 50,
   deliveries: 50,
   deliveryAttempts: 200
@@ -111,42 +112,48 @@ export const dispatchedAt = (recipient: RecipientResult): Instant | null =>
     ? (Transitions.attemptedAt(recipient) ?? recipient.updatedAt)
     : null
 
-/** A time in which events of a message were made. */
+/** A time in which an event of a message was made. */
 export interface Span {
   readonly from: Instant
   readonly to: Instant
+  /** The status that the event tells; null of texts that came from the number. */
+  readonly status: Recipient.Status | null
+}
+
+/** Where events of a message lie: none has an index by message. */
+export interface Looks {
+  /** The times of commits that changed it, exactly. */
+  readonly commits: ReadonlyArray<Instant>
+  /** Behind the platform's own times of receipts: these are heard later, and looked for where no commit tells of them. */
+  readonly receipts: ReadonlyArray<Span>
 }
 
 /** Ids of deliveries lie in the order of their times, but for as long as a commit takes. */
 const commit = Time.second
-/** Platforms tell whole seconds, and are heard later. */
-const receiptMs = Time.hour
+const heardMs = Time.hour
 
-const spansAtMost = 6
-
-/** Where events of the message lie, in their order: none has an index by message. */
-export const spans = (
-  recipient: RecipientResult,
-  earlier: ReadonlyArray<EarlierAttempt>
-): ReadonlyArray<Span> => {
+export const looks = (recipient: RecipientResult, earlier: ReadonlyArray<EarlierAttempt>): Looks => {
   const { deliveredAt, readAt, sentAt, sequence, updatedAt } = recipient
-  if (sequence === 0) return []
+  if (sequence === 0) return { commits: [], receipts: [] }
   const repeated = earlier.flatMap(({ at, outcome }) => (isRepeated(outcome) ? [at] : [])).slice(-2)
-  const told = (at: Instant | null, ms: number): ReadonlyArray<Span> =>
-    at === null ? [] : [{ from: at - commit, to: at + ms }]
-  const all = [
-    ...repeated.flatMap((at) => told(at, commit)),
-    ...told(Transitions.attemptedAt(recipient), commit),
-    ...[sentAt, deliveredAt, readAt].flatMap((at) => told(at, receiptMs)),
-    ...told(updatedAt, commit)
-  ].sort((a, b) => a.from - b.from)
-  const apart: Array<Span> = []
-  for (const span of all) {
-    const previous = apart.at(-1)
-    if (previous === undefined || span.from > previous.from + 2 * commit) apart.push(span)
-    else apart[apart.length - 1] = { ...previous, to: Math.max(previous.to, span.to) }
+  const attempted = Transitions.attemptedAt(recipient)
+  const behind = (at: Instant, status: Recipient.Status | null): Span => ({
+    from: at - commit,
+    to: at + heardMs,
+    status
+  })
+  const told = (
+    [
+      [sentAt, "sent"],
+      [deliveredAt, "delivered"],
+      [readAt, "read"]
+    ] as const
+  ).flatMap(([at, status]) => (at === null ? [] : [behind(at, status)]))
+  const last = Math.max(sentAt ?? 0, deliveredAt ?? 0, readAt ?? 0)
+  return {
+    commits: [...new Set([...repeated, ...(attempted === null ? [] : [attempted]), updatedAt])],
+    receipts: last === 0 ? [] : [...told, behind(last, null)]
   }
-  return apart.slice(-spansAtMost)
 }
 
 // What is told
@@ -619,7 +626,7 @@ const cutTexts: Partial<Readonly<Record<Kind, string>>> = {
   attempt: "Earlier attempts are left out: there were too many.",
   consent: "Which record decided is not looked for behind a thousand later ones.",
   webhook: "The account told of more about then than was looked through: see its deliveries.",
-  inbound: "Older words are left out: there were too many.",
+  inbound: "More came in, or was told, since than was looked through.",
   retried: "Older acts of operators are left out: there were too many.",
   waited: "What its session went through before is left out: there was too much."
 }

@@ -11,9 +11,9 @@ import * as People from "./People.ts"
 const { most } = Timeline
 
 const isIn =
-  (spans: ReadonlyArray<Timeline.Span>) =>
+  ({ commits, receipts }: Timeline.Looks) =>
   ({ createdAt }: DeliveryRow): boolean =>
-    spans.some(({ from, to }) => createdAt >= from && createdAt <= to)
+    commits.includes(createdAt) || receipts.some(({ from, to }) => createdAt >= from && createdAt <= to)
 
 const replyOf = ({ body, createdAt }: DeliveryRow["event"]): Timeline.Reply => {
   const { data }: { readonly data: { readonly text: string } } = JSON.parse(body)
@@ -25,10 +25,10 @@ const webhooksOf = (
   job: Job,
   messageId: string,
   phone: string,
-  spans: ReadonlyArray<Timeline.Span>
+  looks: Timeline.Looks
 ): Pick<Timeline.Rows, "deliveries" | "replies"> => {
   const near = [...db.deliveries.values()].filter(
-    (row) => row.event.accountId === job.accountId && isIn(spans)(row)
+    (row) => row.event.accountId === job.accountId && isIn(looks)(row)
   )
   const told = new Set(
     near.filter(({ event }) => event.body.includes(messageId)).map(({ event }) => event.id)
@@ -104,7 +104,7 @@ export const rowsOf = (
       .slice(-most.words),
     happenings: happenings.slice(-most.happenings),
     acts: db.audit.flatMap(({ value }) => (value.target === jobId ? [value] : [])).slice(-most.acts),
-    ...webhooksOf(db, job, messageId, recipient.phone, Timeline.spans(recipient, earlier)),
+    ...webhooksOf(db, job, messageId, recipient.phone, Timeline.looks(recipient, earlier)),
     cut: []
   }
 }

@@ -117,6 +117,8 @@ export interface Dialect {
    * began before: one of a `mark` that is told after it, once `oldest` has reached that.
    */
   readonly horizon: () => Program<{ readonly last: number; readonly mark: number; readonly oldest: number }>
+  /** A condition: a text column has a parameter in it. */
+  readonly contains: (column: string) => string
   /** Joins to each row before it those of a table that the condition selects by an index, one after the other. */
   readonly lookUp: (table: string, as: string, condition: string) => string
 }

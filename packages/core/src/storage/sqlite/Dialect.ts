@@ -119,6 +119,7 @@ export const dialect: Dialect = {
     const row = yield* get("SELECT max(seq) AS last FROM sendwright_job")
     return { last: integerOrNull(row ?? {}, "last") ?? 0, mark: 0, oldest: 0 }
   },
+  contains: (column) => `instr(${column}, ?) > 0`,
   // A CROSS JOIN's order is kept.
   lookUp: (table, as, condition) => `CROSS JOIN ${table} AS ${as} ON ${condition}`
 }

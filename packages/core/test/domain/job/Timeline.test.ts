@@ -536,14 +536,16 @@ describe("what may be done with a message", () => {
 })
 
 describe("where events of a message are looked for", () => {
-  it("is around each of its times, apart where these are far from each other", () => {
-    expect(Timeline.spans(fresh, [])).toEqual([])
-    const hour = 60 * minute
+  it("is at the moments of its commits, and behind the platform's times of receipts", () => {
+    expect(Timeline.looks(fresh, [])).toEqual({ commits: [], receipts: [] })
     const delivered = reported(accepted(now), "delivered", now + 1000)
-    const read = reported(delivered, "read", now + 5 * hour)
-    expect(Timeline.spans(read, []).map(({ from, to }) => [from - now, to - now])).toEqual([
-      [-1000, 1000 + hour],
-      [5 * hour - 1000, 6 * hour]
+    const read = reported(delivered, "read", now + 9000)
+    const { commits, receipts } = Timeline.looks(read, [earlier({ outcome: "failed" }), earlier({})])
+    expect(commits.map((at) => at - now)).toEqual([minute, 0, 9500])
+    expect(receipts.map(({ from, status, to }) => [status, from - now, to - now - 60 * minute])).toEqual([
+      ["delivered", 0, 1000],
+      ["read", 8000, 9000],
+      [null, 8000, 9000]
     ])
   })
 })

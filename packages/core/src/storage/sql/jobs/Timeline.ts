@@ -56,6 +56,8 @@ function* decisionsOf(job: Job, phone: string, times: ReadonlyArray<Instant>) {
 // Webhooks
 
 const endpointsOf = `SELECT seq FROM sendwright_endpoint WHERE account = ? ORDER BY seq LIMIT ${most.endpoints + 1}`
+const made = "FROM sendwright_delivery WHERE id >= ? AND id < ? ORDER BY id"
+const isMore = `SELECT seq ${made} LIMIT 1 OFFSET ${most.ofMoment}`
 const lastBefore = "SELECT seq FROM sendwright_delivery WHERE id < ? ORDER BY id DESC LIMIT 1"
 const firstSince = "SELECT seq FROM sendwright_delivery WHERE id >= ? ORDER BY id LIMIT 1"
 /** A pair of columns, as `Walk` has it: no other index is taken for the range. */
@@ -81,15 +83,92 @@ function* rangeOf({ from, to }: Timeline.Span): Program<readonly [number, number
   return [before === undefined ? 0 : seq(before), after === undefined ? end : seq(after)]
 }
 
-const webhooks = ({ elements, lookUp }: Dialect) => {
-  const telling = `SELECT event.seq, event.id, event.type, event.created_at,
+/** The account, the message's id, and what an event has that came from the number. */
+type Named = readonly [accountId: string, messageId: string, from: string]
+
+/** Events that tell of the message, or are from its number; and the times at which there were more than are looked at. */
+class Found {
+  readonly events = new Map<number, Row>()
+  readonly cut: Array<Cut> = []
+
+  add(rows: ReadonlyArray<Row>): void {
+    for (const row of rows) this.events.set(seq(row), row)
+  }
+
+  /** True when the change to a status was found already. */
+  tells(status: string | null): boolean {
+    return [...this.events.values()].some((row) => text(row, "type").endsWith(`.${status}`))
+  }
+}
+
+const finding = ({ contains, lookUp }: Dialect) => {
+  const isReply = `event.type = '${received}' AND ${contains("event.body")}`
+  const tellingOf = (
+    deliveries: string,
+    isTold: string
+  ) => `SELECT event.seq, event.id, event.type, event.created_at,
       CASE WHEN event.type = '${received}' THEN event.body END AS body
-    FROM (SELECT seq, event ${inRange}) AS looked
+    FROM (SELECT event ${deliveries}) AS looked
     ${lookUp(
       "sendwright_event",
       "event",
-      `event.seq = looked.event AND (event.body LIKE ? OR (event.type = '${received}' AND event.body LIKE ?))`
+      `event.seq = looked.event AND event.account = ? AND (${isTold})`
     )} ${limited}`
+  const isAny = `${contains("event.body")} OR (${isReply})`
+  const tellingAt = tellingOf(`${made} LIMIT ${most.ofMoment}`, isAny)
+  const telling = tellingOf(inRange, isAny)
+  const replying = tellingOf(inRange, isReply)
+
+  function* ofMoment(at: Instant, named: Named, found: Found): Program<void> {
+    const moment = [Ids.since(at), Ids.since(at + 1)]
+    found.add(yield* all(tellingAt, ...moment, ...named, most.events))
+    if ((yield* get(isMore, ...moment)) !== undefined) found.cut.push({ kind: "webhook", at })
+  }
+
+  function* behind(
+    span: Timeline.Span,
+    keys: ReadonlyArray<number>,
+    named: Named,
+    found: Found
+  ): Program<void> {
+    const { status } = span
+    const [after, before] = yield* rangeOf(span)
+    const [account, messageId, from] = named
+    for (const key of keys) {
+      const last = yield* get(bound, key, after, key, before, Math.ceil(most.looks / keys.length))
+      if (last !== undefined)
+        found.cut.push({ kind: status === null ? "inbound" : "webhook", at: integer(last, "created_at") })
+      const range = [key, after, key, last === undefined ? before : seq(last)]
+      found.add(
+        status === null
+          ? yield* all(replying, ...range, account, from, most.events)
+          : yield* all(telling, ...range, account, messageId, from, most.events)
+      )
+    }
+  }
+
+  /** The events of these times that tell of the message, or are from its number. */
+  return function* (
+    job: Job,
+    messageId: string,
+    phone: string,
+    { commits, receipts }: Timeline.Looks
+  ): Program<Found> {
+    const found = new Found()
+    const theirs = commits.length === 0 ? [] : (yield* all(endpointsOf, job.accountId)).map(seq)
+    const keys = theirs.slice(0, most.endpoints)
+    if (keys.length === 0) return found
+    if (theirs.length > keys.length) found.cut.push({ kind: "webhook", at: job.createdAt })
+    const named: Named = [job.accountId, messageId, `"from":"${phone}"`]
+    for (const at of commits) yield* ofMoment(at, named, found)
+    for (const span of receipts) if (!found.tells(span.status)) yield* behind(span, keys, named, found)
+    return found
+  }
+}
+
+const webhooks = (dialect: Dialect) => {
+  const { elements, lookUp } = dialect
+  const eventsOf = finding(dialect)
   const ofEvents = `SELECT delivery.seq, delivery.event, delivery.endpoint, ${shownDelivery.of("delivery")} FROM ${elements.from}
     ${lookUp("sendwright_delivery", "delivery", `delivery.event = ${elements.integer}`)} ${limited}`
   const ofDeliveries = `SELECT attempt.delivery, ${shownAttempt.of("attempt")} FROM ${elements.from}
@@ -97,28 +176,6 @@ const webhooks = ({ elements, lookUp }: Dialect) => {
     ORDER BY attempt.delivery, attempt.number ${limited}`
   const byKeys = `SELECT seq, ${shownEndpoint.list} FROM sendwright_endpoint
     WHERE seq IN (SELECT ${elements.integer} FROM ${elements.from})`
-
-  /** The events of these times that tell of the message, or are from its number. */
-  function* eventsOf(job: Job, messageId: string, phone: string, spans: ReadonlyArray<Timeline.Span>) {
-    const found = new Map<number, Row>()
-    const cut: Array<Cut> = []
-    const theirs = spans.length === 0 ? [] : (yield* all(endpointsOf, job.accountId)).map(seq)
-    const keys = theirs.slice(0, most.endpoints)
-    if (theirs.length > keys.length) cut.push({ kind: "webhook", at: job.createdAt })
-    const looks = Math.ceil(most.looks / keys.length)
-    for (const span of keys.length === 0 ? [] : spans) {
-      const [after, before] = yield* rangeOf(span)
-      for (const endpoint of keys) {
-        const last = yield* get(bound, endpoint, after, endpoint, before, looks)
-        if (last !== undefined) cut.push({ kind: "webhook", at: integer(last, "created_at") })
-        const until = last === undefined ? before : seq(last)
-        const named = [`%${messageId}%`, `%"from":"${phone}"%`]
-        for (const row of yield* all(telling, endpoint, after, endpoint, until, ...named, most.events))
-          found.set(seq(row), row)
-      }
-    }
-    return { events: found, cut }
-  }
 
   function* deliveriesOf(told: ReadonlyMap<number, Row>) {
     const rows = yield* all(ofEvents, JSON.stringify([...told.keys()]), most.deliveries + 1)
@@ -150,8 +207,8 @@ const webhooks = ({ elements, lookUp }: Dialect) => {
     return { deliveries: found, isCut }
   }
 
-  return function* (job: Job, messageId: string, phone: string, spans: ReadonlyArray<Timeline.Span>) {
-    const { cut, events } = yield* eventsOf(job, messageId, phone, spans)
+  return function* (job: Job, messageId: string, phone: string, looks: Timeline.Looks) {
+    const { cut, events } = yield* eventsOf(job, messageId, phone, looks)
     const told = new Map([...events].filter(([, row]) => text(row, "type") !== received))
     const replies = [...events.values()].filter((row) => text(row, "type") === received).map(replyOf)
     if (told.size === 0) return { deliveries: [], replies, cut }
@@ -225,8 +282,8 @@ export const make = ({ dialect, find, recipients, recipientsOf }: StoredJobs) =>
     const { items } = yield* actsOn.page([jobId], { limit: most.acts + 1, after: null })
     const acts = cutTo("retried", items.map(auditEntries.read).reverse(), most.acts)
     const happened = yield* happeningsOf(job, (Timeline.dispatchedAt(recipient) ?? now) + 1)
-    const spans = Timeline.spans(recipient, earlier.kept)
-    const told = yield* webhooksOf(job, Ids.messageId(jobId, index), phone, spans)
+    const looks = Timeline.looks(recipient, earlier.kept)
+    const told = yield* webhooksOf(job, Ids.messageId(jobId, index), phone, looks)
     return {
       job,
       recipient,
