@@ -55,7 +55,8 @@ export const parts = [
   "texts",
   "unread",
   "reports",
-  "audit"
+  "audit",
+  "happenings"
 ] as const
 export type Part = (typeof parts)[number]
 
@@ -76,6 +77,7 @@ export const noCounts: Counts = {
   unread: 0,
   reports: 0,
   audit: 0,
+  happenings: 0,
   canceled: 0,
   inFlight: 0
 }

@@ -20,7 +20,7 @@ import type { Stores } from "../../src/storage/Stores.ts"
 import * as Sqlite from "../../src/storage/sqlite/Sqlite.ts"
 import { WebhookStore } from "../../src/storage/WebhookStore.ts"
 import * as Fixtures from "../../src/testing/Fixtures.ts"
-import { claim, listen, now, owner } from "../../src/testing/StorageSuite/Setup.ts"
+import { claim, failure, listen, now, owner } from "../../src/testing/StorageSuite/Setup.ts"
 
 const sqlite = Sqlite.layer({ filename: ":memory:" })
 const postgres = Layer.unwrapScoped(
@@ -28,6 +28,12 @@ const postgres = Layer.unwrapScoped(
 )
 
 const direct = (text: string) => ({ kind: "direct", text, linkPreview: false }) as const
+
+/** An attempt of every other recipient is to be repeated at once. */
+const outcomeOf = (jobId: string, index: number, attempts: number): Outcome =>
+  attempts === 1 && index % 2 === 0
+    ? Outcome.Retry({ at: now + 100, failure, maybeSent: false })
+    : Outcome.Accepted({ providerId: `p-${jobId}-${index}`, status: "sent" })
 
 /** Jobs that have ended, all events delivered; every third of a direct message; and some that wait. */
 const filled = Effect.gen(function* () {
@@ -43,9 +49,9 @@ const filled = Effect.gen(function* () {
   for (;;) {
     const claimed = yield* claim(7, now + 100)
     const settlements = claimed.flatMap(({ fence, jobId, recipients }) =>
-      recipients.map(({ index }) => ({
+      recipients.map(({ attempts, index }) => ({
         ...{ jobId, fence, index },
-        outcome: Outcome.Accepted({ providerId: `p-${jobId}-${index}`, status: "sent" })
+        outcome: outcomeOf(jobId, index, attempts)
       }))
     )
     if (settlements.length === 0) break
@@ -83,6 +89,10 @@ const dangling = Effect.gen(function* () {
       "sendwright_job",
       "recipients <> (SELECT count(*) FROM sendwright_recipient AS r WHERE r.seq / 4096 = one.seq)"
     ),
+    earlier: yield* count(
+      "sendwright_earlier_attempt",
+      none("sendwright_recipient AS r WHERE r.seq = one.recipient")
+    ),
     attempts: yield* count("sendwright_attempt", none("sendwright_delivery AS d WHERE d.seq = one.delivery")),
     deliveries: yield* count("sendwright_delivery", none("sendwright_event AS e WHERE e.seq = one.event")),
     events: yield* count("sendwright_event", none("sendwright_delivery AS d WHERE d.event = one.seq"))
@@ -90,7 +100,7 @@ const dangling = Effect.gen(function* () {
 })
 
 const nothing = {
-  ...{ recipients: 0, progress: 0, contents: 0, jobs: 0 },
+  ...{ recipients: 0, progress: 0, contents: 0, jobs: 0, earlier: 0 },
   ...{ attempts: 0, deliveries: 0, events: 0 }
 }
 
@@ -98,6 +108,9 @@ const between = (layer: Layer.Layer<Stores | SqlClient, unknown>) =>
   Effect.gen(function* () {
     const store = yield* RetentionStore
     yield* filled
+    const sql = yield* SqlClient
+    const earlier = sql.unsafe<{ readonly n: number }>("SELECT count(*) AS n FROM sendwright_earlier_attempt")
+    expect(Number((yield* earlier)[0]?.n)).toBeGreaterThan(20)
     let rows = 0
     for (const days of [31, 91, 92, 401]) {
       for (const walk of Retention.walkNames) {
@@ -113,7 +126,7 @@ const between = (layer: Layer.Layer<Stores | SqlClient, unknown>) =>
       }
     }
     expect(rows).toBeGreaterThan(200)
-    const sql = yield* SqlClient
+    expect(Number((yield* earlier)[0]?.n)).toBe(0)
     const [left] = yield* sql.unsafe<{ readonly jobs: number; readonly texts: number }>(
       `SELECT (SELECT count(*) FROM sendwright_job) AS jobs,
         (SELECT count(*) FROM sendwright_snapshot WHERE body LIKE '%Text %') AS texts`

@@ -67,7 +67,8 @@ const counts = struct({
   unattributed_texts: computed(Wire.Count, ({ texts }: Erasure.Counts) => texts),
   unread_hooks: computed(Wire.Count, ({ unread }: Erasure.Counts) => unread),
   early_reports: computed(Wire.Count, ({ reports }: Erasure.Counts) => reports),
-  audit_entries: computed(Wire.Count, ({ audit }: Erasure.Counts) => audit)
+  audit_entries: computed(Wire.Count, ({ audit }: Erasure.Counts) => audit),
+  happenings: Wire.Count
 })
 
 const exampleCounts: typeof counts.schema.Type = {
@@ -84,7 +85,8 @@ const exampleCounts: typeof counts.schema.Type = {
   unattributed_texts: 0,
   unread_hooks: 0,
   early_reports: 0,
-  audit_entries: 0
+  audit_entries: 0,
+  happenings: 0
 }
 
 const stateOf = ({ nextAt }: Erasure.Erasure): "done" | "going_on" => (nextAt === null ? "done" : "going_on")

@@ -238,13 +238,16 @@ function* jobs(db: Database, { redaction, sought }: Them): Generator<Found> {
     if (!isIn(sought, job.accountId)) continue
     const reference = job.reference === null ? null : redaction.text(job.reference)
     const record = key === null ? undefined : db.idempotency.get(key)
+    const requestId = job.requestId === null ? null : redaction.text(job.requestId)
     const anew = key === null || redaction.text(key) === key ? key : `${redaction.text(key)}:${row.position}`
     const answer = record?.answer == null ? null : redaction.json(record.answer)
-    if (reference === job.reference && anew === key && answer === (record?.answer ?? null)) continue
+    const isAsBefore = reference === job.reference && requestId === job.requestId && anew === key
+    if (isAsBefore && answer === (record?.answer ?? null)) continue
+    const idempotencyKey = anew === null ? null : anew.slice(JobRows.keyOf(job.publicKey, "").length)
     yield {
       shown: null,
       erase: () => {
-        putJob(db, { ...row, job: { ...job, reference }, key: anew })
+        putJob(db, { ...row, job: { ...job, reference, requestId, idempotencyKey }, key: anew })
         if (key === null || anew === null || record === undefined) return
         db.idempotency.delete(key)
         db.idempotency.set(anew, { ...record, answer })
@@ -357,6 +360,21 @@ function* audit(db: Database, { redaction }: Them): Generator<Found> {
   }
 }
 
+function* happenings(db: Database, { redaction, sought }: Them): Generator<Found> {
+  for (const happening of [...db.happenings]) {
+    const { accountId } = happening
+    const before = JSON.stringify(happening.data)
+    if (redaction.text(before) === before || (accountId !== null && !isIn(sought, accountId))) continue
+    yield {
+      shown: null,
+      erase: () =>
+        replace(db.happenings, (each) =>
+          each === happening ? { ...happening, data: JSON.parse(redaction.json(before)) } : each
+        )
+    }
+  }
+}
+
 const found: Readonly<Record<Exclude<Part, "recipients">, (db: Database, them: Them) => Generator<Found>>> = {
   jobs,
   retries,
@@ -369,7 +387,8 @@ const found: Readonly<Record<Exclude<Part, "recipients">, (db: Database, them: T
   texts,
   unread,
   reports,
-  audit
+  audit,
+  happenings
 }
 
 const eraseAll = (db: Database, part: Exclude<Part, "recipients">, them: Them): number => {

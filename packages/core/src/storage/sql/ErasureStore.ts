@@ -129,7 +129,8 @@ const rowsOf = (jobs: Jobs.StoredJobs, dialect: Dialect, ids: Ids.Ids): ErasureR
         const key = recipientKey(seq, recipient.index)
         const before = (yield* get(searchedOf, key)) ?? {}
         yield* run(saveBlanked, ...blanked.write(recipient), key)
-        yield* Segments.forgetKeys(Object.values(before).filter((each) => typeof each === "string"))
+        const texts = Object.values(before).filter((each) => typeof each === "string")
+        yield* Segments.forgetKeys(key, texts)
       }
       if (job.recipients > 1) return
       yield* run(forgetRequest, noFingerprint, seq)

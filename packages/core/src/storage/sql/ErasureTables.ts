@@ -138,7 +138,8 @@ const cleanRefusal = update("sendwright_perhaps_refusal", ["text"], ["seq"])
 const deleteUnread = "DELETE FROM sendwright_unread_hook WHERE session = ? AND number = ?"
 const cleanAttempt = update("sendwright_attempt", ["excerpt"], ["delivery", "number"])
 const cleanReport = update("sendwright_parked", ["report"], ["seq"])
-const cleanJob = update("sendwright_job", ["reference", "idempotency_key", "answer"], ["seq"])
+const jobTexts = ["reference", "request_id", "idempotency_key", "answer"] as const
+const cleanJob = update("sendwright_job", jobTexts, ["seq"])
 const wantedOf = plans.columns.wanted.read
 const cleanRetry = update("sendwright_retry_plan", ["idempotency_key", "wanted"], ["seq"])
 const cleanEvent = update("sendwright_event", ["body"], ["seq"])
@@ -162,20 +163,21 @@ const reportOf = (report: string, redaction: Redaction): string => {
 const jobs: Searched = {
   from: "sendwright_job AS item",
   key: bySeq,
-  columns: ["reference", "idempotency_key", "answer"],
+  columns: jobTexts,
   account: "item.account",
-  mentions: ["item.reference", "item.idempotency_key", "item.answer"],
+  mentions: jobTexts.map((column) => `item.${column}`),
   atOnce: 2000,
   shown: (row, { redaction }) =>
-    ["reference", "idempotency_key", "answer"].some((column) => {
+    jobTexts.some((column) => {
       const given = textOrNull(row, column)
       return given !== null && redaction.text(given) !== given
     })
       ? mentioned
       : null,
   *erase(row, { redaction }) {
-    const [reference, key, answer] = [
+    const [reference, request, key, answer] = [
       textOrNull(row, "reference"),
+      textOrNull(row, "request_id"),
       textOrNull(row, "idempotency_key"),
       textOrNull(row, "answer")
     ]
@@ -183,11 +185,13 @@ const jobs: Searched = {
     const seq = integer(row, "seq")
     const after = [
       reference === null ? null : redaction.text(reference),
+      request === null ? null : redaction.text(request),
       // Two keys that become one text stay two.
       anew === key ? key : `${anew}:${seq}`,
       answer === null ? null : redaction.json(answer)
     ]
-    if (after[0] === reference && after[1] === key && after[2] === answer) return false
+    if (after[0] === reference && after[1] === request && after[2] === key && after[3] === answer)
+      return false
     yield* run(cleanJob, ...after, seq)
     return true
   }
@@ -432,6 +436,16 @@ const audit: Searched = {
   ...rewriting("sendwright_audit", { target: "text", before_act: "json", after_act: "json" })
 }
 
+const happenings: Searched = {
+  from: "sendwright_happening AS item",
+  key: bySeq,
+  columns: ["data"],
+  account: "item.account",
+  mentions: ["item.data"],
+  atOnce: 1000,
+  ...rewriting("sendwright_happening", { data: "json" })
+}
+
 export const tables: Readonly<Record<Exclude<Part, "recipients">, Searched>> = {
   jobs,
   retries,
@@ -444,5 +458,6 @@ export const tables: Readonly<Record<Exclude<Part, "recipients">, Searched>> = {
   texts,
   unread,
   reports,
-  audit
+  audit,
+  happenings
 }

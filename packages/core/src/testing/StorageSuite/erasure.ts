@@ -8,6 +8,7 @@ import * as Person from "../../domain/Person.ts"
 import { AuditStore } from "../../storage/AuditStore.ts"
 import { ConsentStore } from "../../storage/ConsentStore.ts"
 import { ErasureStore } from "../../storage/ErasureStore.ts"
+import { HappeningStore } from "../../storage/HappeningStore.ts"
 import type { InboundItem } from "../../storage/InboundStore.ts"
 import { InboundStore } from "../../storage/InboundStore.ts"
 import type { Report } from "../../storage/JobStore.ts"
@@ -240,7 +241,8 @@ export const suite = (layer: Stored): void => {
             recipients: [recipient(to)],
             content: direct,
             claim: "w",
-            reference: `for ${to}`
+            reference: `for ${to}`,
+            requestId: `request-${to}`
           })
         const theirs = yield* send(phone, `to-${phone}`)
         const same = yield* send(other, "other")
@@ -248,7 +250,10 @@ export const suite = (layer: Stored): void => {
         yield* erase("recipients")
         yield* erase("jobs")
         expect((yield* find(theirs.jobId)).content).toEqual({ ...direct, text: "" })
-        expect((yield* find(theirs.jobId)).reference).toBe("for erased:aa")
+        const after = yield* find(theirs.jobId)
+        expect([after.reference, after.requestId]).toEqual(["for erased:aa", "request-erased:aa"])
+        expect(after.idempotencyKey).toMatch(/^to-erased:aa:[0-9]+$/)
+        expect((yield* find(same.jobId)).requestId).toBe(`request-${other}`)
         expect((yield* find(same.jobId)).content).toEqual(direct)
         const { publicKey } = who
         expect(yield* jobs.findByIdempotencyKey({ publicKey, key: `to-${phone}` })).toBe(null)
@@ -357,7 +362,7 @@ export const suite = (layer: Stored): void => {
       }).pipe(Effect.provide(layer))
     )
 
-    it.effect("takes texts, doubtful refusals, hooks, early reports and the audit log", () =>
+    it.effect("takes texts, doubtful refusals, hooks, early reports, happenings and the audit log", () =>
       Effect.gen(function* () {
         const inbound = yield* InboundStore
         const jobs = yield* JobStore
@@ -392,7 +397,26 @@ export const suite = (layer: Stored): void => {
         })
         const entry = Fixtures.auditEntry({ target: `to ${phone}`, after: { phone } })
         yield* (yield* AuditStore).append({ entry, retainSince: 0 })
-        expect(yield* eraseAll).toMatchObject({ texts: 1, refusals: 1, unread: 1, reports: 1, audit: 1 })
+        const happenings = yield* HappeningStore
+        yield* happenings.note({
+          at: now,
+          type: "webhook.disabled",
+          accountId,
+          sessionId: null,
+          subject: "endpoint-1",
+          data: { url: `https://receiver.example/hooks?of=${phone}`, reason: null }
+        })
+        expect(yield* eraseAll).toMatchObject({
+          texts: 1,
+          refusals: 1,
+          unread: 1,
+          reports: 1,
+          audit: 1,
+          happenings: 1
+        })
+        expect(yield* happenings.between({ accountId, from: now, to: now + 1, limit: 1 })).toMatchObject([
+          { data: { url: "https://receiver.example/hooks?of=erased:aa", reason: null } }
+        ])
         const page = { limit: 10, after: null }
         expect((yield* inbound.unattributed({ accountId, page })).items.map(({ text }) => text)).toEqual([
           "I am erased:aa"

@@ -182,9 +182,15 @@ const digits = 16
 /** Writes the next entries of the segment that was read. Where another process has written some meanwhile it is left to that. */
 export const writing = ({ elements }: Pick<Dialect, "elements">) => {
   const { from, value } = elements
+  // Who was erased since it was read is written down no more.
   const insert = `INSERT INTO sendwright_segment_key (segment, key, recipient)
-    SELECT CAST(? AS bigint), substr(${value}, ${digits + 1}), CAST(substr(${value}, 1, ${digits}) AS bigint)
-    FROM ${from} WHERE true ON CONFLICT (segment, key, recipient) DO NOTHING`
+    SELECT CAST(? AS bigint), entry.key, entry.recipient FROM (
+      SELECT substr(${value}, ${digits + 1}) AS key, CAST(substr(${value}, 1, ${digits}) AS bigint) AS recipient FROM ${from}
+    ) AS entry
+    WHERE EXISTS (
+      SELECT 1 FROM sendwright_recipient AS recipient
+      WHERE recipient.seq = entry.recipient AND (recipient.phone = entry.key OR recipient.external_id = entry.key)
+    ) ON CONFLICT (segment, key, recipient) DO NOTHING`
 
   return function* (state: State): Program<Step> {
     const { building } = state
@@ -246,9 +252,9 @@ export function* forgetGone(): Program<void> {
 }
 
 const forgetKey = `DELETE FROM sendwright_segment_key
-  WHERE key = ? AND segment IN (SELECT id FROM sendwright_segment)`
+  WHERE key = ? AND recipient = ? AND segment IN (SELECT id FROM sendwright_segment)`
 
-/** For an erasure, once no recipient has the texts any more: they stand in no segment. */
-export function* forgetKeys(keys: ReadonlyArray<string>): Program<void> {
-  for (const key of new Set(keys)) yield* run(forgetKey, key)
+/** For an erasure: the recipient is found by these texts no more. Others may have the same ones. */
+export function* forgetKeys(recipient: number, keys: ReadonlyArray<string>): Program<void> {
+  for (const key of new Set(keys)) yield* run(forgetKey, key, recipient)
 }
