@@ -66,10 +66,10 @@ describe("@sendwright/core's public names", () => {
     [
       "index",
       words(
-        "Account Acting AddressPolicy Admin ApiKey Attention Audit ClosedMarkets Consent ConsentSource Currency Engine Erasure Errors",
+        "Account Acting AddressPolicy Admin ApiKey Attention Audit ClosedMarkets Consent ConsentSource Currency DerivedEvent Engine Erasure Errors",
         "Estimates Event EventData FailureCatalogue Fault Happening Health HttpGateway Ids Instant Job Keywords Memory Money Operator Page",
         "People PerhapsRefusal Person Phone Plan RateCard Readiness Recipient Rendering RequestDecoder Requests Restore",
-        "RestoreDecision Retention Retry RetryPlan RetrySelection Sandbox Search SecretBox Secrets Sender Session Signature Size StorageAdmin StorageError Stores",
+        "RestoreDecision Retention Retry RetryPlan RetrySelection Sandbox Search SecretBox Secrets Sender Session Signature Size Spending StorageAdmin StorageError Stores",
         "Template Timeline Unattributed UndiciTransport UnreadHook Variables Waiting Webhook WebhookTransport WhatsApp Worker"
       )
     ],
@@ -87,7 +87,7 @@ describe("@sendwright/core's public names", () => {
         "Acceptance AccountStore ApiKeyStore AuditStore Changes Claims ConsentStore Deliveries EmbeddedCommits ErasureRows ErasureStore Erasures HappeningStore",
         "HealthStore InboundSteps InboundStore JobRows JobSteps JobStore KeyringStore OperatorStore Outbox RateCardStore RateLimitStore",
         "RestoreRows RestoreStore Restores RetentionRows RetentionStore Retentions RetryPlanRows RetryPlanStore RetryPlans SessionRows SessionStore Sessions SizeStore StoreTime",
-        "TemplateStore Transactions WebhookRows WebhookStore"
+        "TemplateStore Transactions WebhookRows WebhookStore Workers"
       )
     ]
   ])("of the entry %s are these: to drop or rename one is a breaking change", (entry, names) => {

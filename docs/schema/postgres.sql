@@ -123,6 +123,8 @@ CREATE TABLE sendwright_consent (
 -- Whoever revokes thousands of times is asked for the last place with each of them. By the person first: whoever searches
 -- for one may not know the account.
 CREATE INDEX sendwright_consent_recorded ON sendwright_consent USING btree (person, account, seq);
+-- Refusals are few, and told by their time.
+CREATE INDEX sendwright_consent_refused ON sendwright_consent USING btree (recorded_at) WHERE status = 'revoked'::text;
 -- Who may have lost a consent since a job was accepted.
 CREATE INDEX sendwright_consent_revoked ON sendwright_consent USING btree (account, person) WHERE status = 'revoked'::text;
 -- The last of each purpose and status is found, however many there are.

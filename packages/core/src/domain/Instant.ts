@@ -114,6 +114,9 @@ export const parse = (text: string): Instant | undefined => {
 export const utcDay = (instant: Instant): string => format(instant).slice(0, 10)
 
 /** When the UTC day of `instant` began. */
+export const startOfUtcMonth = (instant: Instant): Instant =>
+  parse(`${format(instant).slice(0, 7)}-01T00:00:00Z`) ?? instant
+
 export const startOfUtcDay = (instant: Instant): Instant => Math.floor(instant / day) * day
 
 /** When the UTC day of `instant` ends: the moment at which daily limits are fresh again. */

@@ -2,6 +2,7 @@
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type { Entry, Query } from "../domain/Audit.ts"
+import type { Between } from "../domain/DerivedEvent.ts"
 import type { Instant } from "../domain/Instant.ts"
 import type { Paged } from "../domain/Page.ts"
 import type { StorageError } from "./StorageError.ts"
@@ -21,5 +22,9 @@ export class AuditStore extends Context.Tag("@sendwright/core/storage/AuditStore
     }) => Effect.Effect<void, StorageError>
     /** Newest first. */
     readonly list: (query: Query) => Effect.Effect<Paged<Entry>, StorageError>
+    /** Newest first by their own time, of all operators. */
+    readonly between: (
+      query: Pick<Between, "from" | "limit" | "to">
+    ) => Effect.Effect<ReadonlyArray<Entry>, StorageError>
   }
 >() {}

@@ -2,6 +2,7 @@
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type { ConsentRecord, Purpose, Refusal, Verdict } from "../domain/consent/Consent.ts"
+import type { Between, Looked } from "../domain/DerivedEvent.ts"
 import type { Instant } from "../domain/Instant.ts"
 import type { Key } from "../domain/Person.ts"
 import type { StorageError } from "./StorageError.ts"
@@ -42,6 +43,12 @@ export const latestOf = (known: ReadonlyArray<KnownPerson>): ReadonlyArray<Known
     if (before === undefined || before.at < each.at) found.set(name, each)
   }
   return [...found.values()]
+}
+
+/** A revocation, and whose it is. */
+export interface RevokedConsent {
+  readonly accountId: string
+  readonly record: ConsentRecord
 }
 
 /** Phones of an account, and the purpose that they are asked for. */
@@ -85,6 +92,10 @@ export class ConsentStore extends Context.Tag("@sendwright/core/storage/ConsentS
       readonly phones: ReadonlyArray<string>
       readonly userIds: ReadonlyArray<string>
     }) => Effect.Effect<ReadonlyArray<KnownPerson>, StorageError>
+    /** Each revocation once, newest first by its recording. It looks at some thousands at most where the account is named. */
+    readonly revoked: (
+      query: Omit<Between, "sessionId">
+    ) => Effect.Effect<Looked<RevokedConsent>, StorageError>
     /** In the order of recording; of a user id in all portfolios. */
     readonly history: (
       query: { readonly accountId: string } & ({ readonly phone: string } | { readonly userId: string })

@@ -1,18 +1,13 @@
 /** Keeps what no other row tells (`domain/Happening`). The stores of what happens write it in the same commit. */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
-import type { Happening } from "../domain/Happening.ts"
-import type { Instant } from "../domain/Instant.ts"
+import type { Between } from "../domain/DerivedEvent.ts"
+import type { Happening, Type } from "../domain/Happening.ts"
 import type { StorageError } from "./StorageError.ts"
 
-export interface HappeningQuery {
-  readonly accountId?: string | undefined
-  readonly sessionId?: string | undefined
-  /** Inclusive. */
-  readonly from: Instant
-  /** Exclusive. */
-  readonly to: Instant
-  readonly limit: number
+export interface HappeningQuery extends Between {
+  /** All of them where it is left out. */
+  readonly types?: ReadonlyArray<Type> | undefined
 }
 
 export class HappeningStore extends Context.Tag("@sendwright/core/storage/HappeningStore")<

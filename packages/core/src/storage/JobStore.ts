@@ -9,6 +9,8 @@ import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import type * as Effect from "effect/Effect"
 import type { Demand } from "../domain/account/Plan.ts"
+import type { Charge } from "../domain/billing/Spending.ts"
+import type { Between, Looked } from "../domain/DerivedEvent.ts"
 import type { Instant } from "../domain/Instant.ts"
 import * as Time from "../domain/Instant.ts"
 import type { EarlierAttempt, Tried } from "../domain/job/Attempts.ts"
@@ -166,12 +168,22 @@ export interface ProcessInfo {
   readonly slots: number
 }
 
-/** A worker that said that it lives. */
-export interface LivingWorker extends ProcessInfo {
-  readonly worker: string
+/** A process's last word of what it is. */
+export interface SaidProcess extends ProcessInfo {
   readonly saidAt: Instant
+}
+
+/** A worker that said that it lives. */
+export interface LivingWorker extends SaidProcess {
+  readonly worker: string
   /** How many recipients its claims await outcomes of. */
   readonly inFlight: number
+}
+
+/** The part that the names of one process's workers share: what ends with one of them ended with the others. */
+export const processOf = (worker: string): string => {
+  const end = worker.lastIndexOf(".")
+  return end === -1 ? worker : worker.slice(0, end)
 }
 
 /** A process's word on its workers. */
@@ -182,8 +194,10 @@ export interface WorkerHeartbeat {
   readonly beats: number
   /** The time, when the process takes by itself what is due; null when it only has in hand what it was asked for. */
   readonly dispatchesAt: Instant | null
-  /** The time, and what the process is; absent of one that says no more. */
-  readonly process?: (ProcessInfo & { readonly saidAt: Instant }) | undefined
+  /** The process, where it says what it is. */
+  readonly process?: SaidProcess | undefined
+  /** What it is the first word of, or the last: it is noted once, however often the word is repeated. */
+  readonly happens?: "process.started" | "process.stopped" | undefined
 }
 
 export interface KnownWorker {
@@ -341,6 +355,11 @@ export interface ListJobs extends JobFilter {
   readonly reads?: number | undefined
 }
 
+export interface AcceptedQuery extends Between {
+  /** Template sends and direct messages where it is left out. */
+  readonly kind?: Content["kind"] | undefined
+}
+
 /** The jobs of an account that have one reference, together. */
 export interface ReferenceSum {
   readonly accountId: string
@@ -357,11 +376,10 @@ export interface ReferenceSum {
   readonly completedAt: Instant | null
 }
 
-/** Of a job: who has it by name, by what it was asked for, and why recipients of it have nothing. */
+/** Of a job: who has it by name, and why recipients of it have nothing. */
 export interface JobFacts {
   readonly accountName: string | null
   readonly sessionName: string | null
-  readonly idempotencyKey: string | null
   /** Of those that failed, were skipped, or are unknown; most of them first. */
   readonly failures: ReadonlyArray<FailureCount>
 }
@@ -585,6 +603,9 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
      */
     readonly list: (query: ListJobs) => Effect.Effect<Paged<Job>, StorageError>
 
+    /** The jobs that were accepted between two times, newest first. It looks at some thousands at most for a filter. */
+    readonly acceptedBetween: (query: AcceptedQuery) => Effect.Effect<Looked<Job>, StorageError>
+
     /** What is told of jobs beside themselves, by their ids. */
     readonly facts: (
       jobs: ReadonlyArray<Pick<Job, "counts" | "id">>
@@ -602,6 +623,15 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
       readonly status?: RecipientStatus | undefined
       readonly page: Page
     }) => Effect.Effect<Paged<RecipientResult>, StorageError>
+
+    /**
+     * Recipients of jobs, those of each that are alike together, by the jobs' ids.
+     *
+     * @param jobs with the category that each was sent in: what was billed in another one has its phone
+     */
+    readonly charges: (
+      jobs: ReadonlyArray<{ readonly id: string; readonly category: string | null }>
+    ) => Effect.Effect<ReadonlyMap<string, ReadonlyArray<Charge>>, StorageError>
 
     /** Of all recipients that were delivered, in their order. */
     readonly delivered: (jobId: string) => Effect.Effect<ReadonlyArray<Delivered>, StorageError>

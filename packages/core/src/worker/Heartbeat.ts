@@ -12,8 +12,9 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import * as Ids from "../domain/Ids.ts"
+import type { Instant } from "../domain/Instant.ts"
 import * as Moment from "../runtime/Moment.ts"
-import type { KnownWorker, ProcessInfo } from "../storage/JobStore.ts"
+import type { KnownWorker, ProcessInfo, WorkerHeartbeat } from "../storage/JobStore.ts"
 import { JobStore } from "../storage/JobStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
 import * as Loops from "./Loops.ts"
@@ -81,6 +82,7 @@ export class Heartbeat extends Context.Tag("@sendwright/core/worker/Heartbeat")<
         const { within } = yield* StoreClock
         const startedAt = yield* within(Clock.currentTimeMillis)
         const process = Ids.make(yield* Ids.RandomBytes).uuid(startedAt)
+        const words = wordsOf(described, startedAt)
         let registered = 0
         const here = new Map<string, Span>()
         /** One for each commit whose answer was lost: too few to be forgotten. */
@@ -103,11 +105,11 @@ export class Heartbeat extends Context.Tag("@sendwright/core/worker/Heartbeat")<
           for (const worker of workers) told.add(worker)
           const saidAt = Moment.unsafeNow(clock)
           const dispatchesAt = dispatching.isHere() ? now : null
-          const process = described && { ...described, startedAt, saidAt: now }
-          const stored = jobs.heartbeat({ workers, ended, beats, dispatchesAt, process })
+          const stored = jobs.heartbeat({ workers, ended, beats, dispatchesAt, ...words.of(workers, now) })
           const heard = Effect.map(stored, () => {
             const heard = Moment.unsafeNow(clock)
             isHeard = true
+            words.heard(workers)
             misses = 0
             for (const worker of ended) told.delete(worker)
             for (const worker of workers) {
@@ -128,7 +130,7 @@ export class Heartbeat extends Context.Tag("@sendwright/core/worker/Heartbeat")<
         // A process that stops does not wait for a store that is down, and a beat that is under way would write the names
         // anew: the rescue forgets them then.
         yield* Effect.addFinalizer(() =>
-          isHeard && told.size > 0 ? sayLast(jobs, [...told], beats, leaseMs) : Effect.void
+          isHeard && told.size > 0 ? within(sayLast(jobs, [...told], beats, words, leaseMs)) : Effect.void
         )
         const say = Effect.suspend(() =>
           here.size === 0 && told.size === 0
@@ -171,14 +173,36 @@ export class Heartbeat extends Context.Tag("@sendwright/core/worker/Heartbeat")<
     )
 }
 
+/** What a process says of itself with each beat: that it has started until the store has heard it once. */
+const wordsOf = (described: Omit<ProcessInfo, "startedAt"> | undefined, startedAt: Instant) => {
+  let isKnown = false
+  const process = (saidAt: Instant) => described && { ...described, startedAt, saidAt }
+  return {
+    process,
+    of: (workers: ReadonlyArray<string>, now: Instant): Pick<WorkerHeartbeat, "happens" | "process"> => ({
+      process: process(now),
+      happens: isKnown || workers.length === 0 ? undefined : "process.started"
+    }),
+    heard: (workers: ReadonlyArray<string>): void => {
+      if (workers.length > 0) isKnown = true
+    }
+  }
+}
+
 /** Tells the store the names of a process that ends; it may forget them. */
 const sayLast = (
   jobs: Context.Tag.Service<JobStore>,
   ended: ReadonlyArray<string>,
   beats: number,
+  { process }: ReturnType<typeof wordsOf>,
   leaseMs: number
 ): Effect.Effect<void> =>
-  jobs.heartbeat({ workers: [], ended, beats, dispatchesAt: null }).pipe(
+  Effect.flatMap(Clock.currentTimeMillis, (now) =>
+    jobs.heartbeat({
+      ...{ workers: [], ended, beats, dispatchesAt: null },
+      ...{ process: process(now), happens: "process.stopped" }
+    })
+  ).pipe(
     Effect.disconnect,
     Effect.timeout(patienceOf(leaseMs)),
     Effect.interruptible,
@@ -260,12 +284,6 @@ export const prolonged = (
 /** True when nobody can have rescued what was claimed at that moment; false for a name that was left. */
 export const isStillOwned = (span: Span | undefined, claimedAt: Moment.Moment, now: Moment.Moment): boolean =>
   span !== undefined && span.since <= claimedAt && now < span.until
-
-/** The part that the names of one process share: what ends with one of them ended with the others. */
-export const processOf = (worker: string): string => {
-  const end = worker.lastIndexOf(".")
-  return end === -1 ? worker : worker.slice(0, end)
-}
 
 interface Sight {
   readonly beats: number

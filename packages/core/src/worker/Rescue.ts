@@ -13,11 +13,11 @@ import * as Moment from "../runtime/Moment.ts"
 import { canRecover, Senders } from "../sender/Sender.ts"
 import * as JobSteps from "../storage/JobSteps.ts"
 import type { KnownWorker } from "../storage/JobStore.ts"
-import { JobStore } from "../storage/JobStore.ts"
+import { JobStore, processOf } from "../storage/JobStore.ts"
 import { SessionStore } from "../storage/SessionStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
 import { WebhookStore } from "../storage/WebhookStore.ts"
-import { Heartbeat, observe, processOf } from "./Heartbeat.ts"
+import { Heartbeat, observe } from "./Heartbeat.ts"
 import { isPassing } from "./Isolate.ts"
 
 /** The clock, and the monotonic one beside it. */

@@ -11,10 +11,10 @@ import * as Transitions from "../domain/job/Transitions.ts"
 import * as Metrics from "../runtime/Metrics.ts"
 import type { Moment } from "../runtime/Moment.ts"
 import type { DispatchedJob, Settlement } from "../storage/JobStore.ts"
+import { processOf } from "../storage/JobStore.ts"
 import type { Attempted, Attempts, ClaimedRecipient } from "./Attempt.ts"
 import type { Bulkhead, Ticket } from "./Bulkhead.ts"
 import { patienceMs } from "./Bulkhead.ts"
-import { processOf } from "./Heartbeat.ts"
 import * as Measured from "./Measured.ts"
 
 /** Runs attempts in a fiber that nobody's end interrupts, as soon as the caller waits for something. */

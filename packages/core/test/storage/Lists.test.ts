@@ -9,6 +9,8 @@ import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import { migratedDatabase } from "../../../../test/support/Postgres.ts"
+import type { Between } from "../../src/domain/DerivedEvent.ts"
+import * as Happening from "../../src/domain/Happening.ts"
 import * as Ids from "../../src/domain/Ids.ts"
 import * as RetryPlan from "../../src/domain/job/RetryPlan.ts"
 import * as Timeline from "../../src/domain/job/Timeline.ts"
@@ -20,6 +22,7 @@ import { AccountStore } from "../../src/storage/AccountStore.ts"
 import { ApiKeyStore } from "../../src/storage/ApiKeyStore.ts"
 import { AuditStore } from "../../src/storage/AuditStore.ts"
 import { ConsentStore } from "../../src/storage/ConsentStore.ts"
+import { HappeningStore } from "../../src/storage/HappeningStore.ts"
 import { InboundStore } from "../../src/storage/InboundStore.ts"
 import { JobStore } from "../../src/storage/JobStore.ts"
 import { OperatorStore } from "../../src/storage/OperatorStore.ts"
@@ -240,6 +243,7 @@ const prepared = (database: Pick<Explained, "columns" | "hex" | "series">) =>
     yield* audit.append({ entry: Fixtures.auditEntry({ operator: "ana", target: "first" }), retainSince: 0 })
     yield* copied("sendwright_audit", {
       id: "'copy-' || copy.n",
+      at: `${now} + copy.n`,
       operator: "'ben'",
       target: "'t-' || copy.n % 9"
     })
@@ -260,6 +264,17 @@ const prepared = (database: Pick<Explained, "columns" | "hex" | "series">) =>
     yield* retries.add({ plan: over, key: null })
     yield* copied("sendwright_retry_plan", { id: "'copy-' || copy.n" })
     yield* retries.add({ plan: RetryPlan.begin(wanted, { ...begun, id: "running" }), key: null })
+    yield* (yield* HappeningStore).note(Happening.ofProcess("process.started", "p", {}, now))
+    yield* copied("sendwright_happening", {
+      at: `${now} + copy.n`,
+      type: "CASE WHEN copy.n % 2 = 0 THEN 'session.available' ELSE 'session.unavailable' END"
+    })
+    // Every other one refuses.
+    yield* sql.unsafe(`INSERT INTO sendwright_consent
+        (account, person, occurred_at, seq, id, purpose, status, source, recorded_at)
+      SELECT ${literal(big.accountId)}, '346' || copy.n, ${now}, 1, 'copy-' || copy.n, 'all',
+        CASE WHEN copy.n % 2 = 0 THEN 'revoked' ELSE 'granted' END, 'copy', ${now} + copy.n
+      FROM ${database.series.replace(":n", String(rows))}`)
     yield* copied("sendwright_account", { id: "'copy-' || copy.n" })
     yield* copied("sendwright_session", { id: "'copy-' || copy.n" }, ofBig)
     yield* copied(
@@ -277,6 +292,15 @@ const prepared = (database: Pick<Explained, "columns" | "hex" | "series">) =>
 
 type List = (page: Page) => Effect.Effect<Paged<unknown>, unknown>
 
+/** What is read by its time, as a list whose positions are times behind `now`. */
+const byTime =
+  (read: (between: Between) => Effect.Effect<ReadonlyArray<{ readonly at: number }>, unknown>): List =>
+  ({ after, limit }) =>
+    Effect.map(
+      read({ from: now, to: after === null ? Number.MAX_SAFE_INTEGER : now + after, limit: limit + 1 }),
+      (found) => PageOf.cut(found, limit, ({ at }) => at - now)
+    )
+
 /** Every list, of whoever has all of it, a little of it, or nothing. */
 const lists = ({ big, endpoint, none, quiet, small }: Effect.Effect.Success<ReturnType<typeof prepared>>) =>
   Effect.gen(function* () {
@@ -284,6 +308,7 @@ const lists = ({ big, endpoint, none, quiet, small }: Effect.Effect.Success<Retu
     const [audit, cards, inbound] = [yield* AuditStore, yield* RateCardStore, yield* InboundStore]
     const [jobs, operators, templates] = [yield* JobStore, yield* OperatorStore, yield* TemplateStore]
     const [retries, webhooks] = [yield* RetryPlanStore, yield* WebhookStore]
+    const [consents, happenings] = [yield* ConsentStore, yield* HappeningStore]
     const all: Record<string, List> = {
       accounts: (page) => accounts.list(page),
       operators: (page) => operators.list(page),
@@ -299,6 +324,19 @@ const lists = ({ big, endpoint, none, quiet, small }: Effect.Effect.Success<Retu
         }),
       "retries of many jobs": (page) => retries.list(page),
       "retries that go on": () => Effect.map(retries.running, (items) => ({ items, next: null })),
+      "jobs by their time": byTime((between) =>
+        Effect.map(jobs.acceptedBetween(between), ({ items }) => items.map(({ createdAt: at }) => ({ at })))
+      ),
+      "refusals by their time": byTime((between) =>
+        Effect.map(consents.revoked(between), ({ items }) =>
+          items.map(({ record }) => ({ at: record.recordedAt }))
+        )
+      ),
+      "acts by their time": byTime(audit.between),
+      "happenings by their time": byTime(happenings.between),
+      "happenings of a type": byTime((between) =>
+        happenings.between({ ...between, types: ["session.available"] })
+      ),
       "jobs with what is told beside them": (page) =>
         Effect.tap(jobs.list({ by: {}, kind: "template", page }), ({ items }) => jobs.facts(items)),
       "audit of a target": (page) => audit.list({ page, target: "first" }),
@@ -338,8 +376,8 @@ const suite = <R>(name: "PostgreSQL" | "SQLite", database: Explained<R>) =>
         const { publicKey } = given.small
         const [audit, jobs] = [yield* AuditStore, yield* JobStore]
         const [sessions, webhooks] = [yield* SessionStore, yield* WebhookStore]
-        const known = yield* lists(given)
         const consents = yield* ConsentStore
+        const known = yield* lists(given)
         const searched =
           (text: string, publicKey?: string): List =>
           (page) =>
@@ -378,6 +416,23 @@ const suite = <R>(name: "PostgreSQL" | "SQLite", database: Explained<R>) =>
         const ofBig = { by: { accountId }, kind: "template" } as const
         const reference = { by: { publicKey }, kind: "template", reference: "autumn" } as const
         const filters: Record<string, [List, number | null]> = {
+          "accepted of an account": [
+            byTime((between) =>
+              Effect.map(
+                jobs.acceptedBetween({ ...between, accountId: given.small.accountId }),
+                ({ items }) => items.map(({ createdAt: at }) => ({ at }))
+              )
+            ),
+            null
+          ],
+          "refusals of an account": [
+            byTime((between) =>
+              Effect.map(consents.revoked({ ...between, accountId: given.small.accountId }), ({ items }) =>
+                items.map(({ record }) => ({ at: record.recordedAt }))
+              )
+            ),
+            null
+          ],
           failed: [(page) => jobs.list({ ...ofBig, status: "failed", page }), 25],
           canceled: [(page) => jobs.list({ ...ofBig, status: "canceled", page }), 0],
           "sent early": [(page) => jobs.list({ ...ofBig, createdBefore: now + 10, page }), 10],

@@ -7,6 +7,7 @@ import * as Redacted from "effect/Redacted"
 import { migratedDatabase } from "../../../../test/support/Postgres.ts"
 import * as Erasure from "../../src/domain/Erasure.ts"
 import * as Time from "../../src/domain/Instant.ts"
+import * as Search from "../../src/domain/Search.ts"
 import { ErasureStore } from "../../src/storage/ErasureStore.ts"
 import { JobStore } from "../../src/storage/JobStore.ts"
 import * as Postgres from "../../src/storage/postgres/Postgres.ts"
@@ -59,10 +60,12 @@ const segments = Effect.flatMap(SqlClient, (sql) =>
   )
 )
 
+/** The messages to recipients that have the text as their phone or external id. */
 const found = Effect.fnUntraced(function* (text: string) {
   const jobs = yield* JobStore
-  const { items } = yield* jobs.messagesOf({ texts: [text], page: { limit: 10, after: null } })
-  return items.map(({ job, recipient }) => [job.id, recipient.index])
+  const sought = { ...Search.meaningsOf(text).jobs, reference: null, recipients: [text] }
+  const { items } = yield* jobs.search({ sought, page: { limit: 10, after: null } })
+  return items.map(({ job, recipient }) => [job.id, recipient?.index])
 })
 
 const suite = (name: string, layer: Layer.Layer<Stores | SqlClient, unknown>): void => {
@@ -94,7 +97,13 @@ const suite = (name: string, layer: Layer.Layer<Stores | SqlClient, unknown>): v
         const sql = yield* SqlClient
         yield* sql.unsafe(`UPDATE sendwright_job SET account = 'another' WHERE id <> '${mine}'`)
         const sought = { names, accounts: new Set([job?.accountId ?? ""]) }
-        yield* (yield* ErasureStore).erase({ part: "recipients", after: null, sought, now: now + 5 })
+        yield* (yield* ErasureStore).erase({
+          erasureId: "erasure-1",
+          part: "recipients",
+          after: null,
+          sought,
+          now: now + 5
+        })
         expect(yield* segments).toEqual([
           [1, 2],
           [2, 4]
@@ -114,7 +123,7 @@ const suite = (name: string, layer: Layer.Layer<Stores | SqlClient, unknown>): v
         const sought = { names, accounts: null }
         let after: string | null = null
         do {
-          const command = { part: "recipients", after, sought, now: now + 5 } as const
+          const command = { erasureId: "erasure-1", part: "recipients", after, sought, now: now + 5 } as const
           const slice: { readonly next: string | null } = yield* (yield* ErasureStore).erase(command)
           after = slice.next
         } while (after !== null)
@@ -135,7 +144,13 @@ const suite = (name: string, layer: Layer.Layer<Stores | SqlClient, unknown>): v
       Effect.gen(function* () {
         const [first, second, third] = yield* written
         const sought = { names, accounts: null }
-        yield* (yield* ErasureStore).erase({ part: "recipients", after: null, sought, now: now + 5 })
+        yield* (yield* ErasureStore).erase({
+          erasureId: "erasure-1",
+          part: "recipients",
+          after: null,
+          sought,
+          now: now + 5
+        })
         expect(yield* segments).toEqual([
           [1, 2],
           [2, 2]

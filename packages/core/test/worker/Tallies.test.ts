@@ -5,7 +5,8 @@ import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import * as TestClock from "effect/TestClock"
-import { JobStore } from "../../src/storage/JobStore.ts"
+import { HappeningStore } from "../../src/storage/HappeningStore.ts"
+import { JobStore, processOf } from "../../src/storage/JobStore.ts"
 import * as Memory from "../../src/storage/memory/Memory.ts"
 import { MemoryDatabase } from "../../src/storage/memory/MemoryDatabase.ts"
 import { accept, platform, running } from "./Support.ts"
@@ -38,13 +39,22 @@ it.effect("a process writes what it has counted once a minute, and what is left 
 it.effect("a process is told from its start to its end, also while it claims nothing", () =>
   Effect.gen(function* () {
     const { living } = yield* JobStore
+    const happenings = yield* HappeningStore
+    const noted = Effect.map(happenings.between({ from: 0, to: 1e15, limit: 10 }), (found) =>
+      found.map(({ data, subject, type }) => [type, subject, data])
+    )
     const scope = yield* Scope.make()
     const process = { role: "api", version: "1.2.3" }
     yield* Layer.buildWithScope(running(platform({}).sender, undefined, { process, concurrency: 7 }), scope)
     yield* TestClock.adjust("6 seconds")
     const [first] = yield* living
     expect(first).toMatchObject({ role: "api", version: "1.2.3", slots: 7, inFlight: 0 })
+    const id = processOf(first?.worker ?? "")
+    const started = ["process.started", id, process]
+    expect(yield* noted).toEqual([started])
+    yield* TestClock.adjust("1 minute")
     yield* Scope.close(scope, Exit.void)
     expect(yield* living).toEqual([])
+    expect(yield* noted).toEqual([["process.stopped", id, process], started])
   }).pipe(Effect.provide(Memory.layer))
 )

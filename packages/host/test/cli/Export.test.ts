@@ -1,4 +1,4 @@
-/** Results and consents as lines: `sendwright export`, and the same over HTTP. */
+/** Results, events and consents as lines: `sendwright export`, and the same over HTTP. */
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
@@ -123,6 +123,34 @@ describe("an export of results", () => {
     const absent = await sendwright("export", "results", "--job-id", owner.accountId, "--format", "csv")
     expect([absent.code, absent.out, absent.err]).toEqual([1, "", expect.stringMatching(/\S/)])
   }, 90_000)
+})
+
+describe("an export of events", () => {
+  it("has what happened and each step of each recipient, over HTTP and on the command line", async () => {
+    const owner = await tenant(host)
+    await consent(host, owner.accountId, ...phones.slice(0, 3))
+    const sent = await owner.send(sendBody(owner.templateId, ...phones.slice(0, 3)), "events")
+    const job = String(at(sent.json, "job_id"))
+    await eventually(
+      // The second is a number that the sandbox does not reach.
+      () => results(`job_id=${job}&status=delivered`),
+      (found) => found.length === 2
+    )
+    const ofAccount = rowsOf(lines((await exported(`events?account_id=${owner.accountId}`)).text))
+    const count = (type: string) => ofAccount.filter((row) => at(row, "type") === type).length
+    const types = ["job.created", "recipient.attempted", "recipient.delivered", "recipient.failed"]
+    expect(types.map(count)).toEqual([1, 3, 2, 1])
+    const listed = await host.admin(`/events?job_id=${job}&limit=100`)
+    expect(ofAccount.filter((row) => at(row, "job_id") === job)).toHaveLength(
+      items(listed.json, "events").length
+    )
+    const { code, err, out } = await sendwright("export", "events", "--job-id", job, "--format", "csv")
+    expect([code, err]).toEqual([0, ""])
+    expect(out.split("\n")[0]).toBe("at,type,account_id,session_id,job_id,message_id,sequence,subject,data\r")
+    const processes = rowsOf(lines((await exported("events?type=process.*")).text))
+    expect(processes.map((row) => at(row, "type"))).toEqual(["process.started"])
+    expect((await sendwright("events", "list", "--type", "nothing")).code).toBe(2)
+  }, 60_000)
 })
 
 describe("an export of consents", () => {

@@ -1,11 +1,23 @@
 /** Accounts, their plans, and what they used (decisions.md §8). */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
-import { Currency, Plan as Plans, Retention as Retentions } from "@sendwright/core"
+import type { Admin } from "@sendwright/core"
+import {
+  Currency,
+  Errors,
+  Fault,
+  Instant,
+  Plan as Plans,
+  Retention as Retentions,
+  Spending
+} from "@sendwright/core"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Records from "effect/Record"
 import * as Schema from "effect/Schema"
-import { inProcess, struct } from "./Codec.ts"
+import { inProcess, list, struct } from "./Codec.ts"
 import * as Examples from "./Examples.ts"
-import { forOperator, one, pageOf } from "./Operation.ts"
-import { id, Name, Paging } from "./Parameters.ts"
+import { type Answer, forOperator, one, pageOf } from "./Operation.ts"
+import { id, Name, Paging, TimeText } from "./Parameters.ts"
 import * as Wire from "./Wire.ts"
 
 const optional = Schema.optional
@@ -98,13 +110,90 @@ const settingsOf = <
   ...rest
 }: Payload) => ({ ...rest, plan: plan && inProcess(plan), retention: retention && inProcess(retention) })
 
-const Used = Schema.Struct({ used: Wire.Count, limit: Schema.NullOr(Wire.Count) })
+const OfLimit = Schema.Struct({ used: Wire.Count, limit: Schema.NullOr(Wire.Count) })
 const usage = struct({
   day: Wire.Text,
-  template_recipients: Used,
-  direct_messages: Used,
+  template_recipients: OfLimit,
+  direct_messages: OfLimit,
   resets_at: Wire.Time
 })
+
+const counts = Schema.Struct(Records.map(Spending.noCounts, () => Wire.Count))
+
+const sum = struct(
+  {
+    day: Wire.NullableText,
+    template_id: Schema.NullOr(Wire.Count),
+    template: Wire.NullableText,
+    market: Wire.NullableText,
+    session_id: Schema.NullOr(Wire.Id),
+    currency: Wire.Text,
+    recipients: Wire.Count,
+    counts,
+    estimated: Wire.NullableAmount,
+    actual: Wire.NullableAmount
+  },
+  "UsageSum"
+)
+
+const sums = struct({
+  by: Schema.Literal(...Spending.groupings),
+  from: Wire.Time,
+  to: Wire.Time,
+  whole_since: Wire.Time,
+  groups: list(sum)
+})
+
+const UsageFilter = Schema.Struct({
+  by: optional(
+    Schema.Literal(...Spending.groupings).annotations({
+      description: "Sums of recipients and money, one for each of these."
+    })
+  ),
+  from: optional(TimeText),
+  to: optional(TimeText)
+})
+
+const refuse = (name: "from", message: string) =>
+  Either.left(new Errors.InvalidRequest({ faults: [Fault.make(["query", name], "invalid_value", message)] }))
+
+/** Undefined where what of today's limits is used is asked for. */
+const spendingOf = (
+  query: typeof UsageFilter.Type
+): Either.Either<Admin.SpendingQuery | undefined, Errors.InvalidRequest> => {
+  const [from, to] = [query.from, query.to].map((text) =>
+    text === undefined ? undefined : Instant.parse(text)
+  )
+  const { by } = query
+  if (by === undefined)
+    return from === undefined && to === undefined
+      ? Either.right(undefined)
+      : refuse("from", "`from` and `to` are asked for together with `by`.")
+  if (from !== undefined && to !== undefined && from > to)
+    return refuse("from", "`from` must not be later than `to`.")
+  return Either.right({ by, from, to })
+}
+
+type Used = { readonly today: Admin.Usage } | { readonly sums: Admin.Spending }
+
+const AnyUsage = Schema.Struct({ ok: Wire.Ok, usage: Schema.Union(usage.schema, sums.schema) })
+
+const used: Answer<typeof AnyUsage, Used> = {
+  schema: AnyUsage,
+  of: (found, { prefix }) => ({
+    ...Wire.ok,
+    usage: "today" in found ? usage.of(found.today, prefix) : sums.of(found.sums, prefix)
+  }),
+  example: {
+    ...Wire.ok,
+    usage: {
+      day: "2026-11-02",
+      template_recipients: { used: 1, limit: 100_000 },
+      direct_messages: { used: 0, limit: 1000 },
+      resets_at: "2026-11-03T00:00:00.000Z"
+    }
+  }
+}
 
 const example: typeof account.schema.Type = {
   id: Examples.ids.account,
@@ -168,18 +257,23 @@ export const admin = [
     ({ admin }, { path, payload }) => admin.accounts.change(path.id, settingsOf(payload))
   ),
   forOperator(
-    HttpApiEndpoint.get("usage", "/admin/v1/accounts/:id/usage").setPath(id),
-    one("usage", usage, {
-      day: "2026-11-02",
-      template_recipients: { used: 1, limit: 100_000 },
-      direct_messages: { used: 0, limit: 1000 },
-      resets_at: "2026-11-03T00:00:00.000Z"
-    }),
+    HttpApiEndpoint.get("usage", "/admin/v1/accounts/:id/usage").setPath(id).setUrlParams(UsageFilter),
+    used,
     {
-      summary: "Read what of today's limits is used",
-      description: "Days are UTC; a limit that is null is none.",
-      command: { name: "accounts usage", description: "Show what an account used today." }
+      summary: "Read what an account used",
+      description:
+        "Without `by` what of today's limits is used: days are UTC; a limit that is null is none. With `by` the recipients of what was accepted between `from` (the begin of this month when absent) and `to`, and their money: `estimated` at the prices of their acceptance, `actual` of what was delivered by now, as the platform billed it. The newest 500,000 recipients are summed; `whole_since` is later than `from` where there were more, and then what was accepted before it may be there in part.",
+      command: {
+        name: "accounts usage",
+        description:
+          "Show what an account used today; with --by what it used between two times, by day, template, market or session."
+      }
     },
-    ({ admin }, { path }) => admin.accounts.usage(path.id)
+    ({ admin }, { path, query }) =>
+      Effect.flatMap(spendingOf(query), (asked) =>
+        asked === undefined
+          ? Effect.map(admin.accounts.usage(path.id), (today): Used => ({ today }))
+          : Effect.map(admin.accounts.spending(path.id, asked), (sums): Used => ({ sums }))
+      )
   )
 ]

@@ -2,6 +2,7 @@
 import * as Accounts from "./Accounts.ts"
 import * as ApiKeys from "./ApiKeys.ts"
 import * as Consents from "./Consents.ts"
+import * as Events from "./Events.ts"
 import * as Exports from "./Exports.ts"
 import * as Group from "./Group.ts"
 import * as Jobs from "./Jobs.ts"
@@ -39,6 +40,7 @@ export const operations = [
   ...Storage.admin,
   ...Secrets.admin,
   ...Operators.admin,
+  ...Events.admin,
   ...Exports.admin
 ]
 

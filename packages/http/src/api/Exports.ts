@@ -1,11 +1,13 @@
 /** Exports: what is kept of accounts, as a line for each, however many there are. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import type { Admin } from "@sendwright/core"
-import { Consent, Ids, Instant, Person, Recipient } from "@sendwright/core"
+import { Consent, Ids, Instant, Job, Person, Recipient } from "@sendwright/core"
 import { Reference } from "@sendwright/core/adapter"
+import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Lines from "../http/Lines.ts"
 import { codec, struct } from "./Codec.ts"
+import * as Events from "./Events.ts"
 import * as Examples from "./Examples.ts"
 import { exportForOperator } from "./Operation.ts"
 import { TimeText, Uuid } from "./Parameters.ts"
@@ -26,11 +28,14 @@ const ofAccount = optional(Uuid.annotations({ description: "All accounts when ab
 const time = (text: string | undefined): Instant.Instant | undefined =>
   text === undefined ? undefined : Instant.parse(text)
 
+const kind = Schema.Literal(...Job.kinds)
+
 const resultRow = struct(
   {
     account_id: Wire.Id,
     session_id: Wire.Id,
     job_id: Wire.Id,
+    kind,
     reference: Wire.NullableText,
     message_id: Wire.Id,
     phone: Texts.Phone,
@@ -56,6 +61,7 @@ const flatResult = ({ job, result: { failure, index, price, ...result } }: Admin
   accountId: job.accountId,
   sessionId: job.sessionId,
   jobId: job.id,
+  kind: job.content.kind,
   reference: job.reference,
   messageId: Ids.messageId(job.id, index),
   errorCode: failure?.code ?? null,
@@ -100,6 +106,9 @@ export const admin = [
         account_id: ofAccount,
         session_id: optional(Uuid),
         job_id: optional(Uuid),
+        kind: optional(
+          kind.annotations({ description: "Only template sends, or only direct messages; both when absent." })
+        ),
         reference: optional(Reference.Reference),
         status: optional(
           Schema.Literal(...Recipient.statuses).annotations({ description: "Only results of this status." })
@@ -119,6 +128,7 @@ export const admin = [
       account_id: ids.account,
       session_id: ids.session,
       job_id: ids.job,
+      kind: "template",
       reference: null,
       message_id: ids.message,
       phone,
@@ -137,9 +147,9 @@ export const admin = [
       read_at: null
     },
     {
-      summary: "Export results of template sends",
+      summary: "Export results of sends",
       description:
-        "A line for each recipient that matches every parameter, of the newest job first. Jobs that are accepted meanwhile are not among them; a recipient is as it was when its page was read. The times are of the job.",
+        "A line for each recipient that matches every parameter, account by account, of template sends and then of direct messages, the newest job first. Jobs that are accepted meanwhile are not among them; a recipient is as it was when its page was read. The times are of the job.",
       refusals: ["not_found"],
       command: {
         name: "export results",
@@ -151,6 +161,7 @@ export const admin = [
         accountId: query.account_id,
         sessionId: query.session_id,
         jobId: query.job_id?.toLowerCase(),
+        kind: query.kind,
         reference: query.reference,
         status: query.status,
         code: query.code,
@@ -209,5 +220,23 @@ export const admin = [
         recordedAfter: time(query.recorded_after),
         recordedBefore: time(query.recorded_before)
       })
+  ),
+  exportForOperator(
+    HttpApiEndpoint.get("exportEvents", "/admin/v1/export/events").setUrlParams(
+      Schema.Struct({ format, ...Events.filter })
+    ),
+    Events.derivedEvent,
+    Events.example,
+    {
+      summary: "Export events",
+      description:
+        "A line for each event that matches every parameter: first what has its time over all accounts, newest first, and then, job by job, how it ended and what became of its recipients. Each job of which something changed since `after` is read. What nobody keeps, such as texts of people, is in no export; a webhook tells it.",
+      refusals: ["not_found"],
+      command: {
+        name: "export events",
+        description: "Export what happened, and job by job what became of recipients."
+      }
+    },
+    ({ admin }, { query }) => Effect.flatMap(Events.asked(query), (filter) => admin.events.export(filter))
   )
 ]

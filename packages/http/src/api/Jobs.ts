@@ -54,6 +54,7 @@ const ofOperator = {
   session: computed(Wire.NullableText, ({ sessionName }: Pick<Admin.ToldJob, "sessionName">) => sessionName),
   key: computed(Wire.Text, ({ publicKey }: Domain.Job) => publicKey),
   idempotency_key: Wire.NullableText,
+  request_id: Wire.NullableText.annotations({ description: "The `X-Request-Id` of the send." }),
   failures: Schema.Array(
     Schema.Struct({ code: Wire.Text, status: Wire.RecipientStatus, recipients: Wire.Count })
   ).annotations({
@@ -321,6 +322,7 @@ const toldExample = {
   session: Examples.session.name,
   key: Examples.publicKey,
   idempotency_key: "order-A-17",
+  request_id: Examples.ids.request,
   failures: []
 } as const
 

@@ -1,7 +1,10 @@
 /** What operators look at over all accounts, asked of the host's own handler (decisions.md §12). */
 import { describe, expect, it } from "@effect/vitest"
+import type { Admin } from "@sendwright/core"
 import { TestEngine } from "@sendwright/core/testing"
 import * as Effect from "effect/Effect"
+import * as Stream from "effect/Stream"
+import * as TestClock from "effect/TestClock"
 import { at, items, sendBody, template } from "../../../../test/support/TestHost.ts"
 import * as Handler from "../http/Handler.ts"
 
@@ -34,7 +37,8 @@ const host = Effect.gen(function* () {
       ...credentials,
       "content-type": "application/json",
       "content-length": String(bytes.length),
-      "idempotency-key": `key-${sends}`
+      "idempotency-key": `key-${sends}`,
+      "x-request-id": `request-${sends}`
     }
     const url = "/api/v1/template-messages/send"
     const answer = yield* handle({
@@ -125,6 +129,7 @@ describe("GET /admin/v1/jobs", () => {
           template_id: templateId,
           reference: "spring",
           idempotency_key: "key-1",
+          request_id: "request-1",
           failures: []
         })
         expect(json).toMatchObject({ next_cursor: null, looked_at: null })
@@ -138,7 +143,10 @@ describe("GET /admin/v1/jobs", () => {
           const { json } = yield* ask(`/admin/v1/jobs?${query}`)
           expect([query, items(json, "jobs").map((job) => at(job, "job_id"))]).toEqual([query, found])
         }
-        expect(at((yield* ask(`/admin/v1/jobs/${first}`)).json, "job", "idempotency_key")).toBe("key-1")
+        expect(at((yield* ask(`/admin/v1/jobs/${first}`)).json, "job")).toMatchObject({
+          idempotency_key: "key-1",
+          request_id: "request-1"
+        })
       })
     )
   )
@@ -169,6 +177,185 @@ describe("GET /admin/v1/jobs", () => {
           422,
           ["/query/has"]
         ])
+      })
+    )
+  )
+})
+
+describe("GET /admin/v1/events", () => {
+  it.effect("tells over all accounts what has its time, newest first, page by page and by every filter", () =>
+    provided(
+      Effect.gen(function* () {
+        const { account, ask, engine, send, session } = yield* host
+        const jobId = yield* send("spring")
+        yield* TestClock.adjust("1 second")
+        yield* engine.admin.consents.record(account.id, [{ phone, status: "revoked", source: "by letter" }])
+        yield* TestClock.adjust("1 second")
+        yield* ask(`/admin/v1/sessions/${session.id}/disconnect`, undefined, "POST")
+        const events = (query = "") =>
+          Effect.map(ask(`/admin/v1/events?${query}`), ({ json }) => items(json, "events"))
+        const all = yield* events()
+        const types = all.map((each) => at(each, "type"))
+        expect(new Set(types)).toEqual(
+          new Set(["session.disconnected", "consent.revoked", "job.created", "audit.recorded"])
+        )
+        const times = all.map((each) => String(at(each, "at")))
+        expect(times).toEqual(times.toSorted().reverse())
+        expect(all.find((each) => at(each, "type") === "job.created")).toMatchObject({
+          account_id: account.id,
+          session_id: session.id,
+          job_id: jobId,
+          message_id: null,
+          sequence: null,
+          data: { reference: "spring", recipients: 1, request_id: "request-1" }
+        })
+        expect(all.find((each) => at(each, "type") === "consent.revoked")).toMatchObject({
+          account_id: account.id,
+          data: { phone, source: "by letter", purpose: "all" }
+        })
+        const found: Array<unknown> = []
+        for (let cursor: unknown = ""; typeof cursor === "string"; ) {
+          const asked = cursor === "" ? "" : `&cursor=${cursor}`
+          const { json } = yield* ask(`/admin/v1/events?limit=1${asked}`)
+          found.push(...items(json, "events"))
+          cursor = at(json, "next_cursor")
+        }
+        expect(found).toEqual(all)
+        for (const [query, expected] of [
+          ["type=session.*", ["session.disconnected"]],
+          ["type=consent.revoked", ["consent.revoked"]],
+          [`session_id=${session.id}`, ["session.disconnected", "job.created"]],
+          [`account_id=${account.id}`, ["session.disconnected", "consent.revoked", "job.created"]],
+          ["type=message.*", []],
+          [
+            `account_id=${account.id}&after=1970-01-01T00:00:01Z&before=1970-01-01T00:00:02Z`,
+            ["consent.revoked"]
+          ]
+        ] as const) {
+          const some = (yield* events(query)).map((each) => at(each, "type"))
+          expect([query, some]).toEqual([query, expected])
+        }
+        const statuses = yield* Effect.forEach(
+          [
+            "type=nothing",
+            "after=2026-01-02T00:00:00Z&before=2026-01-01T00:00:00Z",
+            `account_id=${session.id}`,
+            `job_id=${session.id}`
+          ],
+          (query) => Effect.map(ask(`/admin/v1/events?${query}`), ({ status }) => status)
+        )
+        expect(statuses).toEqual([422, 422, 404, 404])
+      })
+    )
+  )
+
+  it.effect(
+    "tells of one job each step of its recipients, and its end; the export tells the same of all",
+    () =>
+      provided(
+        Effect.gen(function* () {
+          const { account, ask, engine, send, session } = yield* host
+          const jobId = yield* send("spring")
+          const { sendDirect } = engine
+          const caller = yield* engine.callerOf(session.id)
+          yield* sendDirect(caller, {
+            idempotencyKey: undefined,
+            requestId: undefined,
+            request: { to: phone, message: "Hi" }
+          })
+          yield* engine.drain
+          const { json } = yield* ask(`/admin/v1/events?job_id=${jobId}`)
+          const ofJob = items(json, "events")
+          const types = ofJob.map((each) => String(at(each, "type")))
+          expect(types.toSorted()).toEqual([
+            "job.completed",
+            "job.created",
+            "recipient.attempted",
+            "recipient.delivered",
+            "recipient.sent"
+          ])
+          expect(ofJob.find((each) => at(each, "type") === "recipient.delivered")).toMatchObject({
+            job_id: jobId,
+            sequence: expect.any(Number),
+            data: { phone, attempts: 1, error: null }
+          })
+          expect(
+            items((yield* ask(`/admin/v1/events?job_id=${jobId}&type=job.*`)).json, "events")
+          ).toHaveLength(2)
+          const exported = (filter: Admin.EventsFilter) =>
+            Effect.flatMap(engine.admin.events.export(filter), (found) =>
+              Effect.map(Stream.runCollect(found), (pages) => [...pages].flat())
+            )
+          const all = yield* exported({ accountId: account.id })
+          expect(
+            all
+              .filter((each) => each.jobId === jobId)
+              .map(({ type }) => type)
+              .toSorted()
+          ).toEqual(types.toSorted())
+          expect(all.filter(({ type }) => type === "message.delivered")).toHaveLength(1)
+          expect(yield* exported({ jobId, type: "recipient.attempted" })).toMatchObject([{ jobId }])
+          expect(yield* exported({ after: 1e12 })).toEqual([])
+          const results = yield* Effect.flatMap(engine.admin.exports.results({}), Stream.runCollect)
+          expect([...results].flat().map(({ job }) => job.content.kind)).toEqual(["template", "direct"])
+          const direct = yield* Effect.flatMap(
+            engine.admin.exports.results({ kind: "direct" }),
+            Stream.runCollect
+          )
+          expect([...direct].flat()).toHaveLength(1)
+        })
+      )
+  )
+})
+
+describe("GET /admin/v1/accounts/{id}/usage", () => {
+  it.effect("sums recipients and money by day, template, market and session, exactly", () =>
+    provided(
+      Effect.gen(function* () {
+        const { account, ask, engine, send, session, templateId } = yield* host
+        yield* engine.admin.accounts.change(account.id, { currency: "EUR", plan: { minimumWaitMs: 0 } })
+        const price = { market: "34", prefixes: null, category: "utility", price: "0.0123" } as const
+        yield* engine.admin.rateCards.add({ currency: "EUR", effectiveFrom: 0, prices: [price] })
+        for (const reference of ["one", "two", "three"]) yield* send(reference)
+        yield* engine.drain
+        yield* TestClock.adjust("1 day")
+        yield* send("four")
+        const usage = (query: string) =>
+          Effect.map(ask(`/admin/v1/accounts/${account.id}/usage?${query}`), ({ json }) => at(json, "usage"))
+        const none = { day: null, template_id: null, template: null, market: null, session_id: null }
+        const days = yield* usage("by=day")
+        expect(days).toMatchObject({
+          by: "day",
+          from: "1970-01-01T00:00:00.000Z",
+          whole_since: "1970-01-01T00:00:00.000Z",
+          groups: [
+            { ...none, day: "1970-01-02", currency: "EUR", recipients: 1, estimated: "0.0123", actual: "0" },
+            { ...none, day: "1970-01-01", recipients: 3, estimated: "0.0369", actual: "0.0369" }
+          ]
+        })
+        expect(at(days, "groups", 0, "counts")).toMatchObject({ waiting: 1, delivered: 0 })
+        const all = { recipients: 4, estimated: "0.0492", actual: "0.0369" }
+        for (const [by, key] of [
+          ["template", { template_id: templateId, template: "order_confirmation" }],
+          ["market", { market: "34" }],
+          ["session", { session_id: session.id }]
+        ] as const)
+          expect(at(yield* usage(`by=${by}`), "groups")).toMatchObject([{ ...none, ...key, ...all }])
+        expect(at(yield* usage("by=session&from=1970-01-02T00:00:00Z"), "groups")).toMatchObject([
+          { recipients: 1 }
+        ])
+        expect(at(yield* usage("by=session&to=1970-01-01T00:00:00Z"), "groups")).toEqual([])
+        expect(yield* usage("")).toMatchObject({ day: "1970-01-02", template_recipients: { used: 1 } })
+        const statuses = yield* Effect.forEach(
+          [
+            "from=1970-01-01T00:00:00Z",
+            "by=day&from=1970-01-02T00:00:00Z&to=1970-01-01T00:00:00Z",
+            "by=hour"
+          ],
+          (query) =>
+            Effect.map(ask(`/admin/v1/accounts/${account.id}/usage?${query}`), ({ status }) => status)
+        )
+        expect(statuses).toEqual([422, 422, 422])
       })
     )
   )

@@ -236,7 +236,10 @@ const queries = (made: Shop): Readonly<Record<string, ReadonlyArray<string>>> =>
   adminJobs: ["", "group=reference"],
   previewTemplate: [`variables=${encodeURIComponent(JSON.stringify({ "body.1": said }))}`],
   exportResults: ["", "format=csv"],
-  exportConsents: ["", "format=csv"]
+  exportConsents: ["", "format=csv"],
+  events: ["", `job_id=${made.job}`],
+  exportEvents: ["", "format=csv"],
+  usage: ["", "by=template", "by=market"]
 })
 
 /** Whatever stands between the digits, but for other words. */

@@ -87,13 +87,54 @@ export interface AccountChange {
   readonly retention?: RetentionInput | undefined
 }
 
+export interface UsageInput {
+  readonly id: string
+  /** One sum for each of these. */
+  readonly by: "day" | "template" | "market" | "session"
+  readonly from?: Date | undefined
+  readonly to?: Date | undefined
+}
+
+/** The members that a sum is not of are null. */
+export interface UsageSum {
+  readonly day: string | null
+  readonly templateId: number | null
+  readonly template: string | null
+  readonly market: string | null
+  readonly sessionId: string | null
+  readonly currency: string
+  readonly recipients: number
+  /** What they have come to; those in flight wait, too. */
+  readonly counts: Readonly<
+    Record<
+      "accepted" | "canceled" | "delivered" | "failed" | "read" | "sent" | "skipped" | "unknown" | "waiting",
+      number
+    >
+  >
+  /** At the prices of their acceptance; null when none has one. */
+  readonly estimated: string | null
+  /** Of what was delivered by now, as the platform billed it. */
+  readonly actual: string | null
+}
+
+export interface UsageSums {
+  readonly from: Date
+  readonly to: Date
+  /** Later than `from` where there were more than 500,000 recipients: what was accepted before may be there in part. */
+  readonly wholeSince: Date
+  readonly groups: ReadonlyArray<UsageSum>
+}
+
 export interface Accounts {
   readonly create: (input: AccountInput) => Promise<Account>
   readonly find: (input: { readonly id: string }) => Promise<Account>
   readonly list: () => AsyncIterable<Account>
   /** Fields that are absent stay. */
   readonly change: (input: AccountChange) => Promise<Account>
+  /** What of today's limits is used. */
   readonly usage: (input: { readonly id: string }) => Promise<Usage>
+  /** Recipients and money of what was accepted between two times; since the begin of this month unless said otherwise. */
+  readonly usageBy: (input: UsageInput) => Promise<UsageSums>
 }
 
 // Sessions
@@ -373,6 +414,7 @@ export interface ErasureCounts {
   readonly unreadHooks: number
   readonly earlyReports: number
   readonly auditEntries: number
+  readonly happenings: number
 }
 
 export interface Erasure {

@@ -57,6 +57,14 @@ const retention = object({
 })
 
 export const byId = input(object({ id: Text }))
+export const usage = input<Admin.UsageInput>(
+  object({
+    id: Text,
+    by: oneOf("day", "template", "market", "session"),
+    from: optional(Time),
+    to: optional(Time)
+  })
+)
 export const byAccount = input(object({ accountId: Text }))
 export const bySession = input(object({ sessionId: Text }))
 export const byKey = input(object({ publicKey: Text }))

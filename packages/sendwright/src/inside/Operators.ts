@@ -107,6 +107,17 @@ const accounts: Group<Admin.Accounts> = (admin, { pages, run }) => ({
   usage: async (given) => {
     const { resetsAt, ...usage } = await run(admin.accounts.usage(Inputs.byId(given).id))
     return { ...usage, resetsAt: Views.date(resetsAt) }
+  },
+  usageBy: async (given) => {
+    const { by, from, id, to } = Inputs.usage(given)
+    const asked = { by, from: from?.getTime(), to: to?.getTime() }
+    const { groups, ...found } = await run(admin.accounts.spending(id, asked))
+    return {
+      from: Views.date(found.from),
+      to: Views.date(found.to),
+      wholeSince: Views.date(found.wholeSince),
+      groups
+    }
   }
 })
 

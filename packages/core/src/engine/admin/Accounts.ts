@@ -5,16 +5,21 @@ import type { Account } from "../../domain/account/Account.ts"
 import type { Plan } from "../../domain/account/Plan.ts"
 import * as Plans from "../../domain/account/Plan.ts"
 import * as Currency from "../../domain/billing/Currency.ts"
+import type { Grouping, Sum } from "../../domain/billing/Spending.ts"
+import { categoryOf, summing } from "../../domain/billing/Spending.ts"
 import type { InvalidRequest } from "../../domain/Errors.ts"
 import { NotFound } from "../../domain/Errors.ts"
 import * as Ids from "../../domain/Ids.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import * as Time from "../../domain/Instant.ts"
+import type { Job } from "../../domain/job/Job.ts"
 import type { Page, Paged } from "../../domain/Page.ts"
 import type { RetentionChange } from "../../domain/Retention.ts"
 import * as Retention from "../../domain/Retention.ts"
 import { AccountStore } from "../../storage/AccountStore.ts"
+import type { ListJobs } from "../../storage/JobStore.ts"
 import { JobStore } from "../../storage/JobStore.ts"
+import { RateCardStore } from "../../storage/RateCardStore.ts"
 import type { StorageError } from "../../storage/StorageError.ts"
 import { refuseIf } from "./RefuseIf.ts"
 import * as ValidateName from "./ValidateName.ts"
@@ -47,9 +52,35 @@ export interface Accounts {
       readonly retention?: RetentionChange | undefined
     }
   ) => Effect.Effect<Account, InvalidRequest | NotFound | StorageError>
+  /**
+   * Recipients and money of jobs that were accepted between two times, this month unless said otherwise. It reads the newest
+   * {@link mostSummed} recipients, and tells since when all are among them.
+   */
+  readonly spending: (id: string, query: SpendingQuery) => Effect.Effect<Spending, NotFound | StorageError>
   /** The used part of today's limits. */
   readonly usage: (id: string) => Effect.Effect<Usage, NotFound | StorageError>
 }
+
+export interface SpendingQuery {
+  readonly by: Grouping
+  /** Inclusive. */
+  readonly from?: Instant | undefined
+  /** Exclusive. */
+  readonly to?: Instant | undefined
+}
+
+export interface Spending {
+  readonly by: Grouping
+  readonly from: Instant
+  readonly to: Instant
+  /** The jobs that were accepted since are summed, as far as they lie between the times; `from` where all are. */
+  readonly wholeSince: Instant
+  readonly groups: ReadonlyArray<Sum>
+}
+
+/** A sum reads no more recipients, but for those of its last hundred jobs. */
+export const mostSummed = 500_000
+const jobsAtOnce = 100
 
 const nameFaults = (name: string | undefined) =>
   name === undefined ? [] : ValidateName.validateName(name, "name", 255)
@@ -72,6 +103,7 @@ const missing = Effect.fail(new NotFound({ what: "account" }))
 
 export const make = Effect.gen(function* () {
   const store = yield* AccountStore
+  const cards = yield* RateCardStore
   const jobs = yield* JobStore
   const ids = Ids.make(yield* Ids.RandomBytes)
 
@@ -79,8 +111,53 @@ export const make = Effect.gen(function* () {
     return (yield* store.find(id)) ?? (yield* missing)
   })
 
+  /** Adds a page of jobs; answers how many recipients they have. */
+  const addJobs = Effect.fnUntraced(function* (
+    found: ReadonlyArray<Job>,
+    { add }: ReturnType<typeof summing>
+  ) {
+    const asked = found.map((job) => ({ id: job.id, category: categoryOf(job) }))
+    const charges = yield* jobs.charges(asked)
+    for (const job of found) {
+      const ofJob = charges.get(job.id) ?? []
+      const { createdAt: now, currency } = job
+      const isOtherwise = ofJob.some(({ phone }) => phone !== null)
+      add(job, ofJob, isOtherwise ? yield* cards.inForce({ currency, now }) : null)
+    }
+    return found.reduce((sum, { recipients }) => sum + recipients, 0)
+  })
+
+  /** Sums the jobs of one kind; answers since when all are among them. */
+  const addAll = Effect.fnUntraced(function* (
+    list: Omit<ListJobs, "page">,
+    sums: ReturnType<typeof summing>,
+    from: Instant
+  ) {
+    let [left, after]: [number, number | null] = [mostSummed, null]
+    do {
+      const { items, next }: Paged<Job> = yield* jobs.list({ ...list, page: { limit: jobsAtOnce, after } })
+      left -= yield* addJobs(items, sums)
+      after = next
+      const last = items.at(-1)
+      if (left <= 0 && next !== null && last !== undefined) return last.createdAt
+    } while (after !== null)
+    return from
+  })
+
   const accounts: Accounts = {
     find,
+    spending: Effect.fnUntraced(function* (id, { by, from: asked, to: until }) {
+      yield* find(id)
+      const to = until ?? (yield* Clock.currentTimeMillis) + 1
+      const from = asked ?? Time.startOfUtcMonth(to - 1)
+      const sums = summing(by)
+      const between = { by: { accountId: id }, createdAfter: from, createdBefore: to }
+      const since = [
+        yield* addAll({ ...between, kind: "template" }, sums, from),
+        yield* addAll({ ...between, kind: "direct" }, sums, from)
+      ]
+      return { by, from, to, wholeSince: Math.max(...since), groups: sums.sums() }
+    }),
     list: store.list,
     create: Effect.fnUntraced(function* ({ currency, name, plan, retention }) {
       yield* refuseIf([...nameFaults(name), ...Currency.faults(currency), ...Retention.faults(retention)])

@@ -64,6 +64,7 @@ const accountActs = (before: Before): Acts["accounts"] => ({
   },
   find: "reads",
   list: "reads",
+  spending: "reads",
   usage: "reads"
 })
 
@@ -247,6 +248,7 @@ export const make = Effect.gen(function* () {
     secrets: { reseal: "records" },
     operators: operatorActs(operator),
     audit: { list: "reads" },
+    events: { list: "reads", export: "reads" },
     exports: { results: "reads", consents: "reads" },
     overview: { now: "reads", health: "reads" },
     search: { find: "reads" }
@@ -296,6 +298,7 @@ export const recording = (admin: Admin, acts: Acts, record: Recorder): Admin => 
   secrets: recordGroup("secrets", admin.secrets, acts.secrets, record),
   operators: recordGroup("operators", admin.operators, acts.operators, record),
   audit: recordGroup("audit", admin.audit, acts.audit, record),
+  events: recordGroup("events", admin.events, acts.events, record),
   exports: recordGroup("exports", admin.exports, acts.exports, record),
   overview: recordGroup("overview", admin.overview, acts.overview, record),
   search: recordGroup("search", admin.search, acts.search, record)

@@ -5,7 +5,8 @@ import * as Stream from "effect/Stream"
 import type { Status as ConsentStatus, Scope } from "../../domain/consent/Consent.ts"
 import { NotFound } from "../../domain/Errors.ts"
 import type { Instant } from "../../domain/Instant.ts"
-import type { Job, RecipientResult } from "../../domain/job/Job.ts"
+import type { Content, Job, RecipientResult } from "../../domain/job/Job.ts"
+import { kinds as kindsOfJobs } from "../../domain/job/Job.ts"
 import type { Status } from "../../domain/job/Recipient.ts"
 import type { Page, Paged } from "../../domain/Page.ts"
 import { AccountStore } from "../../storage/AccountStore.ts"
@@ -23,6 +24,8 @@ interface OfAccount {
 export interface ResultsQuery extends OfAccount {
   readonly sessionId?: string | undefined
   readonly jobId?: string | undefined
+  /** Template sends or direct messages; both where it is left out. */
+  readonly kind?: Content["kind"] | undefined
   readonly reference?: string | undefined
   readonly status?: Status | undefined
   /** Of a failure. */
@@ -56,7 +59,7 @@ type Rows<A> = Stream.Stream<ReadonlyArray<A>, StorageError>
 
 export interface Exports {
   /**
-   * Newest job first, so that jobs that are accepted while it is read are not among them. Each recipient is as it was when its
+   * Account by account template sends and then direct messages, the newest job first, so that jobs that are accepted while it is read are not among them. Each recipient is as it was when its
    * page was read.
    */
   readonly results: (query: ResultsQuery) => Effect.Effect<Rows<ExportedResult>, NotFound | StorageError>
@@ -82,8 +85,9 @@ const isWithin = (at: Instant, from: Instant | undefined, until: Instant | undef
 
 const isAsked = (
   job: Job,
-  { accountId, createdAfter, createdBefore, reference, sessionId }: ResultsQuery
+  { accountId, createdAfter, createdBefore, kind, reference, sessionId }: ResultsQuery
 ): boolean =>
+  (kind === undefined || job.content.kind === kind) &&
   (accountId === undefined || job.accountId === accountId) &&
   (sessionId === undefined || job.sessionId === sessionId) &&
   (reference === undefined || job.reference === reference) &&
@@ -112,18 +116,20 @@ export const make = Effect.gen(function* () {
     )
 
   const jobsOf = Effect.fnUntraced(function* (query: ResultsQuery) {
-    const { createdAfter, createdBefore, jobId, reference } = query
+    const { createdAfter, createdBefore, jobId, kind, reference } = query
     if (jobId !== undefined) {
       const job = yield* jobs.find(jobId)
-      if (job === null || job.content.kind === "direct") return yield* new NotFound({ what: "job" })
-      return Stream.make(job)
+      return job === null ? yield* new NotFound({ what: "job" }) : Stream.make(job)
     }
-    const list = { kind: "template", reference, createdAfter, createdBefore } as const
+    const kinds = kind === undefined ? kindsOfJobs : [kind]
     return Stream.flatMap(yield* accountsOf(query), (accountId) =>
-      Stream.mapConcat(
-        pages(jobsAtOnce, (page) => jobs.list({ ...list, by: { accountId }, page })),
-        (found) => found
-      )
+      Stream.flatMap(Stream.fromIterable(kinds), (kind) => {
+        const list = { by: { accountId }, kind, reference, createdAfter, createdBefore }
+        return Stream.mapConcat(
+          pages(jobsAtOnce, (page) => jobs.list({ ...list, page })),
+          (found) => found
+        )
+      })
     )
   })
 

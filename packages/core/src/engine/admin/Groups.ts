@@ -5,6 +5,7 @@ import * as Accounts from "./Accounts.ts"
 import * as ApiKeys from "./ApiKeys.ts"
 import * as AuditLog from "./AuditLog.ts"
 import * as Consents from "./Consents.ts"
+import * as Events from "./Events.ts"
 import * as Exports from "./Exports.ts"
 import * as Jobs from "./Jobs.ts"
 import * as Operators from "./Operators.ts"
@@ -36,6 +37,7 @@ export interface Admin {
   readonly secrets: Secrets.Secrets
   readonly operators: Operators.Operators
   readonly audit: AuditLog.AuditLog
+  readonly events: Events.Events
   readonly exports: Exports.Exports
   readonly overview: Overview.Overview
   readonly search: Search.Search
@@ -58,6 +60,7 @@ export const make = (readiness: Effect.Effect<ReadonlyArray<Check>>) =>
     secrets: Secrets.make,
     operators: Operators.make,
     audit: AuditLog.make,
+    events: Events.make,
     exports: Exports.make,
     overview: Overview.make(readiness),
     search: Search.make

@@ -91,7 +91,7 @@ export interface ToldDetail extends JobDetail {
 const reads = 200
 export const mostLookedAt = reads * Pages.mostLookedAt
 
-const noFacts: JobFacts = { accountName: null, sessionName: null, idempotencyKey: null, failures: [] }
+const noFacts: JobFacts = { accountName: null, sessionName: null, failures: [] }
 
 const faultsOf = ({ codes = [], phones = [] }: Readable<RetryCommand>): ReadonlyArray<Fault.Fault> => [
   ...RetryFaults.ofCodes(codes, ["codes"]),

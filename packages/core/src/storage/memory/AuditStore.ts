@@ -24,6 +24,15 @@ export const layer: Layer.Layer<AuditStore, never, MemoryDatabase> = Layer.effec
         db.audit.splice(0, oldest.length, ...retained)
         db.audit.push({ position: db.nextPosition(), value: entry })
       }),
+    between: ({ from, limit, to }) =>
+      Effect.sync(() =>
+        db.audit
+          .map(({ value }) => value)
+          .filter(({ at }) => at >= from && at < to)
+          .reverse()
+          .sort((a, b) => b.at - a.at)
+          .slice(0, limit)
+      ),
     list: (query) =>
       Effect.sync(() => {
         const found = db.audit.filter(({ value }) => matches(value, query))

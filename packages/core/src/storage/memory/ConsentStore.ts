@@ -4,7 +4,7 @@ import * as Layer from "effect/Layer"
 import * as Consent from "../../domain/consent/Consent.ts"
 import * as Person from "../../domain/Person.ts"
 import * as Event from "../../domain/webhook/Event.ts"
-import type { Filing, KnownPerson } from "../ConsentStore.ts"
+import type { Filing, KnownPerson, RevokedConsent } from "../ConsentStore.ts"
 import { ConsentStore, latestOf } from "../ConsentStore.ts"
 import * as InboundSteps from "../InboundSteps.ts"
 import * as Events from "./Events.ts"
@@ -62,6 +62,19 @@ export const layer: Layer.Layer<ConsentStore, never, MemoryDatabase> = Layer.eff
               for (const { at } of isMeant(person) ? others.values() : [])
                 found.push({ accountId, person, at })
           return latestOf(found)
+        }),
+      revoked: ({ accountId: asked, from, limit, to }) =>
+        Effect.sync(() => {
+          const found = new Map<string, RevokedConsent>()
+          for (const [accountId, files] of db.consents)
+            for (const { records } of files.values())
+              for (const record of records)
+                if (record.status === "revoked" && (asked === undefined || asked === accountId))
+                  found.set(record.id, { accountId, record })
+          const items = [...found.values()]
+            .filter(({ record: { recordedAt: at } }) => at >= from && at < to)
+            .sort((a, b) => b.record.recordedAt - a.record.recordedAt)
+          return { items: items.slice(0, limit), lookedTo: null }
         }),
       refusals: (asked) => Effect.map(evidence(asked), Consent.refusals),
       evidence,

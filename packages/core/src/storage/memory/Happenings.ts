@@ -15,7 +15,7 @@ export const layer: Layer.Layer<HappeningStore, never, MemoryDatabase> = Layer.e
   HappeningStore,
   Effect.map(MemoryDatabase, (db) => ({
     note: (happening) => Effect.sync(() => note(db, [happening])),
-    between: ({ accountId, from, limit, sessionId, to }) =>
+    between: ({ accountId, from, limit, sessionId, to, types }) =>
       Effect.sync(() =>
         db.happenings
           .filter(
@@ -23,7 +23,8 @@ export const layer: Layer.Layer<HappeningStore, never, MemoryDatabase> = Layer.e
               each.at >= from &&
               each.at < to &&
               (accountId === undefined || each.accountId === accountId) &&
-              (sessionId === undefined || each.sessionId === sessionId)
+              (sessionId === undefined || each.sessionId === sessionId) &&
+              (types === undefined || types.includes(each.type))
           )
           .reverse()
           .sort((a, b) => b.at - a.at)

@@ -1,8 +1,9 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import type { Charge } from "../../domain/billing/Spending.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import * as Time from "../../domain/Instant.ts"
-import type { Job } from "../../domain/job/Job.ts"
+import type { Job, RecipientResult } from "../../domain/job/Job.ts"
 import type { Backlog, Group } from "../../domain/job/Waiting.ts"
 import * as Waiting from "../../domain/job/Waiting.ts"
 import type { KnownWorker } from "../JobStore.ts"
@@ -13,6 +14,7 @@ import * as Claims from "../policy/Claims.ts"
 import { counted } from "../policy/Counted.ts"
 import * as Counting from "../policy/Counting.ts"
 import type { RecipientPlace, Tx } from "../policy/JobRows.ts"
+import * as Workers from "../policy/Workers.ts"
 import * as Lists from "./Lists.ts"
 import type { Database } from "./MemoryDatabase.ts"
 import { MemoryDatabase, openJobs, putJob } from "./MemoryDatabase.ts"
@@ -66,6 +68,15 @@ const backlogOf = (db: Database, most: number): Backlog => {
   }
 }
 
+const chargeOf = (recipient: RecipientResult, category: string | null): Charge => {
+  const { deliveredAt, market, phone, price, pricing, readAt, status } = recipient
+  return {
+    ...{ status, market, price, pricing, recipients: 1 },
+    phone: pricing === null || pricing.category === category ? null : phone,
+    isDelivered: deliveredAt !== null || readAt !== null
+  }
+}
+
 const phonesAt = (db: Database, places: ReadonlyMap<string, RecipientPlace>): ReadonlyMap<string, string> => {
   const phones = new Map<string, string>()
   for (const [name, { index, jobId }] of places) {
@@ -106,11 +117,7 @@ export const layer: Layer.Layer<JobStore, never, MemoryDatabase> = Layer.effect(
       settleAndClaim: (command) =>
         changed(command.now, (rows) => Changes.settleAndClaim(rows, sessions, claims, command)),
 
-      heartbeat: ({ ended = [], workers, ...said }) =>
-        Effect.sync(() => {
-          for (const worker of workers) db.beats.set(worker, said)
-          for (const worker of ended) db.beats.delete(worker)
-        }),
+      heartbeat: (command) => perform(() => Workers.heartbeat(rows, command)),
 
       ...Traces.make(db, counting),
 
@@ -146,6 +153,17 @@ export const layer: Layer.Layer<JobStore, never, MemoryDatabase> = Layer.effect(
       find: (jobId) => Effect.sync(() => db.jobs.get(jobId)?.job ?? null),
 
       ...Lists.make(db),
+
+      charges: (jobs) =>
+        Effect.sync(
+          () =>
+            new Map(
+              jobs.map(({ category, id }) => [
+                id,
+                (db.jobs.get(id)?.recipients ?? []).map(({ recipient }) => chargeOf(recipient, category))
+              ])
+            )
+        ),
 
       delivered: (jobId) =>
         Effect.sync(() =>

@@ -9,7 +9,6 @@ import * as Paging from "../../domain/Page.ts"
 import type { JobFacts, JobStore, ListJobs, ReferenceSum } from "../JobStore.ts"
 import type { Database, JobRow } from "./MemoryDatabase.ts"
 import { newestFirst } from "./MemoryDatabase.ts"
-import * as JobRows from "./MemoryJobRows.ts"
 
 const isOne = <A>(asked: A | undefined, value: A): boolean => asked === undefined || asked === value
 
@@ -68,10 +67,9 @@ const sumOf = (
   }
 }
 
-const factsOf = (db: Database, { job, key, recipients }: JobRow): JobFacts => ({
+const factsOf = (db: Database, { job, recipients }: JobRow): JobFacts => ({
   accountName: db.accounts.get(job.accountId)?.value.name ?? null,
   sessionName: db.sessions.get(job.sessionId)?.value.name ?? null,
-  idempotencyKey: key === null ? null : key.slice(JobRows.keyOf(job.publicKey, "").length),
   failures: Recipient.failuresByCode(
     recipients.flatMap(({ recipient: { failure, status } }) =>
       failure !== null && Recipient.unreached.includes(status)
@@ -83,7 +81,22 @@ const factsOf = (db: Database, { job, key, recipients }: JobRow): JobFacts => ({
 
 export const make = (
   db: Database
-): Pick<Context.Tag.Service<JobStore>, "facts" | "list" | "results" | "sum"> => ({
+): Pick<Context.Tag.Service<JobStore>, "acceptedBetween" | "facts" | "list" | "results" | "sum"> => ({
+  acceptedBetween: ({ accountId, from, kind, limit, sessionId, to }) =>
+    Effect.sync(() => {
+      const items = [...db.jobs.values()]
+        .map(({ job }) => job)
+        .filter(
+          (job) =>
+            isWithin(job.createdAt, from, to) &&
+            isOne(accountId, job.accountId) &&
+            isOne(sessionId, job.sessionId) &&
+            isOne(kind, job.content.kind)
+        )
+        .sort((a, b) => (a.id < b.id ? 1 : -1))
+      return { items: items.slice(0, limit), lookedTo: null }
+    }),
+
   list: (query) =>
     Effect.sync(() => {
       const isMoving = (sessionId: string) => (since: Instant) =>

@@ -35,7 +35,8 @@ import type { Attempt, Endpoint } from "../../domain/webhook/Webhook.ts"
 import type { Unfinished } from "../ErasureStore.ts"
 import type { InPortfolio } from "../InboundStore.ts"
 import type { FencedRecipient, JobState } from "../JobSteps.ts"
-import type { IdempotencyRecord, Report, WorkerHeartbeat } from "../JobStore.ts"
+import type { IdempotencyRecord, Report } from "../JobStore.ts"
+import type { WorkerWord } from "../policy/JobRows.ts"
 import type { StoredQuarantine } from "../policy/RestoreRows.ts"
 import type { StoredPlan } from "../policy/RetryPlanRows.ts"
 
@@ -100,7 +101,7 @@ export interface Tables {
   /** The worker that has each claim, by its fence, and how many outcomes it awaits. */
   readonly claims: Map<number, { readonly worker: string; readonly awaited: number }>
   /** The last word of each worker that it lives. */
-  readonly beats: Map<string, Pick<WorkerHeartbeat, "beats" | "dispatchesAt" | "process">>
+  readonly beats: Map<string, WorkerWord>
   /** By what they count. */
   readonly tallies: Map<string, Tally>
   /** By the recipient's message id. */

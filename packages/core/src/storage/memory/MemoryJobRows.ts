@@ -19,6 +19,7 @@ import type { FencedRecipient, JobChange } from "../JobSteps.ts"
 import * as JobSteps from "../JobSteps.ts"
 import type { AcceptanceFacts, Backend, JobRows, RecipientPlace, Tx } from "../policy/JobRows.ts"
 import * as Events from "./Events.ts"
+import * as Happenings from "./Happenings.ts"
 import * as InboundRows from "./InboundRows.ts"
 import type { Database, JobRow } from "./MemoryDatabase.ts"
 import { nextDue, openJobs, putJob } from "./MemoryDatabase.ts"
@@ -284,6 +285,18 @@ export const make = (db: Database): JobRows<Memory> => ({
     if (beats !== undefined && beats !== (db.beats.get(worker)?.beats ?? 0)) return false
     db.beats.delete(worker)
     return true
+  },
+
+  saveWorker: function* (worker, said) {
+    db.beats.set(worker, said)
+  },
+
+  saidOf: function* (worker) {
+    return db.beats.get(worker)?.process ?? null
+  },
+
+  note: function* (happenings) {
+    Happenings.note(db, happenings)
   },
 
   findByProviderIds: function* (sessionId, providerIds) {

@@ -26,6 +26,7 @@ import type { Claimed, Claims } from "./Claims.ts"
 import type { Backend, EarlyReport, JobRows, RecipientPlace, Tx } from "./JobRows.ts"
 import type { SessionRows } from "./SessionRows.ts"
 import * as Sessions from "./Sessions.ts"
+import * as Workers from "./Workers.ts"
 
 /** What steps ended, of jobs as they were read. */
 const endsOf = <B extends Backend>(
@@ -147,10 +148,8 @@ export function* rescue<B extends Backend>(
   }
 ): Tx<number, B> {
   if (yield* rows.isQuarantined()) return 0
-  const workers: Array<string> = []
-  // In the order in which beats write them, and before anything is read that they have.
-  for (const each of [worker, ...beside].sort())
-    if (yield* rows.forgetWorker(each, beats?.get(each))) workers.push(each)
+  // Before anything is read that they have.
+  const workers = yield* Workers.forgetDead(rows, [worker, ...beside], beats, now)
   const steps: Array<ReturnType<typeof JobSteps.rescue<B["job"]>>> = []
   for (const { awaited, job, provider } of yield* rows.lockJobsOf(workers)) {
     const isRecoverable = provider !== null && recoverable.includes(provider)

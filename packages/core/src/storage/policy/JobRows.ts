@@ -4,6 +4,7 @@
  * (docs/adr/0025, docs/stores.md).
  */
 
+import type { Happening } from "../../domain/Happening.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import type { WaitingSession } from "../../domain/job/Claiming.ts"
 import type { Content, Job, RecipientResult } from "../../domain/job/Job.ts"
@@ -14,7 +15,7 @@ import type { Outbound, Provider } from "../../domain/session/Session.ts"
 import type { Template } from "../../domain/template/Template.ts"
 import type { Inbound } from "../InboundStore.ts"
 import type { FencedRecipient, JobChange, JobState, RecipientChange } from "../JobSteps.ts"
-import type { AcceptSend, IdempotencyRecord, Report } from "../JobStore.ts"
+import type { AcceptSend, IdempotencyRecord, Report, SaidProcess, WorkerHeartbeat } from "../JobStore.ts"
 
 /** The types by which one kind of database is spoken to. */
 export interface Driver {
@@ -37,6 +38,9 @@ export interface Backend extends Driver {
  * in one synchronous step, over a connection, or again after a collision.
  */
 export type Tx<A, B extends Driver> = Generator<B["request"], A, B["reply"]>
+
+/** What is kept of a process's word on each of its workers. */
+export type WorkerWord = Pick<WorkerHeartbeat, "beats" | "dispatchesAt" | "process">
 
 /** Names the facts of an acceptance. */
 export interface AcceptanceQuery {
@@ -270,6 +274,13 @@ export interface JobRows<B extends Backend> {
    * nothing, when its last count is another one than `beats`, where that is told; 0 is the count of one that said nothing.
    */
   readonly forgetWorker: (worker: string, beats: number | undefined) => Tx<boolean, B>
+  /** Writes the word of a process on a worker. */
+  readonly saveWorker: (worker: string, said: WorkerWord) => Tx<void, B>
+  /** What the worker's process said last of itself; null where it never did. Takes no lock. */
+  readonly saidOf: (worker: string) => Tx<SaidProcess | null, B>
+
+  /** Keeps what no other row tells. */
+  readonly note: (happenings: ReadonlyArray<Happening>) => Tx<void, B>
 
   /** The session's messages by the platform's ids; of several with one id the first. Takes no lock. */
   readonly findByProviderIds: (

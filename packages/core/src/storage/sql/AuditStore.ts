@@ -9,8 +9,8 @@ import { auditEntries } from "./codec/AuditEntry.ts"
 import { Database } from "./Database.ts"
 import { insertInto } from "./Insert.ts"
 import type { Program, SqlParameter } from "./Program.ts"
-import { run } from "./Program.ts"
-import { end } from "./RowReader.ts"
+import { all, run } from "./Program.ts"
+import { end, limited } from "./RowReader.ts"
 import * as Walk from "./Walk.ts"
 
 const insert = insertInto("sendwright_audit", auditEntries.names)
@@ -65,6 +65,9 @@ function* list(query: Query): Program<Page.Paged<Audit.Entry>> {
   return Page.map(yield* Walk.some(walk, values, query.page, filterOf(query)), auditEntries.read)
 }
 
+const between = `SELECT ${auditEntries.list} FROM sendwright_audit
+  WHERE at >= ? AND at < ? ORDER BY at DESC, seq DESC ${limited}`
+
 export const layer: Layer.Layer<AuditStore, never, Database> = Layer.effect(
   AuditStore,
   Effect.map(Database, (db) => ({
@@ -73,6 +76,10 @@ export const layer: Layer.Layer<AuditStore, never, Database> = Layer.effect(
       db.write("AuditStore.append", function* () {
         yield* run(prune, retainSince)
         yield* run(insert, ...auditEntries.write(entry))
+      }),
+    between: ({ from, limit, to }) =>
+      db.readPage("AuditStore.between", function* () {
+        return (yield* all(between, from, to, limit)).map(auditEntries.read)
       }),
     list: (query) =>
       Walk.untilFound((page) => db.readPage("AuditStore.list", () => list({ ...query, page })), query.page)

@@ -2,12 +2,14 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Consent from "../../domain/consent/Consent.ts"
+import type { Between, Looked } from "../../domain/DerivedEvent.ts"
 import * as Ids from "../../domain/Ids.ts"
 import type { Instant } from "../../domain/Instant.ts"
+import * as Page from "../../domain/Page.ts"
 import * as Person from "../../domain/Person.ts"
 import type { Draft } from "../../domain/webhook/Event.ts"
 import * as Event from "../../domain/webhook/Event.ts"
-import type { Asked, KnownPerson } from "../ConsentStore.ts"
+import type { Asked, KnownPerson, RevokedConsent } from "../ConsentStore.ts"
 import { ConsentStore, latestOf, mostKnown } from "../ConsentStore.ts"
 import * as InboundSteps from "../InboundSteps.ts"
 import type { Answered } from "./codec/Consent.ts"
@@ -60,6 +62,39 @@ function* knownBy(
     if (told !== undefined) found.push({ person: place[0], accountId: place[1], at: integer(told, "at") })
   }
   return found
+}
+
+const refused = `FROM sendwright_consent WHERE status = 'revoked' AND recorded_at >= ? AND recorded_at < ?`
+const newestFirst = "ORDER BY recorded_at DESC, account DESC, person DESC, occurred_at DESC, seq DESC"
+const revokedOfAll = `SELECT ${consents.list} ${refused} ${newestFirst} ${limited}`
+const lastLookedAt = `SELECT recorded_at ${refused} ORDER BY recorded_at DESC LIMIT 1 OFFSET ${Page.mostLookedAt - 1}`
+const revokedOfOne = `SELECT ${consents.list} FROM (
+    SELECT * ${refused} ${newestFirst} LIMIT ${Page.mostLookedAt}
+  ) AS consent WHERE account = ? ${limited}`
+
+function* revokedBetween({
+  accountId,
+  from,
+  limit,
+  to
+}: Omit<Between, "sessionId">): Program<Looked<RevokedConsent>> {
+  const rows =
+    accountId === undefined
+      ? yield* all(revokedOfAll, from, to, limit)
+      : yield* all(revokedOfOne, from, to, accountId, limit)
+  // It is filed under each name of its person.
+  const records = new Map<string, RevokedConsent>()
+  for (const row of rows) {
+    const record = readConsent(row)
+    if (!records.has(record.id))
+      records.set(record.id, { accountId: consents.columns.accountId.read(row), record })
+  }
+  const items = [...records.values()]
+  if (rows.length >= limit)
+    return { items, lookedTo: items.length < limit ? (items.at(-1)?.record.recordedAt ?? null) : null }
+  if (accountId === undefined) return { items, lookedTo: null }
+  const end = yield* get(lastLookedAt, from, to)
+  return { items, lookedTo: end === undefined ? null : integer(end, "recorded_at") }
 }
 
 /** The verdicts on phones, as statements of a database. */
@@ -178,6 +213,7 @@ export const layer: Layer.Layer<ConsentStore, never, Database> = Layer.effect(
             return { filing, record }
           })
         }),
+      revoked: (query) => db.readPage("ConsentStore.revoked", () => revokedBetween(query)),
       refusals: (asked) => db.read("ConsentStore.refusals", () => refusals(asked)),
       evidence: (asked) => db.read("ConsentStore.evidence", () => evidence(asked)),
       known: ({ phones, userIds }) =>

@@ -32,11 +32,13 @@ export function* note(happenings: ReadonlyArray<Happening>): Program<void> {
   yield* run(prune)
 }
 
+/** Types that are asked for stand between bars. */
 const between = (condition: string): string => `SELECT ${columns.list} FROM sendwright_happening
-  WHERE ${condition}at >= ? AND at < ? ORDER BY at DESC, seq DESC ${limited}`
+  WHERE ${condition}at >= ? AND at < ? AND (CAST(? AS text) IS NULL OR CAST(? AS text) LIKE '%|' || type || '|%')
+  ORDER BY at DESC, seq DESC ${limited}`
 
 const ofSession = between("session = ? AND ")
-/** Few rows are passed over for others' accounts: there are few. */
+/** Few rows are passed over for others' accounts and types: there are few. */
 const ofAccount = between("account = ? AND ")
 const ofAll = between("")
 
@@ -45,14 +47,17 @@ export function* find({
   from,
   limit,
   sessionId,
-  to
+  to,
+  types
 }: HappeningQuery): Program<ReadonlyArray<Happening>> {
+  const asked = types === undefined ? null : `|${types.join("|")}|`
+  const rest = [from, to, asked, asked, limit]
   const rows =
     sessionId !== undefined
-      ? yield* all(ofSession, sessionId, from, to, limit)
+      ? yield* all(ofSession, sessionId, ...rest)
       : accountId !== undefined
-        ? yield* all(ofAccount, accountId, from, to, limit)
-        : yield* all(ofAll, from, to, limit)
+        ? yield* all(ofAccount, accountId, ...rest)
+        : yield* all(ofAll, ...rest)
   return rows.map(columns.read)
 }
 

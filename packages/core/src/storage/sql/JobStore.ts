@@ -12,10 +12,13 @@ import * as Changes from "../policy/Changes.ts"
 import * as Claims from "../policy/Claims.ts"
 import { counted } from "../policy/Counted.ts"
 import * as Counting from "../policy/Counting.ts"
+import * as Workers from "../policy/Workers.ts"
 import type { StorageError } from "../StorageError.ts"
 import { Database } from "./Database.ts"
 import * as InboundRows from "./InboundRows.ts"
 import * as Acceptance from "./jobs/Acceptance.ts"
+import * as Accepted from "./jobs/Accepted.ts"
+import * as Charges from "./jobs/Charges.ts"
 import * as RowsOfClaims from "./jobs/Claims.ts"
 import * as Contents from "./jobs/Contents.ts"
 import * as Facts from "./jobs/Facts.ts"
@@ -86,6 +89,7 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
       WHERE recipient.provider_id = ${elements.value} AND job.seq = ${inSql.jobOf("recipient.seq")} AND job.session = ?
       ORDER BY recipient.seq`
     const listed = Lists.make(rows)
+    const accepted = Accepted.make(rows)
     const facts = Facts.make(dialect)
 
     /** What is left over of orders; by commits of a few sessions each. */
@@ -144,13 +148,7 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
           )
         ),
 
-      heartbeat: ({ ended = [], workers, ...said }) =>
-        db.work("JobStore.heartbeat", function* () {
-          const over = new Set(ended)
-          for (const worker of [...workers, ...over].sort())
-            if (over.has(worker)) yield* WorkerRows.forget(worker, undefined)
-            else yield* WorkerRows.heartbeat(worker, said)
-        }),
+      heartbeat: (command) => db.work("JobStore.heartbeat", () => Workers.heartbeat(jobRows, command)),
 
       ...traces,
 
@@ -236,6 +234,8 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
 
       sum: ({ accountId, reference }) => db.readPage("JobStore.sum", () => Sums.sumOf(accountId, reference)),
 
+      acceptedBetween: (query) => db.readPage("JobStore.acceptedBetween", () => accepted(query)),
+
       facts: (jobs) => db.readPage("JobStore.facts", () => facts(jobs)),
 
       results: ({ jobId, page, status }) =>
@@ -254,6 +254,8 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
           const recipients = found.map(({ recipient }) => recipient)
           return Page.cut(recipients, page.limit, ({ index }) => index)
         }),
+
+      charges: (jobs) => db.readPage("JobStore.charges", () => Charges.ofJobs(jobs)),
 
       delivered: (jobId) =>
         db.read("JobStore.delivered", function* () {

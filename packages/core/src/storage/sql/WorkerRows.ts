@@ -1,9 +1,10 @@
 /** The workers that have claimed something, with each one's last heartbeat. */
 import type { Instant } from "../../domain/Instant.ts"
-import type { LivingWorker, WorkerHeartbeat } from "../JobStore.ts"
+import type { LivingWorker, SaidProcess } from "../JobStore.ts"
+import type { WorkerWord } from "../policy/JobRows.ts"
 import type { Dialect } from "./Database.ts"
 import { insertInto } from "./Insert.ts"
-import type { Program } from "./Program.ts"
+import type { Program, Row } from "./Program.ts"
 import { all, changes, get, run } from "./Program.ts"
 import { integer, integerOrNull, text } from "./RowReader.ts"
 
@@ -13,12 +14,24 @@ const written = ["beats", "dispatches_at", ...described]
 const said = `${insertInto("sendwright_worker", ["id", ...written])}
   ON CONFLICT (id) DO UPDATE SET ${written.map((name) => `${name} = excluded.${name}`).join(", ")}`
 
-export function* heartbeat(
-  worker: string,
-  { beats, dispatchesAt, process }: Omit<WorkerHeartbeat, "ended" | "workers">
-): Program<void> {
+export function* save(worker: string, { beats, dispatchesAt, process }: WorkerWord): Program<void> {
   const { role = null, saidAt = null, slots = null, startedAt = null, version = null } = process ?? {}
   yield* run(said, worker, beats, dispatchesAt, version, role, slots, startedAt, saidAt)
+}
+
+const readProcess = (row: Row): SaidProcess => ({
+  version: text(row, "version"),
+  role: text(row, "role"),
+  slots: integer(row, "slots"),
+  startedAt: integer(row, "started_at"),
+  saidAt: integer(row, "said_at")
+})
+
+const processOf = `SELECT ${described.join(", ")} FROM sendwright_worker WHERE id = ? AND said_at IS NOT NULL`
+
+export function* saidOf(worker: string): Program<SaidProcess | null> {
+  const row = yield* get(processOf, worker)
+  return row === undefined ? null : readProcess(row)
 }
 
 const livingWorkers = `SELECT worker.id, ${described.map((name) => `worker.${name}`).join(", ")},
@@ -28,11 +41,7 @@ const livingWorkers = `SELECT worker.id, ${described.map((name) => `worker.${nam
 export function* living(): Program<ReadonlyArray<LivingWorker>> {
   return (yield* all(livingWorkers)).map((row) => ({
     worker: text(row, "id"),
-    version: text(row, "version"),
-    role: text(row, "role"),
-    slots: integer(row, "slots"),
-    startedAt: integer(row, "started_at"),
-    saidAt: integer(row, "said_at"),
+    ...readProcess(row),
     inFlight: integerOrNull(row, "in_flight") ?? 0
   }))
 }

@@ -4,6 +4,8 @@ import * as Effect from "effect/Effect"
 import * as Time from "../../domain/Instant.ts"
 import type { HappeningQuery } from "../../storage/HappeningStore.ts"
 import { HappeningStore } from "../../storage/HappeningStore.ts"
+import type { WorkerHeartbeat } from "../../storage/JobStore.ts"
+import { JobStore } from "../../storage/JobStore.ts"
 import { RestoreStore } from "../../storage/RestoreStore.ts"
 import { SessionStore } from "../../storage/SessionStore.ts"
 import { TemplateStore } from "../../storage/TemplateStore.ts"
@@ -104,6 +106,55 @@ export const suite = (layer: Stored): void => {
             [3, "webhook.disabled", endpoint.id, { url: endpoint.url, reason: "It answered 410." }]
           ])
         }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("is a process that starts, one that stops and one that is lost, each once", () =>
+      Effect.gen(function* () {
+        const jobs = yield* JobStore
+        const process = { version: "1.2.3", role: "worker", slots: 64, startedAt: now, saidAt: now + 1 }
+        const say = (name: string, some: Partial<WorkerHeartbeat>) =>
+          jobs.heartbeat({
+            workers: [`${name}.1`, `${name}.2`],
+            beats: 1,
+            dispatchesAt: null,
+            process,
+            ...some
+          })
+        for (const name of ["stops", "dies"]) {
+          yield* say(name, { happens: "process.started" })
+          // Its answer was lost.
+          yield* say(name, { happens: "process.started", beats: 2 })
+          yield* say(name, { beats: 3, process: { ...process, saidAt: now + 3 } })
+        }
+        yield* jobs.heartbeat({ workers: ["of nobody.1"], beats: 1, dispatchesAt: null })
+        const last = { ...process, saidAt: now + 4 }
+        const ended = {
+          workers: [],
+          ended: ["stops.1", "stops.2"],
+          happens: "process.stopped",
+          process: last
+        } as const
+        yield* say("stops", ended)
+        yield* say("stops", ended)
+        const rescue = (beats: number) =>
+          jobs.rescue({
+            worker: "dies.1",
+            beside: ["dies.2"],
+            beats: new Map([["dies.1", beats] as const, ["dies.2", beats] as const]),
+            now: now + 9,
+            recoverable: []
+          })
+        for (const beats of [2, 3, 3]) yield* rescue(beats)
+        yield* jobs.rescue({ worker: "of nobody.1", now: now + 9, recoverable: [] })
+        const found = (yield* told({})).filter(({ type }) => type.startsWith("process."))
+        const is = { version: "1.2.3", role: "worker" }
+        expect(found.map(({ at, data, subject, type }) => [at - now, type, subject, data])).toEqual([
+          [1, "process.started", "stops", is],
+          [1, "process.started", "dies", is],
+          [4, "process.stopped", "stops", is],
+          [9, "process.lost", "dies", { ...is, seen_at: Time.format(now + 3) }]
+        ])
+      }).pipe(Effect.provide(layer))
     )
 
     it.effect("is a restore, and what a process says of itself, of no account", () =>

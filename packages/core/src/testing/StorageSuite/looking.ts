@@ -1,9 +1,14 @@
 /** Jobs over all accounts, by every filter of the operator's list, and what is told beside them (decisions.md §12). */
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as Ids from "../../domain/Ids.ts"
 import { stuckAfterMs } from "../../domain/job/Job.ts"
 import * as Event from "../../domain/webhook/Event.ts"
-import type { ListJobs } from "../../storage/JobStore.ts"
+import { AuditStore } from "../../storage/AuditStore.ts"
+import { ConsentStore } from "../../storage/ConsentStore.ts"
+import { HappeningStore } from "../../storage/HappeningStore.ts"
+import { InboundStore } from "../../storage/InboundStore.ts"
+import type { AcceptedQuery, ListJobs } from "../../storage/JobStore.ts"
 import { JobStore, Outcome } from "../../storage/JobStore.ts"
 import { SessionStore } from "../../storage/SessionStore.ts"
 import { TemplateStore } from "../../storage/TemplateStore.ts"
@@ -171,7 +176,7 @@ export const suite = (layer: Stored): void => {
             outcome
           }))
         })
-        const waiting = yield* sent(who, now + 10, { key: "of the caller" })
+        const waiting = yield* sent(who, now + 10, { key: "of the caller", requestId: "request-1" })
         expect(yield* list({ by, has: "failed" })).toEqual([broken])
         expect(yield* list({ by, has: "unknown" })).toEqual([broken])
         expect(yield* list({ by, has: "waiting" })).toEqual([waiting])
@@ -192,7 +197,11 @@ export const suite = (layer: Stored): void => {
             { code: "timeout", status: "unknown", recipients: 1 }
           ]
         })
-        expect(facts.get(waiting)).toMatchObject({ idempotencyKey: "of the caller", failures: [] })
+        expect(facts.get(waiting)).toMatchObject({ failures: [] })
+        expect(items.find(({ id }) => id === waiting)).toMatchObject({
+          idempotencyKey: "of the caller",
+          requestId: "request-1"
+        })
       }).pipe(Effect.provide(layer))
     )
 
@@ -267,6 +276,146 @@ export const suite = (layer: Stored): void => {
           now: at + 1
         })
         expect(yield* stuck(moving, at + stuckAfterMs + 1)).toContain(paused)
+      }).pipe(Effect.provide(layer))
+    )
+  })
+
+  describe("what is told by its time", () => {
+    it.effect("is a job by its acceptance, the newest first, of one account, session or kind, too", () =>
+      Effect.gen(function* () {
+        const jobs = yield* JobStore
+        const [mine, other] = [yield* owner, yield* owner]
+        const content = { kind: "direct", text: "Hi", linkPreview: false } as const
+        const first = yield* sent(mine, now + 1)
+        const second = yield* sent(other, now + 2)
+        const third = yield* sent(mine, now + 3, { content })
+        const between = (query: Partial<AcceptedQuery>) =>
+          Effect.map(
+            jobs.acceptedBetween({ from: now, to: now + 9, limit: 9, ...query }),
+            ({ items, lookedTo }) => [lookedTo, items.map(({ id }) => id)]
+          )
+        expect(yield* between({})).toEqual([null, [third, second, first]])
+        expect(yield* between({ limit: 2 })).toEqual([null, [third, second]])
+        expect(yield* between({ from: now + 2, to: now + 3 })).toEqual([null, [second]])
+        expect(yield* between({ accountId: mine.accountId })).toEqual([null, [third, first]])
+        expect(yield* between({ sessionId: other.sessionId })).toEqual([null, [second]])
+        expect(yield* between({ kind: "direct" })).toEqual([null, [third]])
+        expect(yield* between({ kind: "template", accountId: mine.accountId })).toEqual([null, [first]])
+        expect(yield* between({ from: 0, to: Number.MAX_SAFE_INTEGER, limit: 1 })).toEqual([null, [third]])
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("is a refusal by its recording, once, whatever names its person has", () =>
+      Effect.gen(function* () {
+        const [consents, inbound] = [yield* ConsentStore, yield* InboundStore]
+        const [mine, other] = [yield* owner, yield* owner]
+        const [phone, userId] = ["34600000000", "ES.12"]
+        const identity = { person: { phone, userId }, formerly: null }
+        const nothing = { id: null, message: null, word: null, unattributed: null }
+        const { accountId, sessionId } = mine
+        yield* inbound.receive({
+          accountId,
+          sessionId,
+          portfolio: "p",
+          items: [{ ...nothing, identity }],
+          now
+        })
+        const record = (who: Owner, status: "granted" | "revoked", at: number) =>
+          consents.record({
+            accountId: who.accountId,
+            records: [Fixtures.consent(phone, { status, occurredAt: at, recordedAt: at })]
+          })
+        yield* record(mine, "granted", now + 1)
+        const [first] = yield* record(mine, "revoked", now + 2)
+        const [second] = yield* record(other, "revoked", now + 3)
+        const between = (query: Partial<Parameters<typeof consents.revoked>[0]>) =>
+          Effect.map(consents.revoked({ from: now, to: now + 9, limit: 9, ...query }), ({ items }) =>
+            items.map(({ accountId, record: { id } }) => [accountId, id])
+          )
+        expect(yield* between({})).toEqual([
+          [other.accountId, second?.id],
+          [accountId, first?.id]
+        ])
+        expect(yield* between({ accountId })).toEqual([[accountId, first?.id]])
+        expect(yield* between({ from: now + 3 })).toEqual([[other.accountId, second?.id]])
+        // Whoever is given fewer than it asked for is told where the rest begins.
+        let [to, found]: [number, Array<unknown>] = [now + 9, []]
+        for (let reads = 0; reads < 9; reads += 1) {
+          const { items, lookedTo } = yield* consents.revoked({ from: now, to, limit: 1 })
+          found = [...found, ...items.map(({ record: { id } }) => id)]
+          const last = items.at(-1)?.record.recordedAt ?? lookedTo
+          if (last === null) break
+          to = last
+        }
+        expect(found).toEqual([second?.id, first?.id])
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("is an act of an operator, and a happening of some types", () =>
+      Effect.gen(function* () {
+        const [audit, happenings] = [yield* AuditStore, yield* HappeningStore]
+        const { sessionId } = yield* owner
+        for (const at of [now + 1, now + 2, now + 3])
+          yield* audit.append({
+            entry: Fixtures.auditEntry({ at, target: `act ${at - now}` }),
+            retainSince: 0
+          })
+        const acts = (query: { readonly from: number; readonly to: number; readonly limit: number }) =>
+          Effect.map(audit.between(query), (found) => found.map(({ target }) => target))
+        expect(yield* acts({ from: now, to: now + 3, limit: 9 })).toEqual(["act 2", "act 1"])
+        expect(yield* acts({ from: now + 2, to: now + 9, limit: 1 })).toEqual(["act 3"])
+        yield* tell(sessionId, "OutageBegan", now + 1)
+        yield* tell(sessionId, "OutageEnded", now + 2)
+        const between = { from: now, to: now + 9, limit: 9, sessionId }
+        const found = yield* happenings.between({ ...between, types: ["session.available"] })
+        expect(found.map(({ type }) => type)).toEqual(["session.available"])
+        expect(yield* happenings.between(between)).toHaveLength(2)
+      }).pipe(Effect.provide(layer))
+    )
+  })
+
+  describe("recipients that are alike", () => {
+    it.effect("are counted together, with the phone of what was billed in another category", () =>
+      Effect.gen(function* () {
+        const jobs = yield* JobStore
+        const who = yield* owner
+        const jobId = yield* sent(who, now, { phones: 5 })
+        const claimed = (yield* claim()).filter((each) => each.jobId === jobId)
+        yield* jobs.settleAndClaim({
+          now,
+          claim: null,
+          settlements: claimed.flatMap(({ fence, recipients }) =>
+            recipients.slice(0, 4).map(({ index }) => ({
+              ...{ jobId, fence, index },
+              outcome: Outcome.Accepted({ providerId: null, status: "sent" })
+            }))
+          )
+        })
+        const report = (index: number, category: string, free = false) => ({
+          ...{ messageId: Ids.messageId(jobId, index), status: "delivered" as const, at: now },
+          ...{ failure: null, providerId: null, pricing: { category, free } }
+        })
+        const reports = [report(0, "utility"), report(1, "utility"), report(2, "marketing")]
+        yield* jobs.receive({ now, reports })
+        const found = yield* jobs.charges([
+          { id: jobId, category: "utility" },
+          { id: "none", category: null }
+        ])
+        const merged = new Map<string, number>()
+        for (const { recipients, ...charge } of found.get(jobId) ?? []) {
+          const name = JSON.stringify(charge, Object.keys(charge).sort())
+          merged.set(name, (merged.get(name) ?? 0) + recipients)
+        }
+        const sums = [...merged].map(([name, count]) => [JSON.parse(name), count] as const)
+        const of = (phone: string | null, status: string) =>
+          sums.filter(([each]) => each.phone === phone && each.status === status)
+        expect(of(null, "delivered")).toMatchObject([
+          [{ isDelivered: true, price: "0.0100", market: "*" }, 2]
+        ])
+        expect(of("34600000002", "delivered")).toMatchObject([[{ isDelivered: true }, 1]])
+        expect(of(null, "sent")).toMatchObject([[{ isDelivered: false }, 1]])
+        expect(sums.reduce((sum, [, count]) => sum + count, 0)).toBe(5)
+        expect(found.get("none") ?? []).toEqual([])
       }).pipe(Effect.provide(layer))
     )
   })

@@ -25,7 +25,7 @@ function* failuresOf(job: number): Program<JobFacts["failures"]> {
 }
 
 export const make = ({ elements }: Dialect) => {
-  const ofJobs = `SELECT job.seq, job.id, job.idempotency_key, account.name AS account_name, session.name AS session_name
+  const ofJobs = `SELECT job.seq, job.id, account.name AS account_name, session.name AS session_name
     FROM sendwright_job AS job
       LEFT JOIN sendwright_account AS account ON account.id = job.account
       LEFT JOIN sendwright_session AS session ON session.id = job.session
@@ -44,7 +44,6 @@ export const make = ({ elements }: Dialect) => {
       facts.set(id, {
         accountName: textOrNull(row, "account_name"),
         sessionName: textOrNull(row, "session_name"),
-        idempotencyKey: textOrNull(row, "idempotency_key"),
         failures: failing.has(id) ? yield* failuresOf(seq(row)) : []
       })
     }

@@ -16,6 +16,7 @@ import type { JobRows, RecipientPlace } from "../../policy/JobRows.ts"
 import { listed } from "../Columns.ts"
 import { identity, outages, readOutages, writeOutages } from "../codec/Session.ts"
 import { statusNow } from "../codec/Template.ts"
+import * as Happenings from "../Happenings.ts"
 import { insertRows } from "../Insert.ts"
 import * as PaceRows from "../PaceRows.ts"
 import * as People from "../People.ts"
@@ -379,6 +380,12 @@ export const make = (
     },
 
     forgetWorker: WorkerRows.forget,
+
+    saveWorker: WorkerRows.save,
+
+    saidOf: WorkerRows.saidOf,
+
+    note: Happenings.note,
 
     findByProviderIds: function* (sessionId, providerIds) {
       const places = new Map<string, RecipientPlace>()
