@@ -460,6 +460,7 @@ const suite = <R>(name: "PostgreSQL" | "SQLite", database: Explained<R>) =>
           "of a reference": [(page) => jobs.list({ ...ofBig, reference: "spring", page }), null],
           "of a reference that the key does not have": [(page) => jobs.list({ ...reference, page }), 0],
           "messages to a phone": [searched("34600123"), rows / 1000],
+          "messages to a phone that is spelled": [searched("+34 600 123"), rows / 1000],
           "messages to nobody": [searched("3460000"), 0],
           "messages to a phone, of a key": [searched("34600123", publicKey), 0],
           "of a name": [searched("spring"), null],

@@ -211,12 +211,15 @@ export const writing = ({ elements }: Pick<Dialect, "elements">) => {
 
 const covered = "SELECT max(last) AS last FROM sendwright_segment WHERE written IS NULL"
 
-const inFresh = `SELECT seq FROM (
+const inFresh = (condition: string): string => `SELECT seq FROM (
     SELECT seq, phone, external_id FROM sendwright_recipient WHERE seq > ? AND seq < ? ORDER BY seq DESC LIMIT ${mostFresh}
-  ) AS fresh WHERE phone = ? OR external_id = ? ORDER BY seq DESC ${limited}`
+  ) AS fresh WHERE ${condition} ORDER BY seq DESC ${limited}`
 
 /** Answers the keys of the recipients that have one of the texts as their phone or external id, the newest first, before a place. */
-export const finding = ({ lookUp }: Pick<Dialect, "lookUp">) => {
+export const finding = ({ elements: { among }, lookUp }: Pick<Dialect, "elements" | "lookUp">) => {
+  // All keys are looked for in one reading.
+  const ofOne = inFresh("phone = ? OR external_id = ?")
+  const ofSeveral = inFresh(`${among("phone")} OR ${among("external_id")}`)
   const ofSegment = "found.segment = segment.id AND found.key = ? AND found.recipient < ?"
   const inSegments = `SELECT found.recipient AS seq FROM sendwright_segment AS segment
       ${lookUp("sendwright_segment_key", "found", ofSegment)}
@@ -227,13 +230,16 @@ export const finding = ({ lookUp }: Pick<Dialect, "lookUp">) => {
     before: number,
     limit: number
   ): Program<ReadonlyArray<number>> {
+    const [first, ...others] = new Set(keys)
+    if (first === undefined) return []
     const last = integerOrNull((yield* get(covered)) ?? {}, "last") ?? -1
-    const found = new Set<number>()
-    for (const key of new Set(keys)) {
-      const fresh = before > last ? yield* all(inFresh, last, before, key, key, limit) : []
-      const older = fresh.length < limit ? yield* all(inSegments, key, before, limit - fresh.length) : []
-      for (const row of [...fresh, ...older]) found.add(seq(row))
-    }
+    const [text, wanted] =
+      others.length === 0 ? [ofOne, first] : [ofSeveral, JSON.stringify([first, ...others])]
+    const fresh = before > last ? yield* all(text, last, before, wanted, wanted, limit) : []
+    const found = new Set(fresh.map(seq))
+    if (fresh.length < limit)
+      for (const key of [first, ...others])
+        for (const row of yield* all(inSegments, key, before, limit - fresh.length)) found.add(seq(row))
     return [...found].sort((a, b) => b - a).slice(0, limit)
   }
 }
