@@ -21,6 +21,7 @@ import * as Flags from "./Flags.ts"
 import * as Glance from "./Glance.ts"
 import * as Help from "./Help.ts"
 import * as Import from "./Import.ts"
+import * as Mcp from "./Mcp.ts"
 import type { NotOpened, Perform } from "./OnDatabase.ts"
 import * as OnHost from "./OnHost.ts"
 import * as OnMachine from "./OnMachine.ts"
@@ -306,7 +307,7 @@ export const make = (setting: Setting) => {
       ...commandOf(description === undefined ? word : rest.join(" "), operation, setting)
     }
   })
-  const made = [...ofOperations, ...OnMachine.make(setting)]
+  const made = [...ofOperations, ...OnMachine.make(setting), Mcp.make(setting)]
   const { out } = setting.screen
   const byWord = Arr.groupBy(made, ({ word }) => word)
   const subcommands = Record.collect(byWord, (word, found) =>
