@@ -112,6 +112,14 @@ describe("the story of a message", () => {
       return (await host.request(`/admin/v1${path}`, { headers: { authorization } })).status
     }
     expect([await asking("read"), await asking("metrics")]).toEqual([200, 403])
+    const masked = await host.admin("/operators", { name: "masked", role: "read", mask_phones: true })
+    const authorization = `Bearer ${String(at(masked.json, "token"))}`
+    for (const accept of ["application/json", "text/markdown"]) {
+      const told = await host.request(`/admin/v1${path}`, { headers: { authorization, accept } })
+      expect(told.status).toBe(200)
+      expect(told.text).toContain("+34 600 ··· 002")
+      expect(told.text).not.toContain("34600007002")
+    }
   }, 30_000)
 
   it("is told of a direct message, too", async () => {

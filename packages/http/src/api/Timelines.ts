@@ -6,6 +6,7 @@ import { codec, computed, list, nullOr, struct } from "./Codec.ts"
 import * as Examples from "./Examples.ts"
 import { type Answer, forKey, forOperator } from "./Operation.ts"
 import { Uuid } from "./Parameters.ts"
+import * as Texts from "./Texts.ts"
 import * as TimelinePage from "./TimelinePage.ts"
 import * as Wire from "./Wire.ts"
 
@@ -74,7 +75,7 @@ const message = struct(
   {
     message_id: Wire.Id,
     job_id: Wire.Id,
-    phone: Wire.Text,
+    phone: Texts.Phone,
     status: Wire.RecipientStatus,
     error: computed(Wire.Failure, ({ failure }: Timeline.Message) => failure),
     reference: Wire.NullableText,
