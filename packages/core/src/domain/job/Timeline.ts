@@ -56,7 +56,7 @@ export const most = {
   endpoints: 8,
   /** Deliveries of a moment, and of all endpoints together behind a receipt. */
   ofMoment: 2000,
-  looks: 500,
+  looks: 250,
   events: 50,
   deliveries: 50,
   deliveryAttempts: 200
