@@ -156,7 +156,7 @@ describe("in a bad night one call tells", () => {
   it("and needs no look at what is well", async () => {
     const kinds = items(await overview("attention")).map((each) => at(each, "kind"))
     expect(new Set(kinds)).toEqual(
-      new Set(["session_unavailable", "template_paused", "unknown_outcomes", "quota_full"])
+      new Set(["process_lost", "session_unavailable", "template_paused", "unknown_outcomes", "quota_full"])
     )
     expect(night.refused.status).toBe(402)
   })
