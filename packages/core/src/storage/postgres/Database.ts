@@ -298,6 +298,8 @@ const words: Omit<Dialect, keyof ReturnType<typeof patient>> = {
     }
   },
   // What has an OFFSET stays a query of its own. Without it, all rows of the account would be hashed to find a few.
+  // A pair, or an index of the other column alone is taken for the range.
+  within: (column, other) => `(${column}, ${other}) > (?, ?) AND (${column}, ${other}) < (?, ?)`,
   contains: (column) => `strpos(${column}, ?) > 0`,
   lookUp: (table, as, condition) =>
     `CROSS JOIN LATERAL (SELECT * FROM ${table} AS ${as} WHERE ${condition} OFFSET 0) AS ${as}`

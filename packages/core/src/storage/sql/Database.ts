@@ -117,6 +117,11 @@ export interface Dialect {
    * began before: one of a `mark` that is told after it, once `oldest` has reached that.
    */
   readonly horizon: () => Program<{ readonly last: number; readonly mark: number; readonly oldest: number }>
+  /**
+   * A condition: rows of one value of a column, between two of another, both exclusive, as an index of both has them. Its
+   * parameters are the value, the lower bound, the value and the upper bound.
+   */
+  readonly within: (column: string, other: string) => string
   /** A condition: a text column has a parameter in it. */
   readonly contains: (column: string) => string
   /** Joins to each row before it those of a table that the condition selects by an index, one after the other. */

@@ -119,6 +119,8 @@ export const dialect: Dialect = {
     const row = yield* get("SELECT max(seq) AS last FROM sendwright_job")
     return { last: integerOrNull(row ?? {}, "last") ?? 0, mark: 0, oldest: 0 }
   },
+  // Of pairs it takes the first column from the index alone.
+  within: (column, other) => `${column} = ? AND ${other} > ? AND ${column} = ? AND ${other} < ?`,
   contains: (column) => `instr(${column}, ?) > 0`,
   // A CROSS JOIN's order is kept.
   lookUp: (table, as, condition) => `CROSS JOIN ${table} AS ${as} ON ${condition}`

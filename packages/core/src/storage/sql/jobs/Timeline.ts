@@ -60,10 +60,6 @@ const made = "FROM sendwright_delivery WHERE id >= ? AND id < ? ORDER BY id"
 const isMore = `SELECT seq ${made} LIMIT 1 OFFSET ${most.ofMoment}`
 const lastBefore = "SELECT seq FROM sendwright_delivery WHERE id < ? ORDER BY id DESC LIMIT 1"
 const firstSince = "SELECT seq FROM sendwright_delivery WHERE id >= ? ORDER BY id LIMIT 1"
-/** A pair of columns, as `Walk` has it: no other index is taken for the range. */
-const inRange = "FROM sendwright_delivery WHERE (endpoint, seq) > (?, ?) AND (endpoint, seq) < (?, ?)"
-const bound = `SELECT seq, created_at ${inRange} ORDER BY endpoint, seq LIMIT 1 OFFSET 0 + ?`
-
 const received = "message.received"
 
 const shownDelivery = deliveryColumns.only("id", "status", "nextAt", "createdAt")
@@ -101,7 +97,9 @@ class Found {
   }
 }
 
-const finding = ({ contains, lookUp }: Dialect) => {
+const finding = ({ contains, lookUp, within }: Dialect) => {
+  const inRange = `FROM sendwright_delivery WHERE ${within("endpoint", "seq")}`
+  const bound = `SELECT seq, created_at ${inRange} ORDER BY endpoint, seq LIMIT 1 OFFSET 0 + ?`
   const isReply = `event.type = '${received}' AND ${contains("event.body")}`
   const tellingOf = (
     deliveries: string,
