@@ -327,6 +327,15 @@ export const make = Effect.gen(function* () {
     "POST /admin/v1/people/erase": ["", () => ({ phone: phone(0), reason: "asked", dry_run: true })],
     "POST /admin/v1/purge": ["", () => ({ dry_run: true })],
     "POST /admin/v1/restore": ["", () => ({ open: "send", dry_run: true })],
+    "POST /admin/v1/mcp": [
+      "",
+      () => ({
+        jsonrpc: "2.0",
+        id: fresh(),
+        method: "tools/call",
+        params: { name: "search", arguments: { q: phone(0) } }
+      })
+    ],
     "POST /admin/v1/operators": ["", () => ({ name: `ana-${fresh()}`, role: "read" })],
     "POST /admin/v1/operators/:name/rotate": [operator.name, () => ({ overlap_seconds: 0 })],
     "POST /hooks/whatsapp/:sessionId": [whatsApp.id, posted],

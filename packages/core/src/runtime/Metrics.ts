@@ -165,17 +165,10 @@ export const ofAttempts = (): { readonly ended: AttemptEnded; readonly queued: (
   }
 }
 
-/** Codes of the engine itself, beside the catalogue of platforms. */
-const ownCodes = [
-  "consent_required",
-  "outcome_unknown",
-  "outcome_unstorable",
-  "poisoned",
-  "restored",
-  "sender_missing",
-  "provider_unreachable"
+const knownCodes: ReadonlyArray<string> = [
+  ...FailureCatalogue.entries.map(({ code }) => code),
+  ...Object.keys(FailureCatalogue.own)
 ]
-const knownCodes: ReadonlyArray<string> = [...FailureCatalogue.entries.map(({ code }) => code), ...ownCodes]
 
 /** A sender of somebody's own may give any code. */
 export const codeOf = (code: string | null): string =>

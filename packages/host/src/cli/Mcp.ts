@@ -3,7 +3,7 @@ import { createInterface } from "node:readline"
 import * as Command from "@effect/cli/Command"
 import * as HelpDoc from "@effect/cli/HelpDoc"
 import * as Options from "@effect/cli/Options"
-import { McpProtocol, McpTools, Problems } from "@sendwright/http/contract"
+import { McpProtocol, McpTools, type Problems } from "@sendwright/http/contract"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
@@ -17,11 +17,11 @@ import { root } from "./Root.ts"
 /** A longer message is refused. */
 const longest = 1024 * 1024
 
-const textOf = (error: Problems.EngineError | Refused): string => {
-  if (error._tag === "Refused") return error.lines.join("\n")
-  const { detail, faults } = Problems.describe(error)
-  return [detail, ...(faults ?? []).map(({ message }) => message)].join("\n")
-}
+/** Why nothing was done: as the engine tells it, or a host. */
+const refused = (error: Problems.EngineError | Refused): Effect.Effect<McpProtocol.Outcome> =>
+  error._tag === "Refused"
+    ? Effect.succeed({ text: error.lines.join("\n"), isError: true })
+    : McpTools.refused(error)
 
 /** Asks the operation of a tool. */
 type Ask = (
@@ -33,9 +33,9 @@ const serverOf = (writes: boolean, ask: Ask): McpProtocol.Server => ({
   version: Version.read(),
   tools: McpTools.make(writes),
   call: (tool, given) =>
-    Effect.match(ask(tool, McpTools.callOf(tool, given)), {
-      onFailure: (error) => ({ text: textOf(error), isError: true }),
-      onSuccess: (body) => ({ text: JSON.stringify(body), isError: false })
+    Effect.matchEffect(ask(tool, McpTools.callOf(tool, given)), {
+      onFailure: refused,
+      onSuccess: (body) => Effect.succeed(McpTools.done(body))
     })
 })
 

@@ -1,12 +1,11 @@
 /** Does one operation of the admin API on the configured database, by the API's own handler. */
 import { userInfo } from "node:os"
-import { Acting, Engine, Errors } from "@sendwright/core"
-import type { Operation, Problems, Route } from "@sendwright/http/contract"
+import { Acting, Engine } from "@sendwright/core"
+import { type Operation, type Problems, Route } from "@sendwright/http/contract"
 import { Cursors, InFlight } from "@sendwright/http/server"
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
-import * as Either from "effect/Either"
 import * as FiberRef from "effect/FiberRef"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
@@ -61,19 +60,10 @@ export const within = <A, E>(
       const engine = yield* Effect.mapError(open(config, options), notOpened)
       const cursors = Cursors.make(config.secretKey, ...config.olderSecretKeys)
       const perform: Perform = ({ route }, given) => {
-        const { handler, name } = route(engine)
-        if (handler.access !== "operator") return Effect.dieMessage(`${name} is not for operators`)
-        const running = handler.prepare({
-          ...given,
-          faults: [],
-          idempotencyKey: undefined,
-          requestId: undefined,
-          cursors,
-          prefix: ""
-        })
-        return Either.isLeft(running)
-          ? Effect.fail(new Errors.InvalidRequest({ faults: running.left }))
-          : Acting.as({ operator, address: null, requestId: null })(running.right)
+        const known = { cursors, prefix: "", requestId: undefined }
+        return Acting.as({ operator, address: null, requestId: null })(
+          Route.perform(route(engine), given, known)
+        )
       }
       return yield* use(perform)
       // Standard output is the answer's.

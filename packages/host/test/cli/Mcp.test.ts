@@ -5,6 +5,8 @@ import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { Client } from "@modelcontextprotocol/sdk/client/index.js"
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js"
+import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js"
+import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
 import { AdminApi } from "@sendwright/http/contract"
 import { afterAll, describe, expect, it } from "vitest"
 import { at, items, start } from "../../../../test/support/TestHost.ts"
@@ -13,28 +15,42 @@ const main = fileURLToPath(new URL("../../dist/cli/main.js", import.meta.url))
 const folder = mkdtempSync(join(tmpdir(), "sendwright-mcp-"))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-/** A client of `sendwright mcp`, for as long as it is used. */
-const connected = async <A>(
-  environment: Readonly<Record<string, string>>,
-  args: ReadonlyArray<string>,
-  use: (client: Client) => Promise<A>
-): Promise<A> => {
+/** A client, for as long as it is used. */
+const using = async <A>(transport: Transport, use: (client: Client) => Promise<A>): Promise<A> => {
   const client = new Client({ name: "test", version: "1" })
-  const env = { PATH: process.env["PATH"] ?? "", ...environment }
-  await client.connect(
-    new StdioClientTransport({
-      command: process.execPath,
-      args: [main, "mcp", ...args],
-      env,
-      stderr: "ignore"
-    })
-  )
+  await client.connect(transport)
   try {
     return await use(client)
   } finally {
     await client.close()
   }
 }
+
+/** A client of `sendwright mcp`. */
+const connected = <A>(
+  environment: Readonly<Record<string, string>>,
+  args: ReadonlyArray<string>,
+  use: (client: Client) => Promise<A>
+): Promise<A> => {
+  const env = { PATH: process.env["PATH"] ?? "", ...environment }
+  return using(
+    new StdioClientTransport({
+      command: process.execPath,
+      args: [main, "mcp", ...args],
+      env,
+      stderr: "ignore"
+    }),
+    use
+  )
+}
+
+/** The names of what the admin API reads, as tools. */
+const reads = [
+  ...AdminApi.operations
+    .filter((operation) => operation.endpoint.method === "GET" && !("isExport" in operation))
+    .map(({ command }) => command.name.replaceAll(/[ -]/g, "_")),
+  "explain"
+].sort()
 
 const called = async (client: Client, name: string, given: Readonly<Record<string, unknown>> = {}) => {
   const { content, isError } = await client.callTool({ name, arguments: given })
@@ -47,11 +63,9 @@ describe("tools for an agent", () => {
     const DATABASE_URL = `sqlite:${join(folder, "1.db")}`
     await connected({ DATABASE_URL }, [], async (client) => {
       const { tools } = await client.listTools()
-      const names = AdminApi.operations
-        .filter((operation) => operation.endpoint.method === "GET" && !("isExport" in operation))
-        .map(({ command }) => command.name.replaceAll(/[ -]/g, "_"))
-      expect(tools.map(({ name }) => name).sort()).toEqual(names.sort())
-      for (const wanted of ["search", "overview", "health", "jobs_list", "jobs_show"])
+      const names = tools.map(({ name }) => name).sort()
+      expect(names).toEqual(reads)
+      for (const wanted of ["search", "overview", "health", "jobs_list", "jobs_show", "message"])
         expect(names).toContain(wanted)
       const search = tools.find(({ name }) => name === "search")
       expect(search).toMatchObject({
@@ -63,6 +77,11 @@ describe("tools for an agent", () => {
         json: { ok: true, results: [], next_cursor: null }
       })
       expect(await called(client, "search", { q: "ab" })).toMatchObject({ isError: true })
+      expect(await called(client, "explain", { code: "job_ended" })).toMatchObject({ json: { status: 409 } })
+      expect(await called(client, "explain", { code: "odd" })).toMatchObject({
+        isError: true,
+        text: expect.stringContaining("docs/senders.md")
+      })
       await expect(called(client, "accounts_create", { name: "Shop" })).rejects.toThrow(/no tool/)
     })
   }, 60_000)
@@ -90,6 +109,38 @@ describe("tools for an agent", () => {
       await connected({ ...asAna, SENDWRIGHT_TOKEN: "op_none" }, [], async (client) => {
         expect(await called(client, "overview")).toMatchObject({ isError: true })
       })
+    } finally {
+      await host.stop()
+    }
+  }, 60_000)
+
+  it("are asked for over HTTP, too, with a token that may read: reads alone, whatever the role", async () => {
+    const DATABASE_URL = `sqlite:${join(folder, "3.db")}`
+    const host = await start({ DATABASE_URL })
+    const over = <A>(token: string | undefined, use: (client: Client) => Promise<A>): Promise<A> =>
+      using(
+        new StreamableHTTPClientTransport(new URL(`${host.base}/admin/v1/mcp`), {
+          requestInit: { headers: token === undefined ? {} : { authorization: `Bearer ${token}` } }
+        }),
+        use
+      )
+    try {
+      const made = await host.admin("/operators", { name: "ana", role: "read" })
+      for (const token of [String(at(made.json, "token")), host.adminToken])
+        await over(token, async (client) => {
+          expect(client.getServerVersion()).toMatchObject({ name: "sendwright" })
+          const { tools } = await client.listTools()
+          expect(tools.map(({ name }) => name).sort()).toEqual(reads)
+          expect(await called(client, "search", { q: "34600001234" })).toEqual({
+            isError: false,
+            text: expect.any(String),
+            json: { ok: true, results: [], next_cursor: null }
+          })
+          expect(await called(client, "search", { q: "ab" })).toMatchObject({ isError: true })
+          await expect(called(client, "accounts_create", { name: "Shop" })).rejects.toThrow(/no tool/)
+        })
+      for (const token of [undefined, "op_none"])
+        await expect(over(token, (client) => client.ping())).rejects.toMatchObject({ code: 401 })
     } finally {
       await host.stop()
     }

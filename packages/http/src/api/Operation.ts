@@ -346,6 +346,32 @@ export const exportForOperator = <
   }
 }
 
+/** Messages that ask operations which read, for operators; one that wants no answer has 202 and null. */
+export const messageForOperator = <N extends string, B, S extends AnySchema, Found>(
+  asked: Endpoint<N, "POST", never, never, B, never, void>,
+  answer: Answer<S, Found>,
+  reference: NoInfer<Reference<B>>,
+  run: (engine: EngineService) => (message: B, raw: Route.Raw) => Effect.Effect<Found | null, EngineError>
+) => {
+  const prepared = Route.prepare(asked)
+  const mask = Masking.of(answer.schema)
+  const handler = (engine: EngineService) => {
+    const answering = run(engine)
+    const prepare: Route.Prepare = (raw) =>
+      prepared(
+        masked(mask, (given) =>
+          Effect.map(answering(given.payload, raw), (found) => ({
+            body: found === null ? undefined : answer.of(found, given),
+            headers: {}
+          }))
+        ),
+        ""
+      )(raw)
+    return { access: "operator" as const, role: "read" as const, prepare }
+  }
+  return operation(asked.addSuccess(Schema.Void, { status: 202 }), answer, reference, handler)
+}
+
 /** @param refusal members that a refusal of this operation carries besides */
 export const forKey = <N extends string, M extends Method, P, Q, B, H, S extends AnySchema, F>(
   asked: Endpoint<N, M, P, Q, B, H, void>,

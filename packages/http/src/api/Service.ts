@@ -1,12 +1,13 @@
 /** What needs no credentials: health, and what problem codes mean. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
-import { Errors, Readiness } from "@sendwright/core"
+import { Readiness } from "@sendwright/core"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Problems from "../http/Problems.ts"
 import { codec, itself } from "./Codec.ts"
+import { explain } from "./Explain.ts"
 import { answer, forAnyone } from "./Operation.ts"
-import { Count, NullableText, Ok, ok, Text } from "./Wire.ts"
+import { NullableText, Ok, ok, Text } from "./Wire.ts"
 
 const Live = Schema.Struct({ ok: Schema.Boolean, status: Text })
 
@@ -16,16 +17,6 @@ const Ready = Schema.Struct({
   /** Of a 503 as well, where `detail` says what is wrong. */
   checks: Schema.Array(Schema.Struct({ name: Text, ok: Schema.Boolean, detail: NullableText }))
 }).annotations({ identifier: "Readiness" })
-
-const ProblemDescription = Schema.Struct({
-  ok: Ok,
-  code: Text,
-  status: Schema.NullOr(Count),
-  title: Text,
-  description: Text
-})
-
-const isCode = (text: string): text is Problems.Code => Object.hasOwn(Problems.catalogue, text)
 
 const live = { ok: true, status: "live" }
 
@@ -68,31 +59,4 @@ export const health = [
   )
 ]
 
-const problemOf = (code: string): Effect.Effect<typeof ProblemDescription.Type, Errors.NotFound> => {
-  if (isCode(code)) return Effect.succeed({ ...ok, code, ...Problems.catalogue[code] })
-  const description = Problems.faultDescription(code)
-  return description === undefined
-    ? Effect.fail(new Errors.NotFound({ what: "problem code" }))
-    : Effect.succeed({ ...ok, code, status: null, title: "A fault of one field", description })
-}
-
-export const service = [
-  ...health,
-  forAnyone(
-    HttpApiEndpoint.get("problem", "/problems/:code").setPath(
-      Schema.Struct({ code: Schema.String.annotations({ description: "Of a refusal or of a fault." }) })
-    ),
-    answer(itself(ProblemDescription), {
-      ...ok,
-      code: "job_ended",
-      status: 409,
-      title: "Job ended",
-      description: "The job has ended, so that nothing of it is left to cancel."
-    }),
-    {
-      summary: "Explain a problem code",
-      description: "Of a refusal, or of a single fault within its `errors`: then `status` is null."
-    },
-    (_, { path }) => problemOf(path.code)
-  )
-]
+export const service = [...health, explain]

@@ -6,6 +6,9 @@ import * as Schema from "effect/Schema"
 import { codec, computed, nullOr, struct } from "./Codec.ts"
 import { plainly } from "./Texts.ts"
 
+/** As the description says it. */
+export const apiVersion = "1.0.0"
+
 export const ok = { ok: true } as const
 export const Ok = Schema.Literal(true)
 /** The member `ok` of an answer that is made as a whole. */

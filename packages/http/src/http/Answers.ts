@@ -85,6 +85,9 @@ export const json = (status: number, body: unknown, headers: Headers): Answer =>
   body: JSON.stringify(body)
 })
 
+/** To what wants no answer. */
+export const accepted: Answer = { status: 202, contentType: undefined, headers: none, body: "" }
+
 export const text = (contentType: string, body: string | Uint8Array, location?: string): Answer => ({
   status: location === undefined ? 200 : 302,
   contentType,

@@ -20,6 +20,7 @@ type Faults = ReadonlyArray<Fault.Fault>
 
 /** The answer of a handler: the body, and headers beyond the usual. */
 export interface Reply {
+  /** Undefined of what wants no answer: 202 without a body. */
   readonly body: unknown
   readonly headers: Readonly<Record<string, string>>
   /** What is answered instead of the body: an export, of any length. */
@@ -148,6 +149,18 @@ export interface Route {
       }
   /** Members that a refusal of this route carries besides. */
   readonly refusal: (error: EngineError) => Readonly<Record<string, unknown>>
+}
+
+/** Does what a route for operators or for anyone does, without a request of its own. */
+export const perform = (
+  { handler, name }: Pick<Route, "handler" | "name">,
+  asked: Pick<Raw, "body" | "path" | "query">,
+  known: Pick<Raw, "cursors" | "prefix" | "requestId">
+): Running => {
+  if (handler.access !== "operator" && handler.access !== "anyone")
+    return Effect.dieMessage(`${name} is not for operators`)
+  const running = handler.prepare({ ...asked, ...known, faults: [], idempotencyKey: undefined })
+  return Either.getOrElse(running, (faults) => Effect.fail(new Errors.InvalidRequest({ faults })))
 }
 
 /** As it asks; its answer is added by the operation that it is of. */

@@ -20,6 +20,7 @@ import * as Stream from "effect/Stream"
 import * as Address from "./Address.ts"
 import type { Answer } from "./Answers.ts"
 import {
+  accepted,
   invalid,
   json,
   lastAnswer,
@@ -251,7 +252,9 @@ const routed = (
 ) => {
   const answerOf = ({ body, content, headers }: Reply, status: number, requestId: string): Answer =>
     content === undefined
-      ? json(status, body, headers)
+      ? body === undefined
+        ? accepted
+        : json(status, body, headers)
       : streamed(status, content.type, headers, () =>
           Stream.toAsyncIterableRuntime(
             Stream.tapErrorCause(content.lines, (cause) =>

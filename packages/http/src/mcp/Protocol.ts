@@ -17,10 +17,10 @@ export interface Outcome {
   readonly isError: boolean
 }
 
-export interface Server {
+export interface Server<E = never> {
   readonly version: string
   readonly tools: ReadonlyArray<Tool>
-  readonly call: (tool: Tool, given: Json) => Effect.Effect<Outcome>
+  readonly call: (tool: Tool, given: Json) => Effect.Effect<Outcome, E>
 }
 
 type Id = string | number | null
@@ -28,17 +28,25 @@ type Id = string | number | null
 const isId = (value: unknown): value is Id =>
   typeof value === "string" || typeof value === "number" || value === null
 
-const failed = (id: Id, code: number, message: string): Json => ({
+/** Has either a result or an error. */
+export interface Answer {
+  readonly jsonrpc: "2.0"
+  readonly id: Id
+  readonly result?: Json
+  readonly error?: { readonly code: number; readonly message: string }
+}
+
+const failed = (id: Id, code: number, message: string): Answer => ({
   jsonrpc: "2.0",
   id,
   error: { code, message }
 })
 
 /** The answer to what is no JSON. */
-export const unreadable: Json = failed(null, codes.parse, "The message is no JSON.")
+export const unreadable: Answer = failed(null, codes.parse, "The message is no JSON.")
 
 const instructions =
-  "Reads of a Sendwright installation: begin with `overview` or `health` for how it is, and with `search` for a phone, a reference or any id. Times are RFC 3339 in UTC; a list goes on with its `next_cursor` as `cursor`."
+  "Reads of a Sendwright installation: begin with `overview` or `health` for how it is, with `search` for a phone, a reference or any id, and with `explain` for a code. Times are RFC 3339 in UTC; a list goes on with its `next_cursor` as `cursor`."
 
 const initialized = (params: Json, version: string): Json => {
   const asked = params["protocolVersion"]
@@ -58,14 +66,17 @@ const listed = ({ annotations, description, inputSchema, name }: Tool): Json => 
 })
 
 /** Answers a message; null to what wants no answer. */
-export const answer = ({ call, tools, version }: Server, message: unknown): Effect.Effect<Json | null> => {
+export const answer = <E>(
+  { call, tools, version }: Server<E>,
+  message: unknown
+): Effect.Effect<Answer | null, E> => {
   if (!isObject(message) || message["jsonrpc"] !== "2.0" || typeof message["method"] !== "string")
     return Effect.succeed(failed(null, codes.request, "The message is no request of JSON-RPC 2.0."))
   const { id, method, params } = message
   if (id === undefined) return Effect.succeed(null)
   if (!isId(id)) return Effect.succeed(failed(null, codes.request, "`id` must be a text or a number."))
   const given = isObject(params) ? params : {}
-  const result = (found: Json): Json => ({ jsonrpc: "2.0", id, result: found })
+  const result = (found: Json): Answer => ({ jsonrpc: "2.0", id, result: found })
   switch (method) {
     case "initialize":
       return Effect.succeed(result(initialized(given, version)))

@@ -2,14 +2,27 @@
  * The admin API as tools of the Model Context Protocol: a tool is an operation, named by its command, with the parameters of the
  * API's own description. What is added there is a tool here.
  */
+import * as HttpApi from "@effect/platform/HttpApi"
 import * as OpenApi from "@effect/platform/OpenApi"
+import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as AdminApi from "../api/AdminApi.ts"
-import { Api } from "../api/Api.ts"
+import * as Explain from "../api/Explain.ts"
+import * as Group from "../api/Group.ts"
 import { isObject, type Json, member } from "../http/description/Json.ts"
+import * as Masking from "../http/Masking.ts"
+import type { EngineError } from "../http/Problems.ts"
+import * as Problems from "../http/Problems.ts"
+import type { Outcome } from "./Protocol.ts"
+
+const operations = [...AdminApi.operations, Explain.explain]
+
+const api = HttpApi.make("tools")
+  .add(AdminApi.group)
+  .add(Group.make("explain", "What codes mean.", [Explain.explain]))
 
 /** An operation, as far as a tool is made of it. */
-type Operation = (typeof AdminApi.operations)[number]
+type Operation = (typeof operations)[number]
 
 export interface Tool {
   readonly name: string
@@ -76,8 +89,8 @@ const inputOf = ({ endpoint }: Operation, spec: Json): Json => {
 
 /** @param writes whether operations that change something are among them */
 export const make = (writes: boolean): ReadonlyArray<Tool> => {
-  const spec: unknown = JSON.parse(JSON.stringify(OpenApi.fromApi(Api)))
-  return AdminApi.operations.flatMap((operation) => {
+  const spec: unknown = JSON.parse(JSON.stringify(OpenApi.fromApi(api)))
+  return operations.flatMap((operation) => {
     const { command, endpoint } = operation
     const readOnlyHint = endpoint.method === "GET"
     return isExport(operation) || !(readOnlyHint || writes)
@@ -109,3 +122,14 @@ export const callOf = ({ operation: { endpoint } }: Tool, given: Json): Call => 
     body: isAsked || others.length === 0 ? null : Either.right(Object.fromEntries(others))
   }
 }
+
+/** What an operation answered. */
+export const done = (body: unknown): Outcome => ({ text: JSON.stringify(body), isError: false })
+
+/** Why an operation was refused, as whoever asks may see it. */
+export const refused = (error: EngineError): Effect.Effect<Outcome> =>
+  Effect.map(Masking.MaskedPhones, (isMasked) => {
+    const found = Problems.describe(error)
+    const { detail, faults } = isMasked ? Masking.problem(found) : found
+    return { text: [detail, ...(faults ?? []).map(({ message }) => message)].join("\n"), isError: true }
+  })

@@ -201,6 +201,44 @@ export const find = (code: string): Entry | undefined => byCode.get(code)
 
 export const findWhatsApp = (code: number): Entry | undefined => byWhatsApp.get(code)
 
+/** What each action means for who reads of it. */
+const consequences: Readonly<Record<Action, string>> = {
+  fail: "It would fail again in the same way: mend the cause, then retry the job.",
+  retry: "It is tried again by itself; nothing is to be done unless it goes on.",
+  rest_pair: "It is tried again by itself, after rests that grow.",
+  revoke_marketing: "The consent to marketing is revoked: leave the person out.",
+  fail_job: "The rest of its job fails, too: mend the cause, then retry the job.",
+  check_template:
+    "The template is fetched, and its jobs wait until then; what no longer fits fails. Send with values that fit.",
+  pause_template: "The template's jobs are paused until the platform approves it again.",
+  disconnect_session: "The session is disconnected and its jobs wait: mend the cause, then connect it.",
+  block_session: "The session's jobs are paused for a time, and then go on by themselves."
+}
+
+/** Failures that the engine itself tells, and what is to be done about each. */
+export const own: Readonly<Record<string, string>> = {
+  consent_required: "The person's consent was withdrawn before it was sent. Leave the person out.",
+  outcome_unknown:
+    "The platform may have the message, so that it is not sent again by itself; a receipt settles it. Retry what is safe to send twice.",
+  outcome_unstorable:
+    "The database did not take what the platform answered. Read the service's log before it is retried.",
+  poisoned:
+    "Every process that sent it ended, so that it is not tried again. Read their logs, then retry what is safe to send twice.",
+  restored:
+    "It waited when the store was restored from a backup, and the platform may have it. Retry what is safe to send twice.",
+  sender_missing:
+    "The process has no sender for the session's provider. Start the service with that sender, then retry the job.",
+  provider_unreachable: `The platform could not be reached. ${consequences.retry}`
+}
+
+/** The meaning of a failure by its code, or by WhatsApp's own: what it is, what is done about it, and what is left to do. */
+export const explain = (given: string): { readonly code: string; readonly text: string } | undefined => {
+  const text = new Map(Object.entries(own)).get(given)
+  if (text !== undefined) return { code: given, text }
+  const found = byCode.get(given) ?? (/^\d{1,9}$/.test(given) ? byWhatsApp.get(Number(given)) : undefined)
+  return found && { code: found.code, text: `${found.message} ${consequences[found.action]}` }
+}
+
 /** The engine's action for a failure; an unknown code affects only its recipient. */
 export const actionOf = ({ code, permanent }: Failure): Action =>
   byCode.get(code)?.action ?? (permanent ? "fail" : "retry")
