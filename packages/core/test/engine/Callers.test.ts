@@ -48,6 +48,7 @@ const operations = (
     ["jobs", "jobs:read", engine.jobs(caller, { page })],
     ["job", "jobs:read", engine.job(caller, "none", { page })],
     ["search", "jobs:read", searched(engine, caller)],
+    ["timeline", "jobs:read", engine.timeline(caller, "none")],
     ["cancel", "messages:send", engine.cancel(caller, "none")]
   ]
 }
@@ -255,6 +256,7 @@ describe("a caller of a session", () => {
           ...operations(engine, mine, templateId).map(([name]) => [name, "done"] as const),
           ["message", "NotFound"],
           ["job", "NotFound"],
+          ["timeline", "NotFound"],
           ["cancel", "NotFound"]
         ])
       )

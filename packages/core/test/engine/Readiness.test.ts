@@ -62,8 +62,8 @@ const logging = (lines: Array<string>) =>
   )
 
 describe("a process on SQLite", () => {
-  const refused = [
-    { name: "storage", fault: 'The storage operation "HealthStore.probe" failed.' },
+  const refused = (reason: string) => [
+    { name: "storage", fault: `The storage operation "HealthStore.probe" failed: ${reason}` },
     ...well.slice(1)
   ]
 
@@ -82,9 +82,9 @@ describe("a process on SQLite", () => {
         Effect.flip
       )
       yield* later
-      expect(yield* look).toEqual(refused)
+      expect(yield* look).toEqual(refused("the disk of its database is full. Make room on it."))
       yield* later
-      expect(yield* look).toEqual(refused)
+      expect(yield* look).toEqual(refused("the disk of its database is full. Make room on it."))
       yield* sql.unsafe("PRAGMA max_page_count = 1073741823")
       yield* later
       expect(yield* look).toEqual(well)
@@ -100,7 +100,9 @@ describe("a process on SQLite", () => {
       const { readiness } = yield* engine
       const sql = yield* SqlClient
       yield* sql`PRAGMA query_only = 1`
-      expect(yield* readiness).toEqual(refused)
+      expect(yield* readiness).toEqual(
+        refused("the database's handle takes no writes: it is read only, or `query_only` is on.")
+      )
       yield* sql`PRAGMA query_only = 0`
       yield* later
       expect(yield* readiness).toEqual(well)
