@@ -289,6 +289,7 @@ const groups: Readonly<Record<string, string>> = {
   messages: "Direct messages.",
   jobs: "Template sends.",
   retries: "Retries of many jobs together.",
+  events: "What happened, newest first.",
   export: "What is kept, as lines in NDJSON or CSV, however many there are.",
   operators: "Who may use the admin API, each with a token of its own.",
   secrets: "What is encrypted at rest."
