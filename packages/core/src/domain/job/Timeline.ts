@@ -350,10 +350,21 @@ const stopped = ({ failure, updatedAt }: RecipientResult): Placed =>
     outcome: "failed"
   })
 
-/** A platform's second may begin before the attempt has ended. */
-const receipts = ({ recipient }: Rows, last: Attempt | null): ReadonlyArray<Placed> => {
+/**
+ * The place of the last attempt: it began before its receipts, and all that they led to. Its own time is that of its end, which may
+ * be written after these have come, and a platform's second may begin before it.
+ */
+const placeOfLast = ({ earlier, job, recipient }: Rows, last: Pick<Attempt, "at">): Instant => {
+  const { deliveredAt, readAt, requeuedAt, sentAt } = recipient
+  const before = Math.max(job.createdAt, requeuedAt ?? 0, earlier.at(-1)?.at ?? 0)
+  const told = [sentAt, deliveredAt, readAt].filter((at) => at !== null)
+  return Math.max(before, Math.min(last.at, ...told))
+}
+
+const receipts = (rows: Rows, last: Attempt | null): ReadonlyArray<Placed> => {
+  const { recipient } = rows
   const { attemptedAt, deliveredAt, failure, pricing, readAt, sentAt, status, updatedAt } = recipient
-  const behind = last?.at ?? 0
+  const behind = last === null ? 0 : placeOfLast(rows, last)
   const billed =
     pricing === null
       ? null
@@ -596,7 +607,8 @@ const attempts = (rows: Rows, last: Attempt | null, known: Known): ReadonlyArray
   }
   for (const each of made) {
     until(each.ms === null ? each.at : each.at - each.ms)
-    found.push(attempt(each))
+    const told = attempt(each)
+    found.push(each === last ? { ...told, place: placeOfLast(rows, each) } : told)
     from = each.at
     isRetry = each.outcome === "retried" || each.outcome === "lost"
   }

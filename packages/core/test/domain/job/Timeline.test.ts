@@ -265,6 +265,18 @@ describe("what is told of a message", () => {
     )
   })
 
+  it("is the attempt before its own receipts, and what these led to, although its end was written after them", () => {
+    const early = reported(reported(accepted(now + 589), "sent", now + 551), "delivered", now + 556)
+    const { timeline } = story({ recipient: early, replies: [{ at: now + 570, text: "Thanks" }] })
+    expect(timeline.map(({ at, kind }) => [kind, at - now])).toEqual([
+      ["accepted", 0],
+      ["attempt", 589],
+      ["receipt", 551],
+      ["receipt", 556],
+      ["inbound", 570]
+    ])
+  })
+
   it("is what people answered, and what they said of consent since", () => {
     const word = Fixtures.consent(fresh.phone, {
       status: "revoked",
