@@ -253,7 +253,7 @@ const commandOf = (name: string, operation: Operation, { options, screen }: Sett
         host === null
           ? (yield* withinDatabase(options, (perform) => perform(operation, request))).body
           : yield* OnHost.perform(host, endpoint, request)
-      yield* Console.log(Answer.text(body, screen.out, operation.page))
+      yield* Console.log(Answer.text(body, screen.out, { ...command, page: operation.page }))
       const refused = input === undefined ? undefined : Refused.inAnswer(body)
       return refused === undefined ? undefined : yield* refused
     })

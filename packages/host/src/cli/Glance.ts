@@ -6,6 +6,7 @@ import * as Schema from "effect/Schema"
 import * as Logs from "../Logs.ts"
 import * as Answer from "./Answer.ts"
 import * as Screen from "./Screen.ts"
+import * as Table from "./Table.ts"
 
 type Overview = typeof Wire.Overview.Type
 type Report = typeof Wire.Report.Type
@@ -126,7 +127,7 @@ const overviewOf = (overview: Overview, stream: Screen.Stream): string => {
       `Sessions (${sessions.length})`,
       sessions.length === 0
         ? []
-        : Answer.table(
+        : Table.of(
             sessions.map((session) => ({
               name: session.name,
               account: session.account,
@@ -146,7 +147,7 @@ const overviewOf = (overview: Overview, stream: Screen.Stream): string => {
       `Processes (${processes.length})`,
       processes.length === 0
         ? []
-        : Answer.table(
+        : Table.of(
             processes.map(({ id, in_flight, role, seen_at, since, slots, version }) => ({
               role,
               version,

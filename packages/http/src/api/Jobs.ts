@@ -435,7 +435,11 @@ export const admin = [
       description:
         "Newest first, by every filter together. With `group=reference` the answer has `references` in the place of `jobs`, each with the sums of its jobs.",
       refusals: ["not_found"],
-      command: { name: "jobs list", description: "List jobs of all accounts, by what became of them." }
+      command: {
+        name: "jobs list",
+        description: "List jobs of all accounts, by what became of them.",
+        columns: ["id", "status", "account", "recipients", "counts.failed", "failures", "reference"]
+      }
     },
     ({ admin }, { page, query }) =>
       Effect.flatMap(adminFilter(query, page), (wanted) =>
@@ -450,7 +454,11 @@ export const admin = [
     {
       summary: "Read any account's job",
       description: "With its result per recipient, in pages of up to 250.",
-      command: { name: "jobs show", description: "Show a job and its recipients." }
+      command: {
+        name: "jobs show",
+        description: "Show a job and its recipients.",
+        columns: ["phone", "status", "error.code", "attempts", "sent_at", "delivered_at"]
+      }
     },
     ({ admin }, { page, path, query }) => admin.jobs.find(path.id, resultFilter(query, page))
   ),

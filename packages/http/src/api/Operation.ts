@@ -150,10 +150,15 @@ interface Told {
 export type Reference<Payload> = Told &
   (([Payload] extends [never] ? { readonly request?: undefined } : never) | { readonly request: Payload })
 
+/** Columns by the paths of their values, some under names of their own. `count` of a list is its length, `last` its last item. */
+export type Columns = ReadonlyArray<string | readonly [name: string, path: string]>
+
 /** The command of `sendwright` that does an operation: its words, and its line in the help. */
 export interface Command {
   readonly name: string
   readonly description: string
+  /** The first columns of its table, where the rule for all tables would not show what is asked for. */
+  readonly columns?: Columns
 }
 
 export interface Operation<E> {

@@ -153,7 +153,11 @@ export const admin = [
       summary: "List what operators did, newest first",
       description:
         "An entry is written in the commit of its act: `operation` such as `accounts.change`, `target` the id of what it was done to, and what that was before and after, without secrets. `from` is inclusive, `to` is not.",
-      command: { name: "audit", description: "List what operators did, newest first." }
+      command: {
+        name: "audit",
+        description: "List what operators did, newest first.",
+        columns: ["at", "operator", "operation", "target", "address"]
+      }
     },
     ({ admin }, { page, query: { from, operation, operator, target, to } }) =>
       admin.audit.list({ page, operation, operator, target, from: parsed(from), to: parsed(to) })

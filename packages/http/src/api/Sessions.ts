@@ -157,7 +157,11 @@ export const admin = [
     {
       summary: "List an account's sessions",
       description: "Without their configuration, which holds secrets.",
-      command: { name: "sessions list", description: "List an account's sessions." }
+      command: {
+        name: "sessions list",
+        description: "List an account's sessions.",
+        columns: ["id", "name", "state", "unavailable_since", "reason"]
+      }
     },
     ({ admin }, { page, path }) => admin.sessions.list(path.id, page)
   ),
@@ -177,7 +181,11 @@ export const admin = [
     {
       summary: "List sessions of all accounts",
       description: "Newest first, without their configuration.",
-      command: { name: "sessions all", description: "List sessions of all accounts, or those that are down." }
+      command: {
+        name: "sessions all",
+        description: "List sessions of all accounts, or those that are down.",
+        columns: ["id", "name", "state", "unavailable_since", "reason"]
+      }
     },
     ({ admin }, { page, query }) => admin.sessions.all({ isDown: query.down === "true", page })
   ),

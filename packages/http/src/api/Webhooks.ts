@@ -49,6 +49,16 @@ const deliveryMembers = {
   attempts: list(attempt)
 }
 
+/** The answer of the last attempt, or why there was none. */
+const deliveryColumns = [
+  "id",
+  "event_type",
+  "status",
+  ["attempts", "attempts.count"],
+  ["answer", "attempts.last.status"],
+  ["reason", "attempts.last.reason"]
+] as const
+
 const delivery = struct(deliveryMembers, "Delivery")
 
 const maximumEvents = 100
@@ -145,7 +155,11 @@ export const admin = [
     {
       summary: "List an account's webhook endpoints",
       description: "Without their secrets.",
-      command: { name: "webhooks list", description: "List an account's receivers." }
+      command: {
+        name: "webhooks list",
+        description: "List an account's receivers.",
+        columns: ["id", "enabled", "failing_since", "disabled_reason", "url"]
+      }
     },
     ({ admin }, { page, path }) => admin.webhooks.list(path.id, page)
   ),
@@ -164,7 +178,11 @@ export const admin = [
     {
       summary: "List webhook endpoints of all accounts",
       description: "Newest first, without their secrets.",
-      command: { name: "webhooks all", description: "List receivers of all accounts, or those that fail." }
+      command: {
+        name: "webhooks all",
+        description: "List receivers of all accounts, or those that fail.",
+        columns: ["id", "enabled", "failing_since", "disabled_reason", "url"]
+      }
     },
     ({ admin }, { page, query }) => admin.webhooks.all({ isFailing: query.failing === "true", page })
   ),
@@ -202,7 +220,8 @@ export const admin = [
       description: "Newest first, each with its attempts and what was answered to them.",
       command: {
         name: "deliveries list",
-        description: "List deliveries, by receiver, status, type and time."
+        description: "List deliveries, by receiver, status, type and time.",
+        columns: deliveryColumns
       }
     },
     ({ admin }, { page, query }) =>
@@ -277,7 +296,11 @@ export const admin = [
     {
       summary: "List an endpoint's deliveries",
       description: "Newest first, each with its attempts and what was answered to them.",
-      command: { name: "webhooks deliveries", description: "List a receiver's deliveries." }
+      command: {
+        name: "webhooks deliveries",
+        description: "List a receiver's deliveries.",
+        columns: deliveryColumns
+      }
     },
     ({ admin }, { page, path }) => admin.webhooks.deliveries(path.id, page)
   ),
