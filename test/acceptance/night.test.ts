@@ -5,7 +5,7 @@ import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { Night } from "../support/Night.ts"
 import { badNight } from "../support/Night.ts"
-import { at, items } from "../support/TestHost.ts"
+import { at, eventually, items } from "../support/TestHost.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "sendwright-night-"))
 let night: Night
@@ -154,10 +154,15 @@ describe("in a bad night one call tells", () => {
   })
 
   it("and needs no look at what is well", async () => {
-    const kinds = items(await overview("attention")).map((each) => at(each, "kind"))
+    // The process that died is known of once its successor takes over what it had.
+    const kinds = await eventually(
+      async () => items(await overview("attention")).map((each) => at(each, "kind")),
+      (found) => found.includes("process_lost"),
+      40_000
+    )
     expect(new Set(kinds)).toEqual(
       new Set(["process_lost", "session_unavailable", "template_paused", "unknown_outcomes", "quota_full"])
     )
     expect(night.refused.status).toBe(402)
-  })
+  }, 60_000)
 })

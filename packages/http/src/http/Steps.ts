@@ -382,7 +382,7 @@ const refusal = (
   // Every request has this while the store is away, so it has no stack.
   const log =
     error._tag === "StorageError" && error.fault === "unavailable"
-      ? Effect.logError(`A request was refused. ${error.message}`, wordsOf(error.cause))
+      ? Effect.logError(`A request failed. ${error.message}`, wordsOf(error.cause))
       : Effect.logError("A request failed unexpectedly", Cause.die(refused.cause))
   return log.pipe(Effect.annotateLogs({ requestId }), Effect.as(answer))
 }
