@@ -181,7 +181,7 @@ const AdminFilter = Schema.Struct({
   stuck: optional(
     Schema.Literal("true").annotations({
       description:
-        "Only jobs of which nothing became for ten minutes, though something of them is left: paused ones, and those of whose session nothing was sent either."
+        "Only jobs of which nothing became for ten minutes, though something of them is left: paused ones, those of whose session nothing was sent either, and those whose platform is out for as long."
     })
   ),
   completed_after: optional(TimeText),

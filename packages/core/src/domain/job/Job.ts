@@ -198,13 +198,17 @@ export const isMovedSince = (
 
 /**
  * True when nothing became of the job since a time and it is not its turn that it waits for: it is paused, or nothing of its
- * session was sent either.
+ * session was sent either. Probes of a platform that is out change a job and bring it no further.
  */
 export const isStuck = (
-  { status, updatedAt }: Pick<Job, "status" | "updatedAt">,
-  isSessionMoving: boolean,
+  { createdAt, status, updatedAt }: Pick<Job, "createdAt" | "status" | "updatedAt">,
+  session: { readonly isMoving: boolean; readonly outSince: Instant | null },
   since: Instant
-): boolean => !hasEnded(status) && updatedAt <= since && (status === "paused" || !isSessionMoving)
+): boolean => {
+  if (hasEnded(status) || createdAt > since) return false
+  const isOut = session.outSince !== null && session.outSince <= since
+  return isOut || (updatedAt <= since && (status === "paused" || !session.isMoving))
+}
 
 /** When a job ends, the time of it. */
 export const completedAt = (job: Pick<Job, "completedAt">, status: Status, now: Instant): Instant | null =>

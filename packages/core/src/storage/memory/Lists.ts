@@ -26,7 +26,7 @@ const has = ({ counts }: Job, what: ListJobs["has"]): boolean => {
 const isListed = (
   job: Job,
   { by, kind, reference, status, templateId, ...query }: ListJobs,
-  isSessionMoving: (since: Instant) => boolean
+  sessionAt: (since: Instant) => Parameters<typeof Jobs.isStuck>[1]
 ): boolean =>
   job.content.kind === kind &&
   isOne(by.publicKey, job.publicKey) &&
@@ -38,7 +38,7 @@ const isListed = (
   has(job, query.has) &&
   isWithin(job.createdAt, query.createdAfter, query.createdBefore) &&
   isWithin(job.completedAt, query.completedAfter, query.completedBefore) &&
-  (query.stuckSince === undefined || Jobs.isStuck(job, isSessionMoving(query.stuckSince), query.stuckSince))
+  (query.stuckSince === undefined || Jobs.isStuck(job, sessionAt(query.stuckSince), query.stuckSince))
 
 const ofReference = (db: Database, { accountId, reference }: Pick<Job, "accountId" | "reference">) =>
   [...db.jobs.values()].filter(
@@ -99,11 +99,15 @@ export const make = (
 
   list: (query) =>
     Effect.sync(() => {
-      const isMoving = (sessionId: string) => (since: Instant) =>
-        [...db.jobs.values()].some(({ job }) => job.sessionId === sessionId && Jobs.isMovedSince(job, since))
+      const sessionAt = (sessionId: string) => (since: Instant) => ({
+        isMoving: [...db.jobs.values()].some(
+          ({ job }) => job.sessionId === sessionId && Jobs.isMovedSince(job, since)
+        ),
+        outSince: db.sessions.get(sessionId)?.value.outage?.since ?? null
+      })
       const rows = [...db.jobs.values()].filter(
         (row) =>
-          isListed(row.job, query, isMoving(row.job.sessionId)) &&
+          isListed(row.job, query, sessionAt(row.job.sessionId)) &&
           (query.isNewestOfReference === undefined || isNewest(db, row))
       )
       return Paging.map(newestFirst(rows, query.page), ({ job }) => job)

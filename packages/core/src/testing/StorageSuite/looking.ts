@@ -278,6 +278,48 @@ export const suite = (layer: Stored): void => {
         expect(yield* stuck(moving, at + stuckAfterMs + 1)).toContain(paused)
       }).pipe(Effect.provide(layer))
     )
+
+    it.effect("are stuck while their platform is out for ten minutes, although probes change them", () =>
+      Effect.gen(function* () {
+        const jobs = yield* JobStore
+        const who = yield* owner
+        const first = yield* sent(who, now, { phones: 2 })
+        const second = yield* sent(who, now)
+        yield* tell(who.sessionId, "OutageBegan", now + 1)
+        const stuck = (at: number) =>
+          list({ by: { accountId: who.accountId }, stuckSince: at - stuckAfterMs })
+        // A claim pauses what is in order, takes one as a probe, and the probe fails.
+        const probe = Effect.fnUntraced(function* (at: number) {
+          const { claimed } = yield* jobs.settleAndClaim({
+            now: at,
+            settlements: [],
+            claim: { worker: "worker-probing", limit: 10 }
+          })
+          const outcome = Outcome.Retry({
+            at: at + 1000,
+            failure: failure("provider_unavailable"),
+            maybeSent: false
+          })
+          yield* jobs.settleAndClaim({
+            now: at,
+            settlements: claimed.flatMap(({ fence, jobId, recipients }) =>
+              recipients.map(({ index }) => ({ jobId, fence, index, outcome }))
+            ),
+            news: [{ sessionId: who.sessionId, what: "ProbeFailed" }],
+            claim: null
+          })
+          return claimed.map(({ jobId }) => jobId)
+        })
+        expect(yield* probe(now + 2000)).toHaveLength(1)
+        const later = now + 1 + stuckAfterMs
+        expect(yield* probe(later - 1)).toHaveLength(1)
+        expect(yield* stuck(later - 1)).toEqual([])
+        const young = yield* sent(who, later)
+        expect(yield* stuck(later)).toEqual([second, first])
+        yield* tell(who.sessionId, "OutageEnded", later + 1)
+        expect(yield* stuck(later + 2)).not.toContain(young)
+      }).pipe(Effect.provide(layer))
+    )
   })
 
   describe("what is told by its time", () => {

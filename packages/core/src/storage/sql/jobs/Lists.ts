@@ -29,10 +29,14 @@ const isSessionMoving = `(EXISTS (
         AND moving.status IN ('queued', 'processing', 'paused') AND moving.updated_at > ?
     ))`
 
+const isOut = `EXISTS (
+      SELECT 1 FROM sendwright_session AS owner WHERE owner.id = job.session AND owner.unavailable_since <= ?
+    )`
+
 /** By `Job.isStuck`. */
 const isStuck = `job.created_at <= ? AND ${Order.status} NOT IN ${listed(Jobs.statuses.filter(Jobs.hasEnded))}
-      AND NOT ${changed("progress.updated_at > ?")}
-      AND (${changed("progress.status = 'paused'")} OR NOT ${isSessionMoving})`
+      AND (${isOut} OR NOT ${changed("progress.updated_at > ?")}
+        AND (${changed("progress.status = 'paused'")} OR NOT ${isSessionMoving}))`
 
 const isNewest = `job.reference IS NOT NULL AND NOT EXISTS (
       SELECT 1 FROM sendwright_job AS later
@@ -89,7 +93,7 @@ const parametersOf = (query: ListJobs): ReadonlyArray<SqlParameter> => {
     ...twice(likely ?? undefined),
     has === "failures" ? 1 : null,
     has === "waiting" ? 1 : null,
-    ...[stuck, stuck, stuck, stuck, stuck],
+    ...[stuck, stuck, stuck, stuck, stuck, stuck],
     ...[query.isNewestOfReference === true ? 1 : null, first, second]
   ]
 }
