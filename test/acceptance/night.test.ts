@@ -66,7 +66,10 @@ describe("in a bad night one call tells", () => {
         expect.objectContaining({
           lacks: "flowing",
           since: time,
-          says: expect.stringContaining("does not answer. 20 recipients wait for it"),
+          kind: "session_unavailable",
+          says: expect.stringMatching(
+            /(does not answer, or|answers) with errors\. 20 recipients wait for it/
+          ),
           link: `/admin/v1/sessions/${night.outageSession}`
         })
       ])

@@ -237,7 +237,8 @@ describe("a host that is looked at", () => {
         for (const phone of phones) expect(JSON.stringify(json)).not.toContain(phone)
 
         const report = (yield* read(base, "/admin/v1/health/report")).json
-        expect(items(report, "report", "lines")).toHaveLength(attention.length)
+        const lines = items(report, "report", "lines")
+        expect(lines.map((line) => at(line, "kind"))).toEqual(attention.map((item) => at(item, "kind")))
         const environment = { SENDWRIGHT_URL: base, SENDWRIGHT_TOKEN }
         const health = yield* Effect.promise(() => InProcess.run(environment, ["health"]))
         // All that waits is kept.
@@ -245,7 +246,11 @@ describe("a host that is looked at", () => {
         expect(at(health.json, "report", "verdict")).toBe("failing")
         const shown = yield* Effect.promise(() => InProcess.run(environment, ["overview"], terminal))
         expect(shown.out).toContain("Needs somebody (9)")
-        expect(shown.out).toContain("platform 3")
+        expect(shown.out).toMatch(/platform 3 asked again at \d\d:\d\d:\d\d/)
+        const told = yield* Effect.promise(() => InProcess.run(environment, ["health"], terminal))
+        expect(told.out.replace(/\s+!* */g, " ")).toMatch(
+          /3 recipients wait for it, [^.]+Z\. It is so for \d+ s\./
+        )
       })
     ))
 
@@ -256,4 +261,20 @@ describe("a host that is looked at", () => {
     expect(health.err).toMatch(/^The host at http:\/\/127\.0\.0\.1:1 does not answer \(.+\)\.\n$/)
     expect((await InProcess.run(environment, ["overview"])).code).toBe(1)
   })
+
+  it("is ill for who has no token, or another one, in one line", () =>
+    served((base) =>
+      Effect.promise(async () => {
+        const missing = await InProcess.run({ SENDWRIGHT_URL: base }, ["health"])
+        expect(missing).toMatchObject({
+          code: 2,
+          out: "",
+          err: "A host asks for a token: give SENDWRIGHT_TOKEN, or --token.\n"
+        })
+        const environment = { SENDWRIGHT_URL: base, SENDWRIGHT_TOKEN: `${SENDWRIGHT_TOKEN}-not` }
+        const wrong = await InProcess.run(environment, ["health"])
+        expect(wrong.code).toBe(2)
+        expect(wrong.err).toMatch(/^The operator's token is missing or wrong\..*\n$/)
+      })
+    ))
 })

@@ -57,7 +57,7 @@ export interface DeliveryClaim {
 }
 
 /** So many endpoints are counted at most, so many deliveries of each, and the attempts of so many of the newest deliveries. */
-export const mostCounted = { endpoints: 10_000, deliveries: 1000, newest: 200 } as const
+export const mostCounted = { endpoints: 10_000, deliveries: 1000, newest: 200, tried: 20 } as const
 
 /** Replayed at once; whoever wants more asks again. */
 export const replayLimit = 1000

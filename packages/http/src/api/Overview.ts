@@ -133,6 +133,7 @@ const overview = struct(
 
 const line = struct(
   {
+    kind: Schema.Literal(...Attention.kinds, Health.notReady),
     verdict: Schema.Literal("degraded", "failing"),
     lacks: Schema.Literal(...Attention.promises),
     since: Wire.NullableTime,
@@ -156,10 +157,10 @@ const report = struct(
 )
 
 const outage = {
-  title: "The platform of Newsletter (whatsapp_cloud, Acme) does not answer",
-  cost: "1,200 recipients wait for it, the oldest since 2026-01-01T11:40Z.",
+  title: "The platform of Newsletter (whatsapp_cloud, Acme) cannot be reached",
+  cost: "1,200 recipients wait for it, the oldest since 2026-01-01T11:40:00Z.",
   cause: "It is out, or cannot be reached from here. Its attempts end with provider_unreachable.",
-  next: "It is asked again by itself, next at 2026-01-01T12:01Z. Look at the platform's status and at the way to it."
+  next: "It is asked again by itself, next at 2026-01-01T12:01:00Z. Look at the platform's status and at the way to it."
 }
 
 const target = `/admin/v1/sessions/${Examples.ids.session}`
@@ -238,7 +239,7 @@ export const admin = [
     {
       summary: "See everything at a glance",
       description:
-        "`attention` has what needs somebody, the most urgent first: what it costs, the likely cause and the next step. `waiting.by` tells what keeps recipients, and when that may end by itself. `minutes` are the last hour; of other processes the last two are told late. Rates are the mean of the last five minutes. At most 100 `sessions` are shown, those in need first. A process computes it at most every two seconds, whoever asks.",
+        "`attention` has what needs somebody, the most urgent first: what it costs, the likely cause and the next step. `waiting.by` tells what keeps recipients, and in `until` when that may end by itself (of `platform`: when it is asked again). `minutes` are the last hour; of other processes the last two are told late. Rates are the mean of the last five minutes. At most 100 `sessions` are shown, those in need first. A process computes it at most every two seconds, whoever asks.",
       command: {
         name: "overview",
         description:
@@ -255,6 +256,7 @@ export const admin = [
       verdict: "degraded",
       lines: [
         {
+          kind: "session_unavailable",
           verdict: "degraded",
           lacks: "flowing",
           since: Examples.at,
@@ -273,7 +275,7 @@ export const admin = [
       command: {
         name: "health",
         description:
-          "Tell how it does: a verdict, and for each thing that is wrong its cause and the next step. It ends with 0 when all is well, with 1 when something is not, and with 2 when nothing is sent or the host does not answer."
+          "Tell how it does: a verdict, and for each thing that is wrong its cause and the next step. It ends with 0 when all is well, with 1 when something is not, and with 2 when nothing is sent, or the host does not answer or refuses the token."
       }
     },
     ({ admin }) => admin.overview.health

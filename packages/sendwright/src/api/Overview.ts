@@ -53,7 +53,7 @@ export interface Overview {
       /** Such as `pace` or `platform`. */
       readonly limiter: string
       readonly recipients: number
-      /** When that may end by itself. */
+      /** When that may end by itself; of `platform` when it is asked again. */
       readonly until: Date | null
     }>
   }
@@ -96,6 +96,8 @@ export interface HealthReport {
   readonly verdict: "ok" | "degraded" | "failing"
   /** What is not flowing, succeeding or fresh, the most urgent first. */
   readonly lines: ReadonlyArray<{
+    /** As that of what needs somebody; `not_ready` of the process itself. */
+    readonly kind: string
     readonly verdict: "degraded" | "failing"
     readonly lacks: "flowing" | "succeeding" | "fresh"
     readonly since: Date | null

@@ -104,7 +104,7 @@ const count = (value: number, one: string, many = `${one}s`): string =>
 const sentence = (text: string): string => (/[.!?]$/.test(text) ? text : `${text}.`)
 
 /** A time as a sentence has it. */
-const at = (time: Instant): string => `${Time.format(time).slice(0, 16)}Z`
+const at = (time: Instant): string => `${Time.format(time).slice(0, 19)}Z`
 
 const target = (of: Target["of"], id: string | null = null): Target => ({ of, id })
 
@@ -193,7 +193,30 @@ const fullDisk: Rule = ({ facts: { now, storage } }) => {
   ]
 }
 
-/** The code that a platform's silence or refusals have most. */
+/** How a platform does not do, by the code that its attempts end with lately. */
+const unanswering: Readonly<Record<string, { readonly title: string; readonly cause: string }>> = {
+  outcome_unknown: { title: "does not answer", cause: "It is reached, and does not answer in time." },
+  provider_unavailable: {
+    title: "answers with errors",
+    cause: "It is reached, and answers with errors, or says that it is not available."
+  },
+  provider_unreachable: { title: "cannot be reached", cause: "It is out, or cannot be reached from here." }
+}
+
+const unknownWhy = {
+  title: "does not answer, or with errors",
+  cause: "It is out, cannot be reached from here, or answers with errors."
+}
+
+const silenceOf = ({ latelyReasons }: SessionFigures): typeof unknownWhy => {
+  const found = latelyReasons.find(({ code }) => Object.hasOwn(unanswering, code))
+  const told = found && unanswering[found.code]
+  return told === undefined
+    ? unknownWhy
+    : { ...told, cause: `${told.cause} Its attempts end with ${found?.code}.` }
+}
+
+/** The code that a platform's refusals have most. */
 const because = ({ reasons: [first] }: SessionFigures): string =>
   first === undefined ? "" : ` Its attempts end with ${first.code}.`
 
@@ -201,15 +224,16 @@ const unavailable: Rule = ({ isAllKept, sessions }) =>
   sessions.flatMap((figures): ReadonlyArray<Item> => {
     const { account, oldestAt, session, waiting } = figures
     if (session.outage === null) return []
+    const { cause, title } = silenceOf(figures)
     return [
       {
         kind: "session_unavailable",
         verdict: isAllKept && waiting > 0 ? "failing" : "degraded",
         lacks: "flowing",
         since: session.outage.since,
-        title: `The platform of ${named(session, account)} does not answer`,
+        title: `The platform of ${named(session, account)} ${title}`,
         cost: waitFor(waiting, oldestAt),
-        cause: `It is out, or cannot be reached from here.${because(figures)}`,
+        cause,
         next: `It is asked again by itself, next at ${at(session.outage.probeAt)}. Look at the platform's status and at the way to it.`,
         count: waiting,
         target: target("session", session.id)
@@ -292,11 +316,22 @@ const lostProcess: Rule = ({ facts: { happenings, leaseMs, now, processes } }) =
   )
 }
 
-const pausedTemplate: Rule = ({ facts: { happenings, templates }, limited, sessions }) => {
+/** Those that a job waits for before its turn has come are not counted: a claim finds them. */
+const templateCost = (waiting: number, oldestAt: Instant | null): string =>
+  waiting === 0 ? "What waits with it is kept as its turn comes." : waitFor(waiting, oldestAt)
+
+const templateCause = (status: string, isSynced: boolean): string => {
+  if (status === "approved") return "It may be another one at its platform, which is asked."
+  return isSynced
+    ? "Its platform has stopped it, as it does where too many people report or block it or its content is refused; or it was imported so."
+    : "It was imported with this status, or its platform told it."
+}
+
+const pausedTemplate: Rule = ({ facts: { happenings, synced, templates }, limited, sessions }) => {
   const ofSession = (id: string) => sessions.find(({ session }) => session.id === id)
   const waits = new Map<number, { waiting: number; oldestAt: Instant }>()
-  for (const { group, limiter } of limited) {
-    if (limiter !== "template" || group.templateId === null) continue
+  for (const { group } of limited) {
+    if (group.templateId === null) continue
     const known = waits.get(group.templateId) ?? { waiting: 0, oldestAt: group.oldestAt }
     waits.set(group.templateId, {
       waiting: known.waiting + group.waiting + group.retrying,
@@ -333,18 +368,18 @@ const pausedTemplate: Rule = ({ facts: { happenings, templates }, limited, sessi
   return [...waited, ...unwaited].map(({ id, name, sessionId, since, status }) => {
     const { oldestAt = null, waiting = 0 } = waits.get(id) ?? {}
     const owner = ofSession(sessionId)
+    const isSynced = owner !== undefined && synced.has(owner.session.provider)
     return {
       kind: "template_paused",
       verdict: "degraded",
       lacks: "flowing",
       since,
       title: `The template ${name} is ${status === "approved" ? "looked at again" : status}`,
-      cost: `${waitFor(waiting, oldestAt)} New sends with it are refused${owner === undefined ? "" : `, of ${named(owner.session, owner.account)}`}.`,
-      cause:
-        status === "approved"
-          ? "It may be another one at its platform, which is asked."
-          : "The platform has changed its status: too many people report or block it, or its content was refused.",
-      next: `Mend it in the platform's tools, then read it again: sendwright templates sync ${sessionId}.`,
+      cost: `${templateCost(waiting, oldestAt)} New sends with it are refused${owner === undefined ? "" : `, of ${named(owner.session, owner.account)}`}.`,
+      cause: templateCause(status, isSynced),
+      next: isSynced
+        ? `Mend it in the platform's tools, then read it again: sendwright templates sync ${sessionId}.`
+        : `Mend it in the platform's tools, then import it as it is there: sendwright templates import ${sessionId} <file.json>.`,
       count: waiting,
       target: target("templates", sessionId)
     }
@@ -418,7 +453,7 @@ const poisoned: Rule = ({ facts: { tallies } }) => {
           cost: "Whether they got the message is unknown.",
           cause:
             "Something about the message or the answer to it ends the process: a sender of your own, or memory.",
-          next: "Read the logs of the processes that died, then send again what is safe to send twice.",
+          next: "Read the logs of the processes that died, then send again only to those who may get it twice.",
           count: recipients,
           target: target("jobs_unknown")
         }
@@ -438,7 +473,7 @@ const unknownOutcomes: Rule = ({ facts: { unknowns } }) =>
           cost: `${count(unknowns.recipients, "recipient")} of ${count(unknowns.jobs, "job")}, of today and yesterday.`,
           cause:
             "A process died while it asked the platform, or the platform did not answer and cannot be asked again.",
-          next: "A receipt may still tell. Ask the platform for them, and send again only what may arrive twice.",
+          next: "A receipt may still tell. Ask the platform for them, and send again only to those who may get it twice.",
           count: unknowns.recipients,
           target: target("jobs_unknown")
         }
@@ -449,6 +484,13 @@ const placeOf = ({ url }: Endpoint): string => url.replace(/[?#].*$/s, "")
 
 const webhookCost = ({ waiting }: Troubled): string =>
   waiting === 0 ? "Nothing waits for it." : `${count(waiting, "delivery waits", "deliveries wait")} for it.`
+
+const webhookCause = ({ last }: Troubled): string => {
+  if (last === null) return "It does not answer, or not with 2xx; its last deliveries tell how."
+  return last.status === null
+    ? `It does not answer: an attempt ended with ${last.reason}.`
+    : `It answered ${last.status}, where 2xx is asked for.`
+}
 
 const webhooks: Rule = ({ facts: { now, webhooks: standing } }) =>
   standing.troubled.flatMap((troubled): ReadonlyArray<Item> => {
@@ -479,7 +521,7 @@ const webhooks: Rule = ({ facts: { now, webhooks: standing } }) =>
         lacks: "fresh",
         since: failingSince,
         title: `The webhook ${url} fails`,
-        cause: "It does not answer, or not with 2xx; its last deliveries tell how.",
+        cause: webhookCause(troubled),
         next: `Mend the receiver: what waits is tried again for 8 days. sendwright webhooks deliveries ${id}.`,
         ...where
       }
@@ -489,14 +531,19 @@ const webhooks: Rule = ({ facts: { now, webhooks: standing } }) =>
 const quotasOf = ({ account, direct, template }: Usage) => {
   const { dailyDirectMessages, dailyTemplateRecipients } = account.plan
   return [
-    { what: "template recipients", used: template, most: dailyTemplateRecipients },
-    { what: "direct messages", used: direct, most: dailyDirectMessages }
+    {
+      what: "template recipients",
+      used: template,
+      most: dailyTemplateRecipients,
+      flag: "daily-template-recipients"
+    },
+    { what: "direct messages", used: direct, most: dailyDirectMessages, flag: "daily-direct-messages" }
   ]
 }
 
 const quotas: Rule = ({ facts: { now, usage } }) =>
   usage.flatMap((used) =>
-    quotasOf(used).flatMap(({ most, used: units, what }): ReadonlyArray<Item> => {
+    quotasOf(used).flatMap(({ flag, most, used: units, what }): ReadonlyArray<Item> => {
       if (most === null || units < most * nearlyFull) return []
       const isFull = units >= most
       return [
@@ -508,7 +555,7 @@ const quotas: Rule = ({ facts: { now, usage } }) =>
           title: `${used.account.name} has ${isFull ? "used up" : "nearly used up"} its ${what} of today`,
           cost: `${number(units)} of ${number(most)}: sends beyond it are refused.`,
           cause: "The account sends more than its plan has for a day.",
-          next: `It begins anew at ${at(Time.endOfUtcDay(now))}, or raise it: sendwright accounts change ${used.account.id}.`,
+          next: `It begins anew at ${at(Time.endOfUtcDay(now))}, or raise it: sendwright accounts change ${used.account.id} --${flag} <number>.`,
           count: units,
           target: target("account", used.account.id)
         }

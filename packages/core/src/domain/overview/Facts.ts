@@ -8,7 +8,7 @@ import type { Quarantine } from "../Restore.ts"
 import type { Size } from "../Size.ts"
 import type { Session } from "../session/Session.ts"
 import type { Template } from "../template/Template.ts"
-import type { Endpoint } from "../webhook/Webhook.ts"
+import type { Attempt, Endpoint } from "../webhook/Webhook.ts"
 
 type Owner = Pick<Account, "id" | "name" | "plan">
 
@@ -37,6 +37,8 @@ export interface UnreadCount {
 export interface Troubled {
   readonly endpoint: Endpoint
   readonly waiting: number
+  /** The newest attempt of some that wait for another; null where there is none. */
+  readonly last: Pick<Attempt, "reason" | "status"> | null
 }
 
 /** How the endpoints of a store do. */
@@ -79,6 +81,8 @@ export interface Facts {
   readonly sessions: ReadonlyArray<OwnedSession>
   /** Those that something waits for. */
   readonly templates: ReadonlyArray<Template>
+  /** The providers whose templates are read of their platform. */
+  readonly synced: ReadonlySet<string>
   readonly processes: ReadonlyArray<Process>
   /** For so long a process that says nothing is believed to live. */
   readonly leaseMs: number

@@ -138,6 +138,8 @@ export interface SessionFigures extends OwnedSession {
   readonly before: Outcomes
   /** The codes of what failed, was tried again or is unknown, most of them first. */
   readonly reasons: ReadonlyArray<Reason>
+  /** Those since the rates' first minute. */
+  readonly latelyReasons: ReadonlyArray<Reason>
   /** The first minute in which one failed since the rates' first minute. */
   readonly failingSince: Instant | null
 }
@@ -203,6 +205,7 @@ export const sessionsOf = (facts: Facts): ReadonlyArray<SessionFigures> => {
       lately,
       before,
       reasons: reasonsOf(ofSession),
+      latelyReasons: reasonsOf(recent),
       failingSince: Time.firstOf(
         recent.filter(({ outcome }) => outcome === "failed").map(({ minute }) => minute)
       )

@@ -1,12 +1,16 @@
 /** The report of health: a verdict, and what does not flow, succeed or keep fresh, by the same items as the overview has. */
 import type { Instant } from "../Instant.ts"
-import type { Item, Promised, Target } from "./Attention.ts"
+import type { Item, Kind, Promised, Target } from "./Attention.ts"
 import type { Overview } from "./Overview.ts"
 
 export const verdicts = ["ok", "degraded", "failing"] as const
 export type Verdict = (typeof verdicts)[number]
 
+/** Of a check that the process that answers does not pass. */
+export const notReady = "not_ready"
+
 export interface Line {
+  readonly kind: Kind | typeof notReady
   readonly verdict: Exclude<Verdict, "ok">
   readonly lacks: Promised
   readonly since: Instant | null
@@ -36,6 +40,7 @@ const lineOfCheck = ({ name, fault }: Check): ReadonlyArray<Line> =>
     ? []
     : [
         {
+          kind: notReady,
           verdict: "failing",
           lacks: "flowing",
           since: null,
@@ -47,7 +52,19 @@ const lineOfCheck = ({ name, fault }: Check): ReadonlyArray<Line> =>
         }
       ]
 
-const lineOfItem = ({ cause, cost, count, lacks, next, since, target, title, verdict }: Item): Line => ({
+const lineOfItem = ({
+  cause,
+  cost,
+  count,
+  kind,
+  lacks,
+  next,
+  since,
+  target,
+  title,
+  verdict
+}: Item): Line => ({
+  kind,
   verdict,
   lacks,
   since,

@@ -10,6 +10,7 @@ import * as Figures from "../../domain/overview/Figures.ts"
 import type { Report } from "../../domain/overview/Health.ts"
 import * as Health from "../../domain/overview/Health.ts"
 import * as Domain from "../../domain/overview/Overview.ts"
+import { Senders } from "../../sender/Sender.ts"
 import { ErasureStore } from "../../storage/ErasureStore.ts"
 import { HappeningStore } from "../../storage/HappeningStore.ts"
 import { InboundStore } from "../../storage/InboundStore.ts"
@@ -151,6 +152,8 @@ const reading = Effect.gen(function* () {
   const erasures = yield* ErasureStore
   const happeningStore = yield* HappeningStore
   const sizes = yield* SizeStore
+  const senders = yield* Senders
+  const synced = new Set([...senders].flatMap(([provider, { templates }]) => (templates ? [provider] : [])))
   const heartbeat = yield* Heartbeat
   const clock = yield* StoreClock
   const { found } = yield* WaitingLook
@@ -194,6 +197,7 @@ const reading = Effect.gen(function* () {
       tallies,
       sessions: shown,
       templates: yield* templatesOf(backlog),
+      synced,
       processes: processesOf(yield* jobs.living),
       leaseMs: heartbeat.leaseMs,
       webhooks: yield* webhookStore.standing({ most: most.endpoints }),

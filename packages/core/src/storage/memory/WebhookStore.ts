@@ -93,6 +93,13 @@ export const layer: Layer.Layer<WebhookStore, never, MemoryDatabase> = Layer.eff
           const waitingFor = (id: string): number =>
             [...db.deliveries.values()].filter(({ dueAt, endpointId }) => endpointId === id && dueAt !== null)
               .length
+          const lastOf = (id: string) => {
+            const tried = [...db.deliveries.values()].filter(
+              ({ dueAt, endpointId, tries }) => endpointId === id && tries > 0 && dueAt !== null
+            )
+            const [last] = tried.flatMap(({ log }) => log).sort((a, b) => b.at - a.at)
+            return last === undefined ? null : { status: last.status, reason: last.reason }
+          }
           return {
             healthy: all.length - troubled.length,
             failing: troubled.length - disabled,
@@ -103,7 +110,8 @@ export const layer: Layer.Layer<WebhookStore, never, MemoryDatabase> = Layer.eff
             }).items.flatMap(({ log }) => log.map(({ durationMs }) => durationMs)),
             troubled: newestFirst(troubled, { limit: most, after: null }).items.map(({ value }) => ({
               endpoint: value,
-              waiting: Math.min(waitingFor(value.id), mostCounted.deliveries)
+              waiting: Math.min(waitingFor(value.id), mostCounted.deliveries),
+              last: lastOf(value.id)
             }))
           }
         }),

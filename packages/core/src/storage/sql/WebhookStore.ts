@@ -62,6 +62,12 @@ const countDue = `SELECT count(*) AS count FROM (
     SELECT seq FROM sendwright_delivery WHERE endpoint = ? AND due_at IS NOT NULL ${limited}
   ) AS waiting`
 
+const lastAttempt = `SELECT attempt.status, attempt.reason
+  FROM (
+    SELECT seq FROM sendwright_delivery WHERE endpoint = ? AND tries > 0 AND due_at IS NOT NULL ${limited}
+  ) AS delivery
+  CROSS JOIN sendwright_attempt AS attempt WHERE attempt.delivery = delivery.seq ORDER BY attempt.at DESC LIMIT 1`
+
 const durations = `SELECT attempt.duration_ms
   FROM (SELECT seq FROM sendwright_delivery ORDER BY seq DESC ${limited}) AS delivery
   CROSS JOIN sendwright_attempt AS attempt WHERE attempt.delivery = delivery.seq`
@@ -114,6 +120,8 @@ const shown = deliveryColumns.only("status", "nextAt", "createdAt")
 
 const readAttempt = attempts.only("number", "at", "status", "durationMs", "reason", "excerpt").read
 
+const readAnswer = attempts.only("status", "reason").read
+
 function* deliveryOf(row: Row, endpointId: string): Program<Delivery> {
   return {
     id: text(row, "id"),
@@ -144,7 +152,12 @@ function* standing(most: number): Program<Standing> {
   const found: Array<Troubled> = []
   for (const row of yield* all(troubled, most)) {
     const waiting = countOf(yield* get(countDue, seq(row), mostCounted.deliveries))
-    found.push({ endpoint: endpoints.read(row), waiting })
+    const attempt = yield* get(lastAttempt, seq(row), mostCounted.tried)
+    found.push({
+      endpoint: endpoints.read(row),
+      waiting,
+      last: attempt === undefined ? null : readAnswer(attempt)
+    })
   }
   return {
     healthy: total - countOf(failing),

@@ -86,9 +86,9 @@ export const suite = (layer: Stored): void => {
         })
         const { troubled, ...counts } = yield* store.standing({ most: 2 })
         expect(counts).toEqual({ healthy: 1, failing: 1, disabled: 1, durations: [70] })
-        expect(troubled.map(({ endpoint, waiting }) => [endpoint.id, waiting])).toEqual([
-          [disabled.id, 1],
-          [failing.id, 2]
+        expect(troubled.map(({ endpoint, last, waiting }) => [endpoint.id, waiting, last])).toEqual([
+          [disabled.id, 1, null],
+          [failing.id, 2, { status: 500, reason: "status" }]
         ])
         expect((yield* store.standing({ most: 1 })).troubled).toHaveLength(1)
       }).pipe(Effect.provide(layer))

@@ -6,7 +6,7 @@ import * as Time from "../../../src/domain/Instant.ts"
 import type { Tally } from "../../../src/domain/job/Tally.ts"
 import type { Item, Kind } from "../../../src/domain/overview/Attention.ts"
 import * as Attention from "../../../src/domain/overview/Attention.ts"
-import type { Facts } from "../../../src/domain/overview/Facts.ts"
+import type { Facts, Troubled } from "../../../src/domain/overview/Facts.ts"
 import * as Figures from "../../../src/domain/overview/Figures.ts"
 import * as Health from "../../../src/domain/overview/Health.ts"
 import * as Circuit from "../../../src/domain/session/Circuit.ts"
@@ -42,8 +42,8 @@ const happening = (some: Partial<Happening>): Happening => ({
 const outage = Circuit.begin(now - 90_000)
 const out = { ...session, outage }
 const endpoint = Fixtures.endpoint(account.id, { url: "https://receiver.example/hook?token=secret" })
-const troubled = (some: Partial<Webhook.Endpoint>, waiting = 3) => ({
-  webhooks: { ...well.webhooks, troubled: [{ endpoint: { ...endpoint, ...some }, waiting }] }
+const troubled = (some: Partial<Webhook.Endpoint>, last: Troubled["last"] = null) => ({
+  webhooks: { ...well.webhooks, troubled: [{ endpoint: { ...endpoint, ...some }, waiting: 3, last }] }
 })
 const template = {
   ...Fixtures.template({ name: "offer", language: "en", status: "paused" }),
@@ -265,9 +265,74 @@ describe("attention", () => {
     expect(found.at(-1)?.title).toMatch(/^30 more: /)
   })
 
-  it("tells the code of an outage, and no part of an address that may be secret", () => {
-    const tallies = [tally({ outcome: "retried", code: "provider_unreachable", count: 7 })]
-    expect(look({ ...over({ outage }), tallies })[0]?.cause).toContain("provider_unreachable")
+  it("tells of an outage how its attempts end lately, and is no surer than that", () => {
+    const titled = (...tallies: ReadonlyArray<Tally>) => look({ ...over({ outage }), tallies })[0]
+    const retried = (code: string, ago = 0): Tally =>
+      tally({ outcome: "retried", code, count: 7 - ago, minute: minute - ago * Time.minute })
+    expect(titled(retried("provider_unavailable"))).toMatchObject({
+      title: "The platform of News (sandbox, Acme) answers with errors",
+      cause: expect.stringContaining("provider_unavailable")
+    })
+    expect(titled(retried("provider_unreachable"))?.title).toMatch(/cannot be reached$/)
+    expect(titled(retried("outcome_unknown"))?.title).toMatch(/does not answer$/)
+    // What was so half an hour ago says nothing of now.
+    const long = { ...retried("provider_unreachable", 30), count: 900 }
+    expect(titled(long, retried("provider_unavailable"))?.title).toMatch(/answers with errors$/)
+    expect(titled(long, tally({ code: "recipient_invalid", count: 99 }))).toMatchObject({
+      title: expect.stringMatching(/does not answer, or with errors$/),
+      cause: "It is out, cannot be reached from here, or answers with errors."
+    })
+  })
+
+  it("tells what a receiver answered last", () => {
+    const cause = (last: Troubled["last"]) => look(troubled({ failingSince: 0 }, last))[0]?.cause
+    expect(cause({ status: 503, reason: "status" })).toBe("It answered 503, where 2xx is asked for.")
+    expect(cause({ status: null, reason: "timeout" })).toBe(
+      "It does not answer: an attempt ended with timeout."
+    )
+    expect(cause(null)).toMatch(/its last deliveries tell how/)
+  })
+
+  it("does not say that nothing waits for a template that jobs may come to", () => {
+    const happenings = [
+      happening({ type: "template.status", sessionId: session.id, subject: "8", data: { status: "paused" } })
+    ]
+    const [item] = look({ happenings, ...waits(group(2)) })
+    expect(item?.cost).toMatch(/^What waits with it is kept as its turn comes\./)
+    // Whatever else keeps them.
+    const held = {
+      reason: "older",
+      since: now - 7,
+      counts: { jobs: 0, unknown: 0, canceled: 0, sent: 0 }
+    } as const
+    const paused = group(6, { status: "paused", pauseReason: "template_paused", templateId: 7 })
+    const found = look({ quarantine: held, templates: [template], ...waits(paused) })
+    expect(found.find(({ kind }) => kind === "template_paused")?.count).toBe(6)
+  })
+
+  it("tells of a template what its provider can do, and no surer cause than is known", () => {
+    const facts = {
+      templates: [template],
+      ...waits(group(6, { status: "paused", pauseReason: "template_paused", templateId: 7 }))
+    }
+    const [read] = look(facts)
+    expect(read?.next).toContain(`sendwright templates sync ${session.id}`)
+    expect(read?.cause).toMatch(/or it was imported so\.$/)
+    const [imported] = look({ ...facts, synced: new Set() })
+    expect(imported?.next).toContain(`sendwright templates import ${session.id} <file.json>`)
+    expect(imported?.cause).toBe("It was imported with this status, or its platform told it.")
+  })
+
+  it("names the flag that raises a quota, and times to the second", () => {
+    const { dailyDirectMessages, dailyTemplateRecipients } = Plan.defaults
+    const used = { account, template: dailyTemplateRecipients ?? 0, direct: dailyDirectMessages ?? 0 }
+    const steps = look({ usage: [used] }).map(({ next }) => next)
+    expect(steps[0]).toContain(`accounts change ${account.id} --daily-template-recipients <number>.`)
+    if (dailyDirectMessages !== null) expect(steps[1]).toContain("--daily-direct-messages <number>.")
+    expect(steps[0]).toMatch(/at \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ/)
+  })
+
+  it("tells no part of an address that may be secret", () => {
     expect(JSON.stringify(look(troubled({ failingSince: 0 })))).not.toContain("secret")
   })
 })
@@ -286,11 +351,15 @@ describe("the report of health", () => {
     const failing = report({ ...degraded, isDispatched: false, ...waits(group(5)) })
     expect(failing.verdict).toBe("failing")
     expect(failing.lines.map(({ lacks }) => lacks)).toEqual(["flowing", "fresh"])
+    expect(failing.lines.map(({ kind }) => kind)).toEqual(["no_worker", "hooks_unread"])
   })
 
   it("fails where the process is not ready, or the store cannot be read", () => {
     const check = { name: "storage", fault: "A small write did not end within 2 seconds." }
-    expect(report({}, [check])).toMatchObject({ verdict: "failing", lines: [{ cause: check.fault }] })
+    expect(report({}, [check])).toMatchObject({
+      verdict: "failing",
+      lines: [{ kind: "not_ready", cause: check.fault }]
+    })
     const told = { at: now, version: null }
     expect(Health.of(null, [], told)).toMatchObject({ verdict: "failing", lines: [{}] })
     expect(Health.of(null, [check], told).lines).toHaveLength(1)

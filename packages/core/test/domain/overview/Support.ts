@@ -39,6 +39,7 @@ export const well: Facts = {
   tallies: [],
   ...over({}),
   templates: [],
+  synced: new Set([session.provider]),
   processes: [
     { id: "p1", role: "all", version: "1", since: now - 9000, seenAt: now - 1000, inFlight: 0, slots: 64 }
   ],
