@@ -11,6 +11,7 @@ import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import * as Record from "effect/Record"
 import * as Stream from "effect/Stream"
+import * as Arguments from "../Arguments.ts"
 import type * as EngineLayer from "../EngineLayer.ts"
 import * as Answer from "./Answer.ts"
 import * as ConsentTable from "./ConsentTable.ts"
@@ -187,6 +188,10 @@ const glance = (
     )
   )
 
+/** A change that names nothing would be done and do nothing. */
+const isEmptyChange = ({ method }: Pick<OnHost.Endpoint, "method">, fields: Flags.Fields): boolean =>
+  method === "PATCH" && Object.keys(fields).length === 0
+
 const commandOf = (name: string, operation: Operation, { options, screen }: Setting) => {
   const { command, endpoint } = operation
   const input = inputs.get(endpoint.name)
@@ -202,8 +207,16 @@ const commandOf = (name: string, operation: Operation, { options, screen }: Sett
   const watch = view?.isWatched === true ? watching : Options.map(Options.none, () => false)
   const asked = Command.make(name, { path, content, sought, query, fields, rejects, watch }, (given) =>
     Effect.gen(function* () {
+      if (isEmptyChange(endpoint, given.fields))
+        return yield* new Unwell({
+          code: Arguments.misused,
+          why: `Nothing is to be changed: name a flag, of those of sendwright ${command.name} --help.`
+        })
       const { token, url } = yield* root
-      const host = yield* OnHost.connection(Option.getOrUndefined(url), Option.getOrUndefined(token))
+      const host = yield* Either.mapLeft(
+        OnHost.connection(Option.getOrUndefined(url), Option.getOrUndefined(token)),
+        (why) => (view === undefined ? why : new Unwell({ code: view.failedCode, why: messageOf(why) }))
+      )
       const requestOf = (body: unknown) => ({
         path: given.path,
         query: { ...given.sought, ...asText(given.query) },

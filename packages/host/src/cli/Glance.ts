@@ -42,7 +42,7 @@ const ago = (time: string, now: string): string => {
 
 /** A time of today by its clock. */
 const clock = (time: string, now: string): string =>
-  time.slice(0, 10) === now.slice(0, 10) ? time.slice(11, 16) : time.slice(0, 16).replace("T", " ")
+  time.slice(0, 10) === now.slice(0, 10) ? time.slice(11, 19) : time.slice(0, 19).replace("T", " ")
 
 const bars = "▁▂▃▄▅▆▇█"
 
@@ -74,12 +74,15 @@ const attentionOf = ({ at, attention }: Overview, stream: Screen.Stream): Readon
         stream
       )
 
+/** A probe of a platform that is out may fail, too. */
+const untilOf = (limiter: string): string => (limiter === "platform" ? "asked again at" : "until")
+
 const waitingOf = ({ at, waiting }: Overview): string => {
   const { by, oldest_at: oldest, total, total_is_exact: isExact } = waiting
   if (total === 0) return "0"
   const parts = by.map(
     ({ limiter, recipients, until }) =>
-      `${limiter} ${number(recipients)}${until === null ? "" : ` until ${clock(until, at)}`}`
+      `${limiter} ${number(recipients)}${until === null ? "" : ` ${untilOf(limiter)} ${clock(until, at)}`}`
   )
   const age = oldest === null ? "" : `, the oldest for ${ago(oldest, at)}`
   return `${isExact ? "" : "more than "}${number(total)}${age}: ${parts.join(", ")}`
@@ -163,11 +166,15 @@ const overviewOf = (overview: Overview, stream: Screen.Stream): string => {
   ].join("\n")
 }
 
-const reportOf = ({ lines, verdict, version }: Report, stream: Screen.Stream): string =>
+const reportOf = ({ at, lines, verdict, version }: Report, stream: Screen.Stream): string =>
   [
     Screen.strong(`${verdict}${version === null ? "" : `  Sendwright ${version}`}`, stream),
-    ...lines.flatMap(({ cause, next, says, verdict }) => [
-      ...paragraph(says, stream, verdict === "failing" ? "!! " : "!  "),
+    ...lines.flatMap(({ cause, next, says, since, verdict }) => [
+      ...paragraph(
+        `${says}${since === null ? "" : ` It is so for ${ago(since, at)}.`}`,
+        stream,
+        verdict === "failing" ? "!! " : "!  "
+      ),
       ...paragraph(cause, stream, "   "),
       ...paragraph(`→ ${next}`, stream, "   ")
     ])
