@@ -42,10 +42,16 @@ const choices = (ast: AST.AST): ReadonlyArray<string> =>
         ? ast.rest.flatMap(({ type }) => choices(type))
         : []
 
-/** What a rule asks; the types themselves are told by the kind of flag. */
+/** What it is for, and what its rule asks; the types themselves are told by the kind of flag. */
 const ruleOf = (ast: AST.AST): string | undefined => {
-  if (ast._tag === "Refinement")
-    return Option.getOrUndefined(AST.getDescriptionAnnotation(ast)) ?? ruleOf(ast.from)
+  if (ast._tag === "Refinement") {
+    const rule = Option.getOrUndefined(AST.getDescriptionAnnotation(ast)) ?? ruleOf(ast.from)
+    const told: unknown = Reflect.get(
+      Option.getOrElse(AST.getJSONSchemaAnnotation(ast), () => ({})),
+      "description"
+    )
+    return [...new Set([told, rule])].filter((each) => typeof each === "string").join(" ") || undefined
+  }
   if (ast._tag === "Transformation") return ruleOf(ast.from)
   return ast._tag === "Union" ? ast.types.map(ruleOf).find((rule) => rule !== undefined) : undefined
 }

@@ -7,7 +7,7 @@ import * as Schema from "effect/Schema"
 import { struct } from "./Codec.ts"
 import * as Examples from "./Examples.ts"
 import { type Answer, forOperator } from "./Operation.ts"
-import { paging, TimeText, Uuid } from "./Parameters.ts"
+import { about, paging, TimeText, Uuid } from "./Parameters.ts"
 import * as Wire from "./Wire.ts"
 
 const optional = Schema.optional
@@ -36,22 +36,14 @@ export const derivedEvent = struct(
 export const filter = {
   account_id: optional(Uuid),
   session_id: optional(Uuid),
-  job_id: optional(Uuid.annotations({ description: "All events of one job and its recipients." })),
+  job_id: optional(about(Uuid, "All events of one job and its recipients.")),
   type: optional(
     Schema.Literal(...Domain.types, ...Domain.families).annotations({
       description: "Only events of this type, or of a family such as `session.*`."
     })
   ),
-  after: optional(
-    TimeText.annotations({
-      jsonSchema: { format: "date-time", description: "Only events at this time or later." }
-    })
-  ),
-  before: optional(
-    TimeText.annotations({
-      jsonSchema: { format: "date-time", description: "Only events before this time." }
-    })
-  )
+  after: optional(about(TimeText, "Only events at this time or later.")),
+  before: optional(about(TimeText, "Only events before this time."))
 }
 
 const Filter = Schema.Struct(filter)

@@ -10,7 +10,7 @@ import { codec, struct } from "./Codec.ts"
 import * as Events from "./Events.ts"
 import * as Examples from "./Examples.ts"
 import { exportForOperator } from "./Operation.ts"
-import { TimeText, Uuid } from "./Parameters.ts"
+import { about, TimeText, Uuid } from "./Parameters.ts"
 import * as Texts from "./Texts.ts"
 import * as Wire from "./Wire.ts"
 
@@ -23,7 +23,7 @@ const format = optional(
   })
 )
 
-const ofAccount = optional(Uuid.annotations({ description: "All accounts when absent." }))
+const ofAccount = optional(about(Uuid, "All accounts when absent."))
 
 const time = (text: string | undefined): Instant.Instant | undefined =>
   text === undefined ? undefined : Instant.parse(text)

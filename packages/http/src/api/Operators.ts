@@ -6,7 +6,7 @@ import * as Schema from "effect/Schema"
 import { computed, list, struct } from "./Codec.ts"
 import * as Examples from "./Examples.ts"
 import { answer, forOperator, one, pageOf } from "./Operation.ts"
-import { overlap, Paging, paging, Rotation, TimeText } from "./Parameters.ts"
+import { about, overlap, Paging, paging, Rotation, TimeText } from "./Parameters.ts"
 import * as Wire from "./Wire.ts"
 
 const optional = Schema.optional
@@ -46,8 +46,7 @@ const auditEntry = struct(
 
 const line = (description: string) =>
   optional(TextRules.line(255).annotations({ jsonSchema: { description } }))
-const timeOf = (description: string) =>
-  optional(TimeText.annotations({ jsonSchema: { format: "date-time", description } }))
+const timeOf = (description: string) => optional(about(TimeText, description))
 
 const AuditFilter = Schema.Struct({
   ...paging,

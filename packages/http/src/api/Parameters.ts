@@ -1,13 +1,24 @@
 /** Path and query parameters that several endpoints share. */
 import { Instant, Page } from "@sendwright/core"
 import { Text } from "@sendwright/core/adapter"
+import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import * as AST from "effect/SchemaAST"
 
 const uuid = /^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$/
 
 export const Uuid = Schema.String.pipe(
   Schema.filter((text) => uuid.test(text), { description: "a UUID", jsonSchema: { format: "uuid" } })
 )
+
+/**
+ * A schema of which the description tells what it is for. Its own description stays: that is its rule, which a refusal repeats
+ * behind "must be".
+ */
+export const about = <A, I>(schema: Schema.Schema<A, I>, description: string): Schema.Schema<A, I> =>
+  schema.annotations({
+    jsonSchema: { ...Option.getOrElse(AST.getJSONSchemaAnnotation(schema.ast), () => ({})), description }
+  })
 
 /** The path parameter of what has a UUID. */
 export const id = Schema.Struct({ id: Uuid })

@@ -6,7 +6,7 @@ import * as Schema from "effect/Schema"
 import { computed, part, struct } from "./Codec.ts"
 import * as Examples from "./Examples.ts"
 import { forOperator, one, pageOf } from "./Operation.ts"
-import { Paging, Uuid } from "./Parameters.ts"
+import { about, Paging, Uuid } from "./Parameters.ts"
 import * as PersonPage from "./PersonPage.ts"
 import { Phone } from "./Texts.ts"
 import * as Wire from "./Wire.ts"
@@ -14,9 +14,7 @@ import * as Wire from "./Wire.ts"
 const optional = Schema.optional
 
 const ofAccount = {
-  account_id: optional(
-    Uuid.annotations({ description: "All accounts without it.", jsonSchema: { format: "uuid" } })
-  )
+  account_id: optional(about(Uuid, "All accounts without it."))
 }
 
 const AnyPhone = Schema.String.pipe(

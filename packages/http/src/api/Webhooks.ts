@@ -5,7 +5,7 @@ import * as Schema from "effect/Schema"
 import { computed, inProcess, itself, list, part, struct } from "./Codec.ts"
 import * as Examples from "./Examples.ts"
 import { answer, done, forOperator, one, pageOf } from "./Operation.ts"
-import { id, overlap, Paging, paging, Rotation, TimeText, Uuid } from "./Parameters.ts"
+import { about, id, overlap, Paging, paging, Rotation, TimeText, Uuid } from "./Parameters.ts"
 import * as Wire from "./Wire.ts"
 
 const optional = Schema.optional
@@ -211,7 +211,7 @@ export const admin = [
             description: "Only deliveries of this type of event."
           })
         ),
-        after: optional(TimeText.annotations({ description: "Only deliveries that were made since." }))
+        after: optional(about(TimeText, "Only deliveries that were made since."))
       })
     ),
     pageOf("deliveries", delivery, exampleDelivery),
