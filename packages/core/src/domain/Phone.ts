@@ -126,14 +126,55 @@ export const shorten = (text: string): string =>
     code === undefined || isGrouped(code, groups) ? `…${number.replace(/[^0-9]/g, "").slice(-4)}` : number
   )
 
-/** Ids, which may be all digits, and tokens of ours. */
-const kept = String.raw`(?<kept>(?<![0-9a-z])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![0-9a-z])|\bpk_[0-9a-z]{22}\b)`
-/** WhatsApp's ids of messages have the number in them. */
-const wamid = String.raw`(?<wamid>\bwamid\.[a-z0-9+/=_-]+)`
-const anywhere = String.raw`(?<!\d|\d\.)(?:00)?[1-9][0-9]{7,14}(?!\d|\.\d)`
+/** Digits of all scripts, and those that keyboards put in circles, above the line or below it. */
+const figure = String.raw`[\p{Nd}\u00b2\u00b3\u00b9\u2070\u2074-\u2079\u2080-\u2089\u2460-\u2468]`
+/** What may stand between two digits of a number, also as URLs and JSON write it: all but letters, and what parts values. */
+const between = String.raw`(?:%[0-9a-f]{2}|\\u[0-9a-f]{4}|\\[nrt]|[^\p{L}\p{N}"{}[\]<>=&?])`
+const plus = String.raw`(?:[+\uff0b\ufe62]|%2b|\\u002b)${between}{0,2}`
+const run = `(?:${plus})?${figure}(?:${between}{0,3}${figure})*`
 
-/** More than {@link numbers}: what stands in a word or an address, too. Some of it is no number, and is masked all the same. */
-const masked = new RegExp(`${kept}|${wamid}|${written}|${anywhere}|${grouped}`, "gi")
+const octet = "(?:25[0-5]|2[0-4][0-9]|1?[0-9]?[0-9])"
+/**
+ * Digits that surely are no phone: ids and tokens of ours, times and dates, the host of a URL, and amounts where a member's name
+ * says so.
+ */
+const kept = [
+  "(?<![0-9a-z])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![0-9a-z])",
+  String.raw`\bpk_[0-9a-z]{22}\b`,
+  String.raw`(?<!\p{N})[0-9]{4}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-6][0-9](?:\.[0-9]{1,9})?(?:Z|[+-][0-9]{2}:[0-9]{2})`,
+  String.raw`(?<!\p{N}${between}{0,3})(?:19|20)[0-9]{2}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])(?!${between}{0,3}\p{N})`,
+  String.raw`(?<=://)${octet}(?:\.${octet}){3}(?::[0-9]{1,5})?(?=[/?#"\s]|$)`,
+  String.raw`(?<="[a-z_]*(?:cost|price)":")[0-9]+\.[0-9]{4}(?=")`
+].join("|")
+
+/** WhatsApp's ids of messages have the number in them. */
+const wamid = String.raw`\bwamid\.[a-z0-9+/=_-]+`
+
+/** Much of it is no number: what is not known to be something else is masked with them. */
+const masked = new RegExp(`(?<kept>${kept})|(?<wamid>${wamid})|${run}`, "giu")
+const figures = new RegExp(figure, "gu")
+const runs = new RegExp(run, "giu")
+/** A number without anything between its digits. */
+const block = new RegExp(`(?:${plus})?${figure}{7,}`, "giu")
+const [shortest, longestNumber] = [7, 15]
+
+/** The value of a digit of any script: those of a script follow each other, beginning with zero. */
+const valueOf = (found: string): string => {
+  const plain = found.normalize("NFKC")
+  if (/^[0-9]$/.test(plain)) return plain
+  const at = plain.codePointAt(0) ?? 0
+  let value = 0
+  while (value < 9 && /\p{Nd}/u.test(String.fromCodePoint(at - value - 1))) value++
+  return String(value)
+}
+
+/** The digits of a run, without what stands for a plus, a separator or a leading 00. */
+const digitsIn = (text: string): string =>
+  text
+    .replaceAll(/%[0-9a-f]{2}|\\u[0-9a-f]{4}/gi, " ")
+    .replaceAll(/[^\p{N}]/gu, "")
+    .replaceAll(figures, valueOf)
+    .replace(/^00/, "")
 
 /** A number for whoever is not to know it, `+34 600 ··· 234`: three digits are hidden at least, mostly more. */
 export const mask = (phone: string): string => {
@@ -145,20 +186,55 @@ export const mask = (phone: string): string => {
   return parts.filter((part) => part !== "" && part !== "+").join(" ")
 }
 
-/** Masks each phone number in a text. */
-export const maskIn = (text: string): string =>
-  text.replace(masked, (found: string, ...rest: ReadonlyArray<unknown>) => {
-    const groups = rest.at(-1)
-    const of = (name: string): unknown =>
-      typeof groups === "object" && groups !== null ? Reflect.get(groups, name) : undefined
-    if (of("kept") !== undefined) return found
-    if (of("wamid") !== undefined) return `wamid.···${found.slice(-6)}`
-    const code = of("code")
-    if (typeof code === "string" && !isGrouped(code, String(of("groups")))) return found
-    return mask(
-      found
-        .replace(/%2b|\\u002b/i, "")
-        .replace(/[^0-9]/g, "")
-        .replace(/^00/, "")
-    )
+/** Digits and what stands between them: one number, or several where it has too many digits for one. */
+const maskRun = (text: string): string => {
+  const digits = digitsIn(text)
+  if (digits.length < shortest) return text
+  if (digits.length <= longestNumber) return mask(digits)
+  const blocks = [...text.matchAll(block)]
+  if (blocks.length === 0) return `··· ${digits.slice(-3)}`
+  let from = 0
+  const parts = blocks.flatMap(({ 0: found, index }) => {
+    const before = text.slice(from, index)
+    from = index + found.length
+    // More digits in one block than a number has: it is an id of some platform.
+    return [before.replace(runs, maskRun), digitsIn(found).length > longestNumber ? found : maskRun(found)]
   })
+  return [...parts, text.slice(from).replace(runs, maskRun)].join("")
+}
+
+/** Masks each phone number in a text. */
+const maskEach = (text: string): string =>
+  text.replace(masked, (found: string, isKept: unknown, isWamid: unknown) => {
+    if (isKept !== undefined) return found
+    return isWamid === undefined ? maskRun(found) : `wamid.···${found.slice(-6)}`
+  })
+
+/** A number with anything between its digits, with or without its calling code. */
+const anyhow = (phone: string): string => {
+  const code = callingCode(phone) ?? ""
+  const [first, second] = [code, phone.slice(code.length)].map((digits) =>
+    [...digits].join(`${between}{0,16}`)
+  )
+  // A short one without its code would be many other things.
+  const isLong = phone.length - code.length >= shortest - 1
+  return `(?:${plus})?(?:00)?(?:${first}${between}{0,16})${isLong ? "?" : ""}${second}`
+}
+
+/**
+ * Masks each phone number in a text.
+ *
+ * @param known numbers that the reader has, by which the text was asked for: they are masked in spellings, too, that would mean
+ * too much otherwise
+ */
+export const masker = (known: ReadonlyArray<string>): ((text: string) => string) => {
+  const masks = known.map((phone) => {
+    const found = new RegExp(`(?<kept>${kept})|(?<!\\p{N})${anyhow(phone)}(?!\\p{N})`, "giu")
+    return (text: string) =>
+      text.replace(found, (each: string, isKept: unknown) => (isKept === undefined ? mask(phone) : each))
+  })
+  return (text) => masks.reduce((done, next) => next(done), maskEach(text))
+}
+
+/** {@link masker} of no number that is known. */
+export const maskIn = maskEach

@@ -135,9 +135,65 @@ describe("a number for whoever is not to know it", () => {
       "12345678-1234-7234-8234-123456789012",
       "pk_4fT012345678xYw2RkVb7N",
       "2026-11-26T12:30:00.000Z",
-      "12345678.50",
+      "since 2026-11-26, by",
+      "http://203.0.113.200:8080/hook",
+      '{"actual_cost":"12345.0000"}',
+      "US.13491208655302741918",
       masked
     ])
       expect(Phone.maskIn(kept)).toBe(kept)
+  })
+
+  it.each([
+    "34600111234",
+    "++34600111234",
+    "+ 34 600 111234",
+    "00 34.600.111.234",
+    "34/600/111/234",
+    "34  600  111  234",
+    "34\u202f600\u202f111\u202f234",
+    "\u202a+34\u2011600\u2011111\u2011234",
+    "34\u2013600 \u2013 111\u2013234",
+    "34_600_111_234",
+    "34:600,111·234",
+    "%2B34%20600%20111%20234",
+    "34%E2%80%AF600111234",
+    "\\u002b34\\u00a0600\\t111\\n234",
+    "\uff0b\uff13\uff14\uff16\uff10\uff10\uff11\uff11\uff11\uff12\uff13\uff14",
+    "\u0663\u0664\u0666\u0660\u0660\u0661\u0661\u0661\u0662\u0663\u0664",
+    "\u2462\u2463600\u00b9\u00b9\u00b9\u2082\u2083\u2084"
+  ])("is masked once and whole, written as %s", (number) => {
+    for (const [before, after] of [
+      ["", ""],
+      ["to ", " now"],
+      ['{"to":"', '"}']
+    ]) {
+      const told = Phone.maskIn(`${before}${number}${after}`)
+      expect(told.replace("\u202a", "")).toBe(`${before}+34 600 ··· 234${after}`)
+    }
+  })
+
+  it("is masked beside others, without a code, and of few digits", () => {
+    expect(Phone.maskIn("34600111234 34600111235,34600111236")).toBe(
+      "+34 600 ··· 234 +34 600 ··· 235,+34 600 ··· 236"
+    )
+    expect(Phone.maskIn("order 34600111234-2026-11-26")).toContain("+34 600 ··· 234")
+    expect(Phone.maskIn("6 0 0 1 1 1 2 3 4 6 0 0 1 1 1 2 3 4")).toBe("··· 234")
+    expect(Phone.maskIn("1234567")).toBe("+1 ··· 567")
+    expect(Phone.maskIn("600 111 234")).not.toMatch(/600 ?111|111 ?234/)
+    expect(Phone.maskIn("2026 and 123456")).toBe("2026 and 123456")
+  })
+
+  it("is masked in any spelling where it is known", () => {
+    const hide = Phone.masker(["1234567", "34600111234"])
+    expect(hide("call 234567, or 34 ..... 600 ..... 111 ..... 234")).toBe(
+      "call +1 ··· 567, or +34 600 ··· 234"
+    )
+    expect(hide("12345678-1234-7234-8234-123456789012")).toBe("12345678-1234-7234-8234-123456789012")
+  })
+
+  it("is looked for in one pass, whatever is repeated", () => {
+    for (const piece of ["+", "%2b", "1 ", "1%20", "12/ ", "1234567 ", "2026-", "\\u0020"])
+      expect(Phone.masker(["1234567"])(piece.repeat(1000))).not.toContain("1234567")
   })
 })

@@ -237,7 +237,7 @@ const replying =
     }))
 
 const masked =
-  <G>(mask: (body: unknown) => unknown, handler: (given: G) => Effect.Effect<Route.Reply, EngineError>) =>
+  <G>(mask: Masking.Mask, handler: (given: G) => Effect.Effect<Route.Reply, EngineError>) =>
   (given: G): Effect.Effect<Route.Reply, EngineError> =>
     Masking.reply(mask, handler(given))
 
@@ -329,11 +329,11 @@ export const exportForOperator = <
     role: "read" as const,
     prepare: prepared(
       (given) =>
-        Effect.zipWith(run(engine, given), Masking.MaskedPhones, (pages, isMasked) => {
+        Effect.zipWith(run(engine, given), Masking.MaskedPhones, (pages, hide) => {
           const { format = "ndjson" } = given.query
           const rowOf = (found: Found): Lines.Row => of(found, given.prefix)
           const rows = Stream.map(pages, (page) =>
-            page.map((found) => (isMasked ? mask(rowOf(found)) : rowOf(found)))
+            page.map((found) => (hide === null ? rowOf(found) : mask(rowOf(found), hide)))
           )
           const content = { type: Lines.contentTypes[format], lines: Lines.of(rows, format, columns) }
           return { body: null, headers: {}, content }

@@ -36,7 +36,7 @@ const auditEntry = struct(
     operator: Wire.Text,
     operation: Wire.Text,
     target: Wire.NullableText,
-    address: Wire.NullableText,
+    address: Wire.NullableAddress,
     request_id: Wire.NullableText,
     before: Shown,
     after: Shown

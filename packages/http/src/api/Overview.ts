@@ -6,6 +6,7 @@ import { codec, computed, list, part, struct } from "./Codec.ts"
 import * as Examples from "./Examples.ts"
 import { forOperator, one } from "./Operation.ts"
 import * as Storage from "./Storage.ts"
+import { Link } from "./Texts.ts"
 import * as Wire from "./Wire.ts"
 
 const PerSecond = Schema.Number.annotations({ jsonSchema: { type: "number", minimum: 0 } })
@@ -40,7 +41,7 @@ const pathOf = ({ id, of }: Attention.Target): string => {
 }
 
 const link = part(
-  codec(Wire.Text, (target: Attention.Target, prefix) => `${prefix}${pathOf(target)}`),
+  codec(Link, (target: Attention.Target, prefix) => `${prefix}${pathOf(target)}`),
   ({ target }: { readonly target: Attention.Target }) => target
 )
 

@@ -6,6 +6,7 @@ import { computed, struct } from "./Codec.ts"
 import * as Examples from "./Examples.ts"
 import { forKey, forOperator, pageOf } from "./Operation.ts"
 import { paging } from "./Parameters.ts"
+import { Link } from "./Texts.ts"
 import * as Wire from "./Wire.ts"
 
 const Query = Schema.Struct({
@@ -20,10 +21,10 @@ const Query = Schema.Struct({
   })
 })
 
-type Link = (result: Domain.Result) => string
+type Leads = (result: Domain.Result) => string
 
 /** The paths that an operator is asked to read on at. */
-const ofOperator: Readonly<Record<Domain.Kind, Link>> = {
+const ofOperator: Readonly<Record<Domain.Kind, Leads>> = {
   message: ({ id }) => `/admin/v1/messages/${id}/timeline`,
   job: ({ id }) => `/admin/v1/jobs/${id}`,
   person: ({ accountId, id }) =>
@@ -36,10 +37,10 @@ const ofOperator: Readonly<Record<Domain.Kind, Link>> = {
 }
 
 /** The same of a key, which finds messages and jobs alone. */
-const ofKey: Link = ({ id, kind }) =>
+const ofKey: Leads = ({ id, kind }) =>
   kind === "message" ? `/api/v1/messages/${id}/timeline` : `/api/v1/template-messages/${id}`
 
-const result = (link: Link) =>
+const result = (link: Leads) =>
   struct({
     kind: Schema.Literal(...Domain.kinds),
     id: Wire.Text.annotations({ description: "Of a person the phone, or a platform's user id." }),
@@ -50,7 +51,7 @@ const result = (link: Link) =>
     account_id: Wire.Id,
     at: Wire.Time,
     link: computed(
-      Wire.Text.annotations({ description: "The path where there is more of it." }),
+      Link.annotations({ description: "The path where there is more of it." }),
       (found: Domain.Result, prefix) => `${prefix}${link(found)}`
     )
   })

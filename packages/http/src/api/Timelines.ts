@@ -43,10 +43,12 @@ const Entry = Schema.Struct({
     description: "How long it took; null where no row tells: so of the last attempt."
   }),
   process: Wire.NullableText,
-  link: Wire.NullableText.annotations({ description: "The path of the API where there is more of it." }),
+  link: Schema.NullOr(Texts.Link).annotations({
+    description: "The path of the API where there is more of it."
+  }),
   key: optional(Wire.Text),
   request_id: optional(Wire.NullableText),
-  address: optional(Wire.NullableText),
+  address: optional(Wire.NullableAddress),
   until: optional(Wire.NullableTime.schema),
   limiter: optional(Wire.Text),
   number: optional(Schema.NullOr(Wire.Count)),

@@ -21,6 +21,8 @@ export const Id = Schema.String.annotations({ jsonSchema: { format: "uuid" } })
 /** A sum may have more digits than a price. */
 export const Amount = plainly(Schema.String.annotations({ jsonSchema: { pattern: "^[0-9]+([.][0-9]+)?$" } }))
 export const NullableAmount = Schema.NullOr(Amount)
+/** Of a machine. */
+export const NullableAddress = Schema.NullOr(plainly(Schema.String))
 export const NextCursor = Schema.NullOr(plainly(Schema.String))
 
 /** RFC 3339, UTC, milliseconds. */

@@ -1,6 +1,7 @@
 /** A request and its answer without a server, and what becomes known of them on the way. */
 import * as Data from "effect/Data"
 import type * as Effect from "effect/Effect"
+import type { Hide } from "./Masking.ts"
 import type { Route } from "./Route.ts"
 
 export interface PlainRequest {
@@ -56,8 +57,8 @@ export class Exchange {
    * own.
    */
   name = "none"
-  /** True once an operator is known who does not see people's numbers. */
-  masksPhones = false
+  /** How numbers are masked, once an operator is known who does not see them. */
+  hide: Hide | null = null
   /** Known together with the caller; every later answer shows it. */
   rate: { readonly policy: string; readonly state: string } | undefined
   constructor(request: PlainRequest, requestId: string) {

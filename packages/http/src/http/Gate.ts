@@ -14,7 +14,7 @@ import { noRoute, type Refused, refuse } from "./Answers.ts"
 import type { Exchange, Headers } from "./Exchange.ts"
 import { headerOf, none } from "./Exchange.ts"
 import type * as Guesses from "./Guesses.ts"
-import { MaskedPhones } from "./Masking.ts"
+import { hiding, MaskedPhones } from "./Masking.ts"
 import type { EngineError } from "./Problems.ts"
 import type { Route } from "./Route.ts"
 
@@ -127,8 +127,9 @@ export const gate = ({ adminToken, engine }: Credentials, guesses: Guesses.Guess
       }
       const acting = Acting.as({ operator: operator.name, address: address ?? null, requestId })(step)
       if (!operator.masksPhones) return acting
-      exchange.masksPhones = true
-      return Effect.provideService(acting, MaskedPhones, true)
+      const hide = hiding(request.url)
+      exchange.hide = hide
+      return Effect.provideService(acting, MaskedPhones, hide)
     })
   }
 

@@ -1,43 +1,82 @@
 /**
  * Answers for operators who are not to see people's numbers (`mask_phones`): `+34 600 ··· 234`. The schema of an answer tells
  * which texts are phones, and which are ids, times, amounts or words of ours; every other text is looked through for numbers. So
- * no answer can forget it, and what has another form, as lines or as a page, is made of what is masked.
+ * no answer can forget it, and what has another form, as lines or as a page, is made of what is masked. A number that the request
+ * itself names is masked however it is spelled.
  */
-import { type Fault, Phone } from "@sendwright/core"
+import { type Fault, Person, Phone } from "@sendwright/core"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as AST from "effect/SchemaAST"
-import { isPhone, isPlain } from "../api/Texts.ts"
+import { isLink, isPhone, isPlain } from "../api/Texts.ts"
 import type { Row } from "./Lines.ts"
 import type { Problem } from "./Problems.ts"
 import type { Reply } from "./Route.ts"
 
-/** True for what is done for an operator who does not see numbers. */
+/** Masks the numbers in a text. */
+export type Hide = (text: string) => string
+
+/** How the numbers are masked in what is done for an operator who does not see them; null for all others. */
 export class MaskedPhones extends Context.Reference<MaskedPhones>()("@sendwright/http/http/MaskedPhones", {
-  defaultValue: () => false
+  defaultValue: (): Hide | null => null
 }) {}
 
-type Mask = (value: unknown) => unknown
+const decoded = (text: string): string => {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+/** Of a request: the numbers that its path and its query name are known. */
+export const hiding = (url: string): Hide => {
+  const [path = "", query = ""] = url.split("?", 2)
+  const texts = [...path.split("/").map(decoded), ...new URLSearchParams(query).values()]
+  return Phone.masker([...new Set(texts.flatMap((text) => Person.read(text, null)?.phone ?? []))])
+}
+
+export type Mask = (value: unknown, hide: Hide) => unknown
 
 const unchanged: Mask = (value) => value
 
-const ofText: Mask = (value) => (typeof value === "string" ? Phone.maskIn(value) : value)
+const ofText: Mask = (value, hide) => (typeof value === "string" ? hide(value) : value)
 
-const ofPhone: Mask = (value) =>
-  typeof value === "string" && Phone.form.test(value) ? Phone.mask(value) : ofText(value)
+/** Whatever its length: the field says that it is one. */
+const ofPhone: Mask = (value, hide) =>
+  typeof value === "string" && /^[0-9]+$/.test(value) ? Phone.mask(value) : ofText(value, hide)
+
+/** A path that has a number in it leads to nobody once that is masked: it leads to the account instead. */
+const ofLink: Mask = (value, hide) => {
+  if (typeof value !== "string") return value
+  const link = hide(value)
+  return link === value ? value : (/^.*?\/accounts\/[^/?]+/.exec(value)?.[0] ?? link)
+}
 
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
+const amountName = /(?:cost|price)$/i
+const amountForm = /^[0-9]+\.[0-9]{4}$/
+const phoneName = /^(?:phone|to|from|wa_id|recipient_id|msisdn)$/i
+
+/** Of a member that no schema tells: its name says whether it is an amount, or a phone that is written as a number. */
+const ofNamed = (name: string, member: unknown, hide: Hide): unknown => {
+  if (typeof member === "string" && amountName.test(name) && amountForm.test(member)) return member
+  return typeof member === "number" && phoneName.test(name)
+    ? ofPhone(String(member), hide)
+    : ofAnything(member, hide)
+}
+
 /** Of what no schema tells: every text, and every name of a member. */
-const ofAnything: Mask = (value) => {
-  if (typeof value === "string") return Phone.maskIn(value)
-  if (Array.isArray(value)) return value.map(ofAnything)
+const ofAnything: Mask = (value, hide) => {
+  if (typeof value === "string") return hide(value)
+  if (Array.isArray(value)) return value.map((each) => ofAnything(each, hide))
   return isRecord(value)
     ? Object.fromEntries(
-        Object.entries(value).map(([name, member]) => [Phone.maskIn(name), ofAnything(member)])
+        Object.entries(value).map(([name, member]) => [hide(name), ofNamed(name, member, hide)])
       )
     : value
 }
@@ -53,16 +92,17 @@ const isPlainText = (ast: AST.AST): boolean =>
 const ofMembers = (ast: AST.TypeLiteral): Mask => {
   const members = new Map(ast.propertySignatures.map(({ name, type }) => [String(name), maskOf(type)]))
   const [others] = ast.indexSignatures
-  const other = others === undefined ? ofAnything : maskOf(others.type)
-  return (value) =>
+  const other = others === undefined || others.type._tag === "UnknownKeyword" ? null : maskOf(others.type)
+  return (value, hide) =>
     isRecord(value)
       ? Object.fromEntries(
           Object.entries(value).map(([name, member]) => {
             const known = members.get(name)
-            return known === undefined ? [Phone.maskIn(name), other(member)] : [name, known(member)]
+            if (known !== undefined) return [name, known(member, hide)]
+            return [hide(name), other === null ? ofNamed(name, member, hide) : other(member, hide)]
           })
         )
-      : ofAnything(value)
+      : ofAnything(value, hide)
 }
 
 /** By the first of them that the value is. */
@@ -72,13 +112,15 @@ const ofUnion = (ast: AST.Union): Mask => {
   const [first, ...others] = types
   if (first === undefined) return unchanged
   const only = maskOf(first)
-  if (others.length === 0) return (value) => (value === null || value === undefined ? value : only(value))
+  if (others.length === 0)
+    return (value, hide) => (value === null || value === undefined ? value : only(value, hide))
   const known = types.map((type) => ({ is: Schema.is(Schema.make(type)), mask: maskOf(type) }))
-  return (value) => (known.find(({ is }) => is(value))?.mask ?? ofAnything)(value)
+  return (value, hide) => (known.find(({ is }) => is(value))?.mask ?? ofAnything)(value, hide)
 }
 
 const maskOf = (ast: AST.AST): Mask => {
   if (isPhone(ast)) return ofPhone
+  if (isLink(ast)) return ofLink
   if (isPlainText(ast)) return unchanged
   switch (ast._tag) {
     case "Refinement":
@@ -96,7 +138,8 @@ const maskOf = (ast: AST.AST): Mask => {
     case "TupleType": {
       const [rest] = ast.rest
       const item = rest === undefined || ast.elements.length > 0 ? ofAnything : maskOf(rest.type)
-      return (value) => (Array.isArray(value) ? value.map(item) : ofAnything(value))
+      return (value, hide) =>
+        Array.isArray(value) ? value.map((each) => item(each, hide)) : ofAnything(value, hide)
     }
     case "Union":
       return ofUnion(ast)
@@ -108,39 +151,40 @@ const maskOf = (ast: AST.AST): Mask => {
 /** Masks values of a schema. It is read when one is masked first. */
 export const of = (schema: Schema.Schema.Any): Mask => {
   let mask: Mask | undefined
-  return (value) => {
+  return (value, hide) => {
     mask ??= maskOf(schema.ast)
-    return mask(value)
+    return mask(value, hide)
   }
 }
 
 /** The same of the rows of an export. */
-export const ofRow = (schema: Schema.Schema.Any): ((row: Row) => Row) => {
+export const ofRow = (schema: Schema.Schema.Any): ((row: Row, hide: Hide) => Row) => {
   const mask = of(schema)
-  return (row) => {
-    const masked = mask(row)
+  return (row, hide) => {
+    const masked = mask(row, hide)
     return isRecord(masked) ? masked : {}
   }
 }
 
 /** The reply of a handler, as whoever asks may see it. */
 export const reply = <E>(mask: Mask, made: Effect.Effect<Reply, E>): Effect.Effect<Reply, E> =>
-  Effect.zipWith(made, MaskedPhones, (found, isMasked) =>
-    isMasked ? { ...found, body: mask(found.body) } : found
+  Effect.zipWith(made, MaskedPhones, (found, hide) =>
+    hide === null ? found : { ...found, body: mask(found.body, hide) }
   )
 
-const faultOf = ({ message, path, ...fault }: Fault.Fault): Fault.Fault => ({
-  ...fault,
-  message: Phone.maskIn(message),
-  path: path.map((step) => (typeof step === "string" ? Phone.maskIn(step) : step))
-})
-
 /** A refusal quotes what was asked for, and what is stored. */
-export const problem = (found: Problem): Problem => ({
+export const problem = (found: Problem, hide: Hide): Problem => ({
   ...found,
-  detail: Phone.maskIn(found.detail),
-  faults: found.faults?.map(faultOf) ?? null,
+  detail: hide(found.detail),
+  faults:
+    found.faults?.map(
+      ({ message, path, ...fault }): Fault.Fault => ({
+        ...fault,
+        message: hide(message),
+        path: path.map((step) => (typeof step === "string" ? hide(step) : step))
+      })
+    ) ?? null,
   members: Object.fromEntries(
-    Object.entries(found.members).map(([name, member]) => [name, ofAnything(member)])
+    Object.entries(found.members).map(([name, member]) => [name, ofAnything(member, hide)])
   )
 })

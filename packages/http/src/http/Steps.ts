@@ -376,7 +376,8 @@ const refusal = (
   const refused = error._tag === "Refused" ? error : described(error, exchange.route)
   const { requestId } = exchange
   count(refused.problem.code)
-  const told = exchange.masksPhones ? new Refused(Masking.problem(refused.problem), refused.headers) : refused
+  const { hide } = exchange
+  const told = hide === null ? refused : new Refused(Masking.problem(refused.problem, hide), refused.headers)
   const answer = problemAnswer(told, { ...server, requestId })
   if (refused.cause === undefined) return Effect.succeed(answer)
   // Every request has this while the store is away, so it has no stack.

@@ -22,9 +22,37 @@ import * as Steps from "../../src/http/Steps.ts"
 const adminToken = "an-admin-token-of-24-and-more"
 
 /** Recipients, a writer of texts, and numbers in texts, in some spellings. */
-const [ana, ben, cleo, writer] = ["34600001234", "5215512345678", "3906123456", "447700900123"]
-const people = [ana, ben, cleo, writer]
+const [ana, ben, cleo, writer, dana] = [
+  "34600001234",
+  "5215512345678",
+  "3906123456",
+  "447700900123",
+  "1234567"
+]
+const people = [ana, ben, cleo, writer, dana]
 const said = `call ${ana} or +${ben}, 00${cleo}`
+
+/** One more number, as people write it. */
+const eva = "34600602222"
+const spellings = [
+  "34600 602222",
+  "+34.600.602.222",
+  "34/600/602/222",
+  "34  600  602  222",
+  "34\u202f600\u202f602\u202f222",
+  "34\u2011600\u2011602\u2011222",
+  "34\u2013600\u2013602\u2013222",
+  "34_600_602_222",
+  "34:600:602:222",
+  "34·600·602·222",
+  "34,600,602,222",
+  "34%20600%20602%20222",
+  "+34 (0) 600 602 222",
+  "600 602 222",
+  "\uff13\uff14\uff16\uff10\uff10\uff16\uff10\uff12\uff12\uff12\uff12",
+  "\u0663\u0664\u0666\u0660\u0660\u0666\u0660\u0662\u0662\u0662\u0662"
+]
+const written = spellings.join(" or ")
 
 /** A platform that says everybody's number wherever it can. */
 const platform: Sender.Sender = {
@@ -49,11 +77,11 @@ const platform: Sender.Sender = {
         reports: [],
         messages: [
           { id: `m-${writer}`, from: writer, userId: "ES.77", text: `can you stop ${said}`, at: null },
-          { id: `n-${writer}`, from: null, text: `stop ${said}`, at: null }
+          { id: `n-${writer}`, from: null, text: `stop ${said} ${written}`, at: null }
         ],
         preferences: [],
         templates: [],
-        unread: [{ field: "odd", reason: said, content: JSON.stringify({ from: writer, said }) }]
+        unread: [{ field: "odd", reason: said, content: JSON.stringify({ from: writer, said, written }) }]
       })
     )
 }
@@ -147,11 +175,17 @@ const shop = (ask: Ask) =>
       templates: [
         {
           ...{ name: "call_us", language: "en", category: "UTILITY", status: "APPROVED", id: "1234567890" },
-          components: [{ type: "BODY", text: `Hi {{1}}, ${said}` }]
+          components: [
+            { type: "BODY", text: `Hi {{1}}, ${said}` },
+            {
+              type: "BUTTONS",
+              buttons: [{ type: "URL", text: "Call", url: "https://shop.example/34/600/602/222" }]
+            }
+          ]
         }
       ]
     })
-    const consents = [ana, ben, cleo].map((phone) => ({ phone, source: said, proof: said }))
+    const consents = [ana, ben, cleo, dana].map((phone) => ({ phone, source: said, proof: written }))
     yield* admin("POST", `/accounts/${account}/consents`, { consents })
     const webhook = String(
       at(
@@ -164,19 +198,23 @@ const shop = (ask: Ask) =>
       )
     )
     const { answer } = yield* RecordingTransport.Recorder
-    yield* answer(hook, { _tag: "Answered", status: 400, retryAfter: null, excerpt: said })
+    yield* answer(hook, { _tag: "Answered", status: 400, retryAfter: null, excerpt: `${said} ${written}` })
     const credentials = {
       "x-public-key": String(at(key, "key", "public_key")),
       "x-secret-key": String(at(key, "secret_key"))
     }
     const template = Number(at(made, "templates", 0, "template_id"))
     const sent = yield* ask("POST", "/api/v1/template-messages/send", {
-      headers: { ...credentials, "idempotency-key": `order-${ana}`, "x-request-id": `request-${ana}` },
+      headers: {
+        ...credentials,
+        "idempotency-key": `order-${ana}:34_600_602_222`,
+        "x-request-id": `request-${ana}`
+      },
       body: {
         template_id: template,
         reference: said,
-        recipients: [ana, ben, cleo].map((phone) => ({
-          ...{ phone, external_id: `customer_${phone}`, variables: { "body.1": said } }
+        recipients: [ana, ben, cleo, dana].map((phone) => ({
+          ...{ phone, external_id: `customer_${phone} 34600 602222`, variables: { "body.1": written } }
         }))
       }
     })
@@ -228,13 +266,20 @@ const idOf = (path: string, made: Shop): string => {
 
 /** What is asked for besides, by operation; some are asked for in several ways. */
 const queries = (made: Shop): Readonly<Record<string, ReadonlyArray<string>>> => ({
-  adminSearch: [...people, "ES.77", said.slice(0, 11), made.job, made.message, `order-${ana}`].map(
-    (text) => `q=${encodeURIComponent(text)}`
-  ),
+  adminSearch: [
+    ...people,
+    "ES.77",
+    said.slice(0, 11),
+    made.job,
+    made.message,
+    `order-${ana}:34_600_602_222`
+  ].map((text) => `q=${encodeURIComponent(text)}`),
   consents: [`phone=${ana}`, "user_id=ES.77"],
   messages: [`account_id=${made.account}`],
   adminJobs: ["", "group=reference"],
-  previewTemplate: [`variables=${encodeURIComponent(JSON.stringify({ "body.1": said }))}`],
+  previewTemplate: [said, written].map(
+    (text) => `variables=${encodeURIComponent(JSON.stringify({ "body.1": text }))}`
+  ),
   exportResults: ["", "format=csv"],
   exportConsents: ["", "format=csv"],
   events: ["", `job_id=${made.job}`],
@@ -243,7 +288,13 @@ const queries = (made: Shop): Readonly<Record<string, ReadonlyArray<string>>> =>
 })
 
 /** Whatever stands between the digits, but for other words. */
-const spelled = people.map((phone) => new RegExp([...phone].join("[^0-9A-Za-z]{0,3}")))
+const spelled = [...people, eva, "600602222"].map((phone) => new RegExp([...phone].join("[^0-9A-Za-z]{0,3}")))
+
+/** The numbers that a text tells. */
+const toldIn = (text: string): ReadonlyArray<string> => [
+  ...spelled.filter((phone) => phone.test(text)).map(String),
+  ...spellings.filter((each) => text.includes(each))
+]
 
 it.effect("an operator who is not to see numbers sees none, whatever is read", () =>
   Effect.gen(function* () {
@@ -263,9 +314,9 @@ it.effect("an operator who is not to see numbers sees none, whatever is read", (
             yield* ask("GET", url, { headers: { accept } })
           ]
           expect([url, seen.status, seen.text]).toEqual([url, 200, seen.text])
-          const found = spelled.filter((phone) => phone.test(seen.text))
+          const found = toldIn(seen.text)
           expect([url, accept, found, found.length > 0 ? seen.text : ""]).toEqual([url, accept, [], ""])
-          if (spelled.some((phone) => phone.test(whole.text))) withNumbers.push(endpoint.name)
+          if (toldIn(whole.text).length > 0) withNumbers.push(endpoint.name)
           if (seen.text.includes("···")) masked.push(endpoint.name)
         }
     }
@@ -295,10 +346,51 @@ it.effect("an operator who is not to see numbers finds by them, and is refused w
     ]) {
       const refused = yield* ask("GET", `/admin/v1/${path}`, { token })
       expect([path, refused.status >= 400]).toEqual([path, true])
-      expect([path, spelled.some((phone) => phone.test(refused.text))]).toEqual([path, false])
+      expect([path, toldIn(refused.text)]).toEqual([path, []])
     }
     const acting = yield* ask("POST", `/admin/v1/jobs/${job}/cancel`, { token })
     expect(acting.status).toBe(403)
+  }).pipe(Effect.provide(layer), Logger.withMinimumLogLevel(LogLevel.None))
+)
+
+it.effect("a phone of seven digits is masked wherever it is one, and as it was asked for", () =>
+  Effect.gen(function* () {
+    const ask = yield* host
+    const { job, token } = yield* shop(ask)
+    const story = `/admin/v1/messages/${job.slice(0, -1)}4/timeline`
+    const { json } = yield* ask("GET", story, { token })
+    expect(at(json, "message", "phone")).toBe("+1 ··· 567")
+    const markdown = yield* ask("GET", story, { token, headers: { accept: "text/markdown" } })
+    expect(markdown.text).toContain("- To: \\+1 ··· 567")
+    for (const who of [dana, "%2B1%20234%20567", "001-234-567"])
+      for (const accept of ["application/json", "text/html"]) {
+        const path = `/admin/v1/people/${who}/export`
+        const person = yield* ask("GET", path, { token, headers: { accept } })
+        expect([path, person.status, toldIn(person.text)]).toEqual([path, 200, []])
+        expect(person.text).toContain("+1 ··· 567")
+      }
+  }).pipe(Effect.provide(layer), Logger.withMinimumLogLevel(LogLevel.None))
+)
+
+it.effect("a link that would tell a number leads to the account instead, and can be followed", () =>
+  Effect.gen(function* () {
+    const ask = yield* host
+    const { account, job, token } = yield* shop(ask)
+    const links: Array<string> = []
+    for (const phone of [ana, dana]) {
+      const found = yield* ask("GET", `/admin/v1/search?q=${phone}`, { token })
+      links.push(...items(found.json, "results").map((each) => String(at(each, "link"))))
+    }
+    for (const index of [1, 4]) {
+      const story = yield* ask("GET", `/admin/v1/messages/${job.slice(0, -1)}${index}/timeline`, { token })
+      const entries = items(story.json, "timeline").map((each) => at(each, "link"))
+      links.push(...entries.filter((link) => link !== null).map(String))
+    }
+    expect(links.filter((link) => link === `/admin/v1/accounts/${account}`).length).toBeGreaterThan(3)
+    for (const link of new Set(links)) {
+      const { status } = yield* ask("GET", link, { token })
+      expect([link, status]).toEqual([link, 200])
+    }
   }).pipe(Effect.provide(layer), Logger.withMinimumLogLevel(LogLevel.None))
 )
 
