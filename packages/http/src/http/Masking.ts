@@ -118,10 +118,16 @@ const ofUnion = (ast: AST.Union): Mask => {
   return (value, hide) => (known.find(({ is }) => is(value))?.mask ?? ofAnything)(value, hide)
 }
 
-const maskOf = (ast: AST.AST): Mask => {
+/** Of a text that its schema tells more of than its form. */
+const ofTold = (ast: AST.AST): Mask | undefined => {
   if (isPhone(ast)) return ofPhone
   if (isLink(ast)) return ofLink
-  if (isPlainText(ast)) return unchanged
+  return isPlainText(ast) ? unchanged : undefined
+}
+
+const maskOf = (ast: AST.AST): Mask => {
+  const told = ofTold(ast)
+  if (told !== undefined) return told
   switch (ast._tag) {
     case "Refinement":
     case "Transformation":
