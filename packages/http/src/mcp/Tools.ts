@@ -128,8 +128,8 @@ export const done = (body: unknown): Outcome => ({ text: JSON.stringify(body), i
 
 /** Why an operation was refused, as whoever asks may see it. */
 export const refused = (error: EngineError): Effect.Effect<Outcome> =>
-  Effect.map(Masking.MaskedPhones, (isMasked) => {
+  Effect.map(Masking.MaskedPhones, (hide) => {
     const found = Problems.describe(error)
-    const { detail, faults } = isMasked ? Masking.problem(found) : found
+    const { detail, faults } = hide === null ? found : Masking.problem(found, hide)
     return { text: [detail, ...(faults ?? []).map(({ message }) => message)].join("\n"), isError: true }
   })
