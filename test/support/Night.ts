@@ -13,7 +13,6 @@ export interface Night {
   /** Of the job with a wrong number, an unknown outcome and a message that arrived. */
   readonly jobId: string
   readonly requestId: string
-  readonly wrong: string
   readonly revokedKey: string
   readonly webhookId: string
   readonly pausedJobId: string
@@ -86,7 +85,6 @@ export const badNight = async (environment: Readonly<Record<string, string>>): P
     shop,
     jobId,
     requestId: String(sent.headers.get("x-request-id")),
-    wrong,
     revokedKey,
     webhookId: String(at(webhook.json, "webhook", "id")),
     pausedJobId,

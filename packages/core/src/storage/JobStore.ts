@@ -678,3 +678,17 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
     ) => Effect.Effect<Instant | null, StorageError>
   }
 >() {}
+
+/** The verbs that tell later what became of sends. */
+export type Traces = Pick<
+  Context.Tag.Service<JobStore>,
+  | "counted"
+  | "earlierAttempts"
+  | "living"
+  | "saveTallies"
+  | "search"
+  | "tallies"
+  | "timeline"
+  | "unknowns"
+  | "writeSegments"
+>

@@ -51,6 +51,12 @@ const written = Effect.gen(function* () {
   return sent
 })
 
+/** A slice of the recipients, from behind a place on. */
+const erase = (sought: Erasure.Sought, after: string | null = null) =>
+  Effect.flatMap(ErasureStore, (store) =>
+    store.erase({ erasureId: "erasure-1", part: "recipients", after, sought, now: now + 5 })
+  )
+
 const segments = Effect.flatMap(SqlClient, (sql) =>
   Effect.map(
     sql.unsafe<{ readonly id: number; readonly n: number }>(`SELECT segment.id, count(found.key) AS n
@@ -97,13 +103,7 @@ const suite = (name: string, layer: Layer.Layer<Stores | SqlClient, unknown>): v
         const sql = yield* SqlClient
         yield* sql.unsafe(`UPDATE sendwright_job SET account = 'another' WHERE id <> '${mine}'`)
         const sought = { names, accounts: new Set([job?.accountId ?? ""]) }
-        yield* (yield* ErasureStore).erase({
-          erasureId: "erasure-1",
-          part: "recipients",
-          after: null,
-          sought,
-          now: now + 5
-        })
+        yield* erase(sought)
         expect(yield* segments).toEqual([
           [1, 2],
           [2, 4]
@@ -123,8 +123,7 @@ const suite = (name: string, layer: Layer.Layer<Stores | SqlClient, unknown>): v
         const sought = { names, accounts: null }
         let after: string | null = null
         do {
-          const command = { erasureId: "erasure-1", part: "recipients", after, sought, now: now + 5 } as const
-          const slice: { readonly next: string | null } = yield* (yield* ErasureStore).erase(command)
+          const slice: { readonly next: string | null } = yield* erase(sought, after)
           after = slice.next
         } while (after !== null)
         while (yield* jobs.writeSegments) steps += 1
@@ -144,13 +143,7 @@ const suite = (name: string, layer: Layer.Layer<Stores | SqlClient, unknown>): v
       Effect.gen(function* () {
         const [first, second, third] = yield* written
         const sought = { names, accounts: null }
-        yield* (yield* ErasureStore).erase({
-          erasureId: "erasure-1",
-          part: "recipients",
-          after: null,
-          sought,
-          now: now + 5
-        })
+        yield* erase(sought)
         expect(yield* segments).toEqual([
           [1, 2],
           [2, 2]

@@ -11,15 +11,12 @@ import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as LogLevel from "effect/LogLevel"
-import * as MutableRef from "effect/MutableRef"
-import * as Redacted from "effect/Redacted"
 import * as TestClock from "effect/TestClock"
 import { at, items } from "../../../../test/support/TestHost.ts"
 import * as AdminApi from "../../src/api/AdminApi.ts"
-import * as Routes from "../../src/http/Routes.ts"
-import * as Steps from "../../src/http/Steps.ts"
+import * as Handler from "../http/Handler.ts"
 
-const adminToken = "an-admin-token-of-24-and-more"
+const { adminToken } = Handler
 
 /** Recipients, a writer of texts, and numbers in texts, in some spellings. */
 const [ana, ben, cleo, writer, dana] = [
@@ -98,13 +95,7 @@ const hook = `https://shop.example/hooks/${ana}`
 
 const host = Effect.gen(function* () {
   const engine = yield* Engine.Engine
-  const handle = yield* Steps.make({
-    engine,
-    ...Routes.ofApi(engine, "http://base"),
-    baseUrl: "http://base",
-    adminToken: Redacted.make(adminToken),
-    stopping: MutableRef.make(false)
-  })
+  const handle = yield* Handler.over(engine)
   return Effect.fnUntraced(function* (
     method: string,
     url: string,

@@ -7,14 +7,11 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as LogLevel from "effect/LogLevel"
-import * as MutableRef from "effect/MutableRef"
-import * as Redacted from "effect/Redacted"
 import { at } from "../../../../test/support/TestHost.ts"
 import * as Problems from "../../src/http/Problems.ts"
-import * as Routes from "../../src/http/Routes.ts"
-import * as Steps from "../../src/http/Steps.ts"
+import * as Handler from "../http/Handler.ts"
 
-const adminToken = "an-admin-token-of-24-and-more"
+const { adminToken } = Handler
 const phone = "34600001234"
 
 const layer = Engine.layer().pipe(
@@ -28,14 +25,7 @@ const layer = Engine.layer().pipe(
 const host = Effect.gen(function* () {
   const engine = yield* Engine.Engine
   const answered: Array<string> = []
-  const handle = yield* Steps.make({
-    engine,
-    ...Routes.ofApi(engine, "http://base"),
-    baseUrl: "http://base",
-    adminToken: Redacted.make(adminToken),
-    answered: ({ route }) => answered.push(route),
-    stopping: MutableRef.make(false)
-  })
+  const handle = yield* Handler.over(engine, { answered: ({ route }) => answered.push(route) })
   const ask = Effect.fnUntraced(function* (
     method: string,
     url: string,

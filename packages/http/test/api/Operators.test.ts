@@ -8,17 +8,15 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as LogLevel from "effect/LogLevel"
-import * as MutableRef from "effect/MutableRef"
 import * as Redacted from "effect/Redacted"
 import * as TestClock from "effect/TestClock"
 import { emptyDatabase } from "../../../../test/support/Postgres.ts"
 import { at, items, template } from "../../../../test/support/TestHost.ts"
 import * as AdminApi from "../../src/api/AdminApi.ts"
 import * as Guesses from "../../src/http/Guesses.ts"
-import * as Routes from "../../src/http/Routes.ts"
-import * as Steps from "../../src/http/Steps.ts"
+import * as Handler from "../http/Handler.ts"
 
-const adminToken = "an-admin-token-of-24-and-more"
+const { adminToken } = Handler
 const address = "203.0.113.7"
 const phone = "34600001234"
 
@@ -63,14 +61,7 @@ interface Answer {
 /** A host, called as an operator. */
 const host = Effect.gen(function* () {
   const engine = yield* Engine.Engine
-  const handle = yield* Steps.make({
-    engine,
-    ...Routes.ofApi(engine, "http://base"),
-    baseUrl: "http://base",
-    adminToken: Redacted.make(adminToken),
-    guesses: { ...Guesses.defaults, perAddress: 1_000_000 },
-    stopping: MutableRef.make(false)
-  })
+  const handle = yield* Handler.over(engine, { guesses: { ...Guesses.defaults, perAddress: 1_000_000 } })
   let requests = 0
   const request = Effect.fnUntraced(function* (
     method: string,

@@ -4,14 +4,11 @@ import { AddressPolicy, Engine, Memory, Sandbox, SecretBox, Sender } from "@send
 import { RecordingTransport } from "@sendwright/core/testing"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as MutableRef from "effect/MutableRef"
-import * as Redacted from "effect/Redacted"
 import * as TestClock from "effect/TestClock"
 import { at, items } from "../../../../test/support/TestHost.ts"
-import * as Routes from "../../src/http/Routes.ts"
-import * as Steps from "../../src/http/Steps.ts"
+import * as Handler from "../http/Handler.ts"
 
-const adminToken = "an-admin-token-of-24-and-more"
+const { adminToken } = Handler
 const phone = "34600001234"
 
 const layer = Engine.layer().pipe(
@@ -26,13 +23,7 @@ const layer = Engine.layer().pipe(
 const host = Effect.gen(function* () {
   yield* TestClock.setTime(Date.UTC(2026, 2, 14, 12))
   const engine = yield* Engine.Engine
-  const handle = yield* Steps.make({
-    engine,
-    ...Routes.ofApi(engine, "http://base"),
-    baseUrl: "http://base",
-    adminToken: Redacted.make(adminToken),
-    stopping: MutableRef.make(false)
-  })
+  const handle = yield* Handler.over(engine)
   const request = Effect.fnUntraced(function* (
     method: string,
     path: string,

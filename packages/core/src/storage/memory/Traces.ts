@@ -1,5 +1,4 @@
 /** The verbs of the store in memory that tell later what became of sends. */
-import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Ids from "../../domain/Ids.ts"
 import type { Instant } from "../../domain/Instant.ts"
@@ -9,25 +8,12 @@ import * as Tally from "../../domain/job/Tally.ts"
 import type { Unknowns } from "../../domain/overview/Facts.ts"
 import * as Paging from "../../domain/Page.ts"
 import type { OfJobs } from "../../domain/Search.ts"
-import type { JobStore, LivingWorker } from "../JobStore.ts"
+import type { LivingWorker, Traces } from "../JobStore.ts"
 import type { Counting } from "../policy/Counting.ts"
 import type { Database, JobRow } from "./MemoryDatabase.ts"
 import { newestFirst } from "./MemoryDatabase.ts"
 import * as JobRows from "./MemoryJobRows.ts"
 import * as Timeline from "./Timeline.ts"
-
-type Verbs = Pick<
-  Context.Tag.Service<JobStore>,
-  | "counted"
-  | "earlierAttempts"
-  | "living"
-  | "saveTallies"
-  | "search"
-  | "tallies"
-  | "timeline"
-  | "unknowns"
-  | "writeSegments"
->
 
 /** A job has no more recipients. */
 const mostRecipients = 4096
@@ -106,7 +92,7 @@ const foundOf = (row: JobRow, sought: OfJobs) => {
     : recipients
 }
 
-export const make = (db: Database, counting: Counting): Verbs => ({
+export const make = (db: Database, counting: Counting): Traces => ({
   living: Effect.sync(() => livingOf(db)),
 
   counted: counting.some,

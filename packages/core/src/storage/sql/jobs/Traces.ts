@@ -1,7 +1,7 @@
 /** The verbs of the store that tell later what became of sends (docs/adr/0041). */
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import type { JobStore } from "../../JobStore.ts"
+import type { Traces } from "../../JobStore.ts"
 import type { Counting } from "../../policy/Counting.ts"
 import type { Database } from "../Database.ts"
 import { get } from "../Program.ts"
@@ -16,22 +16,9 @@ import * as Segments from "./Segments.ts"
 import * as Timeline from "./Timeline.ts"
 import * as Unknowns from "./Unknowns.ts"
 
-type Verbs = Pick<
-  Context.Tag.Service<JobStore>,
-  | "counted"
-  | "earlierAttempts"
-  | "living"
-  | "saveTallies"
-  | "search"
-  | "tallies"
-  | "timeline"
-  | "unknowns"
-  | "writeSegments"
->
-
 const seqOfJob = "SELECT seq FROM sendwright_job WHERE id = ?"
 
-export const make = (db: Context.Tag.Service<Database>, rows: StoredJobs, counting: Counting): Verbs => {
+export const make = (db: Context.Tag.Service<Database>, rows: StoredJobs, counting: Counting): Traces => {
   const unknowns = Unknowns.reading(rows.dialect)
   const read = Segments.reading(rows.dialect)
   const write = Segments.writing(rows.dialect)
