@@ -132,7 +132,7 @@ export const webhook = (found: Endpoint): View => ({
 
 export const job = ({ accountId, counts, status }: Job): View => ({ account_id: accountId, status, counts })
 
-/** Which jobs and recipients are retried together. */
+/** The jobs and recipients that are retried together. */
 export const retryWanted = ({ filter, selection }: Wanted): View => {
   const times = ["createdAfter", "createdBefore", "completedAfter", "completedBefore"] as const
   const told = Object.fromEntries(

@@ -19,7 +19,7 @@ type Step = (typeof steps)[number]
 
 const ends = ["completed", "failed", "canceled"] as const
 
-/** What is found by its time over all accounts. */
+/** Types that are found by their time over all accounts. */
 export const ofTime = [
   "job.created",
   "message.created",
@@ -28,7 +28,7 @@ export const ofTime = [
   ...Happenings.types
 ] as const
 
-/** What is found through its job alone: no index has its time, since each send would pay for one. */
+/** Types that are found through their job alone: no index has their time, since each send would pay for one. */
 const ofJobs = [
   ...ends.map((end) => `job.${end}` as const),
   ...steps.map((step) => `recipient.${step}` as const),
@@ -168,7 +168,7 @@ export const pageOfJob = (
   }
 }
 
-/** It grows with the time, and stays the event's own while others come. A platform's clock may be behind ours. */
+/** A position grows with the time, and stays the event's own while others come. A platform's clock may be behind ours. */
 const positionIn = ({ createdAt }: Job, { event, place, rank }: Ranked): number =>
   (Math.max(0, event.at - createdAt) * 4096 + place) * 16 + rank
 
@@ -183,7 +183,7 @@ export interface Between {
   readonly limit: number
 }
 
-/** What a source has found, newest first. */
+/** The findings of a source, newest first. */
 export interface Looked<A> {
   readonly items: ReadonlyArray<A>
   /** All behind this time was looked at; null when all that was asked for was. It looks at more than one millisecond has. */
@@ -195,10 +195,10 @@ export const mapLooked = <A>(
   f: (item: A) => DerivedEvent
 ): Looked<DerivedEvent> => ({ items: items.map(f), lookedTo })
 
-/** How many events of one millisecond positions tell apart: so many fit beside any time of this century. */
+/** Positions tell so many events of one millisecond apart: so many fit beside any time of this century. */
 const ofOneMs = 2048
 
-/** Where a page begins: behind so many of the events of a time, and at all that are older. */
+/** The begin of a page: behind so many of the events of a time, and at all that are older. */
 export interface Place {
   readonly at: Instant
   readonly skip: number

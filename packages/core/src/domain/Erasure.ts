@@ -88,7 +88,7 @@ export const add = (before: Counts, more: Counts): Counts => {
   return sum
 }
 
-/** What an erasure has done with one slice more; what is in flight only a whole sweep knows. */
+/** The counts of an erasure with one slice more; only a whole sweep knows how many are in flight. */
 export const addSlice = (before: Counts, slice: Counts): Counts => ({
   ...add(before, slice),
   inFlight: before.inFlight

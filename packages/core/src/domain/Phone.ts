@@ -128,7 +128,7 @@ export const shorten = (text: string): string =>
 
 /** Digits of all scripts, and those that keyboards put in circles, above the line or below it. */
 const figure = String.raw`[\p{Nd}\u00b2\u00b3\u00b9\u2070\u2074-\u2079\u2080-\u2089\u2460-\u2468]`
-/** What may stand between two digits of a number, also as URLs and JSON write it: all but letters, and what parts values. */
+/** Separators between two digits of a number, also as URLs and JSON write them: all but letters, and what parts values. */
 const between = String.raw`(?:%[0-9a-f]{2}|\\u[0-9a-f]{4}|\\[nrt]|[^\p{L}\p{N}"{}[\]<>=&?])`
 const plus = String.raw`(?:[+\uff0b\ufe62]|%2b|\\u002b)${between}{0,2}`
 const run = `(?:${plus})?${figure}(?:${between}{0,3}${figure})*`

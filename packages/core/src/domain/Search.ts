@@ -43,7 +43,7 @@ export const Query = Schema.String.pipe(
 /** A request that an id of ours names was accepted at its time, or while its body was read and its turn came. */
 const longestRequestMs = 30 * Time.second
 
-/** What of jobs and of their recipients a text may name; null, or nothing, where it cannot. */
+/** The things of jobs and of their recipients that a text may name; null, or none, where it cannot. */
 export interface OfJobs {
   /** Phones and external ids of recipients. */
   readonly recipients: ReadonlyArray<string>
@@ -65,7 +65,7 @@ export interface Meanings {
   /** In all ways to write it as far as they can be guessed. */
   readonly phones: ReadonlyArray<string>
   readonly userIds: ReadonlyArray<string>
-  /** Of a session, a webhook or a delivery. */
+  /** The id of a session, a webhook or a delivery. */
   readonly id: string | null
   readonly publicKey: string | null
   readonly templateId: number | null
@@ -133,6 +133,6 @@ export interface Result {
   readonly status: string | null
   readonly accountId: string
   readonly at: Instant
-  /** What it lies in: the session of a key. */
+  /** The id of the thing that it lies in: the session of a key. */
   readonly parentId: string | null
 }

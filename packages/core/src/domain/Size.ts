@@ -50,7 +50,7 @@ const leastFree = 128 * 1024 * 1024
 const fullSoon = 30
 const fullNow = 3
 
-/** How long the room lasts: `now` somebody has to make some, `soon` too. */
+/** The urgency of room: `now` and `soon` somebody has to make some. */
 export const roomOf = (free: number, perDay: number): "enough" | "now" | "soon" => {
   const days = perDay < 1 ? Number.POSITIVE_INFINITY : free / perDay
   if (free < leastFree || days < fullNow) return "now"

@@ -27,7 +27,7 @@ export interface TimelineEntry {
   readonly key?: string | undefined
   readonly requestId?: string | null | undefined
   readonly address?: string | null | undefined
-  /** Of a wait; null while nobody knows. */
+  /** The end of a wait; null while nobody knows. */
   readonly until?: Date | null | undefined
   readonly limiter?: string | undefined
   /** Of an attempt. */
@@ -60,7 +60,7 @@ export interface TimelineMessage {
   /** Decimal; null where it has no price. */
   readonly estimated: string | null
   readonly actual: string | null
-  /** When its variables, or its text, were forgotten. */
+  /** The time at which its variables, or its text, were forgotten. */
   readonly contentExpiredAt: Date | null
   /** True when the person was erased: no name or text of theirs is left. */
   readonly isErased: boolean

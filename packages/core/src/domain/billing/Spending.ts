@@ -16,13 +16,13 @@ export interface Charge {
   readonly market: string | null
   readonly price: string | null
   readonly pricing: Pricing | null
-  /** Of one that the platform billed in another category than it was sent in; null of the others. */
+  /** The number of one that the platform billed in another category than it was sent in; null of the others. */
   readonly phone: string | null
   readonly isDelivered: boolean
   readonly recipients: number
 }
 
-/** What recipients have come to. Those in flight wait, too. */
+/** Recipients by what they have come to. Those in flight wait, too. */
 export const noCounts = {
   waiting: 0,
   accepted: 0,
@@ -52,9 +52,9 @@ export interface Sum extends Key {
   readonly currency: string
   readonly recipients: number
   readonly counts: Counts
-  /** Of all that was accepted with a price; null when nothing has one. */
+  /** The sum of all that was accepted with a price; null when nothing has one. */
   readonly estimated: string | null
-  /** Of what was delivered by now, as job details have it. */
+  /** The sum of what was delivered by now, as job details have it. */
   readonly actual: string | null
 }
 

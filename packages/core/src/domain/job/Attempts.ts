@@ -52,7 +52,7 @@ export const earlier = (
 /** An attempt of a recipient, as it is told. `under_way`: its outcome is awaited, and its time is that of its claim. */
 export interface Attempt extends Omit<EarlierAttempt, "outcome"> {
   readonly outcome: Outcome | "accepted" | "sent" | "under_way"
-  /** What was said of it; null where only its code is kept. */
+  /** The words of its failure; null where only its code is kept. */
   readonly failure: Recipient.Failure | null
 }
 
@@ -70,7 +70,7 @@ const endOf = (
   }
   if (status === "failed" || (status === "canceled" && failure !== null))
     return { at: updatedAt, outcome: "failed", failure }
-  // That the backup cannot tell is no attempt's outcome.
+  // A backup that cannot tell is no attempt's outcome.
   return status === "unknown" && failure?.code !== "restored"
     ? { at: updatedAt, outcome: "unknown", failure }
     : null

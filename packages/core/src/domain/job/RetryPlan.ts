@@ -57,7 +57,7 @@ export interface Refusal extends Some {
 /** The limiters that keep recipients waiting which were retried. */
 export const limiters = ["platform", "session", "template"] as const satisfies ReadonlyArray<Limiter>
 
-/** What was retried and waits, since its session or template may not send. */
+/** Recipients that were retried and wait, since their session or template may not send. */
 export interface Wait extends Some {
   readonly limiter: (typeof limiters)[number]
 }
@@ -71,13 +71,13 @@ export interface Cost {
   readonly isComplete: boolean
 }
 
-/** What is retried, or would be, and what is left. */
+/** Recipients that are retried, or would be, and those that are left. */
 export interface Sums {
   /** Jobs of which something is retried. */
   readonly jobs: number
   readonly counts: RetryCounts
   readonly codes: ReadonlyArray<FailureCount>
-  /** Those that are left since nobody named them: of unknown outcome, and permanently failed. */
+  /** Recipients that are left since nobody named them: of unknown outcome, and permanently failed. */
   readonly unknown: ReadonlyArray<FailureCount>
   readonly permanent: ReadonlyArray<FailureCount>
   /** Recipients that changed after the plan began. */
@@ -103,21 +103,21 @@ export const recipientsOf = ({ counts }: Pick<Sums, "counts">): number => counts
 
 export interface Plan extends Wanted {
   readonly id: string
-  /** Who asked for it; null of an embedder that names nobody. */
+  /** The operator who asked for it; null of an embedder that names nobody. */
   readonly operator: string | null
   readonly status: Status
   readonly begunAt: Instant
   readonly updatedAt: Instant
-  /** When it was completed or canceled. */
+  /** The time at which it was completed or canceled. */
   readonly endedAt: Instant | null
-  /** What it would do when it began. */
+  /** The counts of what it would do when it began. */
   readonly expected: Expected
   readonly sums: Sums
   /** The place of the last job that it has dealt with: it goes on behind it. Null before the first, and not told. */
   readonly place: number | null
 }
 
-/** What a plan would do, by the jobs that were looked at. */
+/** The counts of what a plan would do, by the jobs that were looked at. */
 export interface Expected {
   readonly jobs: number
   readonly recipients: number
@@ -192,7 +192,7 @@ const counted = (recipients: ReadonlyArray<Job.RecipientResult>): ReadonlyArray<
     ...recipients.map(({ failure, status }) => ({ code: failure?.code ?? otherCode, status, recipients: 1 }))
   )
 
-/** What is made of a job's recipients. */
+/** The fate of a job's recipients. */
 export const sumsOf = (
   job: Pick<Job.Job, "contentExpiredAt" | "currency" | "id" | "status">,
   judged: ReadonlyArray<{ readonly recipient: Job.RecipientResult; readonly verdict: Verdict }>
@@ -232,7 +232,7 @@ export const sumsOf = (
   }
 }
 
-/** What of a job waits once it is retried, by its session and the status of its template as they are. */
+/** The part of a job that waits once it is retried, by its session and the status of its template as they are. */
 export const waitsOf = (
   job: Job.Job,
   sums: Sums,

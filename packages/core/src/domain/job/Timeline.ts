@@ -43,7 +43,7 @@ export const kinds = [
 ] as const
 export type Kind = (typeof kinds)[number]
 
-// What is read
+// Rows
 
 /** So many of each are read: the newest, but of webhooks the first behind each of the message's times. */
 export const most = {
@@ -89,10 +89,10 @@ export interface Rows {
   /** In their order. */
   readonly earlier: ReadonlyArray<EarlierAttempt>
   readonly decisions: ReadonlyArray<Decision>
-  /** What the person said of consent to a platform since the acceptance. */
+  /** The person's words on consent to a platform since the acceptance. */
   readonly words: ReadonlyArray<ConsentRecord>
   readonly happenings: ReadonlyArray<Happening>
-  /** What operators did to the job. */
+  /** The acts of operators on the job. */
   readonly acts: ReadonlyArray<Audit.Entry>
   readonly deliveries: ReadonlyArray<ToldDelivery>
   readonly replies: ReadonlyArray<Reply>
@@ -106,7 +106,7 @@ export const decisionTimes = (job: Job, recipient: RecipientResult): ReadonlyArr
   return dispatched === null || dispatched === job.createdAt ? [job.createdAt] : [job.createdAt, dispatched]
 }
 
-/** When the last of a message was that a happening could hold up. */
+/** The time until which a happening could hold up a message. */
 export const dispatchedAt = (recipient: RecipientResult): Instant | null =>
   Recipient.leftDispatch(recipient.status)
     ? (Transitions.attemptedAt(recipient) ?? recipient.updatedAt)
@@ -120,7 +120,7 @@ export interface Span {
   readonly status: Recipient.Status | null
 }
 
-/** Where events of a message lie: none has an index by message. */
+/** The places of a message's events: none has an index by message. */
 export interface Looks {
   /** The times of commits that changed it, exactly. */
   readonly commits: ReadonlyArray<Instant>
@@ -156,9 +156,9 @@ export const looks = (recipient: RecipientResult, earlier: ReadonlyArray<Earlier
   }
 }
 
-// What is told
+// Story
 
-/** What an entry leads to. */
+/** The target of an entry's link. */
 export type About =
   | { readonly of: "job" | "session" | "delivery" | "acts" | "deliveries"; readonly id: string }
   | { readonly of: "consents"; readonly id: string; readonly phone: string }
@@ -172,11 +172,11 @@ export interface Entry {
   readonly ms: number | null
   readonly process: string | null
   readonly about: About | null
-  /** Of what was accepted, and of an operator's act. */
+  /** The key, the request and the address of an acceptance, or of an operator's act. */
   readonly key?: string
   readonly requestId?: string | null
   readonly address?: string | null
-  /** Of a wait; null while nobody knows. */
+  /** The end of a wait; null while nobody knows. */
   readonly until?: Instant | null
   readonly limiter?: Limiter | "content"
   /** Of an attempt; null of a failure without one. */
@@ -215,7 +215,7 @@ export interface Message {
   readonly currency: string
   readonly estimated: string | null
   readonly actual: string | null
-  /** When its variables, or its text, were forgotten. */
+  /** The time at which its variables, or its text, were forgotten. */
   readonly contentExpiredAt: Instant | null
   readonly isErased: boolean
   readonly content: Content
@@ -227,10 +227,10 @@ export interface Story {
   readonly next: ReadonlyArray<Next>
 }
 
-/** What no row of the message tells. */
+/** Facts that no row of the message tells. */
 export interface Known {
   readonly now: Instant
-  /** What its job waits for now; null where it waits for nothing. */
+  /** The limiter that its job waits for now; null where it waits for nothing. */
   readonly waiting: { readonly limiter: Limiter | "content"; readonly until: Instant | null } | null
   readonly actual: string | null
   /** False of who has an API key alone: addresses, processes and operators are not told. */
@@ -575,7 +575,7 @@ const forWhat: Readonly<Record<Limiter | "content", string>> = {
   content: "its content, which cannot be read"
 }
 
-/** What it waits for now; null where it is under way or over. */
+/** The wait of now; null where the message is under way or over. */
 const waitingNow = ({ recipient }: Rows, { now, waiting }: Known): NonNullable<Known["waiting"]> | null => {
   const { nextAt, status } = recipient
   if (Recipient.leftDispatch(status) || nextAt === null) return null
@@ -588,7 +588,7 @@ const waitingNow = ({ recipient }: Rows, { now, waiting }: Known): NonNullable<K
 const waitText = ({ limiter, until }: NonNullable<Known["waiting"]>): string =>
   `It waits for ${forWhat[limiter]}${until === null ? "" : `, until ${Time.format(until)}`}.`
 
-/** What was attempted, and the waits before, between and behind. */
+/** The attempts, and the waits before, between and behind them. */
 const attempts = (rows: Rows, last: Attempt | null, known: Known): ReadonlyArray<Placed> => {
   const { earlier, happenings, job, recipient } = rows
   const templateId = job.content.kind === "template" ? job.content.templateId : null
@@ -697,7 +697,7 @@ const messageOf = (rows: Rows, actual: string | null): Message => {
   }
 }
 
-/** Who has an API key is not told of processes, of addresses, and of whatever leads to what only operators may read. */
+/** An API key's owner is not told of processes, of addresses, and of whatever leads to what only operators may read. */
 const shown = (entry: Entry, isOperator: boolean): Entry => {
   if (isOperator) return entry
   const { address: _, ...rest } = entry

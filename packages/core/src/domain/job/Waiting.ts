@@ -54,7 +54,7 @@ const limiterOf = (group: Group, isDispatched: boolean): Limiter => {
   return hindered ?? (group.session.pacing.messagesPerSecond === null ? "worker" : "pace")
 }
 
-/** What keeps everything of a store. */
+/** Reasons that keep everything of a store. */
 export interface Keeping {
   readonly isDispatched: boolean
   readonly isHeld: boolean

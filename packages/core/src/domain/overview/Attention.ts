@@ -39,7 +39,7 @@ export const kinds = [
 ] as const
 export type Kind = (typeof kinds)[number]
 
-/** What is asked of a store: that messages flow, that they succeed, and that what is told of them is fresh. */
+/** Demands on a store: that messages flow, that they succeed, and that what is told of them is fresh. */
 export const promises = ["flowing", "succeeding", "fresh"] as const
 export type Promised = (typeof promises)[number]
 
@@ -58,7 +58,7 @@ export interface Target {
     | "storage"
     | "templates"
     | "webhook"
-  /** Of a session, an account or an endpoint. */
+  /** The id of a session, an account or an endpoint. */
   readonly id: string | null
 }
 
@@ -73,12 +73,12 @@ export interface Item {
   readonly cost: string
   readonly cause: string
   readonly next: string
-  /** Of those whom it costs something: recipients, deliveries, hooks. */
+  /** The number of those whom it costs something: recipients, deliveries, hooks. */
   readonly count: number
   readonly target: Target
 }
 
-/** What waits too long without anything that keeps it. */
+/** Recipients that wait too long without anything that keeps them. */
 const slowMs = 15 * Time.minute
 
 /** For so long a receiver fails before somebody is asked for. */
@@ -193,7 +193,7 @@ const fullDisk: Rule = ({ facts: { now, storage } }) => {
   ]
 }
 
-/** How a platform does not do, by the code that its attempts end with lately. */
+/** The way in which a platform fails, by the code that its attempts end with lately. */
 const unanswering: Readonly<Record<string, { readonly title: string; readonly cause: string }>> = {
   outcome_unknown: { title: "does not answer", cause: "It is reached, and does not answer in time." },
   provider_unavailable: {
@@ -316,7 +316,7 @@ const lostProcess: Rule = ({ facts: { happenings, leaseMs, now, processes } }) =
   )
 }
 
-/** Those that a job waits for before its turn has come are not counted: a claim finds them. */
+/** Limiters that a job meets before its turn has come are not counted: a claim finds them. */
 const templateCost = (waiting: number, oldestAt: Instant | null): string =>
   waiting === 0 ? "What waits with it is kept as its turn comes." : waitFor(waiting, oldestAt)
 

@@ -41,12 +41,12 @@ export interface Troubled {
   readonly last: Pick<Attempt, "reason" | "status"> | null
 }
 
-/** How the endpoints of a store do. */
+/** The standing of the endpoints of a store. */
 export interface Standing {
   readonly healthy: number
   readonly failing: number
   readonly disabled: number
-  /** How long receivers took for the attempts of the newest deliveries, in milliseconds. */
+  /** The time that receivers took for the attempts of the newest deliveries, in milliseconds. */
   readonly durations: ReadonlyArray<number>
   readonly troubled: ReadonlyArray<Troubled>
 }

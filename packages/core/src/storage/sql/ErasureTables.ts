@@ -71,7 +71,7 @@ const rewriting = (
   )
   const anew = (row: Row, { redaction }: Them): ReadonlyArray<string | null> | null => {
     const before = columns.map(([name]) => textOrNull(row, name))
-    // What is read as JSON may be written in another way, and name nobody.
+    // Rows as JSON may be written in another way, and name nobody.
     if (before.every((each) => each === null || redaction.text(each) === each)) return null
     return columns.map(([, reading], at) => {
       const given = before[at] ?? null
