@@ -244,6 +244,30 @@ describe.each(present)("a transaction of %s that waits", (_, open) => {
     expect(new Set([own.jobId, other.jobId]).size).toBe(2)
   })
 
+  it("refuses a send that it awaits without handing itself over, and is whole afterwards", async () => {
+    const { library, session } = await given(open)
+    library.database.exec("BEGIN")
+    await expect(session.send(message("1"))).rejects.toMatchObject({
+      code: "transaction_unsupported",
+      message: expect.stringMatching(/transaction was open that the engine was not given/)
+    })
+    await expect(list(session.jobs())).rejects.toMatchObject({ code: "transaction_unsupported" })
+    library.database.exec("COMMIT")
+    expect((await session.send(message("1"))).replayed).toBe(false)
+  })
+
+  it("is waited for by what the engine does of itself, for as long as it takes", async () => {
+    const { library, sent, session, sw } = await given(open)
+    await sw.start()
+    library.database.exec("BEGIN")
+    await session.send(message("1"), { tx: library.made() })
+    // A caller's patience is over before: the dispatcher's is not.
+    await expect(session.send(message("2"))).rejects.toMatchObject({ code: "transaction_unsupported" })
+    expect(sent).toEqual([])
+    library.database.exec("COMMIT")
+    await expect.poll(() => sent.length, { timeout: 5000, interval: 5 }).toBe(1)
+  })
+
   it("has its key to itself: a send outside gets its job after a commit, and one of its own after a rollback", async () => {
     const { library, session } = await given(open)
     library.database.exec("BEGIN")

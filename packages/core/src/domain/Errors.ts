@@ -175,14 +175,14 @@ export class InsideTransaction extends Data.TaggedError("InsideTransaction")<{
 }
 
 /**
- * The operation was called inside a transaction of a client that is not the engine's, which it could not be part of. Nothing
- * was done.
+ * The operation was called inside a transaction that was not handed over, or beside one on the one handle that SQLite has, so
+ * that it could not be part of it. Nothing was done.
  */
 export class ForeignTransaction extends Data.TaggedError("ForeignTransaction")<{
   readonly operation: string
 }> {
   override get message(): string {
-    return `${this.operation} was called inside a transaction of another client than the engine's. Begin it with the engine's SqlClient, hand it over (Postgres.within, SqliteHandle.within), or call after its commit.`
+    return `${this.operation} was called while a transaction was open that the engine was not given. Hand it over (\`tx\`; with Effect Postgres.within, SqliteHandle.within, or the engine's own SqlClient), or call after its commit.`
   }
 }
 

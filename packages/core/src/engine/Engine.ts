@@ -44,6 +44,7 @@ import * as ConsentSource from "../storage/ConsentSource.ts"
 import type { ProcessInfo, Report } from "../storage/JobStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
 import type { Stores } from "../storage/Stores.ts"
+import { InBackground } from "../storage/Transactions.ts"
 import type { AddressPolicy } from "../webhook/AddressPolicy.ts"
 import type { WebhookTransport } from "../webhook/WebhookTransport.ts"
 import * as Circuits from "../worker/Circuits.ts"
@@ -332,5 +333,6 @@ export const layer = (
     Layer.provide(StoreClock.layer),
     Layer.provide(ConsentSource.layer()),
     Layer.provide(Layer.succeed(Retention, options.auditRetentionMs ?? Audit.defaultRetentionMs)),
-    Layer.provide(Layer.succeed(ProcessVersion, options.process?.version ?? null))
+    Layer.provide(Layer.succeed(ProcessVersion, options.process?.version ?? null)),
+    Layer.provide(Layer.succeed(InBackground, true))
   )

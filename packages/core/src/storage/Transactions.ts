@@ -26,3 +26,11 @@ export class Transactions extends Context.Tag("@sendwright/core/storage/Transact
     readonly atomically: <A, E, R>(operation: Effect.Effect<A, E, R>) => Effect.Effect<A, E | StorageError, R>
   }
 >() {}
+
+/**
+ * True in what the engine does of itself, which can wait for the end of somebody's transaction for as long as it takes. What a
+ * caller awaits may be inside that very transaction.
+ */
+export class InBackground extends Context.Reference<InBackground>()("@sendwright/core/storage/InBackground", {
+  defaultValue: () => false
+}) {}

@@ -22,6 +22,7 @@ import { EmbeddedCommits, type Listen } from "../storage/EmbeddedCommits.ts"
 import { JobStore } from "../storage/JobStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
 import type { Stores } from "../storage/Stores.ts"
+import { InBackground } from "../storage/Transactions.ts"
 import type { HeaderNames } from "../webhook/Signature.ts"
 import { defaultHeaderNames } from "../webhook/Signature.ts"
 import type { WebhookTransport } from "../webhook/WebhookTransport.ts"
@@ -302,7 +303,7 @@ const make = (options: Options) =>
     return {
       inbound,
       fault: loops.fault,
-      start: outside("Worker.start")(within(start)),
+      start: outside("Worker.start")(within(Effect.provideService(start, InBackground, true))),
       stop: grace.begin,
       watch: within(watch),
       drain: outside("engine.drain")(within(Effect.zipRight(addressing.writeMissing, drain)))

@@ -124,6 +124,9 @@ const messageOf = (error: unknown): string =>
 
 /** Core's refusal as a {@link SendwrightError}; anything else, a defect or an error of the app's, as it is with its cause. */
 export const ofCore = (error: unknown): unknown => {
+  // A store says it of its own operation, and the caller's transaction is the cause.
+  if (isTagged(error) && isTagged(error["cause"]) && error["cause"]._tag === "ForeignTransaction")
+    return ofCore(error["cause"])
   const code = isTagged(error) ? codes.get(error._tag) : undefined
   if (code === undefined || !isTagged(error)) return error
   const { _tag, faults, retryAfterMs } = error

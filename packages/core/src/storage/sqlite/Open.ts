@@ -1,5 +1,5 @@
 /** The database's file, or memory: opened for this process alone, and set to sync. */
-import { closeSync, existsSync, mkdirSync, openSync, realpathSync, unwatchFile, watchFile } from "node:fs"
+import { mkdirSync, realpathSync, unwatchFile, watchFile } from "node:fs"
 import { dirname, resolve } from "node:path"
 import Sqlite from "better-sqlite3"
 import * as Clock from "effect/Clock"
@@ -8,12 +8,9 @@ import * as Runtime from "effect/Runtime"
 import type * as Scope from "effect/Scope"
 import { RandomBytes } from "../../domain/Ids.ts"
 import { StorageError } from "../StorageError.ts"
+import * as FileLock from "./FileLock.ts"
 import * as Ownership from "./Ownership.ts"
-import { filesOf, namesOf } from "./Ownership.ts"
 import * as State from "./State.ts"
-
-/** How long the driver may wait for a foreign lock: the wait is synchronous, so the whole process stands still. */
-const busyTimeout = 250
 
 const failure = (path: string, cause: unknown): StorageError => {
   const words = cause instanceof Error ? cause.message : String(cause)
@@ -30,72 +27,20 @@ const opening = <A>(path: string, step: () => A): Effect.Effect<A, StorageError>
   Effect.try({ try: step, catch: (cause) => failure(path, cause) })
 
 /**
- * Makes a file that its owner alone reads, where there is none: the driver would make it readable for all. The log and its
- * index get the mode of their database. A file that is there keeps its mode, which somebody may have chosen.
- */
-const makePrivate = (file: string): void => {
-  if (!existsSync(file)) closeSync(openSync(file, "a", 0o600))
-}
-
-/**
  * Absolute and without links, so that two spellings of one file meet at one lock. The file is made first where there is none:
  * a link that leads to none cannot be followed.
  */
 const locate = (filename: string): string => {
   const path = resolve(filename)
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
-  makePrivate(path)
+  FileLock.makePrivate(path)
   return realpathSync(path)
 }
 
-/**
- * Keeps other processes out for as long as this one lives. The lock is one of the operating system's, on a file
- * beside the database, so that kill -9 frees it and readers such as a backup still get at the database itself.
- * The file stays: removing it would let two processes lock two files of one name.
- */
-const lockOf = (path: string): Sqlite.Database => {
-  const file = filesOf(path).lock
-  makePrivate(file)
-  const lock = new Sqlite(file, { timeout: busyTimeout })
-  try {
-    lock.pragma("locking_mode = EXCLUSIVE")
-    lock.exec("BEGIN EXCLUSIVE")
-    return lock
-  } catch (cause) {
-    lock.close()
-    throw cause
-  }
-}
-
-const claim = (path: string): Effect.Effect<Sqlite.Database, StorageError> =>
-  Effect.try({
-    try: () => lockOf(path),
-    catch: (cause) =>
-      cause instanceof Sqlite.SqliteError && cause.code.startsWith("SQLITE_BUSY")
-        ? new StorageError({
-            operation: "open a database that is already open",
-            cause,
-            reason: `${path} is open in another process, or twice in this one. One process owns a SQLite database: stop the other, or give this one its own file.`
-          })
-        : failure(path, cause)
-  })
-
-/** By each of its names a file would have another lock, and another write-ahead log. */
-const refuseNames = (path: string): Effect.Effect<void, StorageError> =>
-  Effect.flatMap(
-    opening(path, () => namesOf(path)),
-    (names) =>
-      names <= 1
-        ? Effect.void
-        : new StorageError({
-            operation: "open a database file that has several names",
-            cause: null,
-            reason: `${path} has ${names} names (hard links). Remove the others, or open a copy: by each name another process could own it.`
-          })
-  )
+const lockConnection = (file: string): Sqlite.Database => new Sqlite(file, { timeout: FileLock.busyTimeout })
 
 const connect = (path: string): Sqlite.Database => {
-  const db = new Sqlite(path, { timeout: busyTimeout })
+  const db = new Sqlite(path, { timeout: FileLock.busyTimeout })
   const set = (pragma: string, value: string, expected: unknown): void => {
     db.pragma(`${pragma} = ${value}`)
     // The driver is compiled to lower `synchronous` at the first read of a WAL file: look after one.
@@ -140,7 +85,7 @@ export interface Owned {
 
 /** Looks at the files while nobody uses the database, too; keeps no process alive. */
 const watched = (path: string, { look }: Ownership.Ownership) => {
-  const { database, lock } = filesOf(path)
+  const { database, lock } = FileLock.filesOf(path)
   const listener = (): void => {
     try {
       look()
@@ -172,10 +117,9 @@ export const open = (filename: string): Effect.Effect<File, StorageError, Scope.
       )
       return { db, own: Effect.succeed({ ownership: Ownership.unshared, state: State.none }) }
     }
-    yield* refuseNames(path)
-    const first = yield* claim(path)
-    const locks = [first]
-    yield* Effect.addFinalizer(() => Effect.forEach(locks, close, { discard: true }))
+    yield* FileLock.claim(path, lockConnection, (cause) => failure(path, cause))
+    const relocked: Array<Sqlite.Database> = []
+    yield* Effect.addFinalizer(() => Effect.forEach(relocked, close, { discard: true }))
     const db = yield* Effect.acquireRelease(
       opening(path, () => connect(path)),
       close
@@ -188,18 +132,20 @@ export const open = (filename: string): Effect.Effect<File, StorageError, Scope.
           path,
           token: Buffer.from(random(16)).toString("hex"),
           relock: () => {
-            locks.push(lockOf(path))
+            relocked.push(FileLock.lock(path, lockConnection))
           },
           onLost: (reason) => {
             log(Effect.logError(reason))
           },
           onRelocked: () => {
-            log(Effect.logWarning(`${filesOf(path).lock} was removed, and is there and locked again.`))
+            log(
+              Effect.logWarning(`${FileLock.filesOf(path).lock} was removed, and is there and locked again.`)
+            )
           }
         })
       )
       yield* watched(path, ownership)
-      const { state: file } = filesOf(path)
+      const { state: file } = FileLock.filesOf(path)
       const now = yield* Clock.currentTimeMillis
       const state = yield* Effect.acquireRelease(
         opening(path, () =>

@@ -4,6 +4,7 @@
  * falls into them; and it waits while one of the app's is open, unless it was handed over (`within`). All steps are
  * synchronous: where nothing is waited for, `Effect.runSync` runs an operation as a whole.
  */
+import { realpathSync } from "node:fs"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
@@ -21,8 +22,10 @@ import { confirm, MigrationError } from "../sql/Migrations.ts"
 import type { Program } from "../sql/Program.ts"
 import { perform } from "../sql/Program.ts"
 import * as Slow from "../sql/Slow.ts"
+import { InBackground } from "../Transactions.ts"
 import { dialect } from "./Dialect.ts"
 import * as Driver from "./Driver.ts"
+import * as FileLock from "./FileLock.ts"
 import * as Migrations from "./Migrations.ts"
 import { migrations } from "./Schema.ts"
 import { layer as stores } from "./Stores.ts"
@@ -49,6 +52,9 @@ const machine = Clock.make()
 /** The longest pause between two looks whether the app's transaction has ended, in milliseconds. */
 const longestPauseMs = 5
 
+/** A caller waits for so long for the end of a transaction that may be another request's, in milliseconds. */
+const patienceMs = 250
+
 const refused = (operation: string, reason: string): Effect.Effect<never, StorageError> =>
   new StorageError({ operation, cause: null, reason })
 
@@ -73,23 +79,41 @@ const attempt = <A>(operation: string, step: () => A): Effect.Effect<A, StorageE
 /** Thrown to undo what an operation did that failed. */
 class Undone {}
 
-const afterPause = <A, E>(
-  driver: Driver.Driver,
-  step: () => Effect.Effect<A, E>,
-  pauseMs: number
-): Effect.Effect<A, E> =>
+const ended = (driver: Driver.Driver, pauseMs: number): Effect.Effect<void> =>
   Effect.suspend(() =>
     driver.isInTransaction()
       ? Effect.zipRight(
           machine.sleep(Duration.millis(pauseMs)),
-          afterPause(driver, step, Math.min(pauseMs * 2, longestPauseMs))
+          ended(driver, Math.min(pauseMs * 2, longestPauseMs))
         )
-      : step()
+      : Effect.void
   )
 
-/** Runs the step once no transaction of the app's is open; most end with the turn that they were begun in. */
-const outside = <A, E>(driver: Driver.Driver, step: () => Effect.Effect<A, E>): Effect.Effect<A, E> =>
-  driver.isInTransaction() ? Effect.zipRight(EventLoopBudget.nextTurn, afterPause(driver, step, 1)) : step()
+const foreign = (operation: string): StorageError =>
+  new StorageError({ operation, cause: new ForeignTransaction({ operation }) })
+
+/**
+ * Runs the step once no transaction of the app's is open; most end with the turn that they were begun in. A caller that
+ * awaits the operation inside its own would wait for ever, and is refused.
+ */
+const outside = <A, E>(
+  driver: Driver.Driver,
+  operation: string,
+  isBackground: boolean,
+  step: () => Effect.Effect<A, E>
+): Effect.Effect<A, E | StorageError> => {
+  if (!driver.isInTransaction()) return step()
+  const end = ended(driver, 1)
+  const inTime = Effect.timeoutFail(end, {
+    duration: Duration.millis(patienceMs),
+    onTimeout: () => foreign(operation)
+  })
+  const waited = isBackground ? end : Effect.withClock(inTime, machine)
+  return Effect.flatMap(Effect.zipRight(EventLoopBudget.nextTurn, waited), () =>
+    // Between the look and the step a further transaction may have begun.
+    outside(driver, operation, isBackground, step)
+  )
+}
 
 const isForeign = Effect.withFiberRuntime<boolean>((fiber) => {
   const place = Context.get(fiber.currentContext, CurrentPlace)
@@ -135,12 +159,12 @@ const make = (handle: Driver.Handle, driver: Driver.Driver): typeof Database.Ser
   ): Effect.Effect<A, E | StorageError> =>
     Effect.withFiberRuntime((fiber) => {
       const place = Context.get(fiber.currentContext, CurrentPlace)
-      if (ForeignConnection.isAround(fiber) || isOver(place))
-        return new StorageError({ operation, cause: new ForeignTransaction({ operation }) })
+      if (ForeignConnection.isAround(fiber) || isOver(place)) return foreign(operation)
       if (driver.isClosed()) return refused(operation, "the database's handle was closed.")
       if (place?.isApps === true && place.handle !== handle)
         return refused(operation, "the handle that was handed over is not the one that the engine was given.")
-      if (!isInside(place)) return outside(driver, root)
+      if (!isInside(place))
+        return outside(driver, operation, Context.get(fiber.currentContext, InBackground), root)
       return driver.isInTransaction()
         ? inside()
         : refused(
@@ -239,6 +263,43 @@ const confirmed = (driver: Driver.Driver) =>
       cause instanceof MigrationError ? cause : new StorageError({ operation: "open", cause })
   })
 
+const isConnection = (value: unknown): value is FileLock.Connection =>
+  typeof Reflect.get(Object(value), "exec") === "function" &&
+  typeof Reflect.get(Object(value), "close") === "function"
+
+/** Opens a file by the library that the handle is of. */
+const connectAs =
+  (handle: Driver.Handle) =>
+  (file: string): FileLock.Connection => {
+    const made: unknown = Reflect.construct(handle.constructor, [file, { timeout: FileLock.busyTimeout }])
+    if (isConnection(made)) return made
+    throw new TypeError(
+      "The handle is no Database of better-sqlite3 and no DatabaseSync of node:sqlite itself."
+    )
+  }
+
+/** Keeps every other engine out, before anything of the database is touched. */
+const claimed = (handle: Driver.Handle, driver: Driver.Driver) =>
+  Effect.gen(function* () {
+    const failed = (cause: unknown): StorageError =>
+      new StorageError({
+        operation: "open",
+        cause,
+        reason: `The database's handle cannot be kept for this process: ${cause instanceof Error ? cause.message : String(cause)}`
+      })
+    const path = yield* Effect.try({
+      try: () => {
+        const databases = driver.execute({ text: "PRAGMA database_list", parameters: [], wants: "rows" }).rows
+        const file = databases.find(({ name }) => name === "main")?.["file"]
+        return typeof file === "string" && file !== "" ? realpathSync(file) : null
+      },
+      catch: failed
+    })
+    yield* path === null
+      ? FileLock.claimHere(handle, "The database in memory")
+      : FileLock.claim(path, connectAs(handle), failed)
+  })
+
 export interface Options {
   /** Stays yours: it is not closed, and its settings (`synchronous`, the write-ahead log) are as you chose them. */
   readonly database: Driver.Handle
@@ -247,7 +308,7 @@ export interface Options {
 }
 
 /**
- * The stores over your own handle, for one process. What is called inside {@link within} belongs to your transaction. A backup
+ * The stores over your own handle, for one engine in one process: a second one on the same file is refused. What is called inside {@link within} belongs to your transaction. A backup
  * that was restored is not noticed (docs/adr/0036): hold the store by hand before it sends.
  */
 export const layer = ({
@@ -256,10 +317,11 @@ export const layer = ({
 }: Options): Layer.Layer<Stores, MigrationError | StorageError> =>
   Layer.provide(
     stores,
-    Layer.effect(
+    Layer.scoped(
       Database,
       Effect.gen(function* () {
         const driver = yield* driverOf(database)
+        yield* claimed(database, driver)
         yield* migrates ? migrate(database) : confirmed(driver)
         return make(database, driver)
       })

@@ -3,7 +3,7 @@
  *
  * - The database file, its write-ahead log and the log's index are compared by device and inode with what was opened:
  *   what is written to a file that has no name any more is lost.
- * - The lock file keeps a second process out (`Open.ts`). One that was removed is made and locked again.
+ * - The lock file keeps a second process out (`FileLock.ts`). One that was removed is made and locked again.
  * - A token in the database names its owner, and each transaction looks at it: where a second process came in between,
  *   the first one writes nothing more.
  *
@@ -11,6 +11,7 @@
  */
 import { statSync } from "node:fs"
 import Sqlite from "better-sqlite3"
+import { filesOf } from "./FileLock.ts"
 
 /** SQLite's own code for a database file that was moved; it looks for that only without a write-ahead log. */
 const lostCode = "SQLITE_READONLY_DBMOVED"
@@ -45,13 +46,6 @@ export const unshared: Ownership = {
   }
 }
 
-/** The files that make up an open database, the lock, and the file of its state (`State.ts`). */
-export const filesOf = (path: string) => ({
-  database: [path, `${path}-wal`, `${path}-shm`],
-  lock: `${path}.lock`,
-  state: `${path}.state`
-})
-
 /** Device and inode; null when there is none, undefined when that cannot be told now. */
 const identityOf = (file: string): string | null | undefined => {
   try {
@@ -60,12 +54,6 @@ const identityOf = (file: string): string | null | undefined => {
   } catch {
     return undefined
   }
-}
-
-/** Names of one file: each would have a lock file of its own. */
-export const namesOf = (path: string): number => {
-  const found = statSync(path, { throwIfNoEntry: false })
-  return found?.isFile() ? found.nlink : 1
 }
 
 const table =
