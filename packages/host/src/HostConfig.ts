@@ -1,10 +1,10 @@
 /** Every setting of the host (decisions.md §8): its variable, default and meaning. A bad value stops the start. */
 import { randomBytes } from "node:crypto"
-import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs"
+import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs"
 import { isIPv4 } from "node:net"
 import { dirname, resolve } from "node:path"
 import { AddressPolicy, Audit, Instant, type Restore, Sandbox, SecretBox, Signature } from "@sendwright/core"
-import { PublicUrl, Url } from "@sendwright/core/adapter"
+import { Folder, PublicUrl, Url } from "@sendwright/core/adapter"
 import { Address, AdminToken, Guesses, HttpLimits } from "@sendwright/http/server"
 import * as Config from "effect/Config"
 import * as ConfigError from "effect/ConfigError"
@@ -360,7 +360,7 @@ const sizeOf = (file: string): number => statSync(file, { throwIfNoEntry: false 
 const hasContent = (database: string): boolean => sizeOf(database) > 0 || sizeOf(`${database}-wal`) > 0
 
 const makeKeyFile = (file: string): void => {
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+  Folder.makePrivate(dirname(file))
   writeFileSync(file, `${randomBytes(SecretBox.masterBytes).toString("base64")}\n`, {
     mode: 0o600,
     flag: "wx"

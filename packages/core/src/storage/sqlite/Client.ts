@@ -149,7 +149,10 @@ export const make = (
                 }
                 return result
               },
-              catch: (cause) => new SqlError({ cause, message: "Failed to execute statement" })
+              catch: (cause) => {
+                transaction.failed(cause)
+                return new SqlError({ cause, message: "Failed to execute statement" })
+              }
             })
           )
         )
@@ -241,6 +244,7 @@ export const make = (
                     step()
                   },
                   catch: (cause) => {
+                    transaction.failed(cause)
                     undo()
                     return new SqlError({ cause, message })
                   }

@@ -163,6 +163,7 @@ const make = Effect.fnUntraced(function* (
         ownership.check()
         return Effect.succeed(step())
       } catch (cause) {
+        transaction.failed(cause)
         return failure(operation, cause)
       }
     })

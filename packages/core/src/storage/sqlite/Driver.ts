@@ -113,3 +113,35 @@ export const make = (handle: Handle): Driver => {
     }
   }
 }
+
+/** Gives the room that is found after a full disk to the database and not to its log. */
+export interface AfterFullDisk {
+  /** To be told each failure. */
+  readonly failed: (cause: unknown) => void
+  /** Empties the log where the disk was full, before anything else is written; throws while it still is. */
+  readonly beforeWrite: () => void
+}
+
+/**
+ * The write-ahead log grows to several times the database that it is of. On a full disk nothing could be copied into the
+ * database, so what is written next would lengthen the log until the new room is gone, too.
+ */
+export const afterFullDisk = (emptyLog: () => void): AfterFullDisk => {
+  let isFull = false
+  const failed = (cause: unknown): void => {
+    if (codeOf(cause) === "SQLITE_FULL") isFull = true
+  }
+  return {
+    failed,
+    beforeWrite: () => {
+      if (!isFull) return
+      isFull = false
+      try {
+        emptyLog()
+      } catch (cause) {
+        failed(cause)
+        throw cause
+      }
+    }
+  }
+}

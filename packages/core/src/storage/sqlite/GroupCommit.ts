@@ -84,6 +84,7 @@ export const make = (transaction: Transaction, lock: Lock): GroupCommit => {
       }
       transaction.commit()
     } catch (cause) {
+      transaction.failed(cause)
       transaction.abandon()
       if (tried.length === 1) tried[0]?.fail(cause)
       else for (const write of tried.reverse()) write.queue.waiting.unshift(write)

@@ -1,5 +1,5 @@
 /** The database's file, or memory: opened for this process alone, and set to sync. */
-import { mkdirSync, realpathSync, unwatchFile, watchFile } from "node:fs"
+import { realpathSync, unwatchFile, watchFile } from "node:fs"
 import { dirname, resolve } from "node:path"
 import Sqlite from "better-sqlite3"
 import * as Clock from "effect/Clock"
@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Runtime from "effect/Runtime"
 import type * as Scope from "effect/Scope"
 import { RandomBytes } from "../../domain/Ids.ts"
+import * as Folder from "../../runtime/Folder.ts"
 import { StorageError } from "../StorageError.ts"
 import * as FileLock from "./FileLock.ts"
 import * as Ownership from "./Ownership.ts"
@@ -32,7 +33,7 @@ const opening = <A>(path: string, step: () => A): Effect.Effect<A, StorageError>
  */
 const locate = (filename: string): string => {
   const path = resolve(filename)
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  Folder.makePrivate(dirname(path))
   FileLock.makePrivate(path)
   return realpathSync(path)
 }
@@ -52,7 +53,11 @@ const connect = (path: string): Sqlite.Database => {
   try {
     // Of a new file alone, and before anything is written: what a purge frees can be given back without a copy of the file.
     db.pragma("auto_vacuum = INCREMENTAL")
-    if (!db.memory) set("journal_mode", "WAL", "wal")
+    if (!db.memory) {
+      set("journal_mode", "WAL", "wal")
+      // A log that filled the disk is emptied before this start writes to it.
+      db.pragma("wal_checkpoint(TRUNCATE)")
+    }
     set("synchronous", "FULL", 2)
     set("foreign_keys", "ON", 1)
     // What is deleted is overwritten, so that nothing of a person who was erased is left in the file.

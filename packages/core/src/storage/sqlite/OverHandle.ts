@@ -122,17 +122,20 @@ const isForeign = Effect.withFiberRuntime<boolean>((fiber) => {
 
 const inTransaction = refused("Database.wipe", "a transaction is open on the handle.")
 
+const emptyLog = "PRAGMA wal_checkpoint(TRUNCATE)"
+
 /** The handle's settings are the app's, so that only it can say whether deleted content is overwritten. */
 const wiped = (driver: Driver.Driver): Effect.Effect<string | null, StorageError> =>
   attempt("Database.wipe", () => {
     const [found] = driver.execute({ text: "PRAGMA secure_delete", parameters: [], wants: "rows" }).rows
     if (found?.["secure_delete"] !== 1)
       return "The handle's `secure_delete` is not ON, so that the file may still have what was erased: set it, and run VACUUM."
-    driver.say("PRAGMA wal_checkpoint(TRUNCATE)")
+    driver.say(emptyLog)
     return null
   })
 
 const make = (handle: Driver.Handle, driver: Driver.Driver): typeof Database.Service => {
+  const fullDisk = Driver.afterFullDisk(() => driver.say(emptyLog))
   const around = <A>(begin: string, end: string, undo: string, body: () => A): A => {
     driver.say(begin)
     try {
@@ -140,12 +143,16 @@ const make = (handle: Driver.Handle, driver: Driver.Driver): typeof Database.Ser
       driver.say(end)
       return value
     } catch (cause) {
+      fullDisk.failed(cause)
       // SQLite ends a transaction by itself on a full disk and the like.
       if (driver.isInTransaction()) driver.say(undo)
       throw cause
     }
   }
-  const transaction = <A>(body: () => A): A => around("BEGIN IMMEDIATE", "COMMIT", "ROLLBACK", body)
+  const transaction = <A>(body: () => A): A => {
+    fullDisk.beforeWrite()
+    return around("BEGIN IMMEDIATE", "COMMIT", "ROLLBACK", body)
+  }
   const savepoint = <A>(body: () => A): A =>
     around("SAVEPOINT sendwright", "RELEASE sendwright", "ROLLBACK TO sendwright; RELEASE sendwright", body)
 

@@ -1,5 +1,6 @@
 /** The one transaction that a handle can have. */
 import Sqlite from "better-sqlite3"
+import { afterFullDisk } from "./Driver.ts"
 import type { Ownership } from "./Ownership.ts"
 import type { State } from "./State.ts"
 
@@ -10,6 +11,8 @@ export interface Transaction {
   readonly rollback: () => void
   readonly begin: () => void
   readonly commit: () => void
+  /** To be told what failed in it: after a full disk the log is emptied before anything is begun. */
+  readonly failed: (cause: unknown) => void
   /** Throws once the database is no longer this process's own. */
   readonly check: () => void
 }
@@ -24,6 +27,7 @@ export const make = (db: Sqlite.Database, ownership: Ownership, state: State): T
   const undo = (): void => {
     if (db.inTransaction) rollback.run()
   }
+  const fullDisk = afterFullDisk(() => db.pragma("wal_checkpoint(TRUNCATE)"))
   const abandon = (): void => {
     try {
       undo()
@@ -37,6 +41,7 @@ export const make = (db: Sqlite.Database, ownership: Ownership, state: State): T
     begin: () => {
       abandon()
       ownership.check()
+      fullDisk.beforeWrite()
       begin.run()
       try {
         ownership.checkToken()
@@ -53,6 +58,7 @@ export const make = (db: Sqlite.Database, ownership: Ownership, state: State): T
       commit.run()
       state.committed()
     },
+    failed: fullDisk.failed,
     check: ownership.check
   }
 }

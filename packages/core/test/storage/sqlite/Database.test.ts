@@ -1,12 +1,14 @@
 /** One test for each fault of the stock client that docs/adr/0003-sqlite-client.md lists, and for our additions. */
-import { type ChildProcess, spawn } from "node:child_process"
+import { type ChildProcess, spawn, spawnSync } from "node:child_process"
 import {
+  copyFileSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   symlinkSync,
   writeFileSync
 } from "node:fs"
@@ -56,6 +58,13 @@ const opened = (filename: string) =>
   )
 
 const fresh = Effect.flatMap(temporary(tmpdir()), (folder) => opened(join(folder, "a.db")))
+
+/** Other content each time, which lengthens the log and not the database. */
+let rewritten = 0
+const rewrite = () => {
+  const body = String(rewritten++ % 10).repeat(100_000)
+  return run("INSERT INTO item VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET body = excluded.body", body)
+}
 
 const insert =
   (id: number, body = "x") =>
@@ -439,6 +448,47 @@ describe("write", () => {
       yield* sql`PRAGMA max_page_count = 1000000`
       yield* db.write("insert", insert(7, big))
       assert.deepStrictEqual(outside(filename), [1, 2, 4, 7])
+    })
+  )
+
+  it.scopedLive("gives the room that is found after a full disk to the database, not to its log", (context) =>
+    Effect.gen(function* () {
+      const folder = yield* temporary(tmpdir())
+      const mounted = spawnSync("mount", ["-t", "tmpfs", "-o", "size=12m", "tmpfs", folder])
+      if (mounted.status !== 0) return context.skip("no file system can be mounted here (it needs root)")
+      yield* Effect.addFinalizer(() => Effect.sync(() => spawnSync("umount", ["-l", folder])))
+      const ballast = join(folder, "ballast")
+      writeFileSync(ballast, Buffer.alloc(3_000_000))
+      const filename = join(folder, "a.db")
+      const logSize = () => statSync(`${filename}-wal`).size
+      const { db } = yield* opened(filename)
+      // A log of many versions of few pages.
+      yield* Effect.flip(Effect.forever(db.write("rewrite", rewrite)))
+      assert.isAbove(logSize(), 8_000_000)
+      yield* Effect.flip(db.write("rewrite", rewrite))
+      rmSync(ballast)
+      yield* db.write("rewrite", rewrite)
+      assert.isBelow(logSize(), 1_000_000)
+    })
+  )
+
+  it.scopedLive("empties the log that a killed process left before it writes anything", () =>
+    Effect.gen(function* () {
+      const { db, filename } = yield* fresh
+      yield* Effect.repeatN(db.write("rewrite", rewrite), 20)
+      const copy = join(dirname(filename), "copy.db")
+      for (const end of ["", "-wal"]) copyFileSync(`${filename}${end}`, `${copy}${end}`)
+      assert.isAbove(statSync(`${copy}-wal`).size, 2_000_000)
+      yield* opened(copy)
+      assert.isBelow(statSync(`${copy}-wal`).size, 100_000)
+      assert.deepStrictEqual(outside(copy), [1])
+    })
+  )
+
+  it.scopedLive("fails typed where its folder cannot be made, and does not try for ever", () =>
+    Effect.gen(function* () {
+      const error = yield* Effect.flip(opened("/proc/nope/deeper/x.db"))
+      assert.include(error.message, "The SQLite database /proc/nope/deeper/x.db cannot be opened: ENOENT")
     })
   )
 
