@@ -46,7 +46,7 @@ const body = {
 const day = 24 * 60 * 60 * 1000
 const when = (at: number): string => `${new Date(at).toISOString().slice(0, 16).replace("T", " ")} UTC`
 const refused = (error: unknown): error is SendwrightError =>
-  error instanceof SendwrightError && ["consent_required", "invalid_request"].includes(error.code)
+  SendwrightError.is(error) && ["consent_required", "invalid_request"].includes(error.code)
 
 export interface Settings {
   readonly database: Database
@@ -112,7 +112,7 @@ export const makeApp = ({ accountId, database, now = () => new Date(), sessionId
     for (const job of [canceled.confirmation, canceled.reminder])
       if (job !== null)
         await session.cancel(job).catch((error: unknown) => {
-          if (!(error instanceof SendwrightError && error.code === "job_ended")) throw error
+          if (!(SendwrightError.is(error) && error.code === "job_ended")) throw error
         })
     const text = `Your appointment of ${when(canceled.at)} is canceled.`
     await session.sendDirect({ to: from, text, idempotencyKey: `canceled-${canceled.id}` })

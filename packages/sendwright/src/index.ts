@@ -41,7 +41,8 @@ export const createSendwright = async (options: Options): Promise<Sendwright> =>
   (await Assembly.assemble(options)).sw
 
 /**
- * Everything in the memory of this process, for tests and for a first look.
+ * Everything in the memory of this process, for tests and for a first look. Each call makes one store, and engines that are given
+ * the same one share it.
  *
  * @example
  * ```ts

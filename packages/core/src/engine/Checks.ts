@@ -190,7 +190,7 @@ const shape = <A, Key>(
   decode: (body: unknown) => Either.Either<A, ReadonlyArray<Fault.Fault>>,
   key: Either.Either<Key, ReadonlyArray<Fault.Fault>>
 ): Either.Either<Shaped<A, Key>, Misshapen> => {
-  const [body, given] = request instanceof Requests.Unchecked ? [request.body, request.faults] : [request, []]
+  const [body, given] = Requests.Unchecked.is(request) ? [request.body, request.faults] : [request, []]
   const decoded = body === Requests.unreadable ? Either.left([]) : decode(body)
   if (Either.isRight(decoded) && Either.isRight(key) && given.length === 0)
     return Either.right({ request: decoded.right, key: key.right })
@@ -203,7 +203,7 @@ const invalid = (faults: ReadonlyArray<Fault.Fault>) =>
   Effect.fail(new InvalidRequest({ faults: faults.slice(0, Fault.maximum) }))
 
 const bodyOf = (request: Requests.TemplateMessage | Requests.Unchecked): Requests.Unchecked =>
-  request instanceof Requests.Unchecked ? request : new Requests.Unchecked(Requests.templateBody(request))
+  Requests.Unchecked.is(request) ? request : new Requests.Unchecked(Requests.templateBody(request))
 
 /** Faults in header or body are refused by `misshapen`. */
 export const sendShape = ({

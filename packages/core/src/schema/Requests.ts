@@ -152,12 +152,19 @@ export type DirectMessageRequest = typeof DirectMessageRequest.Type
 /** The body of an {@link Unchecked} request whose text could not be read. */
 export const unreadable: unique symbol = Symbol.for("@sendwright/core/schema/Requests/unreadable")
 
+/** Registered, as another copy of this module in the process may have made what is looked at. */
+export const unchecked: unique symbol = Symbol.for("@sendwright/core/schema/Requests/Unchecked")
+
 /**
  * A body that has not been checked yet. The message operations accept it in place of a typed request, because the
  * whole body decides their answer: the order of checks puts some of its faults before the idempotency key and some
  * after it, and a refusal lists every fault.
  */
 export class Unchecked {
+  static is(request: unknown): request is Unchecked {
+    return typeof request === "object" && request !== null && unchecked in request
+  }
+  readonly [unchecked] = true
   readonly body: unknown
   /** Of the rest of the request, and of the body's text: with one of them it is refused, and the refusal lists all. */
   readonly faults: ReadonlyArray<Fault>

@@ -18,7 +18,8 @@ export interface Details {
 }
 
 /**
- * Everything that Sendwright refuses or fails with.
+ * Everything that Sendwright refuses or fails with. A bundler may load the package once for each entry of an app: `is` and
+ * `instanceof` know an error of any copy by its form.
  *
  * @example
  * ```ts
@@ -28,13 +29,18 @@ export interface Details {
  *   try {
  *     return await session.send({ template: "reminder", to: [{ phone }], idempotencyKey })
  *   } catch (error) {
- *     if (error instanceof SendwrightError && error.code === "consent_required") return null
+ *     if (SendwrightError.is(error) && error.code === "consent_required") return null
  *     throw error
  *   }
  * }
  * ```
  */
 export class SendwrightError extends Error {
+  static is(error: unknown): error is SendwrightError {
+    if (typeof error !== "object" || error === null) return false
+    const isNamed = "name" in error && error.name === "SendwrightError"
+    return isNamed && "code" in error && "issues" in error && "details" in error
+  }
   override readonly name = "SendwrightError"
   /**
    * The codes of the REST API: `invalid_request`, `consent_required`, `quota_exceeded`, `minimum_wait_active`,
@@ -60,4 +66,19 @@ export class SendwrightError extends Error {
     this.retryAfterMs = retryAfterMs
     this.details = details
   }
+
+  /** For logs and answers: all but the stack and the cause. */
+  toJSON(): Pick<SendwrightError, "code" | "details" | "issues" | "message" | "name" | "retryAfterMs"> {
+    const { code, details, issues, message, name, retryAfterMs } = this
+    return { name, code, message, issues, retryAfterMs, details }
+  }
 }
+
+// `instanceof` asks the same. A class of the app's that extends this one is told by its prototype, as any other.
+Object.defineProperty(SendwrightError, Symbol.hasInstance, {
+  value(this: unknown, error: unknown): boolean {
+    return this === SendwrightError
+      ? SendwrightError.is(error)
+      : Function.prototype[Symbol.hasInstance].call(this, error)
+  }
+})

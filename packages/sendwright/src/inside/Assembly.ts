@@ -19,7 +19,7 @@ import * as Checked from "./Options.ts"
 import * as Running from "./Running.ts"
 import * as Senders from "./Senders.ts"
 import * as Sessions from "./Sessions.ts"
-import { MadeStore } from "./Stores.ts"
+import * as Stores from "./Stores.ts"
 import * as Subscriptions from "./Subscriptions.ts"
 import * as Version from "./Version.ts"
 
@@ -181,7 +181,7 @@ const layerOf = (options: Options, world: World, subscriptions: Subscriptions.Lo
   )
   const process = { role: "embedded", version: Version.read() }
   return Engine.layer({ graceMs: longestGraceMs, process }).pipe(
-    Layer.provide(MadeStore.partsOf(options.store).layer),
+    Layer.provide(Stores.partsOf(options.store).layer),
     Layer.provide(Senders.layer(options.senders)),
     Layer.provideMerge(Layer.provide(transport, transportOf(world))),
     Layer.provide(AddressPolicy.layer([])),
@@ -227,7 +227,7 @@ export const assemble = async (options: Options, world: World = {}): Promise<Ass
   const context = {
     engine,
     running,
-    store: MadeStore.partsOf(options.store),
+    store: Stores.partsOf(options.store),
     listenTo: subscriptions.listenTo,
     beginListening: subscriptions.beginListening
   }

@@ -2,7 +2,6 @@
 import type { WebhookTransport } from "@sendwright/core"
 import { Engine, verifyWebhook } from "@sendwright/core"
 import { StoreTime } from "@sendwright/core/storage"
-import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -16,7 +15,7 @@ import * as Assembly from "./Assembly.ts"
 import { isEvent, ofWire } from "./EventView.ts"
 import * as Inputs from "./Inputs.ts"
 import * as Senders from "./Senders.ts"
-import { MadeStore, memory } from "./Stores.ts"
+import * as Stores from "./Stores.ts"
 import { TestClock } from "./TestClock.ts"
 import { scripts, TestPlatform } from "./TestPlatform.ts"
 
@@ -60,11 +59,10 @@ export const milliseconds = (span: string): number => {
  * is due by it would be due at no time of the test.
  */
 const shared = (given: Store) => {
-  const parts = MadeStore.partsOf(given)
+  const parts = Stores.partsOf(given)
   const scope = Effect.runSync(Scope.make())
-  const opened = Effect.map(Layer.buildWithScope(parts.layer, scope), Context.add(StoreTime.StoreTime, null))
-  const built = Effect.runSync(Effect.cached(opened))
-  const store = new MadeStore({ ...parts, layer: Layer.effectContext(built) })
+  const layer = Stores.once(Layer.merge(parts.layer, Layer.succeed(StoreTime.StoreTime, null)), scope)
+  const store = Stores.made({ ...parts, layer })
   return { store, close: () => Effect.runPromise(Scope.close(scope, Exit.void)) }
 }
 
@@ -440,7 +438,7 @@ const sendingBy = (
       for (const phone of phones) journal.write(phone, `accepted: ${message.template} (job ${sent.jobId})`)
       return sent
     } catch (error) {
-      const code = error instanceof SendwrightError ? error.code : "an error"
+      const code = SendwrightError.is(error) ? error.code : "an error"
       for (const phone of phones) journal.write(phone, `refused: ${message.template} (${code})`)
       throw error
     }
@@ -461,8 +459,8 @@ export const createTestSendwright = async (options: Api.TestOptions = {}): Promi
     () => drainer?.crash(),
     (phone, attempt) => journal.write(phone, `attempt ${attempt}`)
   )
-  const { close, store } = shared(options.store ?? memory())
-  const sender = new Senders.MadeSender("sandbox", Effect.succeed(platform.sender))
+  const { close, store } = shared(options.store ?? Stores.memory())
+  const sender = Senders.made("sandbox", Effect.succeed(platform.sender))
   const assembled = (transport: WebhookTransport.WebhookTransport["Type"]) =>
     Assembly.assemble({ store, senders: [sender], secretKey, logLevel: "none" }, { clock, transport })
   const first = await assembled(journal.transport)

@@ -1,20 +1,18 @@
 /** What `createSendwright` takes, looked at before anything is opened: every fault at once. */
 import { Event, Fault, RequestDecoder, Session } from "@sendwright/core"
 import * as Schema from "effect/Schema"
-import type { Options } from "../api/Sendwright.ts"
+import type { Options, Store } from "../api/Sendwright.ts"
 import * as Failures from "./Failures.ts"
-import { MadeSender } from "./Senders.ts"
-import { MadeStore } from "./Stores.ts"
+import * as Senders from "./Senders.ts"
+import * as Stores from "./Stores.ts"
 
 const { optional } = Schema
 
 const isCallable = (value: unknown): value is () => unknown => typeof value === "function"
 const Callable = Schema.declare(isCallable, { title: "a function" })
 
-const isMadeStore = (value: unknown): value is MadeStore => value instanceof MadeStore
-const OneStore = Schema.declare(isMadeStore, {
-  title: "memory(), sqlite(…) of sendwright/sqlite, or postgres(…) of sendwright/postgres"
-})
+const isStore = (value: unknown): value is Store => Stores.find(value) !== undefined
+const OneStore = Schema.declare(isStore, { title: Stores.known })
 
 const formed = (form: RegExp, description: string) =>
   Schema.String.pipe(Schema.filter((text) => form.test(text), { description }))
@@ -59,7 +57,7 @@ const membersOf = (sender: object): object => {
 
 const senderFaults = (sender: unknown, place: number): ReadonlyArray<Fault.Fault> => {
   const path = ["senders", place]
-  if (sender instanceof MadeSender) return []
+  if (Senders.builtIn(sender) !== undefined) return []
   if (typeof sender !== "object" || sender === null) {
     const message =
       "Each of `senders` must be sandbox(), whatsapp(), httpGateway(), or an object with `provider` and `send`."

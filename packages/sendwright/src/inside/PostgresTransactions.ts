@@ -4,10 +4,7 @@
  */
 import type * as Api from "../api/Postgres.ts"
 import type { Transaction } from "../api/Sendwright.ts"
-import { adapterOf, isFunction, type Kinds, MadeTransaction, memberOf, refusal } from "./Transactions.ts"
-
-/** A transaction of PostgreSQL, by the contract. */
-export class PostgresTransaction extends MadeTransaction<Api.Query> {}
+import { adapterOf, isFunction, type Kinds, memberOf, postgres, refusal } from "./Transactions.ts"
 
 const isRows = (value: unknown): value is Api.Rows => Array.isArray(value)
 
@@ -38,16 +35,19 @@ interface Ends {
 const never = (): boolean => false
 
 const made = (query: Api.Query["query"], { isOver = never, tellsOver = never }: Ends = {}): Transaction =>
-  new PostgresTransaction("postgres", {
-    query: async (text, values) => {
-      if (isOver()) throw new Over()
-      try {
-        return await query(text, values)
-      } catch (error) {
-        throw tellsOver(error) ? new Over() : error
+  postgres.mark<Transaction>(
+    { database: "postgres" },
+    {
+      query: async (text, values) => {
+        if (isOver()) throw new Over()
+        try {
+          return await query(text, values)
+        } catch (error) {
+          throw tellsOver(error) ? new Over() : error
+        }
       }
     }
-  })
+  )
 
 /** By what no other library's has. A client of `pg` comes last: others have a `query`, too. */
 const kinds: Kinds = {

@@ -7,38 +7,39 @@ import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import type * as Api from "../api/Sender.ts"
+import * as Brand from "./Brand.ts"
 import * as Inputs from "./Inputs.ts"
 
 type CoreSender = CoreSenders.Sender
 type Config = Readonly<Record<string, unknown>>
 
-/** A sender that comes with core. */
-export class MadeSender implements Api.BuiltInSender {
-  readonly provider: Api.BuiltInSender["provider"]
-  readonly make: Effect.Effect<CoreSender, never, Scope.Scope>
+type Make = Effect.Effect<CoreSender, never, Scope.Scope>
 
-  constructor(provider: Api.BuiltInSender["provider"], make: Effect.Effect<CoreSender, never, Scope.Scope>) {
-    this.provider = provider
-    this.make = make
-  }
-}
+const senders = Brand.make<Make>("sender")
+
+/** A sender that comes with core. */
+export const made = (provider: Api.BuiltInSender["provider"], make: Make): Api.BuiltInSender =>
+  senders.mark({ provider }, make)
+
+/** How such a one is made; undefined for any other. */
+export const builtIn = senders.of
 
 const given = <A extends object>(options: A) =>
   Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
 
 export const sandbox = (options: Api.SandboxOptions = {}): Api.BuiltInSender => {
   const checked = given(Inputs.sandbox(options))
-  return new MadeSender(
+  return made(
     "sandbox",
     Effect.sync(() => Sandbox.make(checked))
   )
 }
 
 export const whatsapp = (options: Api.PlatformOptions = {}): Api.BuiltInSender =>
-  new MadeSender("whatsapp_cloud", WhatsApp.make(given(Inputs.platform(options))))
+  made("whatsapp_cloud", WhatsApp.make(given(Inputs.platform(options))))
 
 export const httpGateway = (options: Api.PlatformOptions = {}): Api.BuiltInSender =>
-  new MadeSender("http", HttpGateway.make(given(Inputs.platform(options))))
+  made("http", HttpGateway.make(given(Inputs.platform(options))))
 
 const isRecord = (value: unknown): value is Config => typeof value === "object" && value !== null
 
@@ -163,8 +164,9 @@ const ofCustom = (custom: Api.CustomSender): CoreSender => {
   }
 }
 
-const makeOf = (sender: Api.Sender): Effect.Effect<CoreSender, never, Scope.Scope> => {
-  if (sender instanceof MadeSender) return sender.make
+const makeOf = (sender: Api.Sender): Make => {
+  const make = builtIn(sender)
+  if (make !== undefined) return make
   // Whatever is none of ours was looked at as one of the app's (`Options`).
   return "send" in sender ? Effect.sync(() => ofCustom(sender)) : Effect.dieMessage("No sender.")
 }

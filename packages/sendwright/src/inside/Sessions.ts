@@ -8,7 +8,7 @@ import * as Inputs from "./Inputs.ts"
 import * as Operators from "./Operators.ts"
 import type { Running } from "./Running.ts"
 import { noTransaction, type Parts } from "./Stores.ts"
-import { MadeTransaction } from "./Transactions.ts"
+import { isTransaction } from "./Transactions.ts"
 import * as Views from "./Views.ts"
 
 type CoreEngine = Engine.Engine["Type"]
@@ -109,7 +109,7 @@ const transactionOf = (options: unknown): Transaction | undefined => {
   if (!isIt)
     throw noTransaction("The options of a send are `{ tx }`: give `{ tx: fromPg(client) }`, or none.")
   if (!("tx" in options)) return undefined
-  if (options.tx instanceof MadeTransaction) return options.tx
+  if (isTransaction(options.tx)) return options.tx
   throw noTransaction(
     "`tx` must be a transaction by an adapter, such as `fromPg(client)`: leave it out for none."
   )

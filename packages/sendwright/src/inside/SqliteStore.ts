@@ -1,16 +1,19 @@
 /** Everything in SQLite: a file of our own, or the handle of the app. */
-import { StorageError } from "@sendwright/core"
 import { SqliteHandle } from "@sendwright/core/sql"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { Store, Transaction } from "../api/Sendwright.ts"
 import { SendwrightError } from "../api/SendwrightError.ts"
 import type * as Api from "../api/Sqlite.ts"
-import { MadeStore, noTransaction, type Within } from "./Stores.ts"
-import { isFunction, type Kinds, MadeTransaction, memberOf, refusal } from "./Transactions.ts"
-
-/** An open transaction of a handle. */
-class SqliteTransaction extends MadeTransaction<Api.SqliteHandle> {}
+import * as Stores from "./Stores.ts"
+import {
+  explained,
+  isFunction,
+  type Kinds,
+  memberOf,
+  refusal,
+  sqlite as transactions
+} from "./Transactions.ts"
 
 const isHandle = (value: unknown): value is Api.SqliteHandle =>
   isFunction(memberOf(value, "exec")) && isFunction(memberOf(value, "prepare"))
@@ -21,7 +24,8 @@ const kinds = {
   fromNodeSqlite: (given) => isHandle(given) && memberOf(given, "isTransaction") !== undefined
 } satisfies Kinds
 
-const made = (handle: Api.SqliteHandle): Transaction => new SqliteTransaction("sqlite", handle)
+const made = (handle: Api.SqliteHandle): Transaction =>
+  transactions.mark<Transaction>({ database: "sqlite" }, handle)
 
 export const fromBetterSqlite3 = (database: Api.SqliteHandle): Transaction => {
   if (kinds.fromBetterSqlite3(database)) return made(database)
@@ -42,24 +46,19 @@ export const fromDrizzle = (tx: Api.DrizzleSqliteTransaction): Transaction => {
   throw refusal(kinds, "fromDrizzle", what, tx)
 }
 
-/** Core says why where the handle takes no send: no transaction is open on it, or it is another one. */
-const within = (tx: SqliteTransaction): Within => {
-  const join = SqliteHandle.within(tx.handle)
-  return (operations) =>
-    Effect.mapError(join(operations), (error) =>
-      error instanceof StorageError.StorageError && error.reason !== undefined
-        ? noTransaction(`The transaction of \`tx\` takes no send: ${error.reason}`)
-        : error
-    )
+const within = (handle: Api.SqliteHandle): Stores.Within => {
+  const join = SqliteHandle.within(handle)
+  return (operations) => explained(join(operations))
 }
 
 const overHandle = (database: Api.SqliteHandle, migrate: boolean | undefined): Store =>
-  new MadeStore({
+  Stores.made({
     name: "sqlite",
     layer: SqliteHandle.layer({ database, migrate }),
     within: (tx) => {
-      if (tx instanceof SqliteTransaction) return within(tx)
-      throw noTransaction(
+      const handle = transactions.of(tx)
+      if (handle !== undefined) return within(handle)
+      throw Stores.noTransaction(
         "`tx` must come from fromBetterSqlite3, fromNodeSqlite or fromDrizzle of sendwright/sqlite."
       )
     },
@@ -67,25 +66,18 @@ const overHandle = (database: Api.SqliteHandle, migrate: boolean | undefined): S
   })
 
 /** Loaded where a file is asked for: a handle of the app's needs none of these drivers. */
-const layerOfFile = (filename: string) =>
-  Layer.unwrapEffect(
-    Effect.tryPromise({
-      try: () => import("@sendwright/core/sqlite"),
-      catch: (cause) =>
-        new SendwrightError(
-          "invalid_options",
-          'sqlite({ file }) needs its drivers, as sqlite({ database }) does not: npm install better-sqlite3 "@effect/sql@^0.52" "@effect/sql-sqlite-node@^0.53" "@effect/platform@^0.97" "@effect/experimental@^0.61"',
-          { cause }
-        )
-    }).pipe(Effect.map(({ Sqlite }) => Sqlite.layer({ filename })))
-  )
+const loaded = Stores.drivers(
+  () => import("@sendwright/core/sqlite"),
+  "sqlite({ file }) needs its drivers, as sqlite({ database }) does not",
+  'better-sqlite3 "@effect/sql@^0.52" "@effect/sql-sqlite-node@^0.53" "@effect/platform@^0.97" "@effect/experimental@^0.61"'
+)
 
 const ofFile = (filename: string): Store =>
-  new MadeStore({
+  Stores.made({
     name: "sqlite",
-    layer: layerOfFile(filename),
+    layer: Layer.unwrapEffect(Effect.map(loaded, ({ Sqlite }) => Sqlite.layer({ filename }))),
     within: () => {
-      throw noTransaction(
+      throw Stores.noTransaction(
         "sqlite({ file }) has its file alone. Open it yourself, and give `sqlite({ database })`, for transactions of yours."
       )
     },

@@ -1,17 +1,17 @@
 /** A transaction of the app, as an adapter hands it over. */
+import * as Effect from "effect/Effect"
+import type * as Postgres from "../api/Postgres.ts"
 import type { Transaction } from "../api/Sendwright.ts"
 import type { SendwrightError } from "../api/SendwrightError.ts"
+import type * as Sqlite from "../api/Sqlite.ts"
+import * as Brand from "./Brand.ts"
 import { noTransaction } from "./Stores.ts"
 
-export class MadeTransaction<Handle> implements Transaction {
-  readonly database: Transaction["database"]
-  readonly handle: Handle
+export const postgres = Brand.make<Postgres.Query>("transaction/postgres")
+export const sqlite = Brand.make<Sqlite.SqliteHandle>("transaction/sqlite")
 
-  constructor(database: Transaction["database"], handle: Handle) {
-    this.database = database
-    this.handle = handle
-  }
-}
+export const isTransaction = (value: unknown): value is Transaction =>
+  postgres.of(value) !== undefined || sqlite.of(value) !== undefined
 
 export const isFunction = (value: unknown): value is (...args: ReadonlyArray<unknown>) => unknown =>
   typeof value === "function"
@@ -35,3 +35,12 @@ export const refusal = (kinds: Kinds, adapter: string, what: string, given: unkn
   const hint = other === undefined || other === adapter ? "" : ` What is given here is for ${other}.`
   return noTransaction(`${adapter} takes ${what}.${hint}`)
 }
+
+/** Core says why where the transaction itself takes no statement: it is over, has failed before, or is of another database. */
+export const explained = <A, E>(joined: Effect.Effect<A, E>): Effect.Effect<A, E | SendwrightError> =>
+  Effect.mapError(joined, (error) => {
+    const reason = memberOf(error, "_tag") === "StorageError" ? memberOf(error, "reason") : undefined
+    return typeof reason === "string"
+      ? noTransaction(`The transaction of \`tx\` takes no send: ${reason}`)
+      : error
+  })
