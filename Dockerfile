@@ -2,15 +2,17 @@
 FROM node:22-slim AS build
 WORKDIR /src
 COPY . .
+# One flat folder of dependencies: a peer of a package of ours, such as effect, is found beside it.
 RUN npm run setup \
   && rm -rf node_modules packages/*/node_modules \
-  && CI=true npx --yes pnpm@10.34.8 install --prod --frozen-lockfile --filter @sendwright/host...
+  && CI=true npx --yes pnpm@10.34.8 install --prod --frozen-lockfile --config.node-linker=hoisted --filter @sendwright/host... \
+  && chmod +x packages/host/dist/cli/main.js
 
 FROM node:22-slim
 ENV NODE_ENV=production \
     HOST=0.0.0.0 \
     DATABASE_URL=sqlite:/data/sendwright.db
-RUN mkdir /data && chown node:node /data
+RUN mkdir /data && chown node:node /data && ln -s /app/packages/host/dist/cli/main.js /usr/local/bin/sendwright
 WORKDIR /app
 COPY --from=build /src/node_modules node_modules
 COPY --from=build /src/packages/core packages/core
