@@ -5,7 +5,7 @@ import { isIPv4 } from "node:net"
 import { dirname, resolve } from "node:path"
 import { AddressPolicy, Audit, Instant, type Restore, Sandbox, SecretBox, Signature } from "@sendwright/core"
 import { Folder, PublicUrl, Url } from "@sendwright/core/adapter"
-import { Address, AdminToken, Guesses, HttpLimits } from "@sendwright/http/server"
+import { Address, AdminToken, Guesses, HttpLimits, Origins } from "@sendwright/http/server"
 import * as Config from "effect/Config"
 import * as ConfigError from "effect/ConfigError"
 import * as ConfigProvider from "effect/ConfigProvider"
@@ -66,6 +66,8 @@ export interface HostConfig {
   readonly sandboxLatencyMs: number
   /** The proxies whose `X-Forwarded-For` names the client. */
   readonly trustedProxies: ReadonlyArray<AddressPolicy.Network>
+  /** Origins of the web, besides the host's own, whose pages may ask as agents. */
+  readonly mcpOrigins: ReadonlyArray<string>
   readonly limits: HttpLimits.Limits
 }
 
@@ -276,6 +278,14 @@ const settings = {
     "TRUST_PROXY",
     "a comma-separated list of CIDR networks such as 10.0.0.0/8",
     networks
+  ).pipe(Config.withDefault([])),
+  mcpOrigins: setting(
+    "MCP_ORIGINS",
+    "a comma-separated list of origins such as https://agents.example",
+    (text) => {
+      const origins = text.split(",").map((each) => Origins.parse(each.trim()))
+      return origins.every((each) => each !== undefined) ? origins : undefined
+    }
   ).pipe(Config.withDefault([])),
   databaseWaitMs: Config.map(whole("DATABASE_WAIT", 0, 3600, 60), (seconds) => seconds * 1000),
   limits

@@ -20,7 +20,7 @@ const longest = 1024 * 1024
 /** Why nothing was done: as the engine tells it, or a host. */
 const refused = (error: Problems.EngineError | Refused): Effect.Effect<McpProtocol.Outcome> =>
   error._tag === "Refused"
-    ? Effect.succeed({ text: error.lines.join("\n"), isError: true })
+    ? Effect.succeed({ text: error.lines.join("\n"), note: null, isError: true })
     : McpTools.refused(error)
 
 /** Asks the operation of a tool. */
@@ -35,7 +35,7 @@ const serverOf = (writes: boolean, ask: Ask): McpProtocol.Server => ({
   call: (tool, given) =>
     Effect.matchEffect(ask(tool, McpTools.callOf(tool, given)), {
       onFailure: refused,
-      onSuccess: (body) => Effect.succeed(McpTools.done(body))
+      onSuccess: (body) => Effect.succeed(McpTools.done(tool, body))
     })
 })
 

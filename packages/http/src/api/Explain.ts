@@ -7,14 +7,15 @@ import * as Schema from "effect/Schema"
 import * as Problems from "../http/Problems.ts"
 import { itself } from "./Codec.ts"
 import { answer, forAnyone } from "./Operation.ts"
+import { plainly } from "./Texts.ts"
 import { Count, Ok, ok, Text } from "./Wire.ts"
 
 const Explanation = Schema.Struct({
   ok: Ok,
   code: Text,
   status: Schema.NullOr(Count),
-  title: Text,
-  description: Text
+  title: plainly(Text),
+  description: plainly(Text)
 })
 
 const isCode = (text: string): text is Problems.Code => Object.hasOwn(Problems.catalogue, text)

@@ -34,11 +34,11 @@ const Answered = Schema.Struct({
 }).annotations({ identifier: "AgentAnswer" })
 
 /** A refusal is what the tool answers; without the store nothing is answered, as elsewhere. */
-const outcomeOf = (asked: Effect.Effect<Route.Reply, Problems.EngineError>) =>
+const outcomeOf = (tool: Tools.Tool, asked: Effect.Effect<Route.Reply, Problems.EngineError>) =>
   Effect.matchEffect(asked, {
     onFailure: (error) =>
       Problems.statusOf(Problems.describe(error)) >= 500 ? Effect.fail(error) : Tools.refused(error),
-    onSuccess: ({ body }) => Effect.succeed(Tools.done(body))
+    onSuccess: ({ body }) => Effect.succeed(Tools.done(tool, body))
   })
 
 export const agents = [
@@ -74,7 +74,7 @@ export const agents = [
             version: apiVersion,
             tools,
             call: (tool, given) =>
-              outcomeOf(Route.perform(tool.operation.route(engine), Tools.callOf(tool, given), known))
+              outcomeOf(tool, Route.perform(tool.operation.route(engine), Tools.callOf(tool, given), known))
           },
           message
         )

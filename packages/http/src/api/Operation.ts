@@ -372,7 +372,7 @@ export const messageForOperator = <N extends string, B, S extends AnySchema, Fou
         ),
         ""
       )(raw)
-    return { access: "operator" as const, role: "read" as const, prepare }
+    return { access: "operator" as const, role: "read" as const, ownOrigin: true as const, prepare }
   }
   return operation(asked.addSuccess(Schema.Void, { status: 202 }), answer, reference, handler)
 }

@@ -15,8 +15,8 @@ import type { Row } from "./Lines.ts"
 import type { Problem } from "./Problems.ts"
 import type { Reply } from "./Route.ts"
 
-/** Masks the numbers in a text. */
-export type Hide = (text: string) => string
+/** Masks the numbers in a text. What is told of it by its place: somebody's number, or the name of a member. */
+export type Hide = (text: string, kind?: "name" | "phone") => string
 
 /** How the numbers are masked in what is done for an operator who does not see them; null for all others. */
 export class MaskedPhones extends Context.Reference<MaskedPhones>()("@sendwright/http/http/MaskedPhones", {
@@ -35,7 +35,8 @@ const decoded = (text: string): string => {
 export const hiding = (url: string): Hide => {
   const [path = "", query = ""] = url.split("?", 2)
   const texts = [...path.split("/").map(decoded), ...new URLSearchParams(query).values()]
-  return Phone.masker([...new Set(texts.flatMap((text) => Person.read(text, null)?.phone ?? []))])
+  const masker = Phone.masker([...new Set(texts.flatMap((text) => Person.read(text, null)?.phone ?? []))])
+  return (text, kind) => (kind === "phone" ? Phone.mask(text) : masker(text))
 }
 
 export type Mask = (value: unknown, hide: Hide) => unknown
@@ -46,7 +47,7 @@ const ofText: Mask = (value, hide) => (typeof value === "string" ? hide(value) :
 
 /** Whatever its length: the field says that it is one. */
 const ofPhone: Mask = (value, hide) =>
-  typeof value === "string" && /^[0-9]+$/.test(value) ? Phone.mask(value) : ofText(value, hide)
+  typeof value === "string" && /^[0-9]+$/.test(value) ? hide(value, "phone") : ofText(value, hide)
 
 /** A path that has a number in it leads to nobody once that is masked: it leads to the account instead. */
 const ofLink: Mask = (value, hide) => {
@@ -76,7 +77,7 @@ const ofAnything: Mask = (value, hide) => {
   if (Array.isArray(value)) return value.map((each) => ofAnything(each, hide))
   return isRecord(value)
     ? Object.fromEntries(
-        Object.entries(value).map(([name, member]) => [hide(name), ofNamed(name, member, hide)])
+        Object.entries(value).map(([name, member]) => [hide(name, "name"), ofNamed(name, member, hide)])
       )
     : value
 }
@@ -99,7 +100,7 @@ const ofMembers = (ast: AST.TypeLiteral): Mask => {
           Object.entries(value).map(([name, member]) => {
             const known = members.get(name)
             if (known !== undefined) return [name, known(member, hide)]
-            return [hide(name), other === null ? ofNamed(name, member, hide) : other(member, hide)]
+            return [hide(name, "name"), other === null ? ofNamed(name, member, hide) : other(member, hide)]
           })
         )
       : ofAnything(value, hide)

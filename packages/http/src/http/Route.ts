@@ -132,6 +132,8 @@ export interface Route {
     | { readonly access: "anyone"; readonly prepare: Prepare }
     | {
         readonly access: "operator"
+        /** Refuses pages of other origins, whose browser could be an operator's (`Origins`). */
+        readonly ownOrigin?: true
         /** The role that it needs, at least. */
         readonly role: Operator.Role
         readonly prepare: Prepare

@@ -46,6 +46,7 @@ import { challenges, gate } from "./Gate.ts"
 import * as Guesses from "./Guesses.ts"
 import * as HttpLimits from "./HttpLimits.ts"
 import * as Masking from "./Masking.ts"
+import * as Origins from "./Origins.ts"
 import type { EngineError } from "./Problems.ts"
 import * as Problems from "./Problems.ts"
 import * as Rates from "./Rates.ts"
@@ -96,6 +97,8 @@ export interface Options {
   /** What every path begins with; absent where the API is all that a server has. */
   readonly prefix?: string | undefined
   readonly adminToken: Redacted.Redacted<string> | undefined
+  /** Origins of the web, besides the host's own, whose pages may ask as agents; none unless given. */
+  readonly mcpOrigins?: ReadonlyArray<string> | undefined
   /** Absent: the defaults. */
   readonly guesses?: Guesses.Limits | undefined
   /** Absent: of a key of this process. */
@@ -242,9 +245,21 @@ const sampler = (every: number | undefined): (() => boolean) => {
 const asksFor = (request: PlainRequest, type: string): boolean =>
   headerOf(request, "accept")?.includes(type) === true
 
+const foreignPage = (request: PlainRequest, baseUrl: string, allowed: ReadonlyArray<string>): Step | null => {
+  const { address } = request
+  const asked = { origin: headerOf(request, "origin"), host: headerOf(request, "host"), address }
+  const refusal = Origins.refusal(asked, baseUrl, allowed)
+  return refusal === null ? null : refuse("insufficient_permission", refusal)
+}
+
 /** The steps of a request of a known route: credentials, shape, handler. */
 const routed = (
-  { engine, ...known }: Pick<Options, "engine"> & Pick<Raw, "cursors" | "prefix">,
+  {
+    baseUrl,
+    engine,
+    mcpOrigins = [],
+    ...known
+  }: Pick<Options, "baseUrl" | "engine" | "mcpOrigins"> & Pick<Raw, "cursors" | "prefix">,
   { asOperator, guarded }: ReturnType<typeof gate>,
   rates: ReturnType<typeof hookRates>,
   clock: Clock.Clock,
@@ -304,12 +319,15 @@ const routed = (
         const guess = { kind: "hook", address, subject: matched.path["sessionId"], secret: query } as const
         return guarded(guess, () => step)
       }
-      case "operator":
+      case "operator": {
+        const foreign = handler.ownOrigin ? foreignPage(request, baseUrl, mcpOrigins) : null
+        if (foreign !== null) return foreign
         return asOperator(
           exchange,
           handler.role,
           Effect.suspend(() => finish(exchange, matched, query, handler.prepare))
         )
+      }
       case "key": {
         const publicKey = headerOf(request, "x-public-key")
         const secretKey = headerOf(request, "x-secret-key")
@@ -404,7 +422,8 @@ export const make = (options: Options) =>
     const credentials = gate(options, guesses, clock)
     const { asOperator } = credentials
     const server = { baseUrl, prefix }
-    const run = routed({ engine, cursors, prefix }, credentials, rates, clock, yield* Effect.runtime<never>())
+    const own = { engine, baseUrl, cursors, mcpOrigins: options.mcpOrigins, prefix }
+    const run = routed(own, credentials, rates, clock, yield* Effect.runtime<never>())
 
     const paged = (exchange: Exchange, query: string, page: Page): Step => {
       const { request, requestId } = exchange

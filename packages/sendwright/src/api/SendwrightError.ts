@@ -74,7 +74,7 @@ export class SendwrightError extends Error {
   }
 }
 
-// `instanceof` asks the same. A class of the app's that extends this one is told by its prototype, as any other.
+// `instanceof` asks the same. A class of the app's that extends this one is told by its prototype, like any other.
 Object.defineProperty(SendwrightError, Symbol.hasInstance, {
   value(this: unknown, error: unknown): boolean {
     return this === SendwrightError

@@ -134,7 +134,8 @@ const wiped = (driver: Driver.Driver): Effect.Effect<string | null, StorageError
     return null
   })
 
-const make = (handle: Driver.Handle, driver: Driver.Driver): typeof Database.Service => {
+/** Runs a step whole or not at all: in a transaction of its own, or within the one that is open. */
+const boundsOf = (driver: Driver.Driver) => {
   const fullDisk = Driver.afterFullDisk(() => driver.say(emptyLog))
   const around = <A>(begin: string, end: string, undo: string, body: () => A): A => {
     driver.say(begin)
@@ -155,6 +156,11 @@ const make = (handle: Driver.Handle, driver: Driver.Driver): typeof Database.Ser
   }
   const savepoint = <A>(body: () => A): A =>
     around("SAVEPOINT sendwright", "RELEASE sendwright", "ROLLBACK TO sendwright; RELEASE sendwright", body)
+  return { transaction, savepoint }
+}
+
+const make = (handle: Driver.Handle, driver: Driver.Driver): typeof Database.Service => {
+  const { savepoint, transaction } = boundsOf(driver)
 
   const isInside = (place: Place | null): boolean => place?.isOpen === true && place.handle === handle
 
