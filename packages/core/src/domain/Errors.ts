@@ -10,6 +10,7 @@ import type { Instant } from "./Instant.ts"
 import * as Time from "./Instant.ts"
 import type { Status as JobStatus } from "./job/Job.ts"
 import type { Failure } from "./job/Recipient.ts"
+import type { Role } from "./Operator.ts"
 import type { State } from "./session/Session.ts"
 
 /**
@@ -51,6 +52,16 @@ export class InsufficientPermission extends Data.TaggedError("InsufficientPermis
 }> {
   override get message(): string {
     return `This key lacks the permission "${this.permission}".`
+  }
+}
+
+/** The operator's role is too low for what is asked. Status 403. */
+export class InsufficientRole extends Data.TaggedError("InsufficientRole")<{
+  readonly role: Role
+  readonly needed: Role
+}> {
+  override get message(): string {
+    return `The operator has the role ${this.role}, and this needs ${this.needed}.`
   }
 }
 

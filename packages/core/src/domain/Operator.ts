@@ -6,8 +6,11 @@ import type { Secret } from "./account/ApiKey.ts"
 import * as ApiKey from "./account/ApiKey.ts"
 import type { Instant } from "./Instant.ts"
 
-/** `metrics` reads metrics only; `read` also reads everything in the admin API; `admin` does everything. */
-export const roles = ["metrics", "read", "admin"] as const
+/**
+ * `metrics` reads metrics only; `read` also reads everything in the admin API; `support` also does what people and customers ask
+ * for and nothing else (decisions.md §13 "Operating"); `admin` does everything.
+ */
+export const roles = ["metrics", "read", "support", "admin"] as const
 export type Role = (typeof roles)[number]
 
 /** `revoked` is final. */

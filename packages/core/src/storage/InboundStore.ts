@@ -7,7 +7,7 @@ import type * as Effect from "effect/Effect"
 import type { Scope, Status } from "../domain/consent/Consent.ts"
 import type { PerhapsRefusal } from "../domain/consent/PerhapsRefusal.ts"
 import type { Instant } from "../domain/Instant.ts"
-import type { UnreadCount } from "../domain/overview/Facts.ts"
+import type { DoubtCount, UnreadCount } from "../domain/overview/Facts.ts"
 import type { Page, Paged } from "../domain/Page.ts"
 import type { IdentityReport, Key } from "../domain/Person.ts"
 import type { Unattributed } from "../domain/Unattributed.ts"
@@ -90,6 +90,10 @@ export class InboundStore extends Context.Tag("@sendwright/core/storage/InboundS
     }) => Effect.Effect<Paged<PerhapsRefusal>, StorageError>
     /** With the scope of the person's user id; null when it is not kept, or no longer. */
     readonly perhapsRefusal: (id: string) => Effect.Effect<InPortfolio<PerhapsRefusal> | null, StorageError>
+    /** How many are kept of all accounts, up to `most`, the newest, and when the first of these came. */
+    readonly countPerhapsRefusals: (query: {
+      readonly most: number
+    }) => Effect.Effect<DoubtCount | null, StorageError>
     /** It is listed no longer. */
     readonly forgetPerhapsRefusal: (id: string) => Effect.Effect<void, StorageError>
     /** The items that name nobody, newest first. */

@@ -1,8 +1,10 @@
 /** Consents of an account's recipients, and what came in and names nobody (decisions.md §8). */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import type { Admin, PerhapsRefusal } from "@sendwright/core"
-import { Consent as Domain, Person, Phone, Unattributed } from "@sendwright/core"
+import { Consent as Domain, Errors, Person, Phone, Unattributed } from "@sendwright/core"
+import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import { ActingRole } from "../http/Gate.ts"
 import { codec, computed, list, part, struct } from "./Codec.ts"
 import * as Examples from "./Examples.ts"
 import { MaximumValues } from "./MaximumValues.ts"
@@ -166,11 +168,18 @@ export const admin = [
     {
       summary: "Record up to 10,000 consents",
       description:
-        "Grants and revocations of phones, item by item: a wrong one is told in `results` and keeps none of the others.",
+        "Grants and revocations of phones, item by item: a wrong one is told in `results` and keeps none of the others. An operator of the role `support` records revocations alone.",
       request: { consents: [{ phone, purpose: "utility", source: "checkout form", proof: "order A-17" }] },
-      command: { name: "consents record", description: "Record the consents of a table." }
+      command: { name: "consents record", description: "Record the consents of a table." },
+      role: "support"
     },
-    ({ admin }, { path, payload }) => admin.consents.record(path.id, payload.consents.map(newConsent)),
+    ({ admin }, { path, payload: { consents } }) =>
+      Effect.gen(function* () {
+        const role = yield* ActingRole
+        if (role === "support" && consents.some(({ status }) => status !== "revoked"))
+          return yield* new Errors.InsufficientRole({ role, needed: "admin" })
+        return yield* admin.consents.record(path.id, consents.map(newConsent))
+      }),
     ({ admin }, { payload: { consents = [] } }) =>
       admin.consents.faults(consents.map((item) => item && newConsent(item)))
   ),
@@ -233,8 +242,20 @@ export const admin = [
       summary: "Record a text as an opt-out",
       description:
         "Revokes all consents of who wrote it, by every name that is known of them, as if it had been an opt-out word. It is listed no longer.",
-      command: { name: "consents refuse", description: "Record a text as an opt-out." }
+      command: { name: "consents refuse", description: "Record a text as an opt-out." },
+      role: "support"
     },
     ({ admin }, { path }) => admin.consents.recordRefusal(path.id)
+  ),
+  forOperator(
+    HttpApiEndpoint.post("dismissRefusal", "/admin/v1/perhaps-refusals/:id/dismiss").setPath(id),
+    one("perhaps_refusal", perhapsRefusal, exampleRefusal),
+    {
+      summary: "Dismiss a text that is no opt-out",
+      description: "It is listed no longer. Nobody's consent changes.",
+      command: { name: "consents dismiss", description: "Dismiss a text that is no opt-out." },
+      role: "support"
+    },
+    ({ admin }, { path }) => admin.consents.dismissRefusal(path.id)
   )
 ]

@@ -469,7 +469,8 @@ export const admin = [
       summary: "Cancel any account's job",
       description: "What is in flight finishes. That is final: a canceled job cannot be retried.",
       refusals: ["job_ended"],
-      command: { name: "jobs cancel", description: "Cancel what of a job was not sent." }
+      command: { name: "jobs cancel", description: "Cancel what of a job was not sent." },
+      role: "support"
     },
     ({ admin }, { path }) => admin.jobs.cancel(path.id)
   ),
@@ -488,6 +489,7 @@ export const admin = [
         "Chooses the recipients that match every member. `statuses` is by default `failed`; a recipient that is `unknown` is chosen only when it is named there, and may get the message twice. A failure that is permanent is chosen only by its code in `codes` or its phone in `phones`. With `dry_run` nothing changes: `retried` and `counts` tell how many it would be.",
       request: { statuses: ["failed"], dry_run: true },
       refusals: ["job_ended", "content_expired"],
+      role: "support",
       command: {
         name: "jobs retry",
         description:

@@ -269,14 +269,14 @@ export const forAnyone = <N extends string, M extends Method, P, Q, B, H, S exte
 }
 
 /**
- * An operation that reads needs the role `read`, every other one `admin`.
+ * An operation that reads needs the role `read`, every other one `admin` unless its reference says `support`.
  *
  * @param rules the rules of the engine that a payload breaks, asked when the request is refused for its shape
  */
 export const forOperator = <N extends string, M extends Method, P, Q, B, H, S extends AnySchema, F>(
   asked: Endpoint<N, M, P, Q, B, H, void>,
   answer: Answer<S, F>,
-  reference: NoInfer<Reference<B> & { readonly command: Command }>,
+  reference: NoInfer<Reference<B> & { readonly command: Command; readonly role?: "support" }>,
   run: Run<NoInfer<Route.Given<P, Q, B>>, NoInfer<F>>,
   rules?: (
     engine: EngineService,
@@ -287,7 +287,7 @@ export const forOperator = <N extends string, M extends Method, P, Q, B, H, S ex
   const mask = Masking.of(answer.schema)
   const handler = (engine: EngineService) => ({
     access: "operator" as const,
-    role: asked.method === "GET" ? ("read" as const) : ("admin" as const),
+    role: reference.role ?? (asked.method === "GET" ? ("read" as const) : ("admin" as const)),
     prepare: prepared(
       masked(
         mask,

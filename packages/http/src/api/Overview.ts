@@ -15,6 +15,8 @@ const pathOf = ({ id, of }: Attention.Target): string => {
   switch (of) {
     case "account":
       return `/admin/v1/accounts/${id}`
+    case "doubts":
+      return `/admin/v1/accounts/${id}/perhaps-refusals`
     case "erasures":
       return "/admin/v1/people/erasures"
     case "hooks":

@@ -220,6 +220,7 @@ export const admin = [
       request: { filter: { reference: "spring" }, dry_run: true },
       refusals: ["not_found", "idempotency_conflict"],
       isIdempotent: true,
+      role: "support",
       command: {
         name: "retries begin",
         description:
@@ -266,6 +267,7 @@ export const admin = [
       summary: "Cancel a retry of many jobs",
       description:
         "What it has retried is sent: cancel those jobs. A retry that has ended is answered as it is.",
+      role: "support",
       command: {
         name: "retries cancel",
         description: "End a retry of many jobs. What it has retried is sent."

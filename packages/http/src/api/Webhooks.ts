@@ -314,6 +314,7 @@ export const admin = [
       description:
         "`failed`: what was attempted and did not arrive. `missing`: what never was a delivery to this endpoint. Asked twice it finds nothing more.",
       request: { since: Examples.at, which: "failed" },
+      role: "support",
       command: {
         name: "webhooks replay",
         description: "Deliver again what failed since a time, or is missing."
@@ -328,7 +329,8 @@ export const admin = [
     {
       summary: "Deliver one event again",
       description: "With the same id and body as before.",
-      command: { name: "deliveries replay", description: "Deliver once more." }
+      command: { name: "deliveries replay", description: "Deliver once more." },
+      role: "support"
     },
     ({ admin }, { path }) => admin.webhooks.replay(path.id)
   )

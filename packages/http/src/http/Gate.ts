@@ -4,7 +4,7 @@ import type { Engine } from "@sendwright/core"
 import { Acting, Operator } from "@sendwright/core"
 import * as Cause from "effect/Cause"
 import type * as Clock from "effect/Clock"
-import type * as Context from "effect/Context"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
@@ -17,6 +17,11 @@ import type * as Guesses from "./Guesses.ts"
 import { hiding, MaskedPhones } from "./Masking.ts"
 import type { EngineError } from "./Problems.ts"
 import type { Route } from "./Route.ts"
+
+/** Of the operator for whom something is done. */
+export class ActingRole extends Context.Reference<ActingRole>()("@sendwright/http/http/ActingRole", {
+  defaultValue: (): Operator.Role => Operator.environment.role
+}) {}
 
 interface Credentials {
   readonly engine: Context.Tag.Service<Engine.Engine>
@@ -125,7 +130,11 @@ export const gate = ({ adminToken, engine }: Credentials, guesses: Guesses.Guess
       if (!Operator.allows(operator.role, needed)) {
         return Effect.tapError(lacksRole(operator, needed), logRefused(exchange, operator.name))
       }
-      const acting = Acting.as({ operator: operator.name, address: address ?? null, requestId })(step)
+      const acting = Effect.provideService(
+        Acting.as({ operator: operator.name, address: address ?? null, requestId })(step),
+        ActingRole,
+        operator.role
+      )
       if (!operator.masksPhones) return acting
       const hide = hiding(request.url)
       exchange.hide = hide

@@ -244,6 +244,7 @@ export const describe: (error: EngineError) => Problem = Match.typeTags<EngineEr
   RateLimited: (error) => problem("rate_limited", error.message, { retryAfterMs: error.retryAfterMs }),
   SubscriptionInactive: (error) => problem("subscription_inactive", error.message),
   FeatureUnavailable: (error) => problem("feature_unavailable", error.message),
+  InsufficientRole: (error) => problem("insufficient_permission", error.message),
   InsufficientPermission: (error) => problem("insufficient_permission", error.message),
   SessionDisconnected: (error) => problem("session_disconnected", error.message),
   InvalidRequest: (error) => problem("invalid_request", error.message, { faults: error.faults }),

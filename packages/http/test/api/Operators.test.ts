@@ -29,7 +29,12 @@ const platform: Sender.Sender = {
     Effect.succeed(
       Sender.HookResult.Content({
         reports: [],
-        messages: [{ id: "said", from: "34600005678", text: "can you stop the order", at: null }],
+        messages: ["said", "asked"].map((id) => ({
+          id,
+          from: "34600005678",
+          text: "can you stop the order",
+          at: null
+        })),
         preferences: [],
         templates: [],
         unread: []
@@ -192,13 +197,20 @@ const everyAct = Effect.gen(function* () {
   )
   yield* request("POST", `/hooks/whatsapp/${idOf(mirrored, "session")}`, {})
   const doubtful = yield* admin("GET", `/accounts/${account}/perhaps-refusals`)
-  const [refusal] = items(doubtful.json, "perhaps_refusals")
+  const [refusal, question] = items(doubtful.json, "perhaps_refusals")
   yield* act(
     "recordRefusal",
     "POST",
     `/perhaps-refusals/${String(at(refusal, "id"))}/record`,
     undefined,
     "consents.recordRefusal"
+  )
+  yield* act(
+    "dismissRefusal",
+    "POST",
+    `/perhaps-refusals/${String(at(question, "id"))}/dismiss`,
+    undefined,
+    "consents.dismissRefusal"
   )
   const webhook = yield* act(
     "createWebhook",
@@ -385,13 +397,76 @@ describe("the audit log", () => {
   )
 })
 
+/** What support does besides reading (decisions.md §13 "Operating"). */
+const ofSupport: ReadonlySet<string> = new Set([
+  "recordConsents",
+  "recordRefusal",
+  "dismissRefusal",
+  "cancelJob",
+  "retryJob",
+  "retryJobs",
+  "cancelRetry",
+  "replayWebhook",
+  "replayDelivery"
+])
+
 describe("an operator's role", () => {
+  it.effect("support records revocations and grants nothing, and decides on doubtful texts", () =>
+    Effect.gen(function* () {
+      const { admin, operator, request } = yield* host
+      const desk = yield* operator("desk", "support")
+      const shop = yield* admin("POST", "/accounts", { name: "Shop" })
+      const account = String(at(shop.json, "account", "id"))
+      const record = (...consents: ReadonlyArray<object>) =>
+        admin("POST", `/accounts/${account}/consents`, { consents }, desk)
+      const revoked = { phone, status: "revoked", source: "told us by phone" }
+      expect(yield* record(revoked)).toMatchObject({ status: 200, json: { recorded: 1 } })
+      for (const granted of [
+        { phone, source: "form" },
+        { phone, status: "granted", source: "form" }
+      ])
+        expect(yield* record(revoked, granted)).toMatchObject({
+          status: 403,
+          json: {
+            code: "insufficient_permission",
+            detail: "The operator has the role support, and this needs admin."
+          }
+        })
+      const session = yield* admin("POST", `/accounts/${account}/sessions`, {
+        name: "M",
+        provider: "whatsapp_cloud"
+      })
+      yield* request("POST", `/hooks/whatsapp/${String(at(session.json, "session", "id"))}`, {})
+      const overview = yield* admin("GET", "/overview", undefined, desk)
+      expect(items(overview.json, "overview", "attention")).toContainEqual(
+        expect.objectContaining({
+          kind: "refusals_doubtful",
+          count: 2,
+          link: `/admin/v1/accounts/${account}/perhaps-refusals`
+        })
+      )
+      const listed = () =>
+        Effect.map(admin("GET", `/accounts/${account}/perhaps-refusals`, undefined, desk), ({ json }) =>
+          items(json, "perhaps_refusals")
+        )
+      const dismiss = (text: unknown) =>
+        Effect.map(
+          admin("POST", `/perhaps-refusals/${String(at(text, "id"))}/dismiss`, undefined, desk),
+          ({ status }) => status
+        )
+      const [one, other] = yield* listed()
+      expect([yield* dismiss(one), yield* dismiss(one), yield* dismiss(other)]).toEqual([200, 404, 200])
+      expect(yield* listed()).toEqual([])
+    }).pipe(Effect.provide(layer), quiet)
+  )
+
   it.effect("decides of every route of the admin API, before anything of the request is looked at", () =>
     Effect.gen(function* () {
       const { admin, entries, operator, request } = yield* host
       const tokens = {
         metrics: yield* operator("prometheus", "metrics"),
         read: yield* operator("auditor", "read"),
+        support: yield* operator("desk", "support"),
         admin: yield* operator("ana", "admin")
       }
       const before = yield* entries()
@@ -410,6 +485,8 @@ describe("an operator's role", () => {
         expect([name, yield* asked("metrics")]).toEqual([name, refused])
         const isRead = (yield* asked("read")).status !== 403
         expect([name, isRead]).toEqual([name, method === "GET"])
+        const isOfSupport = (yield* asked("support")).status !== 403
+        expect([name, isOfSupport]).toEqual([name, isRead || ofSupport.has(name)])
         expect((yield* asked("admin")).status).not.toBe(403)
       }
       for (const token of Object.values(tokens)) {

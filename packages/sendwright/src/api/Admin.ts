@@ -386,6 +386,8 @@ export interface Consents {
   readonly unattributed: (input: { readonly accountId: string }) => AsyncIterable<Unattributed>
   readonly perhapsRefusals: (input: { readonly accountId: string }) => AsyncIterable<PerhapsRefusal>
   readonly recordRefusal: (input: { readonly id: string }) => Promise<PerhapsRefusal>
+  /** Lists a text no longer that was no refusal. */
+  readonly dismissRefusal: (input: { readonly id: string }) => Promise<PerhapsRefusal>
 }
 
 // A person, and all that is known of them
@@ -774,7 +776,7 @@ export interface Secrets {
 export interface Operator {
   readonly name: string
   /** `read` reads everything of the admin API, `metrics` its metrics alone. */
-  readonly role: "metrics" | "read" | "admin"
+  readonly role: "metrics" | "read" | "support" | "admin"
   /** True when it sees people's numbers as `+34 600 ··· 234`: only of the role `read`. */
   readonly masksPhones: boolean
   readonly status: "active" | "revoked"

@@ -12,6 +12,7 @@ const codes: ReadonlyMap<string, string> = new Map([
   ["HookForged", "invalid_credentials"],
   ["IdempotencyConflict", "idempotency_conflict"],
   ["InsideTransaction", "inside_transaction"],
+  ["InsufficientRole", "insufficient_permission"],
   ["InsufficientPermission", "insufficient_permission"],
   ["InvalidCredentials", "invalid_credentials"],
   ["InvalidRequest", "invalid_request"],

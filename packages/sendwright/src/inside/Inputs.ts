@@ -220,7 +220,7 @@ export const retryOfJobs = input(
 export const purge = input(object({ dryRun: optional(Flag) }))
 export const restore = input(object({ open: oneOf("unknown", "cancel", "send"), dryRun: optional(Flag) }))
 export const operator = input(
-  object({ name: Text, role: oneOf("metrics", "read", "admin"), masksPhones: optional(Flag) })
+  object({ name: Text, role: oneOf("metrics", "read", "support", "admin"), masksPhones: optional(Flag) })
 )
 export const operatorRotation = input(object({ name: Text, overlapSeconds: optional(Count) }))
 export const auditQuery = input<Admin.AuditQuery>(

@@ -208,7 +208,9 @@ const consents: Group<Admin.Consents> = (admin, { pages, run }) => ({
     )
   },
   recordRefusal: async (given) =>
-    Views.perhapsRefusal(await run(admin.consents.recordRefusal(Inputs.byId(given).id)))
+    Views.perhapsRefusal(await run(admin.consents.recordRefusal(Inputs.byId(given).id))),
+  dismissRefusal: async (given) =>
+    Views.perhapsRefusal(await run(admin.consents.dismissRefusal(Inputs.byId(given).id)))
 })
 
 const namesOf = (names: People.Erased["names"]) => {

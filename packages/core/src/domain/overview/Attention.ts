@@ -33,6 +33,7 @@ export const kinds = [
   "webhook_disabled",
   "webhook_failing",
   "quota_full",
+  "refusals_doubtful",
   "hooks_unread",
   "erasure_stuck",
   "clock_differs"
@@ -47,6 +48,7 @@ export type Promised = (typeof promises)[number]
 export interface Target {
   readonly of:
     | "account"
+    | "doubts"
     | "erasures"
     | "hooks"
     | "jobs_unknown"
@@ -563,6 +565,24 @@ const quotas: Rule = ({ facts: { now, usage } }) =>
     })
   )
 
+const doubtfulRefusals: Rule = ({ facts: { doubts } }) =>
+  doubts === null
+    ? []
+    : [
+        {
+          kind: "refusals_doubtful",
+          verdict: "degraded",
+          lacks: "fresh",
+          since: doubts.firstAt,
+          title: `${count(doubts.count, "text")} may be ${doubts.count === 1 ? "a refusal" : "refusals"}`,
+          cost: "Whoever meant it gets more messages until somebody decides.",
+          cause: "The text has an opt-out word among others.",
+          next: `Read them, and record or dismiss each: sendwright consents doubtful ${doubts.accountId}.`,
+          count: doubts.count,
+          target: target("doubts", doubts.accountId)
+        }
+      ]
+
 const unreadHooks: Rule = ({ facts: { unread } }) =>
   unread === null
     ? []
@@ -635,6 +655,7 @@ const rules: ReadonlyArray<Rule> = [
   unknownOutcomes,
   webhooks,
   quotas,
+  doubtfulRefusals,
   unreadHooks,
   stuckErasures,
   clock

@@ -33,6 +33,14 @@ export interface UnreadCount {
   readonly sessionId: string
 }
 
+/** Texts that may be refusals, and that nobody has decided on. */
+export interface DoubtCount {
+  readonly count: number
+  readonly firstAt: Instant
+  /** One of those that have some. */
+  readonly accountId: string
+}
+
 /** An endpoint that fails or is disabled, and how many deliveries wait for it. */
 export interface Troubled {
   readonly endpoint: Endpoint
@@ -91,6 +99,8 @@ export interface Facts {
   readonly unknowns: Unknowns
   /** Of the last day; null when all was understood. */
   readonly unread: UnreadCount | null
+  /** Null when there is none. */
+  readonly doubts: DoubtCount | null
   /** Of the last day, newest first. */
   readonly happenings: ReadonlyArray<Happening>
   /** The times at which erasures began that nobody goes on with. */

@@ -125,6 +125,7 @@ const templateActs: Acts["templates"] = {
 const consentActs: Acts["consents"] = {
   record: "records",
   recordRefusal: "records",
+  dismissRefusal: "records",
   find: "reads",
   unattributed: "reads",
   perhapsRefusals: "reads",

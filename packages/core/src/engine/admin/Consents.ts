@@ -91,6 +91,8 @@ export interface Consents {
   ) => Effect.Effect<Paged<PerhapsRefusal>, NotFound | StorageError>
   /** Records such a text as the opt-out of who wrote it, for everything that is known of them. It is listed no longer. */
   readonly recordRefusal: (refusalId: string) => Effect.Effect<PerhapsRefusal, NotFound | StorageError>
+  /** Lists a text no longer that was no refusal. It changes nobody's consent. */
+  readonly dismissRefusal: (refusalId: string) => Effect.Effect<PerhapsRefusal, NotFound | StorageError>
 }
 
 const maximumProof = 2000
@@ -258,6 +260,28 @@ export const make = Effect.gen(function* () {
   const counting = withoutErased(yield* PersonHash.make)
   const recordText = recordingText(inbound, signals)
 
+  const doubtful = (refusalId: string) =>
+    Effect.filterOrFail(
+      inbound.perhapsRefusal(refusalId),
+      (found) => found !== null,
+      () => new NotFound({ what: "text" })
+    )
+
+  /** Names the person by four digits, and nothing of the text. */
+  const ofText =
+    (operation: string, { accountId, id, phone }: PerhapsRefusal) =>
+    <A, E>(act: Effect.Effect<A, E>) =>
+      record(
+        {
+          operation,
+          entry: () => ({
+            target: accountId,
+            after: { refusal_id: id, phone: phone === null ? null : Audit.phone(phone) }
+          })
+        },
+        act
+      )
+
   const consents: Consents = {
     record: Effect.fnUntraced(function* (accountId, items) {
       yield* account(accountId)
@@ -303,13 +327,13 @@ export const make = Effect.gen(function* () {
       return yield* inbound.perhapsRefusals({ accountId, page })
     }),
     recordRefusal: Effect.fnUntraced(function* (refusalId) {
-      const found = yield* inbound.perhapsRefusal(refusalId)
-      if (found === null) return yield* new NotFound({ what: "text" })
-      const entry = () => ({
-        target: found.accountId,
-        after: { refusal_id: refusalId, phone: found.phone === null ? null : Audit.phone(found.phone) }
-      })
-      yield* record({ operation: "consents.recordRefusal", entry }, recordText(found))
+      const found = yield* doubtful(refusalId)
+      yield* ofText("consents.recordRefusal", found)(recordText(found))
+      return found
+    }),
+    dismissRefusal: Effect.fnUntraced(function* (refusalId) {
+      const found = yield* doubtful(refusalId)
+      yield* ofText("consents.dismissRefusal", found)(inbound.forgetPerhapsRefusal(refusalId))
       return found
     }),
     unattributed: Effect.fnUntraced(function* (accountId, page) {

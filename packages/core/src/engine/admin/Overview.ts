@@ -204,6 +204,7 @@ const reading = Effect.gen(function* () {
       storage: yield* size,
       unknowns: yield* jobs.unknowns({ since: yesterday, most: most.jobs }),
       unread: yield* inbound.countUnread({ since: yesterday, most: most.hooks }),
+      doubts: yield* inbound.countPerhapsRefusals({ most: most.hooks }),
       happenings: yield* happeningStore.between({ from: yesterday, to: now + 1, limit: most.happenings }),
       stuckErasures: (yield* erasures.due(now - stuckMs)).map(({ begunAt }) => begunAt),
       usage: yield* usage,

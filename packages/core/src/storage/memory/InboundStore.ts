@@ -20,6 +20,22 @@ export const layer: Layer.Layer<InboundStore, never, MemoryDatabase> = Layer.eff
       Effect.sync(
         () => [...db.perhapsRefusals.values()].flat().find(({ value }) => value.id === id)?.value ?? null
       ),
+    countPerhapsRefusals: ({ most }) =>
+      Effect.sync(() => {
+        const newest = [...db.perhapsRefusals.values()]
+          .flat()
+          .sort((a, b) => b.position - a.position)
+          .slice(0, most)
+          .map(({ value }) => value)
+        const [first] = newest.map(({ accountId }) => accountId).sort()
+        return first === undefined
+          ? null
+          : {
+              count: newest.length,
+              firstAt: Math.min(...newest.map(({ recordedAt }) => recordedAt)),
+              accountId: first
+            }
+      }),
     forgetPerhapsRefusal: (id) =>
       Effect.sync(() => {
         for (const [accountId, rows] of db.perhapsRefusals)

@@ -28,6 +28,8 @@ export const layer: Layer.Layer<InboundStore, never, Database> = Layer.effect(
       perhapsRefusals: ({ accountId, page }) =>
         db.readPage("InboundStore.perhapsRefusals", () => PerhapsRefusalRows.list(accountId, page)),
       perhapsRefusal: (id) => db.read("InboundStore.perhapsRefusal", () => PerhapsRefusalRows.find(id)),
+      countPerhapsRefusals: ({ most }) =>
+        db.readPage("InboundStore.countPerhapsRefusals", () => PerhapsRefusalRows.count(most)),
       forgetPerhapsRefusal: (id) =>
         Effect.asVoid(db.write("InboundStore.forgetPerhapsRefusal", () => PerhapsRefusalRows.forget(id))),
       unattributed: ({ accountId, page }) =>

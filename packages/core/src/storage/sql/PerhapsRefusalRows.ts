@@ -2,6 +2,7 @@
 
 import type { PerhapsRefusal } from "../../domain/consent/PerhapsRefusal.ts"
 import * as Domain from "../../domain/consent/PerhapsRefusal.ts"
+import type { DoubtCount } from "../../domain/overview/Facts.ts"
 import type { Page, Paged } from "../../domain/Page.ts"
 import * as Pages from "../../domain/Page.ts"
 import type { InPortfolio } from "../InboundStore.ts"
@@ -9,6 +10,7 @@ import { integer, integerOrNull, table, text, textOrNull } from "./Columns.ts"
 import { insertRows } from "./Insert.ts"
 import type { Program } from "./Program.ts"
 import { get, run } from "./Program.ts"
+import { limited, integer as whole, text as words } from "./RowReader.ts"
 import * as Walk from "./Walk.ts"
 
 export const perhapsRefusals = table<InPortfolio<PerhapsRefusal>>({
@@ -46,6 +48,17 @@ export function* list(accountId: string, page: Page): Program<Paged<PerhapsRefus
 export function* find(id: string): Program<InPortfolio<PerhapsRefusal> | null> {
   const row = yield* get(`SELECT ${perhapsRefusals.list} FROM sendwright_perhaps_refusal WHERE id = ?`, id)
   return row === undefined ? null : perhapsRefusals.read(row)
+}
+
+const counted = `SELECT count(*) AS count, min(recorded_at) AS first_at, min(account) AS account FROM (
+    SELECT recorded_at, account FROM sendwright_perhaps_refusal ORDER BY seq DESC ${limited}
+  ) AS newest`
+
+export function* count(most: number): Program<DoubtCount | null> {
+  const row = yield* get(counted, most)
+  return row === undefined || whole(row, "count") === 0
+    ? null
+    : { count: whole(row, "count"), firstAt: whole(row, "first_at"), accountId: words(row, "account") }
 }
 
 export const forget = (id: string): Program<unknown> =>

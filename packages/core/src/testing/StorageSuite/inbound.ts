@@ -413,7 +413,17 @@ export const suite = (layer: Stored): void => {
         expect(yield* listed()).toEqual(["p-3", "p-2"])
         expect((yield* events()).map(({ type }) => type)).toEqual(Array(3).fill("inbound.perhaps_refusal"))
         expect(yield* inbound.perhapsRefusal("p-3")).toMatchObject({ accountId, phone, portfolio: "p" })
+        const counts = yield* inbound.countPerhapsRefusals({ most: 1_000_000 })
+        expect(counts?.count).toBeGreaterThanOrEqual(3)
+        expect(yield* inbound.countPerhapsRefusals({ most: 2 })).toEqual({
+          count: 2,
+          firstAt: now,
+          accountId
+        })
         yield* inbound.forgetPerhapsRefusal("p-3")
+        expect((yield* inbound.countPerhapsRefusals({ most: 1_000_000 }))?.count).toBe(
+          (counts?.count ?? 0) - 1
+        )
         expect(yield* inbound.perhapsRefusal("p-3")).toBeNull()
         expect(yield* listed()).toEqual(["p-2", "p-1"])
         expect(yield* refused()).toBe(true)

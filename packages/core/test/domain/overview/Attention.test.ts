@@ -173,6 +173,13 @@ const cases: ReadonlyArray<readonly [Kind, Partial<Facts>, number | null, number
     100_000,
     "degraded"
   ],
+  [
+    "refusals_doubtful",
+    { doubts: { count: 2, firstAt: now - 7, accountId: account.id } },
+    now - 7,
+    2,
+    "degraded"
+  ],
   ["hooks_unread", { unread: { count: 4, firstAt: now - 8, sessionId: session.id } }, now - 8, 4, "degraded"],
   ["erasure_stuck", { stuckErasures: [now - 9, now - 10] }, now - 10, 2, "degraded"],
   ["clock_differs", { clock: { differenceMs: -6000, uncertain: false } }, null, 0, "degraded"]

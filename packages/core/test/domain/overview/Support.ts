@@ -55,6 +55,7 @@ export const well: Facts = {
   },
   unknowns: { recipients: 0, jobs: 0, since: null },
   unread: null,
+  doubts: null,
   happenings: [],
   stuckErasures: [],
   usage: [{ account, template: 10, direct: 0 }],
