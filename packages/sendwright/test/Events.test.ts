@@ -1,6 +1,6 @@
 /** Events in the process: at least once, kept while nobody listens. */
 import Database from "better-sqlite3"
-import type { SendwrightEvent } from "sendwright"
+import { memory, type SendwrightEvent } from "sendwright"
 import { fromBetterSqlite3, sqlite } from "sendwright/sqlite"
 import { describe, expect, it } from "vitest"
 import { ana, furnish, list, open, start } from "./Support.ts"
@@ -87,8 +87,8 @@ describe("a handler", () => {
     await expect.poll(patterns).toEqual(["job.completed"])
   })
 
-  it("hears of accounts that another process creates while this one is started, or drains", async () => {
-    const store = sqlite({ database: new Database(":memory:"), migrate: true })
+  it("hears of accounts that another engine creates while this one is started, or drains", async () => {
+    const store = memory()
     const heard: Array<string> = []
     const here = await open({ store, on: { "job.completed": ({ data }) => void heard.push(data.jobId) } })
     const other = await open({ store })

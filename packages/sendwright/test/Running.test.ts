@@ -4,6 +4,7 @@ import * as Layer from "effect/Layer"
 import * as ManagedRuntime from "effect/ManagedRuntime"
 import { SendwrightError } from "sendwright"
 import { expect, it } from "vitest"
+import { Alive } from "../src/inside/Alive.ts"
 import * as Running from "../src/inside/Running.ts"
 
 it("an operation that has to wait, where nothing may, is refused and does not go on", async () => {
@@ -18,7 +19,7 @@ it("an operation that has to wait, where nothing may, is refused and does not go
   )
   let refused: unknown
   try {
-    Running.make(runtime).runSync(waits)
+    Running.make(runtime, new Alive()).runSync(waits)
   } catch (error) {
     refused = error
   }

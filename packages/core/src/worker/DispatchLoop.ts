@@ -48,6 +48,8 @@ export interface DispatchLoop {
   readonly step: Effect.Effect<void, StorageError>
   /** Goes on until nothing is due, in hand or to be stored; answers how many were claimed. */
   readonly drain: Effect.Effect<number, StorageError>
+  /** True when nothing is in hand, under way or to be stored. */
+  readonly isDone: () => boolean
   /** Gives what is under way the rest of the grace period to end, stores what is left, and deregisters the names. */
   readonly close: Effect.Effect<void>
 }
@@ -110,7 +112,7 @@ class OpenLoop<S, C> implements DispatchLoop {
       return this.#drive(
         () => false,
         restore,
-        ({ _tag }) => _tag === "Wait" && this.#isDone()
+        ({ _tag }) => _tag === "Wait" && this.isDone()
       )
     })
   ).pipe(Effect.map(() => this.#claimed))
@@ -142,7 +144,7 @@ class OpenLoop<S, C> implements DispatchLoop {
     this.#resume()
   }
 
-  #isDone(): boolean {
+  readonly isDone = (): boolean => {
     const { isIdle, since } = this.#verbs.facts(this.#now())
     return isIdle && since === null && !Settling.isLoaded(this.#state)
   }
@@ -331,6 +333,7 @@ export const open = <S, C>(
     return {
       step: loop.step,
       drain: loop.drain,
+      isDone: loop.isDone,
       close: Effect.ensuring(loop.close, Effect.sync(unlisten))
     }
   })

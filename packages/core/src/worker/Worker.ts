@@ -97,6 +97,8 @@ export class Worker extends Context.Tag("@sendwright/core/worker/Worker")<
     readonly inbound: Inbound.Inbound
     /** Says which loops fail or have ended; null while all are well, and while they were not started. */
     readonly fault: Effect.Effect<string | null>
+    /** True while a loop that was started has something in hand, under way or to be stored, or receipts to look for. */
+    readonly isBusy: Effect.Effect<boolean>
     /**
      * Starts the loops. They end with the scope, after what is in flight or the grace. Refused inside a transaction, which
      * every verb of theirs would fall into.
@@ -210,6 +212,22 @@ const receiving = (
     yield* restFor(attempts, nextAt === null ? null : nextAt - now)
   })
 
+/** True from the next notice on, until a step begins that does what it asks for. */
+const owing = ({ listen }: Signal) => {
+  let isOwed = false
+  listen(() => {
+    isOwed = true
+  })
+  return {
+    isOwed: () => isOwed,
+    paidBy: <A, E>(step: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+      Effect.suspend(() => {
+        isOwed = false
+        return step
+      })
+  }
+}
+
 /** What a transaction of the embedder's has accepted is due from its commit on. */
 const listening = (listen: Listen, { notify }: Signal): Effect.Effect<never> =>
   Effect.flatMap(Effect.runtime(), (runtime) => listen(() => Runtime.runSync(runtime, notify)))
@@ -244,11 +262,19 @@ const make = (options: Options) =>
     const commits = yield* EmbeddedCommits
     const openWebhooks = yield* WebhookLoop.make({ slots: options.deliveries, worker })
 
+    const dispatchers: Array<DispatchLoop> = []
+    /** Behind an outcome its receipts are looked for: at a platform that is polled, and among those that came early. */
+    const [polls, earlyOnes] = [owing(signals.outcomes), owing(signals.outcomes)]
+
     /** What a step could not store is stored with the next one. */
     const dispatching = (name: string, open: Effect.Effect<DispatchLoop>) =>
-      Effect.flatMap(open, ({ close, step }) =>
-        Effect.onInterrupt(loops.run(name, Effect.zipRight(keys.complete, step)), () => close)
-      )
+      Effect.flatMap(open, (loop) => {
+        dispatchers.push(loop)
+        return Effect.onInterrupt(
+          loops.run(name, Effect.zipRight(keys.complete, loop.step)),
+          () => loop.close
+        )
+      })
 
     const repair = Effect.gen(function* () {
       // Half a minute of silence ends nothing that anybody would notice.
@@ -272,10 +298,13 @@ const make = (options: Options) =>
       const all = [
         dispatching("Dispatch", sends.open(grace)),
         dispatching("Webhook delivery", openWebhooks(EndpointLimits.make(options.deliveries), grace)),
-        loops.run("Receipts", Effect.zipRight(resume, receiving(inbound, signals))),
+        loops.run("Receipts", Effect.zipRight(resume, polls.paidBy(receiving(inbound, signals)))),
         loops.run("Templates", Effect.zipRight(checkTemplates, Effect.sleep(idleMs))),
         loops.tend("Erasures", Effect.zipRight(erasing.resume, Effect.sleep(idleMs))),
-        loops.run("Early receipts", applyingEarly(inbound, signals, paceOf(options.leaseMs))),
+        loops.run(
+          "Early receipts",
+          earlyOnes.paidBy(applyingEarly(inbound, signals, paceOf(options.leaseMs)))
+        ),
         loops.run("Rescue", paced),
         loops.tend("Retries", retryPlans.step),
         loops.tend("Housekeeping", housekeeping.step),
@@ -303,6 +332,9 @@ const make = (options: Options) =>
     return {
       inbound,
       fault: loops.fault,
+      isBusy: Effect.sync(
+        () => polls.isOwed() || earlyOnes.isOwed() || dispatchers.some(({ isDone }) => !isDone())
+      ),
       start: outside("Worker.start")(within(Effect.provideService(start, InBackground, true))),
       stop: grace.begin,
       watch: within(watch),

@@ -121,15 +121,20 @@ export interface Sendwright {
    * last one before the loop is left comes again. `stop` ends the readers.
    */
   readonly events: (options?: { readonly signal?: Signal | undefined }) => AsyncIterable<SendwrightEvent>
-  /** Sends what is due in the background, until `stop`. */
+  /**
+   * Sends what is due in the background, until `stop`. It keeps the process for as long as something is due or under way, and on
+   * PostgreSQL, where others may send, until `stop`.
+   */
   readonly start: () => Promise<void>
   /** Does everything that is due now, and returns when nothing is: for tests, scripts and cron. */
   readonly drain: () => Promise<void>
   /**
    * Ends the background work and the readers of events within the grace period, and closes what was opened here. A call that is
-   * still under way at its end is rejected with `unavailable`.
+   * still under way at its end is rejected with `unavailable`, and so is every later one. `await using sw = await
+   * createSendwright(…)` stops it at the end of the block.
    */
   readonly stop: (options?: { readonly graceMs?: number | undefined }) => Promise<void>
+  readonly [Symbol.asyncDispose]: () => Promise<void>
   readonly health: () => Promise<Health>
   /** Applies what a platform reports of messages, for a sender of your own. Answers the reports of unknown ones. */
   readonly receive: (reports: ReadonlyArray<Report>) => Promise<ReadonlyArray<Report>>

@@ -108,6 +108,8 @@ export interface TestSendwright {
    */
   readonly advance: (by: Span) => Promise<ReadonlyArray<Happened>>
   readonly stop: () => Promise<void>
+  /** The same, for `await using t = await createTestSendwright()`. */
+  readonly [Symbol.asyncDispose]: () => Promise<void>
 }
 
 /** What a matcher answers to vitest and jest. */

@@ -12,6 +12,7 @@ import * as Scope from "effect/Scope"
 import type { Admin } from "../api/Admin.ts"
 import type { Report } from "../api/Sender.ts"
 import type { Options, Sendwright } from "../api/Sendwright.ts"
+import * as Alive from "./Alive.ts"
 import * as Inputs from "./Inputs.ts"
 import * as Known from "./Known.ts"
 import * as Operators from "./Operators.ts"
@@ -94,15 +95,27 @@ const mounts = (): Mounts => {
   }
 }
 
+type Process = "drain" | "health" | "hook" | "receive" | "start" | "stop" | typeof Symbol.asyncDispose
+
 /** The methods that are no operation of a session or of an operator. */
 const processOf = (
   engine: Engine.Engine["Type"],
   worker: Worker.Worker["Type"],
-  { end: endCalls, run }: Running.Running,
+  { end: endCalls, hold, run }: Running.Running,
   { end: endReaders, look, ready }: Subscriptions.Subscriptions,
-  { dispose, endMounted }: { readonly dispose: () => Promise<void>; readonly endMounted: Mounts["end"] }
-): Pick<Sendwright, "drain" | "health" | "hook" | "receive" | "start" | "stop"> => {
+  {
+    dispose,
+    endMounted,
+    stay
+  }: {
+    readonly dispose: () => Promise<void>
+    readonly endMounted: Mounts["end"]
+    /** Keeps the process for what is due. */
+    readonly stay: () => Alive.Release
+  }
+): Pick<Sendwright, Process> => {
   let loops: Promise<Scope.CloseableScope> | undefined
+  let leave: Alive.Release | undefined
   let stopped: Promise<void> | undefined
 
   /** Other processes create accounts, too. */
@@ -116,24 +129,35 @@ const processOf = (
     await ready()
     const scope = await run(Scope.make())
     await run(Scope.extend(Effect.zipRight(worker.start, Effect.forkScoped(looking)), scope))
+    leave = stay()
     return scope
   }
   /** In turn: nothing new begins, what was sent is waited for, and whoever still waits for an answer gets one. */
   const end = async (graceMs = longestGraceMs): Promise<void> => {
     const began = performance.now()
+    const release = hold()
     endReaders()
     const served = endMounted(Math.min(graceMs, longestGraceMs))
     const scope = await loops?.catch(() => undefined)
     await run(worker.stop(graceMs))
     await served
+    leave?.()
     if (scope !== undefined) await run(Scope.close(scope, Exit.void))
     const leftMs = Math.min(graceMs, longestGraceMs) - (performance.now() - began)
     await endCalls(Math.max(0, leftMs))
     await dispose()
+    release()
+  }
+
+  const stop: Sendwright["stop"] = async (options = {}) => {
+    const { graceMs } = Inputs.stopping(options)
+    stopped ??= end(graceMs)
+    return stopped
   }
 
   return {
     start: async () => {
+      if (stopped !== undefined) throw Running.stopped()
       loops ??= begin()
       try {
         await loops
@@ -146,11 +170,8 @@ const processOf = (
       await look()
       await run(engine.drain)
     },
-    stop: async (options = {}) => {
-      const { graceMs } = Inputs.stopping(options)
-      stopped ??= end(graceMs)
-      return stopped
-    },
+    stop,
+    [Symbol.asyncDispose]: () => stop(),
     health: async () => {
       const checks = await run(engine.readiness)
       return { ready: checks.every(({ fault }) => fault === null), checks }
@@ -187,7 +208,7 @@ const layerOf = (options: Options, world: World, subscriptions: Subscriptions.Lo
     Layer.provide(AddressPolicy.layer([])),
     Layer.provide(SecretBox.layer(keyOf(options.secretKey))),
     Layer.provideMerge(Logger.minimumLogLevel(levels[options.logLevel ?? "warning"])),
-    Layer.provideMerge(world.clock === undefined ? Layer.empty : Layer.setClock(world.clock))
+    Layer.provideMerge(Layer.setClock(world.clock ?? Alive.clock))
   )
 }
 
@@ -204,6 +225,14 @@ const heard = (admin: Admin, listenTo: (accountId: string) => Promise<void>): Ad
   }
 })
 
+/** Others may send over a server's database; over any other store what is due is this process's. */
+const staying = (
+  alive: Alive.Alive,
+  options: Options,
+  dueIn: () => Promise<number | null>
+): (() => Alive.Release) =>
+  options.store.name === "postgres" ? () => alive.hold() : () => alive.stayFor(dueIn)
+
 /** What a report is known by. */
 const nameOf = ({
   messageId,
@@ -219,7 +248,8 @@ export const assemble = async (options: Options, world: World = {}): Promise<Ass
   Checked.check(options)
   const local = Subscriptions.make(options.on ?? {})
   const runtime = ManagedRuntime.make(layerOf(options, world, local))
-  const running = Running.make(runtime)
+  const alive = new Alive.Alive()
+  const running = Running.make(runtime, alive)
   const [engine, worker, transport] = await running.runWith(
     Effect.all([Engine.Engine, Worker.Worker, WebhookTransport.WebhookTransport])
   )
@@ -232,6 +262,12 @@ export const assemble = async (options: Options, world: World = {}): Promise<Ass
     beginListening: subscriptions.beginListening
   }
   const mounted = mounts()
+  const dueIn = Effect.gen(function* () {
+    if (yield* worker.isBusy) return 0
+    const due = yield* engine.nextDue
+    return due === null ? null : due - (yield* Clock.currentTimeMillis)
+  })
+  const stay = staying(alive, options, () => runtime.runPromise(dueIn))
   const own: Sendwright = {
     admin: heard(Operators.make(engine.admin, running), subscriptions.listenTo),
     session: Sessions.make(context),
@@ -240,13 +276,16 @@ export const assemble = async (options: Options, world: World = {}): Promise<Ass
     ready: () => subscriptions.ready(),
     ...processOf(engine, worker, running, subscriptions, {
       dispose: () => runtime.dispose(),
-      endMounted: mounted.end
+      endMounted: mounted.end,
+      // By a clock that only a test turns, nothing becomes due by itself.
+      stay: world.clock === undefined ? stay : () => () => {}
     })
   }
   const sw = Known.make(own, {
     engine,
     secretKey: keyOf(options.secretKey),
     runSync: running.runSync,
+    hold: running.hold,
     listenTo: subscriptions.listenTo,
     endWith: mounted.add
   })

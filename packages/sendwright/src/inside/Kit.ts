@@ -476,6 +476,10 @@ export const createTestSendwright = async (options: Api.TestOptions = {}): Promi
     await sw.hook(hook)
     await over.drain()
   }
+  const stop = async (): Promise<void> => {
+    await Promise.all(over.engines.map((each) => each.sw.stop({ graceMs: 0 })))
+    await close()
+  }
   return {
     sw: { ...sw, ...patience.watching(sw), drain: () => over.drain() },
     account,
@@ -488,9 +492,7 @@ export const createTestSendwright = async (options: Api.TestOptions = {}): Promi
     template,
     consent,
     advance: new Passing(clock, over, journal).advance,
-    stop: async () => {
-      await Promise.all(over.engines.map((each) => each.sw.stop({ graceMs: 0 })))
-      await close()
-    }
+    stop,
+    [Symbol.asyncDispose]: stop
   }
 }

@@ -5,7 +5,7 @@ import type { Sendwright } from "../api/Sendwright.ts"
 import { SendwrightError } from "../api/SendwrightError.ts"
 import type { Running } from "./Running.ts"
 
-export interface Inside extends Pick<Running, "runSync"> {
+export interface Inside extends Pick<Running, "hold" | "runSync"> {
   readonly engine: Engine.Engine["Type"]
   readonly secretKey: Redacted.Redacted<Uint8Array>
   /** Makes sure that the events of an account are kept for the handlers of this process. */

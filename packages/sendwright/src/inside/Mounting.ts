@@ -102,16 +102,20 @@ interface Mounted extends Handler {
   readonly [ofNode]: NodeHandler
 }
 
-const mounted = ({ node, web }: Handlers): Mounted => {
+const mounted = ({ node, web }: Handlers, hold: Known.Inside["hold"]): Mounted => {
   const handler: Handler = (request: Request, client?: Client) =>
-    client === undefined ? web(request) : web(request, client)
-  return Object.assign(handler, { [ofNode]: node })
+    (client === undefined ? web(request) : web(request, client)).finally(hold())
+  const nodeHandler: NodeHandler = (request, response, next) => {
+    response.once("close", hold())
+    node(request, response, next)
+  }
+  return Object.assign(handler, { [ofNode]: nodeHandler })
 }
 
 export const createHandler = (sw: Sendwright, options: HandlerOptions = {}): Handler => {
   const inside = Known.of(sw)
   const given = optionsOf(options)
-  const { endWith, runSync, secretKey } = inside
+  const { endWith, hold, runSync, secretKey } = inside
   const made = runSync(
     Effect.flatMap(Scope.make(), (scope) =>
       handlers({ ...given, secretKey }).pipe(
@@ -122,7 +126,7 @@ export const createHandler = (sw: Sendwright, options: HandlerOptions = {}): Han
   )
   // By the clock of the machine: that of a test may stand still.
   endWith((graceMs) => Effect.runPromise(made.stop(graceMs)))
-  return mounted(made)
+  return mounted(made, hold)
 }
 
 const isMounted = (handler: unknown): handler is Mounted => typeof handler === "function" && ofNode in handler

@@ -7,10 +7,13 @@ import * as FiberId from "effect/FiberId"
 import type * as ManagedRuntime from "effect/ManagedRuntime"
 import * as Runtime from "effect/Runtime"
 import { SendwrightError } from "../api/SendwrightError.ts"
+import type { Alive, Release } from "./Alive.ts"
 import * as Failures from "./Failures.ts"
 
 /** @typeParam R services that `runWith` may ask for */
 export interface Running<R = never> {
+  /** Keeps the process from ending until it is called back. */
+  readonly hold: () => Release
   readonly run: <A, E>(effect: Effect.Effect<A, E>) => Promise<A>
   readonly runWith: <A, E>(effect: Effect.Effect<A, E, R>) => Promise<A>
   /** For effects that never wait. */
@@ -34,7 +37,8 @@ export interface Paged<A> {
   readonly next: number | null
 }
 
-const stopped = () => new SendwrightError("unavailable", "This Sendwright was stopped.")
+export const stopped = (): SendwrightError =>
+  new SendwrightError("unavailable", "This Sendwright was stopped.")
 
 const settled = <A>(exit: Exit.Exit<A, unknown>): A => {
   if (Exit.isSuccess(exit)) return exit.value
@@ -69,7 +73,10 @@ const atMost = (ms: number, step: Promise<unknown>): Promise<unknown> =>
     )
   )
 
-export const make = <R>(runtime: ManagedRuntime.ManagedRuntime<R, unknown>): Running<R> => {
+export const make = <R>(
+  runtime: ManagedRuntime.ManagedRuntime<R, unknown>,
+  alive: Pick<Alive, "hold">
+): Running<R> => {
   const calls: Calls = new Map()
   let isOver = false
   const open = (): ManagedRuntime.ManagedRuntime<R, unknown> => {
@@ -78,13 +85,14 @@ export const make = <R>(runtime: ManagedRuntime.ManagedRuntime<R, unknown>): Run
   }
   const run: Running<R>["runWith"] = async <A, E>(effect: Effect.Effect<A, E, R>) => {
     const fiber = open().runFork(effect)
+    const release = alive.hold()
     const exit = await new Promise<Exit.Exit<A, unknown>>((resolve, reject) => {
       calls.set(fiber, reject)
       fiber.addObserver((ended) => {
         calls.delete(fiber)
         resolve(ended)
       })
-    })
+    }).finally(release)
     return settled(exit)
   }
   const allEnded = () =>
@@ -97,6 +105,7 @@ export const make = <R>(runtime: ManagedRuntime.ManagedRuntime<R, unknown>): Run
     for (const reject of calls.values()) reject(stopped())
   }
   return {
+    hold: () => alive.hold(),
     run,
     runWith: run,
     runSync: (effect) => settledAtOnce(open().runSyncExit(effect)),

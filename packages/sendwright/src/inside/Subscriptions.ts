@@ -14,7 +14,7 @@ import type { Signal } from "../api/Sendwright.ts"
 import { SendwrightError } from "../api/SendwrightError.ts"
 import { isEvent, ofWire } from "./EventView.ts"
 import type { CoreAdmin } from "./Operators.ts"
-import type { Running } from "./Running.ts"
+import { type Running, stopped } from "./Running.ts"
 
 const origin = "https://in-process.sendwright.invalid/"
 const addressOf = (subscription: string): string => `${origin}${encodeURIComponent(subscription)}`
@@ -191,11 +191,13 @@ class Readers {
   /** An event is done when the next one is asked for. */
   async *read(
     ready: () => Promise<void>,
+    hold: Running["hold"],
     signal: Signal | undefined
   ): AsyncGenerator<Events.SendwrightEvent, void> {
     let resume = (): void => {}
     const wake = (): void => resume()
     let current: Waiting | undefined
+    const release = hold()
     this.#enter(wake)
     signal?.addEventListener("abort", wake)
     try {
@@ -215,6 +217,7 @@ class Readers {
     } finally {
       signal?.removeEventListener("abort", wake)
       this.#leave(wake, current)
+      release()
     }
   }
 }
@@ -265,7 +268,7 @@ export interface Subscriptions {
   readonly look: () => Promise<void>
   readonly on: On
   readonly read: (signal: Signal | undefined) => AsyncGenerator<Events.SendwrightEvent, void>
-  /** Ends every reader. */
+  /** Ends every reader, and refuses handlers and readers that come later. */
   readonly end: () => void
 }
 
@@ -337,19 +340,33 @@ export const make = (given: Events.Handlers): Local => {
     over: (admin, running) => {
       const { listenTo, look, ready } = keeping(handlers, admin, running)
       const begin = beginning(running)
+      let isOver = false
+      const open = (): void => {
+        if (isOver) throw stopped()
+      }
       return {
         listenTo,
         // Behind the transaction that it is begun in, where that is synchronous.
         beginListening: (accountId) => begin(Promise.resolve().then(() => listenTo(accountId))),
-        ready,
+        ready: async () => {
+          open()
+          await ready()
+        },
         look,
         on: (pattern, handler) => {
+          open()
           const remove = on(pattern, handler)
           begin(ready())
           return remove
         },
-        read: (signal) => all.read(ready, signal),
-        end: () => all.end()
+        read: (signal) => {
+          open()
+          return all.read(ready, running.hold, signal)
+        },
+        end: () => {
+          isOver = true
+          all.end()
+        }
       }
     }
   }

@@ -360,6 +360,8 @@ const openPool = (
     Effect.sync(() => {
       const pool = new Pg.Pool({
         ...config,
+        // What is under way keeps the process, and no connection that waits.
+        allowExitOnIdle: true,
         ...(verify && {
           verify: (client: Pg.PoolClient, done: (error?: Error) => void) => {
             verify(client).then(

@@ -1,0 +1,81 @@
+/**
+ * Keeps the process from ending while something is due or under way, and no longer: a script that forgets `stop` ends once all is
+ * done. Timers that only wait keep nothing.
+ */
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+
+/** The longest timer of Node. */
+const longestMs = 2 ** 31 - 1
+
+const live = Clock.make()
+
+/** The machine's, by which a sleep keeps no process from ending. */
+export const clock: Clock.Clock = {
+  [Clock.ClockTypeId]: Clock.ClockTypeId,
+  unsafeCurrentTimeMillis: () => live.unsafeCurrentTimeMillis(),
+  unsafeCurrentTimeNanos: () => live.unsafeCurrentTimeNanos(),
+  currentTimeMillis: live.currentTimeMillis,
+  currentTimeNanos: live.currentTimeNanos,
+  sleep: (duration) =>
+    Effect.async((resume) => {
+      const ms = Duration.toMillis(duration)
+      if (ms > longestMs) return
+      const timer = setTimeout(() => resume(Effect.void), ms).unref()
+      return Effect.sync(() => clearTimeout(timer))
+    })
+}
+
+/** Between two looks whether something is due. */
+const lookMs = 250
+
+/** Ends what it began. */
+export type Release = () => void
+
+export class Alive {
+  #held = 0
+  #timer: NodeJS.Timeout | undefined
+  #dueIn: (() => Promise<number | null>) | undefined
+
+  hold(): Release {
+    this.#held += 1
+    if (this.#held === 1) this.#set(setInterval(() => {}, longestMs))
+    return () => {
+      this.#held -= 1
+      if (this.#held > 0) return
+      this.#set(undefined)
+      this.#lookIn(lookMs)
+    }
+  }
+
+  /**
+   * From here on the process stays for what is due, too.
+   *
+   * @param dueIn answers in how many milliseconds that is; null when nothing is
+   */
+  stayFor(dueIn: () => Promise<number | null>): Release {
+    this.#dueIn = dueIn
+    this.hold()()
+    return () => {
+      this.#dueIn = undefined
+    }
+  }
+
+  #set(timer: NodeJS.Timeout | undefined): void {
+    clearTimeout(this.#timer)
+    this.#timer = timer
+  }
+
+  #lookIn(ms: number): void {
+    if (this.#dueIn === undefined) return
+    this.#set(setTimeout(() => void this.#look(), Math.min(Math.max(ms, lookMs), longestMs)))
+  }
+
+  async #look(): Promise<void> {
+    const timer = this.#timer
+    // A store that does not answer may have something.
+    const ms = await this.#dueIn?.().catch(() => lookMs)
+    if (this.#timer === timer && typeof ms === "number") this.#lookIn(ms)
+  }
+}
