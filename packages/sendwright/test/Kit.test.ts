@@ -182,6 +182,17 @@ describe("the platform", () => {
 })
 
 describe("the kit", () => {
+  it("has the app's handlers hear of what comes after a crash, too", async () => {
+    const t = await open()
+    const heard: Array<string> = []
+    t.sw.on("message.received", ({ data }) => void heard.push(data.text))
+    t.platform.next(ana).crashesAfterSending()
+    await t.send({ to: ana })
+    await t.advance("1 hour")
+    await t.person(ana).replies("hello")
+    expect(heard).toEqual(["hello"])
+  })
+
   it("stops what took over after a crash, too", async () => {
     const t = await open()
     t.platform.next(ana).crashesAfterSending()

@@ -9,6 +9,7 @@ import type * as Scope from "effect/Scope"
 import type { Agent, buildConnector, Dispatcher } from "undici"
 import * as Memo from "../domain/Memo.ts"
 import * as Deadlines from "../runtime/Deadlines.ts"
+import * as Timers from "../runtime/Timers.ts"
 import * as InterimResponses from "./InterimResponses.ts"
 
 export interface Request {
@@ -214,7 +215,7 @@ export const make = (
           const onInterrupt = () => handler.stop("interrupted")
           fiber.addObserver(onInterrupt)
           // A connection is free one turn after its answer. An immediate dispatch would open another one.
-          setImmediate(() => {
+          Timers.setImmediate(() => {
             if (handler.isOver) return
             agent.dispatch({ origin, path, method, headers, body: body ?? null }, handler)
           })

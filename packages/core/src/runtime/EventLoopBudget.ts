@@ -6,6 +6,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Memo from "../domain/Memo.ts"
 import * as Moment from "./Moment.ts"
+import * as Timers from "./Timers.ts"
 
 /** The budget of long work in a turn of the loop, in milliseconds. */
 export const turnMs = 4
@@ -30,7 +31,7 @@ export const isSpent = (clock = live, budget = turnMs): boolean => {
   const now = Moment.unsafeNow(clock)
   if (turn.began === null) {
     turn.began = now
-    setImmediate(() => {
+    Timers.setImmediate(() => {
       turn.began = null
     })
   }
@@ -44,8 +45,8 @@ export const isShared = (now = performance.now()): boolean => now - spentAt < id
 
 /** Continues in the next turn. A macrotask, since timers and sockets never come between Effect's own yields. */
 export const nextTurn: Effect.Effect<void> = Effect.async((resume) => {
-  const immediate = setImmediate(() => resume(Effect.void))
-  return Effect.sync(() => clearImmediate(immediate))
+  const immediate = Timers.setImmediate(() => resume(Effect.void))
+  return Effect.sync(() => Timers.clearImmediate(immediate))
 })
 
 /** Continues in the first turn with some budget left; in the order in which turns were asked for. */

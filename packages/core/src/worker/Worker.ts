@@ -28,6 +28,7 @@ import { defaultHeaderNames } from "../webhook/Signature.ts"
 import type { WebhookTransport } from "../webhook/WebhookTransport.ts"
 import * as Addressing from "./Addressing.ts"
 import * as BacklogWatch from "./BacklogWatch.ts"
+import * as Busy from "./Busy.ts"
 import { Circuits } from "./Circuits.ts"
 import type { DispatchLoop } from "./DispatchLoop.ts"
 import * as EndpointLimits from "./EndpointLimits.ts"
@@ -212,22 +213,6 @@ const receiving = (
     yield* restFor(attempts, nextAt === null ? null : nextAt - now)
   })
 
-/** True from the next notice on, until a step begins that does what it asks for. */
-const owing = ({ listen }: Signal) => {
-  let isOwed = false
-  listen(() => {
-    isOwed = true
-  })
-  return {
-    isOwed: () => isOwed,
-    paidBy: <A, E>(step: Effect.Effect<A, E>): Effect.Effect<A, E> =>
-      Effect.suspend(() => {
-        isOwed = false
-        return step
-      })
-  }
-}
-
 /** What a transaction of the embedder's has accepted is due from its commit on. */
 const listening = (listen: Listen, { notify }: Signal): Effect.Effect<never> =>
   Effect.flatMap(Effect.runtime(), (runtime) => listen(() => Runtime.runSync(runtime, notify)))
@@ -262,19 +247,14 @@ const make = (options: Options) =>
     const commits = yield* EmbeddedCommits
     const openWebhooks = yield* WebhookLoop.make({ slots: options.deliveries, worker })
 
-    const dispatchers: Array<DispatchLoop> = []
-    /** Behind an outcome its receipts are looked for: at a platform that is polled, and among those that came early. */
-    const [polls, earlyOnes] = [owing(signals.outcomes), owing(signals.outcomes)]
+    const pace = paceOf(options.leaseMs)
+    const busy = Busy.make(signals.outcomes)
 
     /** What a step could not store is stored with the next one. */
     const dispatching = (name: string, open: Effect.Effect<DispatchLoop>) =>
-      Effect.flatMap(open, (loop) => {
-        dispatchers.push(loop)
-        return Effect.onInterrupt(
-          loops.run(name, Effect.zipRight(keys.complete, loop.step)),
-          () => loop.close
-        )
-      })
+      Effect.flatMap(Effect.tap(open, busy.watch), ({ close, step }) =>
+        Effect.onInterrupt(loops.run(name, Effect.zipRight(keys.complete, step)), () => close)
+      )
 
     const repair = Effect.gen(function* () {
       // Half a minute of silence ends nothing that anybody would notice.
@@ -294,18 +274,14 @@ const make = (options: Options) =>
       yield* Effect.catchAllCause(sends.look, (cause) =>
         Effect.logWarning("It is not known how many sessions are connected", cause)
       )
-      const paced = Effect.zipRight(repair, Effect.sleep(paceOf(options.leaseMs)))
       const all = [
         dispatching("Dispatch", sends.open(grace)),
         dispatching("Webhook delivery", openWebhooks(EndpointLimits.make(options.deliveries), grace)),
-        loops.run("Receipts", Effect.zipRight(resume, polls.paidBy(receiving(inbound, signals)))),
+        loops.run("Receipts", Effect.zipRight(resume, busy.bringing(receiving(inbound, signals)))),
         loops.run("Templates", Effect.zipRight(checkTemplates, Effect.sleep(idleMs))),
         loops.tend("Erasures", Effect.zipRight(erasing.resume, Effect.sleep(idleMs))),
-        loops.run(
-          "Early receipts",
-          earlyOnes.paidBy(applyingEarly(inbound, signals, paceOf(options.leaseMs)))
-        ),
-        loops.run("Rescue", paced),
+        loops.run("Early receipts", busy.bringing(applyingEarly(inbound, signals, pace))),
+        loops.run("Rescue", Effect.zipRight(repair, Effect.sleep(pace))),
         loops.tend("Retries", retryPlans.step),
         loops.tend("Housekeeping", housekeeping.step),
         loops.tend("Search", writingSegments(jobs, signals))
@@ -314,7 +290,7 @@ const make = (options: Options) =>
       yield* Effect.forkScoped(Effect.all(all, { concurrency: "unbounded", discard: true }))
     })
 
-    const watch = loops.tend("Backlog", Effect.zipRight(lookAtBacklog, Effect.sleep(paceOf(options.leaseMs))))
+    const watch = loops.tend("Backlog", Effect.zipRight(lookAtBacklog, Effect.sleep(pace)))
 
     const drain = draining({
       checkTemplates,
@@ -332,9 +308,7 @@ const make = (options: Options) =>
     return {
       inbound,
       fault: loops.fault,
-      isBusy: Effect.sync(
-        () => polls.isOwed() || earlyOnes.isOwed() || dispatchers.some(({ isDone }) => !isDone())
-      ),
+      isBusy: busy.now,
       start: outside("Worker.start")(within(Effect.provideService(start, InBackground, true))),
       stop: grace.begin,
       watch: within(watch),

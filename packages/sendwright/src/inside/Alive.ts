@@ -2,30 +2,7 @@
  * Keeps the process from ending while something is due or under way, and no longer: a script that forgets `stop` ends once all is
  * done. Timers that only wait keep nothing.
  */
-import * as Clock from "effect/Clock"
-import * as Duration from "effect/Duration"
-import * as Effect from "effect/Effect"
-
-/** The longest timer of Node. */
-const longestMs = 2 ** 31 - 1
-
-const live = Clock.make()
-
-/** The machine's, by which a sleep keeps no process from ending. */
-export const clock: Clock.Clock = {
-  [Clock.ClockTypeId]: Clock.ClockTypeId,
-  unsafeCurrentTimeMillis: () => live.unsafeCurrentTimeMillis(),
-  unsafeCurrentTimeNanos: () => live.unsafeCurrentTimeNanos(),
-  currentTimeMillis: live.currentTimeMillis,
-  currentTimeNanos: live.currentTimeNanos,
-  sleep: (duration) =>
-    Effect.async((resume) => {
-      const ms = Duration.toMillis(duration)
-      if (ms > longestMs) return
-      const timer = setTimeout(() => resume(Effect.void), ms).unref()
-      return Effect.sync(() => clearTimeout(timer))
-    })
-}
+import { Timers } from "@sendwright/core/adapter"
 
 /** Between two looks whether something is due. */
 const lookMs = 250
@@ -40,7 +17,7 @@ export class Alive {
 
   hold(): Release {
     this.#held += 1
-    if (this.#held === 1) this.#set(setInterval(() => {}, longestMs))
+    if (this.#held === 1) this.#set(Timers.setInterval(() => {}, Timers.longestMs))
     return () => {
       this.#held -= 1
       if (this.#held > 0) return
@@ -63,13 +40,13 @@ export class Alive {
   }
 
   #set(timer: NodeJS.Timeout | undefined): void {
-    clearTimeout(this.#timer)
+    Timers.clearTimeout(this.#timer)
     this.#timer = timer
   }
 
   #lookIn(ms: number): void {
     if (this.#dueIn === undefined) return
-    this.#set(setTimeout(() => void this.#look(), Math.min(Math.max(ms, lookMs), longestMs)))
+    this.#set(Timers.after(Math.max(ms, lookMs), () => void this.#look()))
   }
 
   async #look(): Promise<void> {

@@ -1,5 +1,6 @@
 /** Core's engine over a store and senders, as promises. */
 import { AddressPolicy, Engine, SecretBox, UndiciTransport, WebhookTransport, Worker } from "@sendwright/core"
+import { Timers } from "@sendwright/core/adapter"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -28,15 +29,15 @@ import * as Version from "./Version.ts"
 export interface World {
   readonly transport?: WebhookTransport.WebhookTransport["Type"] | undefined
   readonly clock?: Clock.Clock | undefined
+  /** The handlers of the app, which outlive the engine. */
+  readonly handlers?: Subscriptions.Local | undefined
 }
 
-type Services = Engine.Engine | Worker.Worker | WebhookTransport.WebhookTransport
+type Services = Engine.Engine | Worker.Worker
 
 /** Of what the assembly is made, for the test kit. */
 export interface Assembled {
   readonly sw: Sendwright
-  /** Delivers to the handlers of this process, and else as the world does. */
-  readonly transport: WebhookTransport.WebhookTransport["Type"]
   /** Runs what needs core's services. */
   readonly runWith: Running.Running<Services>["runWith"]
 }
@@ -204,11 +205,12 @@ const layerOf = (options: Options, world: World, subscriptions: Subscriptions.Lo
   return Engine.layer({ graceMs: longestGraceMs, process }).pipe(
     Layer.provide(Stores.partsOf(options.store).layer),
     Layer.provide(Senders.layer(options.senders)),
-    Layer.provideMerge(Layer.provide(transport, transportOf(world))),
+    Layer.provide(Layer.provide(transport, transportOf(world))),
     Layer.provide(AddressPolicy.layer([])),
     Layer.provide(SecretBox.layer(keyOf(options.secretKey))),
     Layer.provideMerge(Logger.minimumLogLevel(levels[options.logLevel ?? "warning"])),
-    Layer.provideMerge(Layer.setClock(world.clock ?? Alive.clock))
+    Layer.provideMerge(Layer.setClock(world.clock ?? Timers.idleClock)),
+    Layer.provideMerge(Layer.setScheduler(Timers.scheduler))
   )
 }
 
@@ -246,13 +248,11 @@ const nameOf = ({
 
 export const assemble = async (options: Options, world: World = {}): Promise<Assembled> => {
   Checked.check(options)
-  const local = Subscriptions.make(options.on ?? {})
+  const local = world.handlers ?? Subscriptions.make(options.on ?? {})
   const runtime = ManagedRuntime.make(layerOf(options, world, local))
   const alive = new Alive.Alive()
   const running = Running.make(runtime, alive)
-  const [engine, worker, transport] = await running.runWith(
-    Effect.all([Engine.Engine, Worker.Worker, WebhookTransport.WebhookTransport])
-  )
+  const [engine, worker] = await running.runWith(Effect.all([Engine.Engine, Worker.Worker]))
   const subscriptions = local.over(engine.admin, running)
   const context = {
     engine,
@@ -290,5 +290,5 @@ export const assemble = async (options: Options, world: World = {}): Promise<Ass
     endWith: mounted.add
   })
   await subscriptions.ready()
-  return { sw, transport, runWith: running.runWith }
+  return { sw, runWith: running.runWith }
 }

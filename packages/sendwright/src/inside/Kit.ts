@@ -1,6 +1,7 @@
 /** The test kit: an engine, a platform, people, and a clock that only a test turns. */
 import type { WebhookTransport } from "@sendwright/core"
 import { Engine, verifyWebhook } from "@sendwright/core"
+import { Timers } from "@sendwright/core/adapter"
 import { StoreTime } from "@sendwright/core/storage"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -14,8 +15,10 @@ import type * as Api from "../api/Testing.ts"
 import * as Assembly from "./Assembly.ts"
 import { isEvent, ofWire } from "./EventView.ts"
 import * as Inputs from "./Inputs.ts"
+import * as Running from "./Running.ts"
 import * as Senders from "./Senders.ts"
 import * as Stores from "./Stores.ts"
+import * as Subscriptions from "./Subscriptions.ts"
 import { TestClock } from "./TestClock.ts"
 import { scripts, TestPlatform } from "./TestPlatform.ts"
 
@@ -63,7 +66,7 @@ const shared = (given: Store) => {
   const scope = Effect.runSync(Scope.make())
   const layer = Stores.once(Layer.merge(parts.layer, Layer.succeed(StoreTime.StoreTime, null)), scope)
   const store = Stores.made({ ...parts, layer })
-  return { store, close: () => Effect.runPromise(Scope.close(scope, Exit.void)) }
+  return { store, close: () => Running.onMachine(Scope.close(scope, Exit.void)) }
 }
 
 /** The person whom an event is about. */
@@ -159,7 +162,7 @@ class Patience {
     let seen: ReadonlySet<symbol> = new Set()
     let look: NodeJS.Timeout | undefined
     const late = new Promise<never>((_, reject) => {
-      look = setInterval(() => {
+      look = Timers.setInterval(() => {
         const still = [...this.#calls].find(([call]) => seen.has(call))
         if (still !== undefined) reject(this.#lateness(still[1]))
         seen = new Set(this.#calls.keys())
@@ -168,7 +171,7 @@ class Patience {
     try {
       return await Promise.race([work, late])
     } finally {
-      clearInterval(look)
+      Timers.clearInterval(look)
     }
   }
 
@@ -461,11 +464,11 @@ export const createTestSendwright = async (options: Api.TestOptions = {}): Promi
   )
   const { close, store } = shared(options.store ?? Stores.memory())
   const sender = Senders.made("sandbox", Effect.succeed(platform.sender))
-  const assembled = (transport: WebhookTransport.WebhookTransport["Type"]) =>
-    Assembly.assemble({ store, senders: [sender], secretKey, logLevel: "none" }, { clock, transport })
-  const first = await assembled(journal.transport)
+  const world = { clock, transport: journal.transport, handlers: Subscriptions.make({}) }
+  const assembled = () => Assembly.assemble({ store, senders: [sender], secretKey, logLevel: "none" }, world)
+  const first = await assembled()
   const { sw } = first
-  const over = new Drainer(first, clock, patience, () => assembled(first.transport))
+  const over = new Drainer(first, clock, patience, assembled)
   drainer = over
   const furnished = await furnish(sw, journal)
   const { account, session, template } = furnished

@@ -11,6 +11,7 @@ import type { Sendwright } from "../api/Sendwright.ts"
 import { SendwrightError } from "../api/SendwrightError.ts"
 import * as Failures from "./Failures.ts"
 import * as Known from "./Known.ts"
+import * as Running from "./Running.ts"
 
 const { optional } = Schema
 
@@ -124,8 +125,7 @@ export const createHandler = (sw: Sendwright, options: HandlerOptions = {}): Han
       )
     )
   )
-  // By the clock of the machine: that of a test may stand still.
-  endWith((graceMs) => Effect.runPromise(made.stop(graceMs)))
+  endWith((graceMs) => Running.onMachine(made.stop(graceMs)))
   return mounted(made, hold)
 }
 

@@ -1,4 +1,5 @@
 /** Core's effects as promises. */
+import { Timers } from "@sendwright/core/adapter"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -65,8 +66,11 @@ const tidyingMs = 250
 type Calls = Map<Fiber.RuntimeFiber<unknown, unknown>, (error: SendwrightError) => void>
 
 /** By the clock of the machine: that of a test may stand still. */
+export const onMachine = <A, E>(effect: Effect.Effect<A, E>): Promise<A> =>
+  Effect.runPromise(Effect.withScheduler(Effect.withClock(effect, Timers.clock), Timers.scheduler))
+
 const atMost = (ms: number, step: Promise<unknown>): Promise<unknown> =>
-  Effect.runPromise(
+  onMachine(
     Effect.raceFirst(
       Effect.promise(() => step),
       Effect.sleep(ms)

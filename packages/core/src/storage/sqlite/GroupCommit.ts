@@ -3,6 +3,7 @@
  * answered after it; one that fails is tried again alone, so that it takes no other with it.
  */
 import * as EventLoopBudget from "../../runtime/EventLoopBudget.ts"
+import * as Timers from "../../runtime/Timers.ts"
 import type { Lock } from "../sql/Lock.ts"
 import type { Transaction } from "./Transaction.ts"
 
@@ -105,7 +106,7 @@ export const make = (transaction: Transaction, lock: Lock): GroupCommit => {
 
   /** The lock is held. */
   const flushInTurn = (): void => {
-    if (EventLoopBudget.isSpent()) setImmediate(flushInTurn)
+    if (EventLoopBudget.isSpent()) Timers.setImmediate(flushInTurn)
     else flush()
   }
 
@@ -114,10 +115,10 @@ export const make = (transaction: Transaction, lock: Lock): GroupCommit => {
     scheduled = true
     // While it is free it is not kept from those who read until then.
     const enter = (): void => {
-      if (lock.isFree() && EventLoopBudget.isSpent()) setImmediate(enter)
+      if (lock.isFree() && EventLoopBudget.isSpent()) Timers.setImmediate(enter)
       else if (lock.join(flushInTurn).granted) flush()
     }
-    if (lock.isFree()) setImmediate(enter)
+    if (lock.isFree()) Timers.setImmediate(enter)
     else enter()
   }
 

@@ -14,6 +14,7 @@ import * as Layer from "effect/Layer"
 import * as Runtime from "effect/Runtime"
 import { ForeignTransaction } from "../../domain/Errors.ts"
 import * as EventLoopBudget from "../../runtime/EventLoopBudget.ts"
+import * as Timers from "../../runtime/Timers.ts"
 import { StorageError } from "../StorageError.ts"
 import type { Stores } from "../Stores.ts"
 import { Database } from "../sql/Database.ts"
@@ -45,9 +46,6 @@ class CurrentPlace extends Context.Reference<CurrentPlace>()("@sendwright/core/s
 
 /** A fiber may outlive the hand-over; then nobody can say whose transaction it is in. */
 const isOver = (place: Place | null): boolean => place?.isApps === true && !place.isOpen
-
-/** The app's transaction ends by no other time: that of a test may stand still. */
-const machine = Clock.make()
 
 /** The longest pause between two looks whether the app's transaction has ended, in milliseconds. */
 const longestPauseMs = 5
@@ -83,7 +81,8 @@ const ended = (driver: Driver.Driver, pauseMs: number): Effect.Effect<void> =>
   Effect.suspend(() =>
     driver.isInTransaction()
       ? Effect.zipRight(
-          machine.sleep(Duration.millis(pauseMs)),
+          // The app's transaction ends by no other time: that of a test may stand still.
+          Timers.clock.sleep(Duration.millis(pauseMs)),
           ended(driver, Math.min(pauseMs * 2, longestPauseMs))
         )
       : Effect.void
@@ -108,7 +107,7 @@ const outside = <A, E>(
     duration: Duration.millis(patienceMs),
     onTimeout: () => foreign(operation)
   })
-  const waited = isBackground ? end : Effect.withClock(inTime, machine)
+  const waited = isBackground ? end : Effect.withClock(inTime, Timers.clock)
   return Effect.flatMap(Effect.zipRight(EventLoopBudget.nextTurn, waited), () =>
     // Between the look and the step a further transaction may have begun.
     outside(driver, operation, isBackground, step)
