@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
 import { Metrics } from "@sendwright/core/adapter"
 import { describe, expect, it } from "vitest"
+import * as PromQl from "./support/PromQl.ts"
 import { items } from "./support/TestHost.ts"
 
 const path = (name: string): string => fileURLToPath(new URL(`../docs/${name}`, import.meta.url))
@@ -22,6 +23,19 @@ const metricsIn = (text: string): ReadonlyArray<string> => text.match(/\bsendwri
 const expressions = (text: string): ReadonlyArray<string> =>
   [...text.matchAll(/^\s+expr: (.*)$/gm)].map(([, expression = ""]) => expression)
 
+/** As `promtool test rules` reads them. */
+interface Cases {
+  readonly tests: ReadonlyArray<{
+    readonly name: string
+    readonly input_series: ReadonlyArray<{ readonly series: string; readonly values: string }>
+    readonly alert_rule_test: ReadonlyArray<{
+      readonly eval_time: string
+      readonly alertname: string
+      readonly exp_alerts: ReadonlyArray<unknown>
+    }>
+  }>
+}
+
 describe("docs/alerts.yml", () => {
   const text = read("alerts.yml")
 
@@ -37,15 +51,52 @@ describe("docs/alerts.yml", () => {
     expect(metricsIn(text).filter((name) => !series.has(name) && !names.includes(name))).toEqual([])
   })
 
-  const promtool = spawnSync("promtool", ["check", "rules", path("alerts.yml")], { encoding: "utf8" })
-  it(
-    promtool.error === undefined
-      ? "is as `promtool check rules` wants it"
-      : "could not be checked by `promtool check rules`, which is not installed here",
-    () => {
-      if (promtool.error === undefined) expect([promtool.status, promtool.stderr]).toEqual([0, ""])
+  const hasPromtool = spawnSync("promtool", ["--version"]).error === undefined
+  it.skipIf(!hasPromtool)("is as `promtool` wants it, which finds its cases as they say", () => {
+    for (const words of [
+      ["check", "rules", path("alerts.yml")],
+      ["test", "rules", path("alerts.test.json")]
+    ]) {
+      const { status, stderr, stdout } = spawnSync("promtool", words, { encoding: "utf8" })
+      expect([status, stderr], stdout).toEqual([0, ""])
+    }
+  })
+
+  const rules = new Map(
+    [...text.matchAll(/- alert: (\w+)\n\s+expr: (.*)\n(?:\s+for: (\d+)m\n)?/g)].map(
+      ([, name = "", expression = "", minutes = "0"]) => [name, { expression, minutes: Number(minutes) }]
+    )
+  )
+  const cases: Cases = JSON.parse(read("alerts.test.json"))
+
+  it.each(cases.tests.map((each) => [each.name, each] as const))(
+    "%s",
+    (_, { alert_rule_test, input_series }) => {
+      const all = input_series.map(({ series: each, values }) => PromQl.seriesOf(each, values))
+      for (const { alertname, eval_time, exp_alerts } of alert_rule_test) {
+        const { expression, minutes } = rules.get(alertname) ?? { expression: "", minutes: 0 }
+        const found = PromQl.evaluate(expression, all)
+        const at = Number.parseInt(eval_time, 10)
+        const isFiring = Array.from({ length: minutes + 1 }, (_, before) => found(at - before)).every(
+          ({ length }) => length > 0
+        )
+        expect([alertname, eval_time, isFiring]).toEqual([alertname, eval_time, exp_alerts.length > 0])
+      }
     }
   )
+
+  it("has a case in which each rule fires, and one in which it does not", () => {
+    const checks = cases.tests.flatMap(({ alert_rule_test }) => alert_rule_test)
+    for (const isFiring of [true, false])
+      expect(
+        [...rules.keys()].filter(
+          (name) =>
+            !checks.some(
+              ({ alertname, exp_alerts }) => alertname === name && exp_alerts.length > 0 === isFiring
+            )
+        )
+      ).toEqual([])
+  })
 })
 
 describe("docs/grafana.json", () => {

@@ -7,6 +7,7 @@ import * as Metric from "effect/Metric"
 import * as MetricBoundaries from "effect/MetricBoundaries"
 import * as MetricLabel from "effect/MetricLabel"
 import * as Record from "effect/Record"
+import * as Recipient from "../domain/job/Recipient.ts"
 import * as FailureCatalogue from "../domain/session/FailureCatalogue.ts"
 import * as MetricKey from "../effect/MetricKey.ts"
 
@@ -61,7 +62,11 @@ export const keys = {
   rescued: counter("rescued_recipients_total", "Recipients taken back from processes that died."),
   sessionUnavailable: gauge(
     "session_unavailable",
-    "Sessions of the whole store whose platform does not answer."
+    "Sessions of the whole store that may not send now, of whatever cause."
+  ),
+  sessionMissed: gauge(
+    "session_missed",
+    "Those of them that nobody disconnected on purpose and that were connected before."
   ),
   deliveries: counter("webhook_deliveries_total", "Attempts to deliver a webhook, by what they brought."),
   deliveryDuration: histogram(
@@ -176,6 +181,11 @@ export const codeOf = (code: string | null): string =>
 
 export const ofOutcomes = (): ((status: string, code: string | null, count: number) => void) => {
   const by = kept((status, code) => counts(keys.outcomes, { status, code }))
+  // From the start on, so that a process's first burst is seen.
+  for (const status of Recipient.statuses) by(status, "none")
+  for (const code of [...knownCodes, "other"]) by("failed", code)
+  for (const code of Object.keys(FailureCatalogue.own)) by("unknown", code)
+  by("skipped", "consent_required")
   return (status, code, count) => by(status, codeOf(code))(count)
 }
 
@@ -215,7 +225,14 @@ export const ofBacklog = () => {
 
 export const ofRescue = (): Write => counts(keys.rescued)
 
-export const ofOutages = (): Write => sets(keys.sessionUnavailable)
+export const ofSessions = () => {
+  const unavailable = sets(keys.sessionUnavailable)
+  const missed = sets(keys.sessionMissed)
+  return (counts: { readonly unavailable: number; readonly missed: number }): void => {
+    unavailable(counts.unavailable)
+    missed(counts.missed)
+  }
+}
 
 /** Takes milliseconds. */
 export const ofClock = (): Write => {
@@ -242,10 +259,15 @@ export const ofEventLoop = (): Write => {
 export const ofBuild = (labels: { readonly version: string; readonly node: string; readonly role: string }) =>
   sets(keys.build, labels)(1)
 
-/** What is answered to requests: each by its route and status, and each refusal by its code. */
-export const ofRequests = () => {
+/**
+ * What is answered to requests: each by its route and status, and each refusal by its code.
+ *
+ * @param codes those that are listed from the start on
+ */
+export const ofRequests = (codes: Iterable<string> = []) => {
   const took = kept((route, status) => observes(keys.requestDuration, { route, status }))
   const refused = kept((code) => counts(keys.refusals, { code }))
+  for (const code of codes) refused(code)
   return {
     answered: (route: string, status: number, ms: number): void => took(route, String(status))(seconds(ms)),
     refused: (code: string): void => refused(code)(1)

@@ -119,8 +119,8 @@ export class SessionStore extends Context.Tag("@sendwright/core/storage/SessionS
       readonly after: string
       readonly limit: number
     }) => Effect.Effect<ReadonlyArray<Session>, StorageError>
-    /** The number of sessions whose platform does not answer. */
-    readonly countUnavailable: Effect.Effect<number, StorageError>
+    /** The numbers of sessions that may not send now, of whatever cause, and of those among them that nobody meant so. */
+    readonly countDown: Effect.Effect<{ readonly unavailable: number; readonly missed: number }, StorageError>
     /** The id of the session that is connected where that is one alone; null where there are several, and none. */
     readonly onlyConnected: Effect.Effect<string | null, StorageError>
   }

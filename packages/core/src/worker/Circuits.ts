@@ -106,7 +106,7 @@ export const layer: Layer.Layer<Circuits, never, JobStore | SessionStore | Store
       const clock = yield* Effect.clock
       const scope = yield* Effect.scope
       const runFork = Runtime.runFork(yield* Effect.runtime<never>())
-      const setUnavailable = Metrics.ofOutages()
+      const measured = Metrics.ofSessions()
       const tell = Outcomes.make()
       const entries = new Map<string, Entry>()
       const changes = new Map<string, Change>()
@@ -318,8 +318,10 @@ export const layer: Layer.Layer<Circuits, never, JobStore | SessionStore | Store
             return exchange(command, [])
           }),
         store,
-        measure: Effect.map(sessions.countUnavailable, setUnavailable).pipe(
-          Effect.catchAllCause((cause) => Effect.logWarning("Outages could not be counted", cause))
+        measure: Effect.map(sessions.countDown, measured).pipe(
+          Effect.catchAllCause((cause) =>
+            Effect.logWarning("Sessions that may not send could not be counted", cause)
+          )
         )
       }
     })

@@ -412,7 +412,7 @@ export const make = (options: Options) =>
     const ids = Ids.make(yield* Ids.RandomBytes)
     const clock = yield* Effect.clock
     const routesOf = Router.make(options.routes)
-    const metrics = Metrics.ofRequests()
+    const metrics = Metrics.ofRequests(Object.keys(Problems.catalogue))
     const isSampled = sampler(options.spanEvery)
     const limits = options.limits ?? HttpLimits.defaults
     const rates = hookRates(limits)

@@ -8,12 +8,13 @@ import * as Recipient from "./Recipient.ts"
 import type { Change } from "./Transitions.ts"
 
 /**
- * A status to which recipients came; `queued` when they were accepted or sent again; `retried` of an attempt that is repeated. Each
- * whom the platform took is counted once as `accepted`, whatever status that was.
+ * A status to which recipients came; `queued` when they were accepted or sent again; `retried` of an attempt that is repeated;
+ * `mended`, with the code of before, of one that was failed or unknown and is so no longer. Each whom the platform took is counted
+ * once as `accepted`, whatever status that was.
  */
-export type Outcome = Recipient.Status | "retried"
+export type Outcome = Recipient.Status | "mended" | "retried"
 
-export const outcomes: ReadonlyArray<Outcome> = [...Recipient.statuses, "retried"]
+export const outcomes: ReadonlyArray<Outcome> = [...Recipient.statuses, "mended", "retried"]
 
 /** The number of recipients of a session that had an outcome in a minute. */
 export interface Tally {
@@ -54,6 +55,12 @@ const outcomeOf = ({ after, before }: Change): Outcome | null => {
   return isRepeated && !Recipient.leftDispatch(after.status) ? "retried" : null
 }
 
+/** The code of a failure that stands no longer; null where none did. */
+const mendedCode = ({ after, before }: Change): string | null =>
+  before.status !== after.status && (before.status === "failed" || before.status === "unknown")
+    ? (before.failure?.code ?? "")
+    : null
+
 /** True of a recipient whom the platform has taken with this change, without a status that says so. */
 const isTaken = ({ after, before }: Change): boolean =>
   after.status !== "accepted" && Recipient.wasAccepted(after.status) && !Recipient.leftDispatch(before.status)
@@ -91,6 +98,8 @@ export const counter = (wake: () => void): Counter => {
       let taken = 0
       for (const change of changes) {
         if (isTaken(change)) taken += 1
+        const mended = mendedCode(change)
+        if (mended !== null) add({ minute, sessionId, outcome: "mended", code: mended, count: 1 })
         const outcome = outcomeOf(change)
         if (outcome === null) continue
         const code = change.after.failure?.code ?? ""

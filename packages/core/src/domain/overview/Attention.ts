@@ -15,6 +15,7 @@ import type { Endpoint } from "../webhook/Webhook.ts"
 import * as Webhooks from "../webhook/Webhook.ts"
 import type { Facts, Troubled, Usage } from "./Facts.ts"
 import type { SessionFigures } from "./Figures.ts"
+import * as Figures from "./Figures.ts"
 
 /** In the order of their urgency, where all else is alike. */
 export const kinds = [
@@ -82,6 +83,9 @@ export interface Item {
 
 /** Recipients that wait too long without anything that keeps them. */
 const slowMs = 15 * Time.minute
+
+/** The same where the session's own pace keeps them, as its operator wants. */
+const pacedMs = Time.hour
 
 /** For so long a receiver fails before somebody is asked for. */
 const failingMs = Time.minute
@@ -264,11 +268,8 @@ const blocked: Rule = ({ isAllKept, sessions }) =>
   })
 
 /** One that nobody expects to be connected needs nobody, unless something waits for it. */
-const isMissed = ({ session, waiting }: SessionFigures): boolean => {
-  const { never, operator } = Sessions.meantReasons
-  const isMeant = session.reason === null || session.reason === never || session.reason === operator
-  return session.state !== "connected" && (waiting > 0 || !isMeant)
-}
+const isMissed = ({ session, waiting }: SessionFigures): boolean =>
+  session.state !== "connected" && (waiting > 0 || !Sessions.isMeant(session))
 
 const disconnected: Rule = ({ facts: { happenings }, isAllKept, sessions }) =>
   sessions.filter(isMissed).map(({ account, oldestAt, session, waiting }) => {
@@ -388,12 +389,44 @@ const pausedTemplate: Rule = ({ facts: { happenings, synced, templates }, limite
   })
 }
 
-const slowQueue: Rule = ({ facts: { isDispatched, now, processes }, limited }) => {
+/** What a session's own pace has kept for over an hour. */
+const slowlyPaced = ({ facts: { now }, limited, sessions }: Look): ReadonlyArray<Item> => {
+  const late = limited.filter(
+    ({ group, limiter }) => limiter === "pace" && group.waiting > 0 && now - group.oldestAt > pacedMs
+  )
+  return [...new Set(late.map(({ group }) => group.session.id))].map((id) => {
+    const groups = late.flatMap(({ group }) => (group.session.id === id ? [group] : []))
+    const waiting = groups.reduce((sum, group) => sum + group.waiting, 0)
+    const oldestAt = Math.min(...groups.map((group) => group.oldestAt))
+    const shown = sessions.find(({ session }) => session.id === id)
+    const name = shown === undefined ? `session ${id}` : named(shown.session, shown.account)
+    const pace = groups[0]?.session.pacing.messagesPerSecond ?? 0
+    return {
+      kind: "queue_slow",
+      verdict: "degraded",
+      lacks: "fresh",
+      since: oldestAt,
+      title: `What waits for the pace of ${name} has waited for ${count(Math.floor((now - oldestAt) / Time.minute), "minute")}`,
+      cost: waitFor(waiting, oldestAt),
+      cause: `More is accepted than its pace of ${number(pace)} a second sends.`,
+      next: `Raise messages_per_second if its platform allows it: sendwright sessions change ${id}.`,
+      count: waiting,
+      target: target("session", id)
+    }
+  })
+}
+
+const slowQueue: Rule = (look) => {
+  const {
+    facts: { isDispatched, now, processes },
+    limited
+  } = look
   const slow = limited.filter(
     ({ group, limiter }) =>
       limiter === "worker" && isDispatched && now - group.oldestAt > slowMs && group.waiting > 0
   )
-  if (slow.length === 0) return []
+  const paced = slowlyPaced(look)
+  if (slow.length === 0) return paced
   const waiting = slow.reduce((sum, { group }) => sum + group.waiting, 0)
   const oldestAt = Math.min(...slow.map(({ group }) => group.oldestAt))
   const slots = processes.reduce((sum, process) => sum + process.slots, 0)
@@ -409,13 +442,14 @@ const slowQueue: Rule = ({ facts: { isDispatched, now, processes }, limited }) =
       next: "Look at the platform's time to answer, raise WORKER_CONCURRENCY, or start another process.",
       count: waiting,
       target: target("jobs_waiting")
-    }
+    },
+    ...paced
   ]
 }
 
 const risingFailures: Rule = ({ sessions }) =>
   sessions.flatMap((figures): ReadonlyArray<Item> => {
-    const { account, before, failedLastHour, failingSince, lately, reasons, session } = figures
+    const { account, before, failedLastHour, failingSince, failures, lately, session } = figures
     const partOf = ({ done, failed }: SessionFigures["lately"]): number =>
       failed === 0 ? 0 : failed / (failed + done)
     const isRising =
@@ -423,7 +457,7 @@ const risingFailures: Rule = ({ sessions }) =>
       partOf(lately) >= rising.part &&
       partOf(lately) >= rising.times * partOf(before)
     if (!isRising) return []
-    const codes = reasons.slice(0, 3).map(({ code, count: of }) => `${code} (${number(of)})`)
+    const codes = failures.slice(0, 3).map(({ code, count: of }) => `${code} (${number(of)})`)
     return [
       {
         kind: "failures_rising",
@@ -442,7 +476,7 @@ const risingFailures: Rule = ({ sessions }) =>
 
 const poisoned: Rule = ({ facts: { tallies } }) => {
   const found = tallies.filter(({ code }) => code === "poisoned")
-  const recipients = found.reduce((sum, tally) => sum + tally.count, 0)
+  const recipients = Figures.standing(found, ["failed", "unknown"])[0]?.count ?? 0
   return recipients === 0
     ? []
     : [
@@ -450,7 +484,7 @@ const poisoned: Rule = ({ facts: { tallies } }) => {
           kind: "poisoned",
           verdict: "degraded",
           lacks: "succeeding",
-          since: Math.min(...found.map(({ minute }) => minute)),
+          since: Math.min(...found.flatMap(({ minute, outcome }) => (outcome === "mended" ? [] : minute))),
           title: `${count(recipients, "recipient was", "recipients were")} parked, since every process died that sent to them`,
           cost: "Whether they got the message is unknown.",
           cause:

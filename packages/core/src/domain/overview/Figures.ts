@@ -133,11 +133,13 @@ export interface SessionFigures extends OwnedSession {
   readonly sentPerSecond: number
   readonly failedLastHour: number
   readonly emptyAt: Instant | null
-  /** Outcomes since the rates' first minute, and those of the hour before. */
+  /** Outcomes since the rates' first minute, and those of the hour before; what was mended since is no failure. */
   readonly lately: Outcomes
   readonly before: Outcomes
   /** The codes of what failed, was tried again or is unknown, most of them first. */
   readonly reasons: ReadonlyArray<Reason>
+  /** Those of what failed and was not mended. */
+  readonly failures: ReadonlyArray<Reason>
   /** Those since the rates' first minute. */
   readonly latelyReasons: ReadonlyArray<Reason>
   /** The first minute in which one failed since the rates' first minute. */
@@ -149,18 +151,36 @@ export interface Outcomes {
   readonly failed: number
 }
 
-const outcomesOf = (tallies: ReadonlyArray<Tally>): Outcomes => {
-  const sum = (wanted: Tally["outcome"]): number =>
-    tallies.reduce((total, { count, outcome }) => total + (outcome === wanted ? count : 0), 0)
-  return { done: sum("accepted"), failed: sum("failed") }
+const sumOf = (reasons: ReadonlyArray<Reason>): number => reasons.reduce((sum, { count }) => sum + count, 0)
+
+const outcomesOf = (tallies: ReadonlyArray<Tally>): Outcomes => ({
+  done: tallies.reduce((sum, { count, outcome }) => sum + (outcome === "accepted" ? count : 0), 0),
+  failed: sumOf(standing(tallies, ["failed"]))
+})
+
+/** What of these outcomes was not mended, by code. A mend counts for what its code can have been, at most for all of it. */
+export const standing = (
+  tallies: ReadonlyArray<Tally>,
+  outcomes: ReadonlyArray<Tally["outcome"]>
+): ReadonlyArray<Reason> => {
+  const sums = new Map<string, number>()
+  for (const { code, count, outcome } of tallies) {
+    const sign = outcome === "mended" ? -1 : outcomes.includes(outcome) ? 1 : 0
+    if (sign !== 0) sums.set(code, (sums.get(code) ?? 0) + sign * count)
+  }
+  return sorted([...sums].filter(([, count]) => count > 0))
 }
+
+const sorted = (sums: ReadonlyArray<readonly [code: string, count: number]>): ReadonlyArray<Reason> =>
+  sums
+    .map(([code, count]) => ({ code, count }))
+    .sort((a, b) => b.count - a.count || (a.code < b.code ? -1 : 1))
 
 const reasonsOf = (tallies: ReadonlyArray<Tally>): ReadonlyArray<Reason> => {
   const sums = new Map<string, number>()
-  for (const { code, count } of tallies) if (code !== "") sums.set(code, (sums.get(code) ?? 0) + count)
-  return [...sums]
-    .map(([code, count]) => ({ code, count }))
-    .sort((a, b) => b.count - a.count || (a.code < b.code ? -1 : 1))
+  for (const { code, count, outcome } of tallies)
+    if (code !== "" && outcome !== "mended") sums.set(code, (sums.get(code) ?? 0) + count)
+  return sorted([...sums])
 }
 
 const groupBy = <A>(
@@ -191,6 +211,7 @@ export const sessionsOf = (facts: Facts): ReadonlyArray<SessionFigures> => {
     const ofSession = counted.get(session.id) ?? []
     const recent = ofSession.filter(({ minute }) => minute >= ratedSince(now))
     const lately = outcomesOf(recent)
+    const failures = standing(ofSession, ["failed"])
     const before = outcomesOf(ofSession.filter(({ minute }) => minute < ratedSince(now)))
     const sentPerSecond = rounded(lately.done / (ratedMinutes(now) * 60))
     const perSecond = session.pacing.messagesPerSecond ?? sentPerSecond
@@ -200,11 +221,12 @@ export const sessionsOf = (facts: Facts): ReadonlyArray<SessionFigures> => {
       waiting,
       oldestAt: Time.firstOf(waits.map(({ oldestAt }) => oldestAt)),
       sentPerSecond,
-      failedLastHour: lately.failed + before.failed,
+      failedLastHour: sumOf(failures),
       emptyAt: isGoing(session, facts) ? emptyAt(waiting, perSecond, now) : null,
       lately,
       before,
       reasons: reasonsOf(ofSession),
+      failures,
       latelyReasons: reasonsOf(recent),
       failingSince: Time.firstOf(
         recent.filter(({ outcome }) => outcome === "failed").map(({ minute }) => minute)

@@ -79,6 +79,11 @@ export const obstacle = ({
   return outage === null ? null : "platform_unavailable"
 }
 
+/** True where nobody expects it to be connected. */
+export const isMeant = ({ reason, state }: Pick<Session, "reason" | "state">): boolean =>
+  state !== "connected" &&
+  (reason === null || reason === meantReasons.never || reason === meantReasons.operator)
+
 /** Why it may not send now and since when; else since when it is connected. A block has no time of its own. */
 export const situation = (session: Session): { readonly reason: string | null; readonly since: Instant } => {
   const { connectedSince, outage, reason, state, updatedAt } = session

@@ -124,9 +124,10 @@ export const layer: Layer.Layer<SessionStore, never, MemoryDatabase> = Layer.eff
             id > after && providers.includes(provider) && db.addresses.get(id)?.config !== config
         ).slice(0, limit)
       ),
-    countUnavailable: Effect.sync(
-      () => [...db.sessions.values()].filter(({ value }) => value.outage !== null).length
-    ),
+    countDown: Effect.sync(() => {
+      const down = [...db.sessions.values()].filter(({ value }) => Sessions.obstacle(value) !== null)
+      return { unavailable: down.length, missed: down.filter(({ value }) => !Sessions.isMeant(value)).length }
+    }),
     onlyConnected: Effect.sync(() => {
       const [first, second] = [...db.sessions.values()].filter(({ value }) => value.state === "connected")
       return first === undefined || second !== undefined ? null : first.value.id

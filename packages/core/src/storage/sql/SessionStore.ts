@@ -5,7 +5,7 @@ import * as Ids from "../../domain/Ids.ts"
 import * as Time from "../../domain/Instant.ts"
 import type { OwnedSession } from "../../domain/overview/Facts.ts"
 import * as Page from "../../domain/Page.ts"
-import type { Session } from "../../domain/session/Session.ts"
+import { meantReasons, type Session } from "../../domain/session/Session.ts"
 import type { SessionRows } from "../policy/SessionRows.ts"
 import * as Policy from "../policy/Sessions.ts"
 import { SessionStore } from "../SessionStore.ts"
@@ -92,8 +92,13 @@ export function* findSession(id: string, statement = byId): Program<Session | nu
   return row === undefined ? null : readSession(row)
 }
 
-const countUnavailable =
-  "SELECT count(*) AS count FROM sendwright_session WHERE unavailable_since IS NOT NULL"
+const isDown = "(state <> 'connected' OR blocked_until IS NOT NULL OR unavailable_since IS NOT NULL)"
+
+/** As `Session.obstacle` and `Session.isMeant` have it, by the index of those that may not send. */
+const countDown = `SELECT count(*) AS unavailable, coalesce(sum(CASE
+    WHEN state = 'connected' OR (reason IS NOT NULL AND reason NOT IN ('${meantReasons.never}', '${meantReasons.operator}')) THEN 1 ELSE 0
+  END), 0) AS missed
+  FROM sendwright_session WHERE ${isDown}`
 
 const connected = "SELECT id FROM sendwright_session WHERE state = 'connected' LIMIT 2"
 
@@ -120,7 +125,6 @@ export const rowsOf = (jobs: StoredJobs, dialect: Dialect): SessionRows<Sql> => 
 }
 
 // By `Session.obstacle`.
-const isDown = "(state <> 'connected' OR blocked_until IS NOT NULL OR unavailable_since IS NOT NULL)"
 const newest = (condition: string): string =>
   `SELECT ${sessions.list} FROM sendwright_session WHERE ${condition} ORDER BY seq DESC ${limited}`
 const inNeed = [newest("unavailable_since IS NOT NULL"), newest("blocked_until IS NOT NULL")]
@@ -234,9 +238,9 @@ export const layer: Layer.Layer<SessionStore, never, Database> = Layer.effect(
         db.read("SessionStore.unaddressed", function* () {
           return (yield* all(unaddressed, JSON.stringify(providers), after, limit)).map(readSession)
         }),
-      countUnavailable: db.read("SessionStore.countUnavailable", function* () {
-        const row = yield* get(countUnavailable)
-        return row === undefined ? 0 : integer(row, "count")
+      countDown: db.read("SessionStore.countDown", function* () {
+        const row = (yield* get(countDown)) ?? { unavailable: 0, missed: 0 }
+        return { unavailable: integer(row, "unavailable"), missed: integer(row, "missed") }
       }),
       onlyConnected: db.read("SessionStore.onlyConnected", function* () {
         const [first, second] = yield* all(connected)

@@ -125,7 +125,7 @@ export const suite = (layer: Stored): void => {
           state: "connected",
           outage: { since: now, probeAt: now + second, intervalMs: second }
         })
-        expect(yield* sessions.countUnavailable).toBe(1)
+        expect(yield* sessions.countDown).toEqual({ unavailable: 1, missed: 1 })
         const all = yield* events(now + 1)
         expect(all.map(({ type }) => type).toSorted()).toEqual(["job.paused", "session.unavailable"])
         expect(all.find(({ type }) => type === "session.unavailable")?.data).toMatchObject({
@@ -438,7 +438,11 @@ export const suite = (layer: Stored): void => {
         yield* sessions.transition({ id, state: "disconnected", reason: "operator", now: now + 1 })
         expect(yield* find(jobId)).toMatchObject({ status: "paused", pauseReason: "session_disconnected" })
         // Its end is in the data of `session.disconnected`. What ends late does not begin it anew.
-        expect([(yield* sessions.find(id))?.outage, yield* sessions.countUnavailable]).toEqual([null, 0])
+        expect((yield* sessions.find(id))?.outage).toBeNull()
+        // Its operator meant it.
+        expect(yield* sessions.countDown).toEqual({ unavailable: 1, missed: 0 })
+        yield* sessions.transition({ id, state: "disconnected", reason: "token expired", now: now + 1 })
+        expect(yield* sessions.countDown).toEqual({ unavailable: 1, missed: 1 })
         expect(yield* tell(id, "OutageBegan", now + 2)).toBe(false)
         expect((yield* sessions.find(id))?.outage).toBeNull()
         expect(yield* claim(250, now + minute)).toEqual([])

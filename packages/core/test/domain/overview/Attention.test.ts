@@ -54,6 +54,8 @@ const template = {
 }
 
 /** Each with what is wrong, since when it is, how many it costs something, and the verdict. */
+const paced = { ...session, pacing: { ...session.pacing, messagesPerSecond: 1 } }
+
 const cases: ReadonlyArray<readonly [Kind, Partial<Facts>, number | null, number, Item["verdict"]]> = [
   [
     "restore_held",
@@ -151,6 +153,28 @@ const cases: ReadonlyArray<readonly [Kind, Partial<Facts>, number | null, number
     "degraded"
   ],
   [
+    "failures_rising",
+    {
+      tallies: [
+        tally({ count: 30 }),
+        tally({ count: 25, code: "template_paused" }),
+        tally({ outcome: "mended", count: 25, code: "template_paused" }),
+        tally({ outcome: "retried", count: 400, code: "provider_error" }),
+        tally({ outcome: "accepted", code: "", count: 70 })
+      ]
+    },
+    minute,
+    30,
+    "degraded"
+  ],
+  [
+    "queue_slow",
+    waits(group(8, { session: paced, oldestAt: now - Time.hour - 1 })),
+    now - Time.hour - 1,
+    8,
+    "degraded"
+  ],
+  [
     "poisoned",
     { tallies: [tally({ outcome: "unknown", code: "poisoned", count: 2 })] },
     minute,
@@ -186,6 +210,22 @@ const cases: ReadonlyArray<readonly [Kind, Partial<Facts>, number | null, number
 ]
 
 describe("attention", () => {
+  it("names no code that nobody failed with, and has nothing once all was sent again", () => {
+    const failed = [tally({ count: 30 }), tally({ outcome: "retried", count: 99, code: "provider_error" })]
+    const codes = look({ tallies: failed }).map(({ cause }) => cause)
+    expect(codes).toEqual([expect.not.stringContaining("provider_error")])
+    const mended = tally({ outcome: "mended", count: 30 })
+    expect(look({ tallies: [...failed, mended] })).toEqual([])
+    const poisoned = tally({ outcome: "unknown", code: "poisoned", count: 2 })
+    expect(look({ tallies: [poisoned, tally({ outcome: "mended", code: "poisoned", count: 2 })] })).toEqual(
+      []
+    )
+  })
+
+  it("leaves alone what its pace keeps for less than an hour", () => {
+    expect(look(waits(group(8, { session: paced, oldestAt: now - Time.hour })))).toEqual([])
+  })
+
   it("has nothing where all is well", () => {
     expect(itemsOf(well)).toEqual([])
     expect(look(waits(group(50)))).toEqual([])
