@@ -212,7 +212,8 @@ export const isNothing = <J extends DueJob>({ chosen, mistimed, paused, putOff }
 const chooser = (care: Care, now: Instant) => {
   let { survivors, suspects } = care
   let [later, laterSuspects] = [0, 0]
-  const endOfYouth = now + care.youngForMs
+  // A young process measures its age by a clock with fractions of a millisecond, and stored times are whole.
+  const endOfYouth = now + Math.ceil(care.youngForMs)
   return (recipient: RecipientResult): "claimed" | "alone" | "waits" | Instant => {
     if (Transitions.isSuspect(recipient)) {
       if (suspects > 0) return "alone"

@@ -303,6 +303,18 @@ export const suite = (layer: Stored): void => {
       }).pipe(Effect.provide(layer))
     )
 
+    it.effect("is put off by a process whose age has fractions of a millisecond, and others go on", () =>
+      Effect.gen(function* () {
+        const { jobs, jobId } = yield* bereaved(1, 2)
+        const other = Fixtures.send(yield* owner, { phones: 2 })
+        yield* jobs.accept(other)
+        const at = now + 60_000
+        expect(yield* taken(at, { ...young, youngForMs: 19_876.543_21 })).toHaveLength(2)
+        expect((yield* results(jobId))[0]).toMatchObject({ crashCount: 2, nextAt: at + 19_877 })
+        expect(yield* taken(at + 19_877)).toHaveLength(3)
+      }).pipe(Effect.provide(layer))
+    )
+
     it.effect("goes one at a time beside the others in a young process, and the next a moment later", () =>
       Effect.gen(function* () {
         const jobs = yield* JobStore
