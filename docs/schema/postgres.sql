@@ -555,7 +555,12 @@ CREATE TABLE sendwright_session (
   connected_since bigint,
   created_at bigint NOT NULL,
   updated_at bigint NOT NULL,
+  -- block_reason: why, while there is a block. replies_blocked_until: the end of a restriction on direct messages. told: what
+  -- the platform said last of its standing and its restrictions, and when, in JSON.
   blocked_until bigint,
+  block_reason text,
+  replies_blocked_until bigint,
+  told text,
   -- Null: the words that come with Sendwright.
   keywords text,
   -- unavailable_since, probe_at, probe_interval: a platform that does not answer. retry_for: for how long

@@ -30,7 +30,8 @@ const opened = Effect.gen(function* () {
     )
   const template = (templateId: number) => Effect.flatMap(caller, (who) => engine.template(who, templateId))
   const unread = Effect.map(admin.sessions.unreadHooks(session.id, page), ({ items }) => items)
-  return { ...shop, history, template, told, unread }
+  const sessionNow = admin.sessions.find(session.id)
+  return { ...shop, history, sessionNow, template, told, unread }
 })
 
 const scenario = <E>(test: (shop: Effect.Effect.Success<typeof opened>) => Effect.Effect<void, E>) =>
@@ -169,6 +170,100 @@ describe("a hook", () => {
         expect(yield* history("34600000901", other.id)).toEqual(["revoked"])
         expect(yield* history("34600000901", account.id)).toEqual([])
         expect(yield* unread).toEqual([])
+      })
+    )
+  )
+})
+
+describe("an account", () => {
+  const hooksOf = (file: string): ReadonlyArray<unknown> => items(read(file), "hooks")
+
+  it.scoped("41: goes on where its restriction was over as it came", () =>
+    scenario(({ drain, importTemplate, post, register, sendOf, sent, sessionNow, told }) =>
+      Effect.gen(function* () {
+        const templateId = yield* importTemplate("order_news", "en", "UTILITY")
+        yield* register("34600000410")
+        const hook = at(read("41-restriction-with-an-end.json"), "hook")
+        yield* post(hook)
+        expect(yield* sessionNow).toMatchObject({ state: "connected", blockedUntil: null })
+        yield* sendOf(templateId, "34600000410")
+        yield* drain
+        expect(sent).toHaveLength(1)
+        const news = at(hook, "entry", 0, "changes", 0, "value")
+        expect(yield* told("session.updated")).toMatchObject([{ kind: "account_update", news }])
+      })
+    )
+  )
+
+  it.scoped("41: lets templates wait until the end of its restriction, and direct messages go", () =>
+    scenario(
+      ({ account, admin, caller, drain, engine, importTemplate, post, register, sendOf, sent, sessionNow }) =>
+        Effect.gen(function* () {
+          const templateId = yield* importTemplate("order_news", "en", "UTILITY")
+          yield* register("34600000411")
+          yield* admin.consents.record(account.id, [
+            { phone: "34600000411", source: "form", purpose: "direct" }
+          ])
+          yield* TestClock.setTime(1_789_999_999_000)
+          yield* post(at(read("41-restriction-with-an-end.json"), "hook"))
+          const until = 1_790_000_002_000
+          expect(yield* sessionNow).toMatchObject({ state: "connected", blockedUntil: until })
+          const queued = yield* sendOf(templateId, "34600000411")
+          if (queued._tag === "Left") return yield* queued.left
+          yield* drain
+          expect(sent).toHaveLength(0)
+          const job = yield* engine.job(yield* caller, queued.right.jobId, { page })
+          expect(job).toMatchObject({
+            job: { status: "paused", pauseReason: "platform_restriction" },
+            waitingFor: { limiter: "session", until }
+          })
+          yield* engine.sendDirect(yield* caller, {
+            idempotencyKey: undefined,
+            request: { to: "34600000411", message: "Hello" }
+          })
+          expect(sent).toHaveLength(1)
+          yield* TestClock.setTime(until)
+          yield* drain
+          expect(sent).toHaveLength(2)
+        })
+    )
+  )
+
+  it.scoped("42: sends templates under a restriction of its replies, and refuses these", () =>
+    scenario(({ account, admin, caller, drain, engine, importTemplate, post, register, sendOf, sent }) =>
+      Effect.gen(function* () {
+        const templateId = yield* importTemplate("order_news", "en", "UTILITY")
+        yield* register("34600000420")
+        yield* admin.consents.record(account.id, [
+          { phone: "34600000420", source: "form", purpose: "direct" }
+        ])
+        yield* post(at(read("42-restriction-of-replies.json"), "hook"))
+        yield* sendOf(templateId, "34600000420")
+        yield* drain
+        expect(sent).toHaveLength(1)
+        const direct = engine.sendDirect(yield* caller, {
+          idempotencyKey: undefined,
+          request: { to: "34600000420", message: "Hello" }
+        })
+        expect(yield* Effect.flip(direct)).toMatchObject({
+          _tag: "SendFailed",
+          outcome: "failed",
+          failure: { code: "platform_restriction" }
+        })
+        expect(sent).toHaveLength(1)
+      })
+    )
+  )
+
+  it.scoped.each([0, 1])("45: that is gone disconnects its session, with that reason (%s)", (which) =>
+    scenario(({ post, sessionNow }) =>
+      Effect.gen(function* () {
+        yield* post(hooksOf("45-account-gone.json")[which])
+        const reason = ["deleted", "offboarded"][which]
+        expect(yield* sessionNow).toMatchObject({
+          state: "disconnected",
+          reason: expect.stringContaining(reason ?? "")
+        })
       })
     )
   )

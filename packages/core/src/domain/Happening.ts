@@ -7,6 +7,7 @@ import type { Instant } from "./Instant.ts"
 import * as Time from "./Instant.ts"
 import type { Quarantine } from "./Restore.ts"
 import type { Session } from "./session/Session.ts"
+import { endOf } from "./session/Session.ts"
 import type { Template } from "./template/Template.ts"
 import type { Endpoint } from "./webhook/Webhook.ts"
 
@@ -66,7 +67,10 @@ export const ofSession = (before: Session, after: Session, now: Instant): Readon
     found.push(
       after.blockedUntil === null
         ? happened("session.unblocked", {})
-        : happened("session.blocked", { until: Time.format(after.blockedUntil) })
+        : happened("session.blocked", {
+            until: Time.formatOrNull(endOf(after.blockedUntil)),
+            reason: after.blockReason
+          })
     )
   return found
 }

@@ -25,6 +25,7 @@ import * as Retry from "../domain/Retry.ts"
 import * as Circuit from "../domain/session/Circuit.ts"
 import * as FailureCatalogue from "../domain/session/FailureCatalogue.ts"
 import type { Session } from "../domain/session/Session.ts"
+import * as Sessions from "../domain/session/Session.ts"
 import * as Metrics from "../runtime/Metrics.ts"
 import * as Moment from "../runtime/Moment.ts"
 import { Signals } from "../runtime/Signals.ts"
@@ -114,6 +115,14 @@ const unavailable = FailureCatalogue.failure("provider_unavailable", {
   providerCode: null,
   message: "The platform does not answer at present; the message was not sent. Try again later."
 })
+
+/** The failure of messages that the platform forbids at present (decisions.md §13). */
+const restricted: Failure = {
+  code: "platform_restriction",
+  provider_code: null,
+  message: "The platform restricts the session's answers to people; the message was not sent.",
+  permanent: false
+}
 
 const withoutOutcome: Failure = {
   code: "outcome_unknown",
@@ -417,6 +426,8 @@ export const make = Effect.fnUntraced(function* (options: {
     const jobId = ids.jobId(now)
     const deliver = Effect.fnUntraced(function* (worker: string) {
       // Checked before the commit, so that a refused message consumes nothing and its key stays free.
+      if (Sessions.refusesReplies(session, now))
+        return yield* new SendFailed({ messageId: null, outcome: "failed", failure: restricted })
       const admitted = yield* admit(session)
       if (admitted === null)
         return yield* new SendFailed({ messageId: null, outcome: "failed", failure: unavailable })

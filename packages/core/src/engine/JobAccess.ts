@@ -37,8 +37,8 @@ const waitOfHindered = (job: Job, session: Session | null, now: Instant): JobDet
   if (limiter === null) return null
   if (limiter === "platform" && session?.outage)
     return { limiter, until: Circuit.nextProbe(session.outage, now) }
-  const isBlocked = session !== null && Sessions.obstacle(session) === "provider_blocked"
-  return { limiter, until: limiter === "session" && isBlocked ? session.blockedUntil : null }
+  const isBlocked = session?.state === "connected" && limiter === "session"
+  return { limiter, until: isBlocked ? Sessions.endOf(session.blockedUntil) : null }
 }
 
 /** False of what is in flight: it has its content already. */

@@ -161,9 +161,10 @@ export function* hookContent(given: HookContent, config: unknown): Generator<voi
     yield
   }
   const session: Array<SessionNews> = []
-  for (const { at, disconnects, kind, news } of given.session ?? []) {
+  for (const each of given.session ?? []) {
+    const { kind, news } = each
     const object = ExternalText.jsonObject(news)
-    session.push({ kind: ExternalText.code(kind), news: object ?? null, at, disconnects })
+    session.push({ ...each, kind: ExternalText.code(kind), news: object ?? null })
     if (object === undefined)
       unread.push(unreadPart({ field: kind, reason: "an object that is too long", content: news }, config))
     yield

@@ -15,7 +15,7 @@ import type { Failure } from "../domain/job/Recipient.ts"
 import type { ClosedMarket } from "../domain/session/ClosedMarkets.ts"
 import * as FailureCatalogue from "../domain/session/FailureCatalogue.ts"
 import type { Pacing } from "../domain/session/Pacing.ts"
-import { type Provider, providerForm } from "../domain/session/Session.ts"
+import { type Announced, type Provider, providerForm } from "../domain/session/Session.ts"
 import type { Report } from "../storage/JobStore.ts"
 
 /** One message to one recipient. */
@@ -189,6 +189,12 @@ export interface SessionNews {
   readonly at: Instant | null
   /** Why nothing more can be sent over the session, which is disconnected for it; null when that is not so. */
   readonly disconnects: string | null
+  /** True when the platform ends a disconnection that it had told of. */
+  readonly reinstates?: boolean
+  /** Until when it restricts these (`Session.Announced`). */
+  readonly restricts?: Announced["restricts"]
+  /** The number that alone it is about, as the platform writes it. Absent = all of the account. */
+  readonly number?: string
 }
 
 /** A person's consent or refusal for one kind of message, reported in another way than by a text. */
@@ -311,6 +317,8 @@ export interface Sender {
    * They are stored in plain text.
    */
   readonly addresses?: (config: unknown) => ReadonlyArray<string>
+  /** True when the session has the number, as the platform writes numbers; null when that cannot be told now. */
+  readonly hasNumber?: (config: unknown, number: string) => Effect.Effect<boolean | null>
   /** True when a post to the hook of one is to be believed of the other: one app, with one secret. In constant time. */
   readonly isOneApp?: (config: unknown, other: unknown) => boolean
   /** Reads what the platform posted to the session's hook; thousands of items in turns of the event loop. */

@@ -111,6 +111,11 @@ const meaning = (exchanged: Exchanged, url: string, to: string, now: Instant): S
 
 // The session as a whole
 
+const numberPath = ({ phone_number_id }: Config): string =>
+  `${phone_number_id}?fields=id,display_phone_number,verified_name`
+
+const digitsOf = (number: string): string => number.replaceAll(/\D/g, "")
+
 const failedTo = (exchanged: Exchanged): Failure =>
   exchanged._tag === "Answered"
     ? (failureOf(Json.at(Json.parse(exchanged.body), "error"), exchanged.status) ?? {
@@ -125,9 +130,54 @@ const failedTo = (exchanged: Exchanged): Failure =>
 const maximumPages = 200
 const templateFields = "id,name,language,status,category,components,parameter_format,quality_score"
 
+type Get = (config: Config, path: string) => Effect.Effect<Exchanged>
+
+/** Reads the templates of a session, or those whose names have one in them. */
+const templatesBy = (get: Get) => {
+  const page = Effect.fnUntraced(function* (config: Config, after: string | null, name?: string) {
+    const query = new URLSearchParams({
+      fields: templateFields,
+      limit: "100",
+      ...(name === undefined ? {} : { name }),
+      ...(after === null ? {} : { after })
+    })
+    const exchanged = yield* get(config, `${config.waba_id}/message_templates?${query}`)
+    const json = exchanged._tag === "Answered" ? Json.parse(exchanged.body) : undefined
+    if (exchanged._tag !== "Answered" || exchanged.status !== 200 || !Array.isArray(Json.at(json, "data"))) {
+      return yield* new PlatformRefusal({ failure: failedTo(exchanged) })
+    }
+    const next =
+      Json.textAt(json, "paging", "next") === undefined
+        ? undefined
+        : Json.textAt(json, "paging", "cursors", "after")
+    return { templates: Json.listAt(json, "data"), next: next ?? null }
+  })
+
+  /** All templates, or those whose names have one in them, over all pages. */
+  const everyPage = Effect.fnUntraced(function* (config: Config, name?: string) {
+    const all: Array<unknown> = []
+    let after: string | null = null
+    for (let pages = 0; pages < maximumPages; pages++) {
+      const {
+        next,
+        templates
+      }: { readonly next: string | null; readonly templates: ReadonlyArray<unknown> } = yield* page(
+        config,
+        after,
+        name
+      )
+      all.push(...templates)
+      if (next === null || next === after) break
+      after = next
+    }
+    return all
+  })
+  return everyPage
+}
+
 export const make = (options?: PlatformHttp.Options): Effect.Effect<Sender, never, Scope.Scope> =>
   Effect.map(PlatformHttp.make(options), ({ exchange, urlFaults }) => {
-    const get = (config: Config, path: string): Effect.Effect<Exchanged> =>
+    const get: Get = (config, path) =>
       exchange({
         method: "GET",
         url: urlOf(config, path),
@@ -136,48 +186,7 @@ export const make = (options?: PlatformHttp.Options): Effect.Effect<Sender, neve
         maximumBytes: maximumPageBytes
       })
 
-    const page = Effect.fnUntraced(function* (config: Config, after: string | null, name?: string) {
-      const query = new URLSearchParams({
-        fields: templateFields,
-        limit: "100",
-        ...(name === undefined ? {} : { name }),
-        ...(after === null ? {} : { after })
-      })
-      const exchanged = yield* get(config, `${config.waba_id}/message_templates?${query}`)
-      const json = exchanged._tag === "Answered" ? Json.parse(exchanged.body) : undefined
-      if (
-        exchanged._tag !== "Answered" ||
-        exchanged.status !== 200 ||
-        !Array.isArray(Json.at(json, "data"))
-      ) {
-        return yield* new PlatformRefusal({ failure: failedTo(exchanged) })
-      }
-      const next =
-        Json.textAt(json, "paging", "next") === undefined
-          ? undefined
-          : Json.textAt(json, "paging", "cursors", "after")
-      return { templates: Json.listAt(json, "data"), next: next ?? null }
-    })
-
-    /** All templates, or those whose names have one in them, over all pages. */
-    const everyPage = Effect.fnUntraced(function* (config: Config, name?: string) {
-      const all: Array<unknown> = []
-      let after: string | null = null
-      for (let pages = 0; pages < maximumPages; pages++) {
-        const {
-          next,
-          templates
-        }: { readonly next: string | null; readonly templates: ReadonlyArray<unknown> } = yield* page(
-          config,
-          after,
-          name
-        )
-        all.push(...templates)
-        if (next === null || next === after) break
-        after = next
-      }
-      return all
-    })
+    const everyPage = templatesBy(get)
 
     return {
       provider: "whatsapp_cloud",
@@ -191,6 +200,16 @@ export const make = (options?: PlatformHttp.Options): Effect.Effect<Sender, neve
         return portfolio_id ?? waba_id
       },
       addresses: addressesOf,
+      hasNumber: Effect.fnUntraced(function* (given, number) {
+        const config = decode(given)
+        if (digitsOf(number) === config.phone_number_id) return true
+        const exchanged = yield* get(config, numberPath(config))
+        const found =
+          exchanged._tag === "Answered" && exchanged.status === 200
+            ? Json.wordAt(Json.parse(exchanged.body), "display_phone_number")
+            : undefined
+        return found === undefined ? null : digitsOf(found) === digitsOf(number)
+      }),
       isOneApp,
       receive,
       pacing: (given) => ({ messagesPerSecond: decode(given).messages_per_second, pairIntervalMs: null }),
@@ -204,10 +223,7 @@ export const make = (options?: PlatformHttp.Options): Effect.Effect<Sender, neve
       },
       check: Effect.fnUntraced(function* (given) {
         const config = decode(given)
-        const exchanged = yield* get(
-          config,
-          `${config.phone_number_id}?fields=id,display_phone_number,verified_name`
-        )
+        const exchanged = yield* get(config, numberPath(config))
         return exchanged._tag === "Answered" && exchanged.status === 200 ? null : failedTo(exchanged)
       }),
       template: Effect.fnUntraced(function* (given, { language, name }) {

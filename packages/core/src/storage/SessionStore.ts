@@ -4,7 +4,7 @@ import type * as Effect from "effect/Effect"
 import type { Instant } from "../domain/Instant.ts"
 import type { OwnedSession } from "../domain/overview/Facts.ts"
 import type { Page, Paged } from "../domain/Page.ts"
-import type { Connection, Provider, Session, State } from "../domain/session/Session.ts"
+import type { Announced, Connection, Provider, Session, State } from "../domain/session/Session.ts"
 import type { StorageError } from "./StorageError.ts"
 
 /** `available`: the platform answers, as far as is known. `granted`: this message probes it. `refused`: it is not to be asked. */
@@ -41,6 +41,8 @@ export class SessionStore extends Context.Tag("@sendwright/core/storage/SessionS
       readonly change: Partial<
         Pick<Session, "name" | "pacing" | "retryForMs" | "closedMarkets" | "keywords" | "config">
       >
+      /** True when its block ends, too, and the platform's restrictions (`Session.released`). */
+      readonly releases?: boolean
       readonly now: Instant
     }) => Effect.Effect<Session | null, StorageError>
     /**
@@ -58,8 +60,8 @@ export class SessionStore extends Context.Tag("@sendwright/core/storage/SessionS
       readonly now: Instant
     }) => Effect.Effect<Session | null, StorageError>
     /**
-     * The platform takes nothing more from the session until a time: its processing jobs pause (`provider_blocked`).
-     * Of two times the later one holds. Null when there is no such session.
+     * The platform takes nothing more from the session until a time: its processing jobs pause (`Session.block`). Null when
+     * there is no such session.
      */
     readonly block: (command: {
       readonly id: string
@@ -83,19 +85,21 @@ export class SessionStore extends Context.Tag("@sendwright/core/storage/SessionS
       readonly now: Instant
     }) => Effect.Effect<ProbeAnswer, StorageError>
     /**
-     * The platform's news of the session: appends `session.updated`, and disconnects a session over which nothing more can
-     * be sent (`Session.ended`). Answers the session as it is then, or null when there is none.
+     * The platform's news of the session: appends `session.updated`, and disconnects, connects or blocks the session as they
+     * say (`Session.announced`). Answers it before and after, or null when there is none. `isOlder`: something newer was told.
      */
-    readonly announce: (command: {
-      readonly id: string
-      readonly kind: string
-      /** The platform's object, bounded and well-formed. */
-      readonly news: unknown
-      readonly at: Instant | null
-      /** Why nothing more can be sent; null while something can. */
-      readonly disconnects: string | null
-      readonly now: Instant
-    }) => Effect.Effect<Session | null, StorageError>
+    readonly announce: (
+      command: Announced & {
+        readonly id: string
+        readonly kind: string
+        /** The platform's object, bounded and well-formed. */
+        readonly news: unknown
+        readonly now: Instant
+      }
+    ) => Effect.Effect<
+      { readonly before: Session; readonly after: Session; readonly isOlder: boolean } | null,
+      StorageError
+    >
     /**
      * Writes by which names of its platform the session is found, in the place of all others. Where the session has
      * another configuration by now nothing is written.

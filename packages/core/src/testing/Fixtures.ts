@@ -13,6 +13,7 @@ import type { Operator } from "../domain/Operator.ts"
 import * as Retention from "../domain/Retention.ts"
 import { unpaced } from "../domain/session/Pacing.ts"
 import type { Session } from "../domain/session/Session.ts"
+import * as Told from "../domain/Told.ts"
 import type { TemplateContent } from "../domain/template/Template.ts"
 import type { Received } from "../domain/webhook/Event.ts"
 import type { Endpoint } from "../domain/webhook/Webhook.ts"
@@ -60,6 +61,9 @@ export const session = (accountId: string, some: Partial<Session> = {}): Session
   state: "connected",
   reason: null,
   blockedUntil: null,
+  blockReason: null,
+  repliesBlockedUntil: null,
+  told: Told.nothing,
   outage: null,
   lastOutage: null,
   connectedSince: now,

@@ -10,6 +10,7 @@ import type { SecretBox } from "../secret/SecretBox.ts"
 import * as Sanitize from "../sender/Sanitize.ts"
 import type { InboundMessage } from "../sender/Sender.ts"
 import { Senders } from "../sender/Sender.ts"
+import * as SessionSender from "../sender/SessionSender.ts"
 import type { ErasureStore } from "../storage/ErasureStore.ts"
 import type { InboundStore } from "../storage/InboundStore.ts"
 import { groupBy } from "../storage/JobSteps.ts"
@@ -86,7 +87,7 @@ export const make: Effect.Effect<
   const people = yield* InboundPeople.make(hash)
   const reports = yield* InboundReports.make(people, hash)
   const unreadHooks = yield* UnreadHooks.make
-  const news = yield* News.make(unreadHooks)
+  const news = yield* News.make(unreadHooks, yield* SessionSender.make)
 
   const content: Inbound["content"] = Effect.fnUntraced(function* (session, brought) {
     const { messages, people: acquaintances = [], preferences, unread } = brought

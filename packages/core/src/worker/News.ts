@@ -1,10 +1,14 @@
 /** Applies what platforms tell of templates and of sessions' accounts (decisions.md §11). */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import type { Instant } from "../domain/Instant.ts"
+import * as Time from "../domain/Instant.ts"
 import type { Session } from "../domain/session/Session.ts"
+import * as Sessions from "../domain/session/Session.ts"
 import * as Template from "../domain/template/Template.ts"
 import type * as Sanitize from "../sender/Sanitize.ts"
 import type { SessionNews } from "../sender/Sender.ts"
+import type * as SessionSender from "../sender/SessionSender.ts"
 import { SessionStore } from "../storage/SessionStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
 import { TemplateStore } from "../storage/TemplateStore.ts"
@@ -36,7 +40,30 @@ const reportOf = ({ news }: Sanitize.TemplateNewsOf): Reported | undefined => {
   }
 }
 
-export const make = (unreadHooks: UnreadHooks): Effect.Effect<News, never, SessionStore | TemplateStore> =>
+/** What became of a session; undefined where it is as it was. */
+const lineOf = (before: Session, after: Session): string | undefined => {
+  if (before.state !== after.state)
+    return after.state === "connected" ? "is connected again" : `was disconnected: ${after.reason}`
+  if (before.blockedUntil !== after.blockedUntil)
+    return after.blockedUntil === null
+      ? "is no longer restricted by its platform"
+      : `may send no templates ${untilOf(after.blockedUntil)}: its platform restricts it`
+  if (before.repliesBlockedUntil !== after.repliesBlockedUntil)
+    return after.repliesBlockedUntil === null
+      ? "may answer people again"
+      : `may answer nobody ${untilOf(after.repliesBlockedUntil)}: its platform restricts it`
+  return undefined
+}
+
+const untilOf = (until: Instant): string => {
+  const end = Sessions.endOf(until)
+  return end === null ? "until its platform says so" : `until ${Time.format(end)}`
+}
+
+export const make = (
+  unreadHooks: UnreadHooks,
+  resolve: SessionSender.Resolve
+): Effect.Effect<News, never, SessionStore | TemplateStore> =>
   Effect.gen(function* () {
     const sessions = yield* SessionStore
     const templates = yield* TemplateStore
@@ -61,13 +88,32 @@ export const make = (unreadHooks: UnreadHooks): Effect.Effect<News, never, Sessi
       )
     })
 
-    const announce = Effect.fnUntraced(function* ({ id }: Session, each: SessionNews) {
+    /** True where the news are of another number than the session's, which only hears of them. */
+    const isOfOther = Effect.fnUntraced(function* (session: Session, number: string | undefined) {
+      const sessionSender = number === undefined ? undefined : yield* resolve(session)
+      const hasNumber = sessionSender?.sender.hasNumber
+      return number === undefined || hasNumber === undefined
+        ? false
+        : // Where it cannot be told now it counts as meant: what waits without need can be let go by hand.
+          (yield* hasNumber(sessionSender?.config, number)) === false
+    })
+
+    const announce = Effect.fnUntraced(function* (session: Session, { number, ...each }: SessionNews) {
+      const { id } = session
+      const { at, kind, news } = each
+      const isOther = yield* isOfOther(session, number)
       const now = yield* Clock.currentTimeMillis
-      const after = yield* sessions.announce({ id, ...each, now })
-      if (after?.updatedAt === now && after.state === "disconnected")
-        yield* Effect.annotateLogs(Effect.logWarning(`Session ${id} was disconnected: ${after.reason}`), {
-          sessionId: id
-        })
+      const announced = isOther ? { at, kind, news, disconnects: null } : each
+      const found = yield* sessions.announce({ id, ...announced, now })
+      if (found === null) return
+      const { after, before, isOlder } = found
+      const line = isOlder
+        ? `had news (${kind}) that are older than what its platform said last, and changed nothing`
+        : lineOf(before, after)
+      if (line === undefined) return
+      const log =
+        after.state === "connected" && after.blockedUntil === null ? Effect.logInfo : Effect.logWarning
+      yield* Effect.annotateLogs(log(`Session ${id} ${line}`), { sessionId: id })
     })
 
     return {

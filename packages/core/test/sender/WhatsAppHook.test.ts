@@ -2,6 +2,7 @@
 import { createHmac } from "node:crypto"
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import { withoutEnd } from "../../src/domain/session/Session.ts"
 import type { HookContent } from "../../src/sender/Sender.ts"
 import * as WhatsApp from "../../src/sender/WhatsApp.ts"
 
@@ -196,21 +197,75 @@ describe("news of a template", () => {
 
 describe("news of the account", () => {
   const banned = "The platform has banned the account."
-  const restricted = "The platform restricts the account's sending."
   const removed = "The account no longer shares itself with the partner whose app this is."
   const restriction = (restriction_type: string) => ({
     event: "ACCOUNT_RESTRICTION",
     restriction_info: [{ restriction_type, expiration: 1_790_000_000 }]
   })
-  const known: ReadonlyArray<readonly [field: string, value: object, disconnects: string | null]> = [
+  const until = 1_790_000_000_000
+  const lifted = { restricts: { templates: null, replies: null } }
+  const known: ReadonlyArray<
+    readonly [field: string, value: object, disconnects: string | null, more?: object]
+  > = [
     ["account_update", { event: "DISABLED_UPDATE", ban_info: { waba_ban_state: ["DISABLE"] } }, banned],
     ["account_update", { event: "DISABLED_UPDATE", ban_info: { waba_ban_state: "DISABLE" } }, banned],
-    ["account_update", { event: "DISABLED_UPDATE", ban_info: { waba_ban_state: ["REINSTATE"] } }, null],
-    ["account_update", restriction("RESTRICTED_BIZ_INITIATED_MESSAGING"), restricted],
+    [
+      "account_update",
+      { event: "DISABLED_UPDATE", ban_info: { waba_ban_state: ["REINSTATE"] } },
+      null,
+      { reinstates: true, ...lifted }
+    ],
+    [
+      "account_update",
+      { event: "DISABLED_UPDATE", ban_info: { waba_ban_state: ["SCHEDULE_FOR_DISABLE"] } },
+      null
+    ],
+    ["account_update", { event: "DISABLED_UPDATE" }, banned],
+    [
+      "account_update",
+      { event: "DISABLED_UPDATE", ban_state: "REINSTATE" },
+      null,
+      { reinstates: true, ...lifted }
+    ],
+    [
+      "account_update",
+      restriction("RESTRICTED_BIZ_INITIATED_MESSAGING"),
+      null,
+      { restricts: { templates: until } }
+    ],
+    [
+      "account_update",
+      restriction("RESTRICTED_CUSTOMER_INITIATED_MESSAGING"),
+      null,
+      { restricts: { replies: until } }
+    ],
+    [
+      "account_update",
+      {
+        event: "ACCOUNT_RESTRICTION",
+        phone_number: "15550783881",
+        restriction_info: [
+          { restriction_type: "RESTRICTED_BIZ_INITIATED_MESSAGING", expiration: "1790000000" },
+          { restriction_type: "RESTRICTED_BIZ_INITIATED_MESSAGING", expiration: "2026-09-21T14:13:21+0000" },
+          { restriction_type: "RESTRICTED_CUSTOMER_INITIATED_MESSAGING" }
+        ]
+      },
+      null,
+      { number: "15550783881", restricts: { templates: until + 1000, replies: withoutEnd } }
+    ],
+    ["account_update", { event: "ACCOUNT_RESTRICTION" }, null, lifted],
+    [
+      "account_update",
+      { event: "ACCOUNT_VIOLATION", violation_info: { violation_type: "SPAM_UNBAN" } },
+      null,
+      lifted
+    ],
+    ["account_update", restriction("RESTRICTED_USER_INITIATED_CALLING"), null],
     ["account_update", restriction("RESTRICTED_ADD_PHONE_NUMBER_ACTION"), null],
     ["account_update", { event: "PARTNER_REMOVED", waba_info: { waba_id: account } }, removed],
     ["account_update", { event: "PARTNER_APP_UNINSTALLED" }, removed],
-    ["account_update", { event: "ACCOUNT_OFFBOARDED" }, null],
+    ["account_update", { event: "ACCOUNT_OFFBOARDED" }, "The account was offboarded from the platform."],
+    ["account_update", { event: "ACCOUNT_DELETED" }, "The account was deleted at the platform."],
     ["account_update", { event: "RECONNECTED" }, null],
     ["account_update", { event: "MM_LITE_TERMS_SIGNED" }, null],
     ["account_update", { event: "VOLUME_BASED_PRICING_TIER_UPDATE" }, null],
@@ -221,11 +276,11 @@ describe("news of the account", () => {
     ["business_capability_update", { max_daily_conversations_per_business: 1000 }, null],
     ["security", { event: "PIN_CHANGED" }, null]
   ]
-  for (const [field, news, disconnects] of known)
+  for (const [field, news, disconnects, more = {}] of known)
     it.effect(`is read: ${field} ${JSON.stringify(news)}`, () =>
       Effect.gen(function* () {
         const found = yield* read(hook(field, news))
-        expect(found.session).toEqual([{ kind: field, news, at: null, disconnects }])
+        expect(found.session).toEqual([{ kind: field, news, at: null, disconnects, ...more }])
         expect(found.unread).toEqual([])
       })
     )

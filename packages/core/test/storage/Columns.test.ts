@@ -340,6 +340,12 @@ describe("Columns", () => {
     state: of(Sessions.states),
     reason: orNull(word),
     blockedUntil: orNull(number),
+    blockReason: orNull(of(Sessions.blockReasons)),
+    repliesBlockedUntil: orNull(number),
+    told: FastCheck.dictionary(
+      of(["standing", "templates"] as const),
+      FastCheck.record({ at: number, words: FastCheck.array(word) })
+    ),
     connectedSince: orNull(number),
     createdAt: number,
     updatedAt: number

@@ -143,7 +143,7 @@ describe("the log", () => {
           now: 0
         })
         const unread = yield* UnreadHooks.make
-        const news = yield* News.make(unread)
+        const news = yield* News.make(unread, () => Effect.succeed(undefined))
         const origin = {
           field: "message_template_status_update",
           reason: "no such template",

@@ -1,6 +1,8 @@
 /** News of templates and accounts that come with a hook (decisions.md §11). */
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import { withoutEnd } from "../../src/domain/session/Session.ts"
+import type * as SessionSender from "../../src/sender/SessionSender.ts"
 import { InboundStore } from "../../src/storage/InboundStore.ts"
 import * as Memory from "../../src/storage/memory/Memory.ts"
 import { SessionStore } from "../../src/storage/SessionStore.ts"
@@ -10,30 +12,49 @@ import { owner } from "../../src/testing/StorageSuite/Setup.ts"
 import * as News from "../../src/worker/News.ts"
 import * as UnreadHooks from "../../src/worker/UnreadHooks.ts"
 
-const heard = Effect.gen(function* () {
-  const who = yield* owner
-  const { accountId, sessionId } = who
-  const session = yield* (yield* SessionStore).find(sessionId)
-  if (session === null) return yield* Effect.dieMessage("no session")
-  const templates = yield* TemplateStore
-  const contents = [Fixtures.template({ name: "promo_br", language: "pt_BR" })]
-  yield* templates.importAll({ accountId, sessionId, contents, now: 0 })
-  const news = yield* News.make(yield* UnreadHooks.make)
-  const tell = (some: object) =>
-    news.templates(session, [
-      {
-        news: { name: "promo_br", language: "pt-BR", ...some },
-        origin: { field: "templates", reason: "the session has no such template", text: "{}", isCut: false }
-      }
-    ])
-  const template = templates.findNamed({ sessionId, name: "promo_br", language: "pt_BR" })
-  const unread = Effect.flatMap(InboundStore, (store) =>
-    Effect.map(store.unread({ sessionId, page: { limit: 10, after: null } }), ({ items }) =>
-      items.map(({ reason }) => reason)
+/** A session of a platform that has this number. */
+const numbered = (number: string | null): SessionSender.Resolve => {
+  const sender = {
+    provider: "sandbox",
+    deduplicates: true,
+    send: () => Effect.never,
+    hasNumber: (_: unknown, asked: string) => Effect.succeed(number === null ? null : number === asked)
+  }
+  return (session) =>
+    Effect.succeed(
+      session === null
+        ? undefined
+        : { sender, config: {}, connection: session, retryForMs: null, closedMarkets: [] }
     )
-  )
-  return { session, news, tell, template, unread }
-})
+}
+
+const hearing = (resolve: SessionSender.Resolve) =>
+  Effect.gen(function* () {
+    const who = yield* owner
+    const { accountId, sessionId } = who
+    const session = yield* (yield* SessionStore).find(sessionId)
+    if (session === null) return yield* Effect.dieMessage("no session")
+    const templates = yield* TemplateStore
+    const contents = [Fixtures.template({ name: "promo_br", language: "pt_BR" })]
+    yield* templates.importAll({ accountId, sessionId, contents, now: 0 })
+    const news = yield* News.make(yield* UnreadHooks.make, resolve)
+    const tell = (some: object) =>
+      news.templates(session, [
+        {
+          news: { name: "promo_br", language: "pt-BR", ...some },
+          origin: { field: "templates", reason: "the session has no such template", text: "{}", isCut: false }
+        }
+      ])
+    const template = templates.findNamed({ sessionId, name: "promo_br", language: "pt_BR" })
+    const unread = Effect.flatMap(InboundStore, (store) =>
+      Effect.map(store.unread({ sessionId, page: { limit: 10, after: null } }), ({ items }) =>
+        items.map(({ reason }) => reason)
+      )
+    )
+    return { session, news, tell, template, unread }
+  })
+
+const heard = hearing(numbered(null))
 
 describe("news of a template", () => {
   it.effect("reach it under the platform's spelling of its language", () =>
@@ -69,4 +90,32 @@ describe("news of a template", () => {
       expect(due.map(({ template }) => template.name)).toEqual(["promo_br"])
     }).pipe(Effect.provide(Memory.layer))
   )
+})
+
+describe("a restriction", () => {
+  const restricting = (number?: string) => ({
+    kind: "account_update",
+    news: { event: "ACCOUNT_RESTRICTION" },
+    at: null,
+    disconnects: null,
+    restricts: { templates: withoutEnd },
+    ...(number === undefined ? {} : { number })
+  })
+
+  for (const [what, own, named, reason] of [
+    ["of the session's number blocks it", "34600000001", "34600000001", "platform_restriction"],
+    ["of another number of the account blocks nothing", "34600000001", "34600000002", null],
+    ["of all numbers blocks it", "34600000001", undefined, "platform_restriction"],
+    ["of a number that cannot be told now blocks it", null, "34600000002", "platform_restriction"]
+  ] as const)
+    it.effect(what, () =>
+      Effect.gen(function* () {
+        const { news, session } = yield* hearing(numbered(own))
+        yield* news.session(session, [restricting(named)])
+        expect(yield* (yield* SessionStore).find(session.id)).toMatchObject({
+          state: "connected",
+          blockReason: reason
+        })
+      }).pipe(Effect.provide(Memory.layer))
+    )
 })

@@ -71,6 +71,8 @@ export const session = {
   state: "connected",
   reason: null,
   blocked_until: null,
+  block_reason: null,
+  replies_blocked_until: null,
   unavailable_since: null,
   next_probe_at: null,
   connected_since: at,

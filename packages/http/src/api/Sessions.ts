@@ -17,6 +17,11 @@ const ClosedMarket = Schema.Struct({
 
 const WordsShown = Schema.NullOr(Schema.Array(Wire.Text))
 
+const described = (description: string) => ({
+  ...Wire.NullableTime,
+  schema: Wire.NullableTime.schema.annotations({ description })
+})
+
 /** Without its configuration, which holds secrets. */
 const session = struct(
   {
@@ -37,7 +42,13 @@ const session = struct(
     keywords: struct({ opt_out: WordsShown, opt_in: WordsShown }),
     state: Wire.SessionState,
     reason: Wire.NullableText,
-    blocked_until: Wire.NullableTime,
+    blocked_until: described(
+      "Until when the platform takes no templates from it; the year 9999 where only the platform or an operator ends that. null: it takes them."
+    ),
+    block_reason: Schema.NullOr(Schema.Literal(...Domain.blockReasons)),
+    replies_blocked_until: described(
+      "Until when the platform takes no direct messages from it, as `blocked_until`."
+    ),
     unavailable_since: Wire.unavailable,
     next_probe_at: computed(
       Wire.NullableTime.schema.annotations({
@@ -113,6 +124,12 @@ const settingsOf = <Pacing extends object, Words extends object, Rest extends ob
   ...inProcess(rest),
   keywords: keywords && inProcess(keywords),
   pacing: pacing && inProcess(pacing)
+})
+
+/** A block begins by the platform's word alone. */
+const BlockEnd = Schema.Null.annotations({
+  description:
+    "null ends a block by hand, and what the platform restricts. A platform that still does so says so again."
 })
 
 const unreadHook = struct(
@@ -202,7 +219,7 @@ export const admin = [
   forOperator(
     HttpApiEndpoint.patch("changeSession", "/admin/v1/sessions/:id")
       .setPath(id)
-      .setPayload(Schema.Struct({ name: optional(Name), ...settings })),
+      .setPayload(Schema.Struct({ name: optional(Name), ...settings, blocked_until: optional(BlockEnd) })),
     Session,
     {
       summary: "Change a session",

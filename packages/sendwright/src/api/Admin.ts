@@ -179,7 +179,11 @@ export interface SessionRecord {
   readonly keywords: Keywords
   /** Since when its platform does not answer; null while it does. */
   readonly unavailableSince: Date | null
+  /** Until when its platform takes no templates; the year 9999 where only the platform or you end that. */
   readonly blockedUntil: Date | null
+  readonly blockReason: "provider_blocked" | "platform_restriction" | null
+  /** Until when its platform takes no direct messages, as `blockedUntil`. */
+  readonly repliesBlockedUntil: Date | null
   readonly connectedSince: Date | null
   readonly createdAt: Date
   readonly updatedAt: Date
@@ -203,6 +207,8 @@ export interface SessionInput extends SessionSettings {
 export interface SessionChange extends SessionSettings {
   readonly id: string
   readonly name?: string | undefined
+  /** `null` ends a block by hand, and what the platform restricts. */
+  readonly blockedUntil?: null | undefined
 }
 
 /** A part of a platform's post that nobody understood. */

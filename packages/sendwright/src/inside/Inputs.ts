@@ -98,7 +98,7 @@ export const session = input<Admin.SessionInput>(
   object({ accountId: Text, name: Text, provider: Text, ...settings })
 )
 export const sessionChange = input<Admin.SessionChange>(
-  object({ id: Text, name: optional(Text), ...settings })
+  object({ id: Text, name: optional(Text), ...settings, blockedUntil: optional(Schema.Null) })
 )
 
 const permissions = optional(list(oneOf(...ApiKey.permissions)))

@@ -61,6 +61,8 @@ export const session = (found: Sessions.Session): Admin.SessionRecord => ({
   keywords: found.keywords,
   unavailableSince: dateOrNull(found.outage?.since ?? null),
   blockedUntil: dateOrNull(found.blockedUntil),
+  blockReason: found.blockReason,
+  repliesBlockedUntil: dateOrNull(found.repliesBlockedUntil),
   connectedSince: dateOrNull(found.connectedSince),
   createdAt: date(found.createdAt),
   updatedAt: date(found.updatedAt)

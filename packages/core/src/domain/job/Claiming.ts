@@ -114,6 +114,7 @@ export interface WaitingSession extends Pick<Session.Session, "id" | "provider">
   readonly pacing: Pacing.Pacing
   readonly state: Session.State
   readonly blockedUntil: Instant | null
+  readonly blockReason: Session.BlockReason | null
   readonly outage: Circuit.Outage | null
   readonly lastOutage: Circuit.Silence | null
   /** The time when its first job is due. */
@@ -128,8 +129,10 @@ export const isLastPage = (page: ReadonlyArray<WaitingSession>, limit: number, u
 
 /** The time of the session's next message or of its platform's next probe; null while the session may not send. */
 export const readyAt = (session: WaitingSession, now: Instant): Instant | null => {
-  const obstacle = Session.obstacle(session)
+  // Under a restriction of its templates its jobs are paused, and its direct messages go.
+  const obstacle = Session.obstacleOf(session, "direct")
   if (obstacle !== null && obstacle !== "platform_unavailable") return null
+  if (session.outage !== null && Session.obstacle(session) !== obstacle) return null
   const { arrival, dueAt, outage, pacing } = session
   const perSecond = pacing.messagesPerSecond
   const paced = perSecond === null ? dueAt : Math.max(dueAt, Pacing.nextAt(arrival, perSecond, now))

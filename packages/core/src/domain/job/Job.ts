@@ -31,6 +31,7 @@ export const pauseReasons = [
   "template_paused",
   "template_changed",
   "provider_blocked",
+  "platform_restriction",
   "platform_unavailable"
 ] as const
 export type PauseReason = (typeof pauseReasons)[number]

@@ -26,9 +26,10 @@ const limiters: Readonly<Record<Name, Limiter>> = {
   template: "template"
 }
 
-const texts: Readonly<Record<Name, string>> = {
+const texts: Readonly<Record<Name | "restriction", string>> = {
   block: "The platform had blocked its session.",
   connection: "Its session was not connected.",
+  restriction: "The platform had restricted its session's templates.",
   outage: "The platform did not answer.",
   restore: "The store was held after a restore.",
   template: "Its template was not approved."
@@ -48,7 +49,9 @@ const changedBy = (
     case "session.available":
       return { ends: ["outage"] }
     case "session.blocked":
-      return { begins: ["block", texts.block] }
+      return {
+        begins: ["block", data["reason"] === "platform_restriction" ? texts.restriction : texts.block]
+      }
     case "session.unblocked":
       return { ends: ["block"] }
     case "session.disconnected":

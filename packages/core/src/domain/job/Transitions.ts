@@ -562,7 +562,7 @@ export const nextDue = (
  * same object when nothing changes.
  */
 export const followSession = (job: Job.Job, session: Session.Standing, now: Instant): Job.Job => {
-  const pauseReason = Session.obstacle(session)
+  const pauseReason = Session.obstacleOf(session, job.content.kind)
   if (pauseReason !== null && job.status === "processing") {
     return { ...withStatus(job, "paused", now), pauseReason }
   }
@@ -579,6 +579,12 @@ export const pauseForTemplate = (job: Job.Job, status: string, now: Instant): Jo
   pauseReason: status === TemplateCheck.changedStatus ? "template_changed" : "template_paused"
 })
 
+/** A job of a session whose platform restricts templates. */
+export const pauseForRestriction = (job: Job.Job, now: Instant): Job.Job => ({
+  ...withStatus(job, "paused", now),
+  pauseReason: "platform_restriction"
+})
+
 /**
  * The job after its template was approved again: it resumes, unless its session may not send now; the same object
  * when it was not paused for its template.
@@ -589,7 +595,7 @@ export const resumeForTemplate = (job: Job.Job, session: Session.Standing, now: 
 
 const resumed = (job: Job.Job, session: Session.Standing, now: Instant): Job.Job => {
   if (job.status !== "paused") return job
-  const pauseReason = Session.obstacle(session)
+  const pauseReason = Session.obstacleOf(session, job.content.kind)
   return pauseReason === null ? withStatus(job, "processing", now) : { ...job, pauseReason, updatedAt: now }
 }
 

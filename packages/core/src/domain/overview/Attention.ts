@@ -247,6 +247,11 @@ const unavailable: Rule = ({ isAllKept, sessions }) =>
     ]
   })
 
+const endsBy = (until: Instant): string =>
+  until === Sessions.withoutEnd
+    ? "It goes on once the platform says so."
+    : `It goes on by itself at ${at(until)}.`
+
 const blocked: Rule = ({ isAllKept, sessions }) =>
   sessions.flatMap((figures): ReadonlyArray<Item> => {
     const { account, oldestAt, session, waiting } = figures
@@ -257,10 +262,13 @@ const blocked: Rule = ({ isAllKept, sessions }) =>
         verdict: isAllKept && waiting > 0 ? "failing" : "degraded",
         lacks: "flowing",
         since: session.updatedAt,
-        title: `The platform blocks ${named(session, account)}`,
+        title:
+          session.blockReason === "platform_restriction"
+            ? `The platform restricts the templates of ${named(session, account)}`
+            : `The platform blocks ${named(session, account)}`,
         cost: waitFor(waiting, oldestAt),
         cause: `It takes nothing more from it for a while.${because(figures)}`,
-        next: `It goes on by itself at ${at(session.blockedUntil)}. Look for what the platform complains of.`,
+        next: `${endsBy(session.blockedUntil)} Look for what the platform complains of.`,
         count: waiting,
         target: target("session", session.id)
       }

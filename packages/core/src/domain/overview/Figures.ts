@@ -86,7 +86,7 @@ const untilOf = ({ group }: Limited, limiter: Limiter, now: Instant): Instant | 
     case "platform":
       return outage?.probeAt ?? null
     case "session":
-      return blockedUntil
+      return Sessions.endOf(blockedUntil)
     case "retry":
       return group.retryAt
     default:

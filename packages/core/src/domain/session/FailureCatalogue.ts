@@ -222,6 +222,8 @@ export const own: Readonly<Record<string, string>> = {
     "The platform may have the message, so that it is not sent again by itself; a receipt settles it. Retry what is safe to send twice.",
   outcome_unstorable:
     "The database did not take what the platform answered. Read the service's log before it is retried.",
+  platform_restriction:
+    "The platform restricts the session's answers to people. They go again once its restriction ends, or an operator ends it.",
   poisoned:
     "Every process that sent it ended, so that it is not tried again. Read their logs, then retry what is safe to send twice.",
   restored:

@@ -4,6 +4,7 @@ import type { Keywords } from "../consent/Keywords.ts"
 import type { Instant } from "../Instant.ts"
 import * as Time from "../Instant.ts"
 import type { PauseReason } from "../job/Job.ts"
+import * as Told from "../Told.ts"
 import * as Circuit from "./Circuit.ts"
 import type { ClosedMarket } from "./ClosedMarkets.ts"
 import type { Pacing } from "./Pacing.ts"
@@ -16,6 +17,16 @@ export const providerForm = /^[a-z][a-z0-9_-]{0,63}$/
 
 export const states = ["connected", "connecting", "disconnected"] as const
 export type State = (typeof states)[number]
+
+/** Why a session is blocked: what an answer of its platform means, or a restriction that its platform told of. */
+export const blockReasons = ["provider_blocked", "platform_restriction"] as const
+export type BlockReason = (typeof blockReasons)[number]
+
+/** The end of what its platform has to end, or the operator: behind it no time can be written. */
+export const withoutEnd = Time.latest
+
+/** A time to be told of; null where there is no telling. */
+export const endOf = (until: Instant | null): Instant | null => (until === withoutEnd ? null : until)
 
 export interface Session {
   readonly id: string
@@ -34,8 +45,14 @@ export interface Session {
   readonly state: State
   /** Why it is not connected; null while it is. */
   readonly reason: string | null
-  /** The end of the platform's block of this session; null without one. Its jobs pause until then. */
+  /** The end of the platform's block of this session ({@link withoutEnd}); null without one. Its jobs pause until then. */
   readonly blockedUntil: Instant | null
+  /** Null without a block. */
+  readonly blockReason: BlockReason | null
+  /** The end of the platform's restriction on answers to people, until which direct messages are refused; null without one. */
+  readonly repliesBlockedUntil: Instant | null
+  /** What the platform said last of its standing and its restrictions. */
+  readonly told: Told.Told
   /**
    * The outage of its platform, with the time of the next probe; null while the platform answers. Its jobs pause
    * meanwhile.
@@ -66,16 +83,17 @@ export const blockIsOver = (
 ): boolean => blockedUntil !== null && (blockedUntil <= now || Time.isAhead(updatedAt, now))
 
 /** The parts of a session that decide if something may be sent over it. */
-export type Standing = Pick<Session, "blockedUntil" | "outage" | "state">
+export type Standing = Pick<Session, "blockedUntil" | "blockReason" | "outage" | "state">
 
 /** Why the session may not send now, apart from a probe of its platform; null when it may. */
 export const obstacle = ({
   blockedUntil,
+  blockReason,
   outage,
   state
 }: Standing): Exclude<PauseReason, "template_changed" | "template_paused"> | null => {
   if (state !== "connected") return "session_disconnected"
-  if (blockedUntil !== null) return "provider_blocked"
+  if (blockedUntil !== null) return blockReason ?? "provider_blocked"
   return outage === null ? null : "platform_unavailable"
 }
 
@@ -83,6 +101,13 @@ export const obstacle = ({
 export const isMeant = ({ reason, state }: Pick<Session, "reason" | "state">): boolean =>
   state !== "connected" &&
   (reason === null || reason === meantReasons.never || reason === meantReasons.operator)
+
+/** Why it may not send messages of a kind: a platform that restricts templates takes direct messages (decisions.md §13). */
+export const obstacleOf = (session: Standing, kind: "direct" | "template"): ReturnType<typeof obstacle> => {
+  const found = obstacle(session)
+  if (found !== "platform_restriction" || kind === "template") return found
+  return session.outage === null ? null : "platform_unavailable"
+}
 
 /** Why it may not send now and since when; else since when it is connected. A block has no time of its own. */
 export const situation = (session: Session): { readonly reason: string | null; readonly since: Instant } => {
@@ -165,18 +190,91 @@ export const ended = (
     ? session
     : transition(session, { state: "disconnected", reason }, now)
 
-/** The session that its platform blocks; of two times the later one holds. */
-export const block = (session: Session, until: Instant, now: Instant): Session => ({
-  ...session,
-  blockedUntil: Math.max(session.blockedUntil ?? 0, until),
-  updatedAt: now
-})
+/** The session that its platform blocks; of two blocks the one that ends later holds. */
+export const block = (
+  session: Session,
+  until: Instant,
+  now: Instant,
+  reason: BlockReason = "provider_blocked"
+): Session =>
+  session.blockedUntil !== null && session.blockedUntil >= until
+    ? { ...session, updatedAt: now }
+    : { ...session, blockedUntil: until, blockReason: reason, updatedAt: now }
 
 export const unblock = (session: Session, now: Instant): Session => ({
   ...session,
   blockedUntil: null,
+  blockReason: null,
   updatedAt: now
 })
+
+/** The session once its operator ended all that its platform restricts; a platform that still does says so again. */
+export const released = (session: Session, now: Instant): Session => ({
+  ...unblock(session, now),
+  repliesBlockedUntil: null
+})
+
+/** True when people may have no answer. */
+export const refusesReplies = (
+  { repliesBlockedUntil }: Pick<Session, "repliesBlockedUntil">,
+  now: Instant
+): boolean => repliesBlockedUntil !== null && repliesBlockedUntil > now
+
+/** What a platform's news do to its session. */
+export interface Announced {
+  /** When the platform said it; null where it did not tell. */
+  readonly at: Instant | null
+  /** Why nothing more can be sent; null while something can. */
+  readonly disconnects: string | null
+  /** True when what the platform disconnected may send again. */
+  readonly reinstates?: boolean
+  /** Until when it restricts these; null where it restricts them no more, absent where it says nothing of them. */
+  readonly restricts?: { readonly templates?: Instant | null; readonly replies?: Instant | null } | undefined
+}
+
+const restricted = (session: Session, until: Instant | null, now: Instant): Session => {
+  const isRestricted = session.blockReason === "platform_restriction"
+  const free = isRestricted ? unblock(session, now) : session
+  return until === null || until <= now ? free : block(free, until, now, "platform_restriction")
+}
+
+const withReplies = (session: Session, until: Instant | null, now: Instant): Session => ({
+  ...session,
+  repliesBlockedUntil: until === null || until <= now ? null : until,
+  updatedAt: now
+})
+
+/**
+ * The session after its platform's news of it, of which each part counts that is newer than what was told (`Told.order`). What it
+ * reinstates is connected only where these very news had disconnected it.
+ */
+export const announced = (
+  session: Session,
+  { at, disconnects, reinstates = false, restricts = {} }: Announced,
+  now: Instant
+): { readonly session: Session; readonly isOlder: boolean } => {
+  let after = session
+  let isOlder = false
+  const apply = (field: string, word: string, step: (session: Session) => Session): void => {
+    const order = Told.order(session.told, field, word, at, now)
+    if (order === "older") isOlder = true
+    if (order !== "newer") return
+    after = step({ ...after, told: Told.note(after.told, field, word, at, now) })
+  }
+  if (disconnects !== null)
+    apply("standing", disconnects, (each) => ended(each, { at, reason: disconnects }, now))
+  else if (reinstates) {
+    const isEnded = session.reason !== null && session.told["standing"]?.words.includes(session.reason)
+    apply("standing", "reinstated", (each) =>
+      isEnded ? transition(each, { state: "connected", reason: null }, now) : each
+    )
+  }
+  const { replies, templates } = restricts
+  if (templates !== undefined)
+    apply("templates", String(templates), (each) => restricted(each, templates, now))
+  if (replies !== undefined) apply("replies", String(replies), (each) => withReplies(each, replies, now))
+  return { session: after, isOlder }
+}
 
 /** The session whose platform does not answer; the same one when that is known, and when it is not connected. */
 const unavailable = (session: Session, now: Instant): Session =>

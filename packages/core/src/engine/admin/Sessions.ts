@@ -15,6 +15,7 @@ import type { Pacing } from "../../domain/session/Pacing.ts"
 import { unpaced } from "../../domain/session/Pacing.ts"
 import type { Provider, Session } from "../../domain/session/Session.ts"
 import { meantReasons } from "../../domain/session/Session.ts"
+import * as Told from "../../domain/Told.ts"
 import type { UnreadHook } from "../../domain/UnreadHook.ts"
 import * as Either from "../../effect/Either.ts"
 import { Signals } from "../../runtime/Signals.ts"
@@ -90,6 +91,8 @@ export interface SessionChange {
   readonly retryFor?: number | null | undefined
   readonly closedMarkets?: Session["closedMarkets"] | undefined
   readonly keywords?: KeywordsChange | undefined
+  /** Null ends a block by hand, and what the platform restricts. */
+  readonly blockedUntil?: null | undefined
   /** Replaces the whole configuration. If the new one asks for another pace than the old one, the pace changes, too. */
   readonly config?: Readonly<Record<string, unknown>> | undefined
 }
@@ -261,6 +264,9 @@ export const make = Effect.gen(function* () {
         state: connected ? "connected" : "disconnected",
         reason: connected ? null : meantReasons.never,
         blockedUntil: null,
+        blockReason: null,
+        repliesBlockedUntil: null,
+        told: Told.nothing,
         outage: null,
         lastOutage: null,
         connectedSince: connected ? now : null,
@@ -272,7 +278,7 @@ export const make = Effect.gen(function* () {
       return session
     }),
     change: Effect.fnUntraced(function* (id, input) {
-      const { closedMarkets, config, keywords, name, pacing, retryFor } = input
+      const { blockedUntil, closedMarkets, config, keywords, name, pacing, retryFor } = input
       const found = (yield* store.find(id)) ?? (yield* missing)
       yield* refuseIf(changeFaultsOf(found, input))
       const stored =
@@ -287,7 +293,8 @@ export const make = Effect.gen(function* () {
         keywords: withKeywords(found.keywords, keywords),
         ...(stored === undefined ? {} : { config: box.seal(SessionSender.place(id), JSON.stringify(stored)) })
       }
-      const session = (yield* store.change({ id, change, now })) ?? (yield* missing)
+      const session =
+        (yield* store.change({ id, change, releases: blockedUntil === null, now })) ?? (yield* missing)
       if (stored !== undefined) yield* addressing.write(session)
       yield* signals.sends.notify
       return session

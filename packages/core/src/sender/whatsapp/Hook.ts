@@ -418,13 +418,15 @@ export const isOneApp = (given: unknown, other: unknown): boolean =>
  * Whose a change is: a number's, or an account's if it names no number (decisions.md §10). News of partners come under
  * their portfolio and name the account in the value (whatsapp-cloud.md §1.12).
  */
-const addressOf = (entry: unknown, change: unknown): string => {
+const addressOf = (entry: unknown, change: unknown, own: Config): string => {
   const value = Json.at(change, "value")
   const number =
     Json.at(value, "metadata", "phone_number_id") ?? Json.at(value, "standby", "metadata", "phone_number_id")
   if (number !== undefined && number !== null) return `number ${String(number).slice(0, 64)}`
   const account = Json.at(value, "waba_info", "waba_id") ?? Json.at(entry, "id")
-  return `account ${String(account).slice(0, 64)}`
+  // News of one number may name no account (whatsapp-cloud.md §1.13): it is of the account whose hook has it.
+  const isNumbers = String(account) === "0" && Json.wordAt(value, "phone_number") !== undefined
+  return `account ${isNumbers ? own.waba_id : String(account).slice(0, 64)}`
 }
 
 /** Members of an entry that are looked at, or say only whose it is. */
@@ -453,7 +455,7 @@ function* contentOf(json: unknown, now: Instant, config: Config): Generator<void
     const place = { field: "entry", found: general }
     unreadMembers(place, entry, ofEntry)
     for (const change of itemsOf(place, entry, "changes")) {
-      const address = addressOf(entry, change)
+      const address = addressOf(entry, change, config)
       const group = groups.get(address) ?? { found: emptyFound(), parts: [] }
       groups.set(address, group)
       const field = Json.textAt(change, "field") ?? ""

@@ -1,6 +1,9 @@
 /** Reads news of templates and of accounts out of a hook's changes (whatsapp-cloud.md §1.2, §1.12). */
 import type { Instant } from "../../domain/Instant.ts"
+import * as Time from "../../domain/Instant.ts"
 import * as Json from "../../domain/Json.ts"
+import type { Announced } from "../../domain/session/Session.ts"
+import { withoutEnd } from "../../domain/session/Session.ts"
 import type { SessionNews, TemplateNews } from "../Sender.ts"
 
 /** What the events of a template mean for its status. */
@@ -71,33 +74,84 @@ export const accountFields: ReadonlySet<string> = new Set([
   "security"
 ])
 
+/** The platform writes one state, or a list of them. */
+const banStatesOf = (value: unknown): ReadonlyArray<unknown> =>
+  [
+    Json.at(value, "ban_info", "waba_ban_state"),
+    Json.at(value, "ban_info", "ban_state"),
+    Json.at(value, "waba_ban_state"),
+    Json.at(value, "ban_state")
+  ]
+    .flatMap((state): ReadonlyArray<unknown> => (Array.isArray(state) ? state : [state]))
+    .filter((state) => state !== undefined && state !== null)
+
+/** The events by which nothing more can be sent over the account. */
+const ends: ReadonlyMap<string | undefined, string> = new Map([
+  ["DISABLED_UPDATE", "The platform has banned the account."],
+  ["ACCOUNT_DELETED", "The account was deleted at the platform."],
+  ["ACCOUNT_OFFBOARDED", "The account was offboarded from the platform."],
+  ["PARTNER_REMOVED", "The account no longer shares itself with the partner whose app this is."],
+  ["PARTNER_APP_UNINSTALLED", "The account no longer shares itself with the partner whose app this is."]
+])
+
 const bannedStates: ReadonlySet<unknown> = new Set(["DISABLE", "DISABLED"])
 
-/** The platform writes one state, or a list of them. */
-const isBanned = (value: unknown): boolean => {
-  const state = Json.at(value, "ban_info", "waba_ban_state")
-  return Array.isArray(state) ? state.some((each) => bannedStates.has(each)) : bannedStates.has(state)
+/** Why nothing more can be sent over the account; null while it can, also where a ban is only announced. */
+const endOf = (event: string | undefined, states: ReadonlyArray<unknown>): string | null =>
+  states.some((state) => bannedStates.has(state))
+    ? (ends.get("DISABLED_UPDATE") ?? null)
+    : event === "DISABLED_UPDATE" && states.length > 0
+      ? null
+      : (ends.get(event) ?? null)
+
+/** What a restriction is on, by its type. Others restrict nothing of ours and are told. */
+const restrictions: ReadonlyMap<string, "templates" | "replies"> = new Map([
+  ["RESTRICTED_BIZ_INITIATED_MESSAGING", "templates"],
+  ["RESTRICTED_CUSTOMER_INITIATED_MESSAGING", "replies"]
+])
+
+/** Seconds as a number or a text, or a date; without one it lasts until it is lifted. */
+const expirationOf = (entry: unknown): Instant => {
+  const given = Json.at(entry, "expiration")
+  const text = typeof given === "number" ? String(Math.floor(given)) : typeof given === "string" ? given : ""
+  const at = /^\d{1,12}$/.test(text)
+    ? Number(text) * Time.second
+    : Time.parse(text.replace(/([+-]\d{2})(\d{2})$/, "$1:$2"))
+  return at === undefined || at <= 0 ? withoutEnd : Math.min(at, withoutEnd)
 }
 
-/** A restriction on sending; there are others, such as on adding numbers. */
-const isRestricted = (value: unknown): boolean =>
-  Json.listAt(value, "restriction_info").some((each) =>
-    /MESSAGING/.test(Json.textAt(each, "restriction_type") ?? "")
-  )
+const lifted = { templates: null, replies: null }
 
-/** Why nothing more can be sent over the account; null while it can. */
-const endOf = (value: unknown): string | null => {
+const restrictsOf = (event: string | undefined, value: unknown): Announced["restricts"] | undefined => {
+  const entries = Json.listAt(value, "restriction_info")
+  if (event === "ACCOUNT_RESTRICTION" && entries.length === 0) return lifted
+  if (Json.textAt(value, "violation_info", "violation_type")?.endsWith("_UNBAN")) return lifted
+  const found: { templates?: Instant; replies?: Instant } = {}
+  for (const entry of entries) {
+    const what = restrictions.get(Json.textAt(entry, "restriction_type") ?? "")
+    if (what !== undefined) found[what] = Math.max(found[what] ?? 0, expirationOf(entry))
+  }
+  return found.templates === undefined && found.replies === undefined ? undefined : found
+}
+
+/** What the platform tells of the account does to its sessions (whatsapp-cloud.md §1.13). */
+const updateOf = (value: unknown): Omit<SessionNews, "at" | "kind" | "news"> => {
   const event = Json.textAt(value, "event")
-  if (isBanned(value)) return "The platform has banned the account."
-  if (isRestricted(value)) return "The platform restricts the account's sending."
-  return event === "PARTNER_REMOVED" || event === "PARTNER_APP_UNINSTALLED"
-    ? "The account no longer shares itself with the partner whose app this is."
-    : null
+  const states = banStatesOf(value)
+  const number = Json.wordAt(value, "phone_number")
+  const isReinstated = states.includes("REINSTATE")
+  const restricts = isReinstated ? lifted : restrictsOf(event, value)
+  return {
+    disconnects: isReinstated ? null : endOf(event, states),
+    ...(isReinstated ? { reinstates: true } : {}),
+    ...(restricts === undefined ? {} : { restricts }),
+    ...(number === undefined ? {} : { number })
+  }
 }
 
 export const account = (field: string, value: object, at: Instant | null): SessionNews => ({
   kind: field,
   news: value,
   at,
-  disconnects: field === "account_update" ? endOf(value) : null
+  ...(field === "account_update" ? updateOf(value) : { disconnects: null })
 })

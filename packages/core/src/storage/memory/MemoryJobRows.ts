@@ -117,8 +117,8 @@ export const make = (db: Database): JobRows<Memory> => ({
     return true
   },
 
-  tryLockOutage: function* (sessionId) {
-    return db.sessions.get(sessionId)?.value.outage ?? null
+  tryLockStanding: function* (sessionId) {
+    return db.sessions.get(sessionId)?.value ?? null
   },
 
   saveOutage: function* (sessionId, outage) {

@@ -25,6 +25,10 @@ const byId = (db: Database, isWanted: (session: Session) => boolean): ReadonlyAr
 
 export const rowsOf = (db: Database): SessionRows<MemoryJobRows.Memory> => {
   const { lockJobs, lockJobsInTime, saveJobs } = MemoryJobRows.make(db)
+  function* save(session: Session): Tx<void, MemoryJobRows.Memory> {
+    const row = db.sessions.get(session.id)
+    if (row !== undefined) db.sessions.set(session.id, { ...row, value: session })
+  }
   return {
     lockJobs,
     lockJobsInTime,
@@ -35,10 +39,8 @@ export const rowsOf = (db: Database): SessionRows<MemoryJobRows.Memory> => {
     lockUnblockable: function* (now) {
       return byId(db, (session) => Sessions.blockIsOver(session, now))
     },
-    saveSession: function* (session) {
-      const row = db.sessions.get(session.id)
-      if (row !== undefined) db.sessions.set(session.id, { ...row, value: session })
-    },
+    saveSession: save,
+    saveSettings: save,
     jobsToFollow: function* (sessionId, running) {
       return [...db.jobs.values()].flatMap(({ job }) =>
         job.sessionId === sessionId && (job.status === "paused" || (running && job.status === "processing"))
@@ -91,14 +93,7 @@ export const layer: Layer.Layer<SessionStore, never, MemoryDatabase> = Layer.eff
         const rows = [...db.sessions.values()].filter(({ value }) => value.provider === provider)
         return Paging.map(newestFirst(rows, page), ({ value }) => value)
       }),
-    change: ({ change, id, now }) =>
-      Effect.sync(() => {
-        const row = db.sessions.get(id)
-        if (row === undefined) return null
-        const session: Session = { ...row.value, ...change, updatedAt: now }
-        db.sessions.set(id, { ...row, value: session })
-        return session
-      }),
+    change: (command) => perform(() => Policy.set(rowsOf(db), command)),
     transition: (command) => perform(() => Policy.transition(rowsOf(db), command)),
     announce: (command) => perform(() => Policy.announce(rowsOf(db), command)),
     block: (command) => perform(() => Policy.block(rowsOf(db), command)),

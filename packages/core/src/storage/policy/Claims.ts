@@ -16,7 +16,7 @@ import * as Jobs from "../../domain/job/Job.ts"
 import * as Transitions from "../../domain/job/Transitions.ts"
 import * as Circuit from "../../domain/session/Circuit.ts"
 import * as Pacing from "../../domain/session/Pacing.ts"
-import type * as Session from "../../domain/session/Session.ts"
+import * as Session from "../../domain/session/Session.ts"
 import type { Category } from "../../domain/template/Template.ts"
 import type { JobChange, RecipientChange } from "../JobSteps.ts"
 import * as JobSteps from "../JobSteps.ts"
@@ -47,6 +47,8 @@ interface Place {
   readonly worker: string
   readonly now: Instant
   readonly care: Claiming.Care
+  /** True while the platform restricts its templates: their jobs are paused. The session is locked then. */
+  readonly isRestricted?: boolean
   /** True until jobs of a session are locked: two claims that waited while they had some could wait for each other. */
   readonly first: { is: boolean }
   /** Those of the whole claim; this session's are added. */
@@ -61,6 +63,8 @@ interface Due<B extends Backend> extends DueJob {
   readonly category: Category | null
   /** Its template's as it is now; null of a direct message. */
   readonly status: string | null
+  /** True when the platform takes no template of its session. */
+  readonly isRestricted: boolean
 }
 
 /** A locked job that a claim may look at. */
@@ -89,15 +93,24 @@ const isReady = <B extends Backend>(locked: JobOf<B>): locked is ReadyJob<B> =>
   Jobs.isReadable(locked.content)
 
 /** @param due those of its recipients that are */
-const withDue = <B extends Backend>(locked: ReadyJob<B>, due: Due<B>["due"]): Due<B> => ({
+const withDue = <B extends Backend>(
+  locked: ReadyJob<B>,
+  due: Due<B>["due"],
+  isRestricted: boolean
+): Due<B> => ({
   job: locked.job,
   content: locked.content,
   session: locked.session,
   category: locked.template?.category ?? null,
   status: locked.template?.status ?? null,
-  approved: isApproved(locked),
+  approved: isApproved(locked) && !isRestricted,
+  isRestricted,
   due
 })
+
+/** True of a job whose template may be sent, and is not for the session's sake. */
+const isRestrictedIn = <B extends Backend>({ isRestricted = false }: Place, job: ReadyJob<B>): boolean =>
+  isRestricted && job.content.kind === "template" && isApproved(job)
 
 /** A recipient that was put off, as it is written: it has a new time, and nobody awaits an outcome of it. */
 const unclaimed = (after: RecipientResult): RecipientChange => ({
@@ -187,9 +200,13 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
     const found = locked.slice(0, Claiming.jobsThatFit(locked.map(openOf), claimed, most))
     const open = found.reduce((sum, each) => sum + openOf(each), 0)
     if (open > 0) perJob = open / found.length
-    const approved = found.filter(isApproved).map(({ job }) => job)
+    const approved = found
+      .filter((each) => isApproved(each) && !isRestrictedIn(place, each))
+      .map(({ job }) => job)
     const due = approved.length === 0 ? undefined : yield* rows.dueRecipients({ jobs: approved, now, limit })
-    const batch = found.map((each) => withDue(each, due?.get(each.job.job.id) ?? []))
+    const batch = found.map((each) =>
+      withDue(each, due?.get(each.job.job.id) ?? [], isRestrictedIn(place, each))
+    )
     return { batch, areAll: areAll && found.length === locked.length }
   }
 
@@ -200,6 +217,10 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
   function* stillUnapproved(jobs: ReadonlyArray<Due<B>>): Tx<ReadonlyArray<Due<B>>, B> {
     const unapproved: Array<Due<B>> = []
     for (const due of jobs) {
+      if (due.isRestricted) {
+        unapproved.push(due)
+        continue
+      }
       const status = yield* rows.tryLockTemplate(due.job)
       if (status !== null && status !== "approved") unapproved.push({ ...due, status })
     }
@@ -215,8 +236,13 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
     const later = new Map(putOff.map(({ of, recipients }) => [of, recipients.map(unclaimed)]))
     const others: Array<JobChange<B["job"]>> = [
       ...mistimed.map(({ job }) => ({ state: job, changes: [], drafts: [] })),
-      ...paused.flatMap(({ job, status }) =>
-        JobSteps.withJob(job, Transitions.pauseForTemplate(job.job, status ?? "", now))
+      ...paused.flatMap(({ isRestricted, job, status }) =>
+        JobSteps.withJob(
+          job,
+          isRestricted
+            ? Transitions.pauseForRestriction(job.job, now)
+            : Transitions.pauseForTemplate(job.job, status ?? "", now)
+        )
       )
     ]
     const interval = chosen.length === 0 ? null : pacing.pairIntervalMs
@@ -305,11 +331,11 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
       const { jobs: locked } = yield* lockDue(place, Claiming.jobsOfProbe)
       if (locked.length === 0) return passed
       const next = Claiming.longestUnchanged(locked.filter(isApproved))
-      const due = locked.filter((each) => !isApproved(each)).map((each) => withDue(each, []))
+      const due = locked.filter((each) => !isApproved(each)).map((each) => withDue(each, [], false))
       if (next !== undefined) {
         const { job } = next
         const found = yield* rows.dueRecipients({ jobs: [job], now, limit: job.job.recipients })
-        due.push(withDue(next, found.get(job.job.id) ?? []))
+        due.push(withDue(next, found.get(job.job.id) ?? [], false))
       }
       const choice = Claiming.chooseProbe(due, place.care, now)
       // The first that is due waits for a later claim, and all others of its job wait behind it.
@@ -345,7 +371,7 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
   function* claimProbe(place: Place): Tx<Served, B> {
     const { now, session } = place
     // Read again: the one that came with the session was read without the lock.
-    const outage = yield* rows.tryLockOutage(session.id)
+    const outage = (yield* rows.tryLockStanding(session.id))?.outage ?? null
     place.first.is = false
     if (outage === null || !Circuit.isProbeDue(outage, now)) return passed
     const served = yield* claimWithin(place, 1, probeOf)
@@ -364,10 +390,20 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
       : yield* claimPaced(place, room, perSecond, claimRecipients)
   }
 
+  /** The direct messages of a session whose templates its platform restricts, whose jobs pause. */
+  function* claimRestricted(place: Place, most: number): Tx<Served, B> {
+    // Read again: who ends the restriction lets what is paused by then go on.
+    const standing = yield* rows.tryLockStanding(place.session.id)
+    place.first.is = false
+    if (standing === null || Session.obstacle(standing) !== "platform_restriction") return passed
+    return yield* claimWithin({ ...place, isRestricted: true }, most, claimOf)
+  }
+
   /** The session's part of what is left of the claim. */
   function* serve(place: Place, most: number, isFirst: boolean): Tx<Served, B> {
     // Those before it may have what it is short of, and the next claim begins with it. Where none was served there is none.
     if (most <= 0) return isFirst ? passed : putOff
+    if (Session.obstacle(place.session) === "platform_restriction") return yield* claimRestricted(place, most)
     return place.session.outage === null ? yield* claimWithin(place, most, claimOf) : yield* claimProbe(place)
   }
 

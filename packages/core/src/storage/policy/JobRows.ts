@@ -11,7 +11,7 @@ import type { Content, Job, RecipientResult } from "../../domain/job/Job.ts"
 import type { Change } from "../../domain/job/Transitions.ts"
 import type { Outage } from "../../domain/session/Circuit.ts"
 import type { Pacing } from "../../domain/session/Pacing.ts"
-import type { Outbound, Provider } from "../../domain/session/Session.ts"
+import type { Outbound, Provider, Standing } from "../../domain/session/Session.ts"
 import type { Template } from "../../domain/template/Template.ts"
 import type { Inbound } from "../InboundStore.ts"
 import type { FencedRecipient, JobChange, JobState, RecipientChange } from "../JobSteps.ts"
@@ -142,11 +142,11 @@ export interface JobRows<B extends Backend> {
   readonly tryLockPacing: (sessionId: string) => Tx<boolean, B>
 
   /**
-   * Locks the session's outage without waiting, and answers it as it is; null when another commit has the session locked,
-   * and when there is no outage. Whoever changes a session locks it first and its jobs then, so a claim, which has jobs
+   * Locks the session without waiting, and answers what may stand against a message; null when another commit has the session
+   * locked, and when there is none. Whoever changes a session locks it first and its jobs then, so a claim, which has jobs
    * locked already, must not wait.
    */
-  readonly tryLockOutage: (sessionId: string) => Tx<Outage | null, B>
+  readonly tryLockStanding: (sessionId: string) => Tx<Standing | null, B>
   readonly saveOutage: (sessionId: string, outage: Outage) => Tx<void, B>
 
   /** The state of the session's pace (`Pacing.grant`), which is locked; null before its first message. */

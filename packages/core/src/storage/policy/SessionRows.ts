@@ -17,6 +17,8 @@ export interface SessionRows<B extends Backend>
   readonly lockUnblockable: (now: Instant) => Tx<ReadonlyArray<Session>, B>
   /** Writes a locked session's state: all but its account, its provider and what its operator set. */
   readonly saveSession: (session: Session) => Tx<void, B>
+  /** Writes what a locked session's operator set. */
+  readonly saveSettings: (session: Session) => Tx<void, B>
   /** The ids of the session's paused jobs, and of those that run where `running` is true. Takes no lock. */
   readonly jobsToFollow: (sessionId: string, running: boolean) => Tx<ReadonlyArray<string>, B>
   readonly note: (happenings: ReadonlyArray<Happening>) => Tx<void, B>

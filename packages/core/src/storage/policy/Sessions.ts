@@ -3,6 +3,7 @@
  * are `domain/session/Session` and `domain/session/Circuit`, the reads and writes {@link SessionRows}.
  */
 import type * as Context from "effect/Context"
+import type * as Effect from "effect/Effect"
 import * as Happening from "../../domain/Happening.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import * as Transitions from "../../domain/job/Transitions.ts"
@@ -71,16 +72,28 @@ export function* transition<B extends Backend>(
   return changed === null ? null : changed.after
 }
 
-/** `SessionStore.announce`. */
-export function* announce<B extends Backend>(
+/** `SessionStore.change`. */
+export function* set<B extends Backend>(
   rows: SessionRows<B>,
-  { at, disconnects, id, kind, news, now }: Parameters<Context.Tag.Service<SessionStore>["announce"]>[0]
+  { change: fields, id, now, releases = false }: Parameters<Context.Tag.Service<SessionStore>["change"]>[0]
 ): Tx<Session | null, B> {
   const before = yield* rows.lockSession(id)
   if (before === null) return null
+  const changed: Session = { ...before, ...fields, updatedAt: now }
+  yield* rows.saveSettings(changed)
+  return releases ? yield* saveChanged(rows, changed, Sessions.released(changed, now), now) : changed
+}
+
+/** `SessionStore.announce`. */
+export function* announce<B extends Backend>(
+  rows: SessionRows<B>,
+  { id, kind, news, now, ...announced }: Parameters<Context.Tag.Service<SessionStore>["announce"]>[0]
+): Tx<Effect.Effect.Success<ReturnType<Context.Tag.Service<SessionStore>["announce"]>>, B> {
+  const before = yield* rows.lockSession(id)
+  if (before === null) return null
   yield* rows.appendEvents(before.accountId, [Event.sessionUpdated(before, kind, news)], now)
-  const after = disconnects === null ? before : Sessions.ended(before, { at, reason: disconnects }, now)
-  return yield* saveChanged(rows, before, after, now)
+  const { isOlder, session } = Sessions.announced(before, announced, now)
+  return { before, after: yield* saveChanged(rows, before, session, now), isOlder }
 }
 
 /** `SessionStore.block`. */

@@ -30,7 +30,7 @@ const running = `SELECT ${codec.plans.list} FROM sendwright_retry_plan
 const update = `UPDATE sendwright_retry_plan SET ${codec.plans.assignments} WHERE id = ?`
 const listed = Walk.make("sendwright_retry_plan", `seq, ${codec.plans.list}`, [])
 
-const standing = sessions.only("state", "blockedUntil")
+const standing = sessions.only("state", "blockedUntil", "blockReason")
 const sessionOf = `SELECT ${standing.list}, ${outages.list} FROM sendwright_session WHERE id = ?`
 const templateOf = `SELECT ${statusNow} AS status FROM sendwright_template AS template WHERE template.id = ?`
 

@@ -61,7 +61,12 @@ CREATE TABLE sendwright_session (
   connected_since ${long},
   created_at ${long} NOT NULL,
   updated_at ${long} NOT NULL,
+  -- block_reason: why, while there is a block. replies_blocked_until: the end of a restriction on direct messages. told: what
+  -- the platform said last of its standing and its restrictions, and when, in JSON.
   blocked_until ${long},
+  block_reason TEXT,
+  replies_blocked_until ${long},
+  told TEXT,
   -- Null: the words that come with Sendwright.
   keywords TEXT,
   -- unavailable_since, probe_at, probe_interval: a platform that does not answer. retry_for: for how long

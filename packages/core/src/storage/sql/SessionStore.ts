@@ -31,6 +31,9 @@ const standing = sessions.only(
   "state",
   "reason",
   "blockedUntil",
+  "blockReason",
+  "repliesBlockedUntil",
+  "told",
   "unavailableSince",
   "probeAt",
   "probeInterval",
@@ -114,6 +117,7 @@ export const rowsOf = (jobs: StoredJobs, dialect: Dialect): SessionRows<Sql> => 
       return (yield* all(toUnblock, now, Time.latestWritten(now))).map(readSession)
     },
     saveSession: (session) => run(update, ...standing.write(toSessionRow(session)), session.id),
+    saveSettings: (session) => run(change, ...settings.write(session), session.id),
     jobsToFollow: function* (id, running) {
       const found = [...(yield* all(pausedJobs, id))]
       if (running) found.push(...(yield* all(processingJobs, id)), ...(yield* all(claimedJobs, id)))
@@ -206,14 +210,7 @@ export const layer: Layer.Layer<SessionStore, never, Database> = Layer.effect(
           )
           return Page.map(Page.cut(rows, page.limit, seq), readSession)
         }),
-      change: ({ change: fields, id, now }) =>
-        db.write("SessionStore.change", function* () {
-          const found = yield* findSession(id, locking)
-          if (found === null) return null
-          const session: Session = { ...found, ...fields, updatedAt: now }
-          yield* run(change, ...settings.write(session), id)
-          return session
-        }),
+      change: (command) => db.write("SessionStore.change", () => Policy.set(rows, command)),
       transition: (command) => db.write("SessionStore.transition", () => Policy.transition(rows, command)),
       announce: (command) => db.write("SessionStore.announce", () => Policy.announce(rows, command)),
       block: (command) => db.write("SessionStore.block", () => Policy.block(rows, command)),

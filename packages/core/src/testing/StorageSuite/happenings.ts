@@ -44,7 +44,7 @@ export const suite = (layer: Stored): void => {
         expect(found.map(({ at, data, type }) => [at - now, type, data])).toEqual([
           [1, "session.unavailable", {}],
           [3, "session.available", { since: Time.format(now + 1) }],
-          [4, "session.blocked", { until: Time.format(now + 5) }],
+          [4, "session.blocked", { until: Time.format(now + 5), reason: "provider_blocked" }],
           [5, "session.unblocked", {}],
           [6, "session.disconnected", { reason: "logged_out" }],
           [7, "session.connected", {}]

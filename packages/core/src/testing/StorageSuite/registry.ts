@@ -2,7 +2,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Plan from "../../domain/account/Plan.ts"
-import type { Session } from "../../domain/session/Session.ts"
+import * as Session from "../../domain/session/Session.ts"
 import { AccountStore } from "../../storage/AccountStore.ts"
 import { ApiKeyStore } from "../../storage/ApiKeyStore.ts"
 import type { FiledConsent } from "../../storage/ConsentStore.ts"
@@ -215,12 +215,12 @@ export const suite = (layer: Stored) => {
         const sessions = yield* SessionStore
         const { accountId, sessionId: id } = yield* owner
         yield* listen(accountId)
-        expect(yield* sessions.announce({ id, ...news, now: now + 1 })).toMatchObject({ state: "connected" })
+        expect(yield* sessions.announce({ id, ...news, now: now + 1 })).toMatchObject({
+          after: { state: "connected" }
+        })
         const banned = { ...news, disconnects: "Banned." }
         expect(yield* sessions.announce({ id, ...banned, now: now + 2 })).toMatchObject({
-          state: "disconnected",
-          reason: "Banned.",
-          updatedAt: now + 2
+          after: { state: "disconnected", reason: "Banned.", updatedAt: now + 2 }
         })
         expect(yield* sessions.announce({ id: "nobody", ...news, now })).toBeNull()
         const since = yield* events(now + 10)
@@ -245,14 +245,110 @@ export const suite = (layer: Stored) => {
         const { connectedSince } = (yield* sessions.find(id)) ?? { connectedSince: null }
         const since = connectedSince ?? 0
         const stateAfter = (at: number) =>
-          Effect.map(sessions.announce({ id, ...banned, at, now: now + 1 }), (session) => session?.state)
+          Effect.map(sessions.announce({ id, ...banned, at, now: now + 1 }), (found) => found?.after.state)
         expect(yield* stateAfter(since - 1000)).toBe("connected")
-        expect(yield* stateAfter(since - 999)).toBe("disconnected")
+        expect(yield* stateAfter(since)).toBe("disconnected")
         // An operator's reason stays.
         yield* sessions.transition({ id, state: "disconnected", reason: "operator", now: now + 2 })
         expect(yield* sessions.announce({ id, ...banned, now: now + 3 })).toMatchObject({
-          reason: "operator"
+          after: { reason: "operator" }
         })
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("counts by the platform's time: what is older or repeated changes nothing", () =>
+      Effect.gen(function* () {
+        const sessions = yield* SessionStore
+        const { accountId, sessionId: id } = yield* owner
+        yield* listen(accountId)
+        const at = now + 60_000
+        const later = now + 600_000
+        const tell = (some: Partial<Parameters<typeof sessions.announce>[0]>) =>
+          sessions.announce({ id, ...news, now: later, ...some })
+        const banned = { disconnects: "Banned." }
+        const reinstated = { reinstates: true }
+        expect(yield* tell({ ...banned, at })).toMatchObject({ after: { reason: "Banned." }, isOlder: false })
+        expect(yield* tell({ ...reinstated, at: at - 1000 })).toMatchObject({
+          after: { state: "disconnected" },
+          isOlder: true
+        })
+        expect(yield* tell({ ...reinstated, at: at + 2000 })).toMatchObject({
+          after: { state: "connected", reason: null }
+        })
+        expect(yield* tell({ ...banned, at })).toMatchObject({ after: { state: "connected" }, isOlder: true })
+        // It is told all the same.
+        const told = (yield* events(later + 10)).filter(({ type }) => type === "session.updated")
+        expect(told).toHaveLength(4)
+        // What the operator ended the platform does not begin again.
+        yield* sessions.transition({ id, state: "disconnected", reason: "operator", now: later })
+        expect(yield* tell({ ...reinstated, at: at + 9000 })).toMatchObject({ after: { reason: "operator" } })
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("that restrict its templates block them until their end, or until they are lifted", () =>
+      Effect.gen(function* () {
+        const sessions = yield* SessionStore
+        const who = yield* owner
+        const { sessionId: id } = who
+        const command = Fixtures.send(who)
+        yield* (yield* JobStore).accept(command)
+        const tell = (restricts: Session.Announced["restricts"], at: number) =>
+          Effect.map(
+            sessions.announce({ id, ...news, at, restricts, now: now + 9000 }),
+            (found) => found?.after
+          )
+        const until = now + 30_000
+        expect(yield* tell({ templates: until }, now)).toMatchObject({
+          state: "connected",
+          blockedUntil: until,
+          blockReason: "platform_restriction",
+          repliesBlockedUntil: null
+        })
+        expect(yield* claim(10, now + 9000)).toEqual([])
+        expect(yield* find(command.jobId)).toMatchObject({
+          status: "paused",
+          pauseReason: "platform_restriction"
+        })
+        expect(yield* sessions.nextUnblock).toBe(until)
+        expect(yield* sessions.unblock({ now: until })).toEqual([id])
+        expect(yield* sessions.find(id)).toMatchObject({ blockedUntil: null, blockReason: null })
+        // One that was over when it came blocks nothing, nor does the same once more.
+        expect(yield* tell({ templates: now + 8000 }, now + 1000)).toMatchObject({ blockedUntil: null })
+        expect(yield* tell({ templates: until }, now)).toMatchObject({ blockedUntil: null })
+        expect(yield* tell({ templates: Session.withoutEnd, replies: until }, now + 2000)).toMatchObject({
+          blockedUntil: Session.withoutEnd,
+          repliesBlockedUntil: until
+        })
+        expect(yield* tell({ templates: null, replies: null }, now + 3000)).toMatchObject({
+          blockedUntil: null,
+          repliesBlockedUntil: null
+        })
+        expect((yield* claim(10, now + 9000)).map(({ jobId }) => jobId)).toEqual([command.jobId])
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("end no block by an answer of the platform, and its operator ends all of them", () =>
+      Effect.gen(function* () {
+        const sessions = yield* SessionStore
+        const { sessionId: id } = yield* owner
+        yield* sessions.block({ id, until: now + 90_000, now })
+        const lifted = { templates: null, replies: null }
+        yield* sessions.announce({ id, ...news, at: now, restricts: lifted, now })
+        expect(yield* sessions.find(id)).toMatchObject({
+          blockedUntil: now + 90_000,
+          blockReason: "provider_blocked"
+        })
+        const all = { templates: Session.withoutEnd, replies: Session.withoutEnd }
+        yield* sessions.announce({ id, ...news, at: now + 1000, restricts: all, now: now + 1000 })
+        expect(yield* sessions.find(id)).toMatchObject({ blockReason: "platform_restriction" })
+        const change = { name: "Renamed" }
+        expect(yield* sessions.change({ id, change, releases: true, now: now + 2000 })).toMatchObject({
+          name: "Renamed",
+          blockedUntil: null,
+          blockReason: null,
+          repliesBlockedUntil: null
+        })
+        expect(yield* sessions.find(id)).toMatchObject({ name: "Renamed", blockedUntil: null })
       }).pipe(Effect.provide(layer))
     )
   })
@@ -266,7 +362,7 @@ export const suite = (layer: Stored) => {
       yield* sessions.create(session)
       return session
     })
-    const idsOf = (sessions: ReadonlyArray<Session>) => sessions.map(({ id }) => id)
+    const idsOf = (sessions: ReadonlyArray<Session.Session>) => sessions.map(({ id }) => id)
 
     it.effect("find it, whichever account it is of, and those that it had before do not", () =>
       Effect.gen(function* () {

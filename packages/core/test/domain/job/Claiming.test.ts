@@ -37,6 +37,7 @@ const session = (some: Partial<WaitingSession> = {}): WaitingSession => ({
   pacing: { messagesPerSecond: null, pairIntervalMs: null },
   state: "connected",
   blockedUntil: null,
+  blockReason: null,
   outage: null,
   lastOutage: null,
   dueAt: now,

@@ -5,6 +5,7 @@ import type { Instant } from "../../../domain/Instant.ts"
 import type { ClosedMarket } from "../../../domain/session/ClosedMarkets.ts"
 import type { Session } from "../../../domain/session/Session.ts"
 import * as Sessions from "../../../domain/session/Session.ts"
+import * as Told from "../../../domain/Told.ts"
 import type { Column } from "../Columns.ts"
 import { integer, integerOrNull, json, nullable, table, text, textOrNull, word } from "../Columns.ts"
 import type { Row, SqlValue } from "../Program.ts"
@@ -19,6 +20,15 @@ interface OutageRow {
 type Outages = Pick<Session, "lastOutage" | "outage">
 
 interface SessionRow extends Omit<Session, keyof Outages>, OutageRow {}
+
+const ofTold = nullable(json<Told.Told>("told"))
+
+/** Of most sessions nothing was told. */
+const told: Column<Told.Told> = {
+  ...ofTold,
+  read: (row) => ofTold.read(row) ?? Told.nothing,
+  write: (known) => ofTold.write(known === Told.nothing ? null : known)
+}
 
 const ofKeywords = nullable(json<Keywords.Keywords>("keywords"))
 
@@ -45,6 +55,9 @@ export const sessions = table<SessionRow>({
   state: word("state", Sessions.states),
   reason: textOrNull("reason"),
   blockedUntil: integerOrNull("blocked_until"),
+  blockReason: nullable(word("block_reason", Sessions.blockReasons)),
+  repliesBlockedUntil: integerOrNull("replies_blocked_until"),
+  told,
   unavailableSince: integerOrNull("unavailable_since"),
   probeAt: integerOrNull("probe_at"),
   probeInterval: integerOrNull("probe_interval"),
@@ -54,6 +67,8 @@ export const sessions = table<SessionRow>({
 })
 
 export const identity = sessions.only("id", "provider")
+
+export const block = sessions.only("blockedUntil", "blockReason")
 
 /** The columns of `Session.Outbound`. */
 export const outbound = sessions.only(

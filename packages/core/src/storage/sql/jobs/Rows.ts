@@ -14,7 +14,7 @@ import type { FencedRecipient } from "../../JobSteps.ts"
 import * as JobSteps from "../../JobSteps.ts"
 import type { JobRows, RecipientPlace } from "../../policy/JobRows.ts"
 import { listed } from "../Columns.ts"
-import { identity, outages, readOutages, writeOutages } from "../codec/Session.ts"
+import { block, identity, outages, readOutages, writeOutages } from "../codec/Session.ts"
 import { statusNow } from "../codec/Template.ts"
 import * as Happenings from "../Happenings.ts"
 import { insertRows } from "../Insert.ts"
@@ -62,7 +62,7 @@ const waitingSessions = `WITH RECURSIVE waiting (session, last, place) AS (
       SELECT (${firstIn("waiting.session", "waiting.last")}), waiting.last, place + 1
       FROM waiting WHERE waiting.session IS NOT NULL AND place < ?
     )
-    SELECT ${identity.of("session")}, session.pacing, session.state, session.blocked_until,
+    SELECT ${identity.of("session")}, session.pacing, session.state, ${block.of("session")},
       ${outages.of("session")}, pace.arrival, (
         SELECT min(next_at) FROM sendwright_progress WHERE session = waiting.session AND next_at IS NOT NULL
       ) AS row_due, (${Order.dueOf("waiting.session")}) AS order_due
@@ -165,7 +165,7 @@ export const make = (
     FROM ${elements.from} CROSS JOIN sendwright_recipient AS recipient CROSS JOIN sendwright_job AS job
     WHERE recipient.provider_id = ${elements.value} AND job.seq = ${inSql.jobOf("recipient.seq")} AND job.session = ?
     ORDER BY recipient.seq`
-  const lockOutage = `SELECT ${outages.list} FROM sendwright_session WHERE id = ?${dialect.skipLocked("sendwright_session")}`
+  const lockStanding = `SELECT state, ${block.list}, ${outages.list} FROM sendwright_session WHERE id = ?${dialect.skipLocked("sendwright_session")}`
   const lockTemplate = `SELECT ${statusNow} AS status FROM sendwright_template AS template WHERE id = ?${dialect.skipLocked("template")}`
   const putOffJobs = `UPDATE sendwright_progress SET next_at = ? WHERE seq IN (SELECT ${elements.integer} FROM ${elements.from})`
   const people = People.make(dialect)
@@ -228,10 +228,10 @@ export const make = (
           found.push({
             pacing: json<Pacing.Pacing>(row, "pacing"),
             state: stateOf(row, "state"),
-            blockedUntil: integerOrNull(row, "blocked_until"),
             dueAt: Math.min(rowDueAt ?? never, orderDueAt ?? never),
             arrival: realOrNull(row, "arrival"),
             ...identity.read(row),
+            ...block.read(row),
             ...readOutages(row)
           })
         }
@@ -252,9 +252,11 @@ export const make = (
 
     tryLockPacing: (sessionId) => dialect.trySerialize(PaceRows.serialized(sessionId)),
 
-    tryLockOutage: function* (sessionId) {
-      const row = yield* get(lockOutage, sessionId)
-      return row === undefined ? null : readOutages(row).outage
+    tryLockStanding: function* (sessionId) {
+      const row = yield* get(lockStanding, sessionId)
+      return row === undefined
+        ? null
+        : { state: stateOf(row, "state"), ...block.read(row), outage: readOutages(row).outage }
     },
 
     saveOutage: (sessionId, outage) =>

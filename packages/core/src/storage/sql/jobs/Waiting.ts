@@ -12,12 +12,13 @@ import { all, get } from "../Program.ts"
 import { integer, integerOrNull, limited, text, textOrNull, wordOf } from "../RowReader.ts"
 import * as Order from "./Order.ts"
 
-const standing = sessions.only("id", "pacing", "state", "blockedUntil")
+const standing = sessions.only("id", "pacing", "state", "blockedUntil", "blockReason")
 const columns = sessions.only(
   "id",
   "pacing",
   "state",
   "blockedUntil",
+  "blockReason",
   "unavailableSince",
   "probeAt",
   "probeInterval"
