@@ -37,7 +37,7 @@ const isHelp = (word: string): boolean => word === "--help" || word === "-h"
 
 const application = (given: ReadonlyArray<string>, setting: Setting) =>
   Effect.gen(function* () {
-    const { command, helpOf, isGroup, unknown } = Commands.make(setting)
+    const { command, helpOf, isGroup, meantFlag, unknown } = Commands.make(setting)
     const words = wordsOf(given)
     const wrong = unknown(words)
     if (wrong !== undefined) return yield* new Misused({ message: wrong })
@@ -45,7 +45,10 @@ const application = (given: ReadonlyArray<string>, setting: Setting) =>
     const isAlone = given.length === 0 || (more.length === 0 && given.at(-1) === word && isGroup(word))
     if (isAlone || given.some(isHelp)) return yield* Console.log(helpOf(words))
     const parse = Command.run(command, { name: "Sendwright", version: Version.read() })
-    return yield* parse(["node", "sendwright", ...given])
+    const meant = meantFlag(given, words)
+    return yield* Effect.tapError(parse(["node", "sendwright", ...given]), (error) =>
+      ValidationError.isValidationError(error) && meant !== undefined ? Console.error(meant) : Effect.void
+    )
   })
 
 /** Why is on standard error. */

@@ -3,6 +3,7 @@ import * as Args from "@effect/cli/Args"
 import * as Command from "@effect/cli/Command"
 import * as HelpDoc from "@effect/cli/HelpDoc"
 import * as Options from "@effect/cli/Options"
+import { Suggestion } from "@sendwright/core/adapter"
 import { AdminApi, type Operation as Contract, type Problems } from "@sendwright/http/contract"
 import * as Arr from "effect/Array"
 import * as Console from "effect/Console"
@@ -205,6 +206,7 @@ const commandOf = (name: string, operation: Operation, { options, screen }: Sett
     input?.open === undefined ? Options.map(Options.none, () => Option.none<string>()) : rejecting
   const view = Glance.views.get(endpoint.name)
   const watch = view?.isWatched === true ? watching : Options.map(Options.none, () => false)
+  const description = [command.description, command.ends ?? ""].join(" ").trim()
   const asked = Command.make(name, { path, content, sought, query, fields, rejects, watch }, (given) =>
     Effect.gen(function* () {
       if (isEmptyChange(endpoint, given.fields))
@@ -270,12 +272,12 @@ const commandOf = (name: string, operation: Operation, { options, screen }: Sett
       const refused = input === undefined ? undefined : Refused.inAnswer(body)
       return refused === undefined ? undefined : yield* refused
     })
-  ).pipe(Command.withDescription(command.description))
+  ).pipe(Command.withDescription(description))
   return {
     command: asked,
     help: {
       name: command.name,
-      description: command.description,
+      description,
       args: HelpDoc.sequence(
         HelpDoc.sequence(Args.getHelp(path), Args.getHelp(content)),
         Args.getHelp(sought)
@@ -299,13 +301,18 @@ const groups: Readonly<Record<string, string>> = {
   webhooks: "Receivers of an account's events.",
   deliveries: "Single deliveries to receivers.",
   "rate-cards": "Dated prices.",
-  messages: "Direct messages.",
+  messages: "Direct messages, and the story of any message.",
   jobs: "Template sends.",
   retries: "Retries of many jobs together.",
   events: "What happened, newest first.",
   export: "What is kept, as lines in NDJSON or CSV, however many there are.",
   operators: "Who may use the admin API, each with a token of its own.",
   secrets: "What is encrypted at rest."
+}
+
+const meant = (given: string, known: ReadonlyArray<string>, before = ""): string => {
+  const found = Suggestion.nearest(given, known)
+  return found === undefined ? "" : ` Did you mean "${before}${found}"?`
 }
 
 const wordsOf = ({ command }: Operation): ReadonlyArray<string> => command.name.split(" ")
@@ -361,12 +368,22 @@ export const make = (setting: Setting) => {
   const unknown = ([word = "", next]: ReadonlyArray<string>): string | undefined => {
     const found = byWord[word]
     if (word !== "" && found === undefined)
-      return `There is no command "${word}". There are ${Record.keys(byWord).join(", ")}.`
+      return `There is no command "${word}".${meant(word, Record.keys(byWord))} There are ${Record.keys(byWord).join(", ")}.`
     if (found === undefined || next === undefined || !isGroup(word)) return undefined
     const names = found.map(({ help }) => help.name.split(" ").slice(1).join(" "))
     return names.includes(next)
       ? undefined
-      : `There is no command "${word} ${next}". There are ${names.map((name) => `${word} ${name}`).join(", ")}.`
+      : `There is no command "${word} ${next}".${meant(next, names, `${word} `)} There are ${names.map((name) => `${word} ${name}`).join(", ")}.`
   }
-  return { command: Command.withSubcommands(root, below), helpOf, isGroup, unknown }
+  /** What was meant by a flag that the command has not. */
+  const meantFlag = (given: ReadonlyArray<string>, words: ReadonlyArray<string>): string | undefined => {
+    const named = [helpOf(words), ...connectingFlags.map(({ name }) => name), "--help"].join(" ")
+    const known = new Set(named.match(/--[a-z][a-z-]*/g))
+    const unknown = given
+      .map((each) => each.replace(/=.*/s, ""))
+      .find((each) => each.startsWith("--") && !known.has(each))
+    const meant = unknown === undefined ? undefined : Suggestion.nearest(unknown, [...known])
+    return meant === undefined ? undefined : `There is no flag ${unknown} here. Did you mean ${meant}?`
+  }
+  return { command: Command.withSubcommands(root, below), helpOf, isGroup, meantFlag, unknown }
 }

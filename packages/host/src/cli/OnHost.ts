@@ -51,6 +51,13 @@ export const connection = (
     )
   if (token === undefined || Redacted.value(token) === "")
     return Either.left(told("A host asks for a token: give SENDWRIGHT_TOKEN, or --token."))
+  // What no header takes would be quoted by whoever refuses it.
+  if (!/^[\x21-\x7e]+$/.test(Redacted.value(token)))
+    return Either.left(
+      told(
+        "The token has a line break, a space or another character that no token has. Give one token alone."
+      )
+    )
   return Either.right({ url: address.href.replace(/\/+$/, ""), token })
 }
 

@@ -305,7 +305,8 @@ describe("a host", () => {
       ["messages.example", token],
       ["ftp://messages.example", token],
       ["https://ana:secret@messages.example", token],
-      ["https://messages.example", {}]
+      ["https://messages.example", {}],
+      ["https://messages.example", { SENDWRIGHT_TOKEN: "op_one\nop_two" }]
     ] as const)
       errors.push(
         (await on("sqlite:never-opened.db", { SENDWRIGHT_URL: url, ...environment })("accounts", "list")).err
@@ -314,7 +315,8 @@ describe("a host", () => {
       '"messages.example" is no address of a host. Give one such as https://messages.example.\n',
       '"ftp://messages.example" is no address of a host. Give one such as https://messages.example.\n',
       "The address of the host must have no user and password. Give the token by SENDWRIGHT_TOKEN.\n",
-      "A host asks for a token: give SENDWRIGHT_TOKEN, or --token.\n"
+      "A host asks for a token: give SENDWRIGHT_TOKEN, or --token.\n",
+      "The token has a line break, a space or another character that no token has. Give one token alone.\n"
     ])
     expect((await on("sqlite:never-opened.db", token)("accounts", "list")).err).toBe(
       "A token needs the address of a host: give --url or SENDWRIGHT_URL.\n"
@@ -734,6 +736,18 @@ describe("what is refused", () => {
       err: expect.stringMatching(/^\/query\/cursor: /)
     })
     expect((await sendwright("accounts", "list", "--limit", "1", "--limit", "2")).code).toBe(2)
+  })
+
+  it("is an error that says which command or flag was meant", async () => {
+    const sendwright = on(fresh())
+    for (const [given, meant] of [
+      [["acounts", "list"], 'Did you mean "accounts"?'],
+      [["accounts", "creat"], 'Did you mean "accounts create"?'],
+      [["accounts", "list", "--limt", "3"], "There is no flag --limt here. Did you mean --limit?"],
+      [["--tokn=x", "health"], "There is no flag --tokn here. Did you mean --token?"]
+    ] as const)
+      expect(await sendwright(...given)).toMatchObject({ code: 2, err: expect.stringContaining(meant) })
+    expect((await sendwright("zzzzz")).err).not.toContain("Did you mean")
   })
 
   it("is an error of usage with 2 when the command cannot be read, and opens no database", async () => {

@@ -426,7 +426,8 @@ describe("a doctor at a host", () => {
           await on("", { SENDWRIGHT_URL: host.base, SENDWRIGHT_TOKEN })("doctor"),
           "storage",
           "host",
-          "clock"
+          "clock",
+          "clock here"
         )
       expect(await ask(host.adminToken)).toEqual({
         code: 0,
@@ -434,7 +435,7 @@ describe("a doctor at a host", () => {
           `ok host: It answers at ${host.base}.`,
           "ok storage: It is ready.",
           "ok clock: It is ready.",
-          expect.stringMatching(/^ok clock: It is \d.* the host.s\.$/)
+          expect.stringMatching(/^ok clock here: It is \d.* the host.s\.$/)
         ]
       })
       expect(await ask("wrong-token-0123456789abcdef")).toMatchObject({

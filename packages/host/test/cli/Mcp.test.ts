@@ -65,7 +65,7 @@ describe("tools for an agent", () => {
       const { tools } = await client.listTools()
       const names = tools.map(({ name }) => name).sort()
       expect(names).toEqual(reads)
-      for (const wanted of ["search", "overview", "health", "jobs_list", "jobs_show", "message"])
+      for (const wanted of ["search", "overview", "health", "jobs_list", "jobs_show", "messages_story"])
         expect(names).toContain(wanted)
       const search = tools.find(({ name }) => name === "search")
       expect(search).toMatchObject({
@@ -73,6 +73,10 @@ describe("tools for an agent", () => {
         inputSchema: { required: ["q"], properties: { q: { minLength: 3 }, limit: { maximum: 100 } } }
       })
       expect(JSON.stringify(tools)).not.toContain("$ref")
+      // A tool has no exit code.
+      expect(tools.find(({ name }) => name === "health")?.description).toMatch(
+        /its cause and the next step\.$/
+      )
       expect(await called(client, "search", { q: "34600001234" })).toMatchObject({
         json: { ok: true, results: [], next_cursor: null }
       })

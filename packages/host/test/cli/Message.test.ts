@@ -29,16 +29,16 @@ it("tells the story of a message in lines at a terminal, and as JSON elsewhere, 
     ({ json }) => status(json) === "delivered"
   )
   const beside = { SENDWRIGHT_URL: host.base, SENDWRIGHT_TOKEN: host.adminToken }
-  const told = await InProcess.run(beside, ["message", id])
+  const told = await InProcess.run(beside, ["messages", "story", id])
   expect([told.code, status(told.json)], told.err).toEqual([0, "delivered"])
-  const shown = await InProcess.run(beside, ["message", id], terminal)
+  const shown = await InProcess.run(beside, ["messages", "story", id], terminal)
   expect(shown.out).toContain(`# Message ${id}`)
   expect(shown.out).toMatch(/^- \S+Z \*\*Delivered\*\*/m)
   // As it was written, but for what a terminal would obey.
   expect(shown.out).toContain("Hello Ana _red_ \\u202e")
-  const unknown = await InProcess.run(beside, ["message", id.replace(/...$/, "fff")])
+  const unknown = await InProcess.run(beside, ["messages", "story", id.replace(/...$/, "fff")])
   expect([unknown.code, unknown.out]).toEqual([1, ""])
   await host.stop()
-  const direct = await InProcess.run({ DATABASE_URL }, ["message", id])
+  const direct = await InProcess.run({ DATABASE_URL }, ["messages", "story", id])
   expect(direct.json).toEqual(told.json)
 }, 60_000)

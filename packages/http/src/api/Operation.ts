@@ -157,6 +157,8 @@ export type Columns = ReadonlyArray<string | readonly [name: string, path: strin
 export interface Command {
   readonly name: string
   readonly description: string
+  /** How the process ends, where its code says more than whether it was done. A tool ends nothing. */
+  readonly ends?: string
   /** The first columns of its table, where the rule for all tables would not show what is asked for. */
   readonly columns?: Columns
 }

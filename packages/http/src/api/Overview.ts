@@ -278,7 +278,8 @@ export const admin = [
       command: {
         name: "health",
         description:
-          "Tell how it does: a verdict, and for each thing that is wrong its cause and the next step. It ends with 0 when all is well, with 1 when something is not, and with 2 when nothing is sent, or the host does not answer or refuses the token."
+          "Tell how it does: a verdict, and for each thing that is wrong its cause and the next step.",
+        ends: "It ends with 0 when all is well, with 1 when something is not, and with 2 when nothing is sent, or the host does not answer or refuses the token."
       }
     },
     ({ admin }) => admin.overview.health

@@ -220,7 +220,7 @@ export const admin = [
       description:
         "Of a recipient of a template send, or of a direct message: who asked for it, which consent decided, what it waited for and until when, each attempt, receipt and webhook with its answer, and what may be done now, and why what may not. It is derived from what is kept: what no row tells is null. As text for a ticket for `Accept: text/markdown`.",
       command: {
-        name: "message",
+        name: "messages story",
         description: "Tell the story of a message, a recipient's or a direct one, by its id."
       }
     },
