@@ -17,7 +17,8 @@ const run = (program, args, stdio) =>
     child.on("close", (code) => resolve({ code: code ?? 1, output }))
   })
 
-const types = run("typescript/bin/tsc", ["-b", "test", "examples", "bench", "--pretty"], "pipe")
+const projects = ["test", "examples", "examples/next/tsconfig.check.json", "bench"]
+const types = run("typescript/bin/tsc", ["-b", ...projects, "--pretty"], "pipe")
 const tests = await run("vitest/vitest.mjs", ["run", "--config", "test/vitest.config.ts"], "inherit")
 const { code, output } = await types
 process.stdout.write(output)

@@ -17,7 +17,7 @@ import {
   fromTypeorm
 } from "sendwright/postgres"
 import { DataSource } from "typeorm"
-import { prismaOver } from "./PrismaClient.ts"
+import { prismaOver } from "../../../examples/next/lib/prisma.ts"
 
 /** An open transaction: what an adapter makes of it, statements of the app's own, and a savepoint within it. */
 export interface Open {

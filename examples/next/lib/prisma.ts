@@ -1,7 +1,8 @@
 /**
- * The client that `prisma generate` makes of a schema without models, for its command line is larger than all else here: the
- * same call as in the generated `internal/class.ts`, over the same runtime.
+ * Yours is `new PrismaClient({ adapter })` over what `prisma generate` made. This one has no models, for Prisma's command line is
+ * larger than all else here: the same call as in the generated `internal/class.ts`, over the same runtime.
  */
+/// <reference path="./prisma-runtime.d.ts" />
 import { PrismaPg } from "@prisma/adapter-pg"
 import { getPrismaClient } from "@prisma/client/runtime/client"
 
@@ -25,16 +26,16 @@ const Client = getPrismaClient({
   }
 })
 
-/** What a generated client types: the one here has no models by which it could. */
-interface PrismaTx {
-  readonly $executeRawUnsafe: (text: string) => Promise<number>
+/** What a generated client types. */
+interface Tx {
+  readonly $executeRawUnsafe: (text: string, ...values: Array<unknown>) => Promise<unknown>
   readonly $queryRawUnsafe: (text: string, ...values: Array<unknown>) => Promise<unknown>
 }
 
-interface Prisma {
+interface Prisma extends Tx {
   readonly $transaction: <A>(
-    body: (tx: PrismaTx) => Promise<A>,
-    options: { readonly timeout: number }
+    body: (tx: Tx) => Promise<A>,
+    options?: { readonly timeout: number }
   ) => Promise<A>
   readonly $disconnect: () => Promise<void>
 }
