@@ -128,7 +128,8 @@ describe("`changeset version`", () => {
   it("gives all packages one next version, which is no 1.0 before somebody says so", () => {
     const place = mkdtempSync(join(folder, "case-"))
     const root = join(packages, "..")
-    const manifests = [...names.map((name) => `packages/${name}/package.json`), "examples/package.json"]
+    const examples = ["examples/package.json", "examples/next/package.json"]
+    const manifests = [...names.map((name) => `packages/${name}/package.json`), ...examples]
     for (const path of ["package.json", "pnpm-workspace.yaml", ".changeset/config.json", ...manifests]) {
       cpSync(join(root, path), join(place, path))
     }

@@ -312,11 +312,13 @@ describe("the documents' TypeScript", () => {
     for (const [name, text] of snippets) write(project, name, text)
     cpSync(join(root, "examples"), join(project, "examples"), {
       recursive: true,
-      filter: (path) => !path.endsWith("node_modules") && !path.endsWith("tsconfig.json")
+      filter: (path) => !/(\/node_modules|\/\.next|tsconfig\.json)$/.test(path)
     })
     const own = { ...compilerOptions, skipLibCheck: true, types: ["node"] }
     // These are programs of the repository: they start what is in its other folders.
-    const exclude = ["examples/demo", "examples/custom-sender/host.test.ts", "node_modules"]
+    const repositorys = ["examples/demo", "examples/custom-sender/host.test.ts"]
+    // Next has types of its own for the whole process, and the app is built by `test/embedding/next.test.ts`.
+    const exclude = [...repositorys, "examples/next", "node_modules"]
     write(project, "tsconfig.json", { compilerOptions: own, exclude })
   }, patience.timeout)
 

@@ -13,6 +13,7 @@ const longest: ReadonlyArray<string> = [
   "packages/core/test/storage/postgres/Postgres.test.ts",
   "test/consent/consent.test.ts",
   "test/published.test.ts",
+  "test/embedding/next.test.ts",
   "packages/core/test/worker/Outages.test.ts",
   "packages/core/test/storage/sqlite/Sqlite.test.ts",
   "test/contract/fuzz.test.ts",
