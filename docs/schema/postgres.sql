@@ -620,11 +620,17 @@ CREATE TABLE sendwright_template (
   check_at bigint,
   checks bigint DEFAULT 0 NOT NULL,
   checked_at bigint,
+  -- paused_at: since when it is paused. recheck_at: when the platform is asked whether it still is. told: what the platform said
+  -- last of each part, and when, in JSON.
+  paused_at bigint,
+  recheck_at bigint,
+  told text,
   CONSTRAINT sendwright_template_pkey PRIMARY KEY (id),
   CONSTRAINT sendwright_template_session_name_language_key UNIQUE (session, name, language)
 );
 CREATE INDEX sendwright_template_check ON sendwright_template USING btree (check_at) WHERE check_at IS NOT NULL;
 CREATE INDEX sendwright_template_platform ON sendwright_template USING btree (session, platform_id) WHERE platform_id IS NOT NULL;
+CREATE INDEX sendwright_template_recheck ON sendwright_template USING btree (recheck_at) WHERE recheck_at IS NOT NULL;
 CREATE INDEX sendwright_template_session ON sendwright_template USING btree (session, id);
 
 -- What came in and names nobody.

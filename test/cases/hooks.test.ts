@@ -137,6 +137,61 @@ describe("a template", () => {
   )
 })
 
+describe("news of a template", () => {
+  it.scoped(
+    "31: that come late change nothing: it stays marketing, and goes to nobody who revoked that",
+    () =>
+      scenario(({ account, admin, importTemplate, post, sendOf, template, unread }) =>
+        Effect.gen(function* () {
+          const templateId = yield* importTemplate("spring_news", "en", "UTILITY")
+          const phone = "34600000310"
+          yield* admin.consents.record(account.id, [
+            { phone, source: "form" },
+            { phone, source: "form", purpose: "marketing", status: "revoked" }
+          ])
+          for (const hook of items(read("31-older-category-later.json"), "hooks")) yield* post(hook)
+          expect(yield* template(templateId)).toMatchObject({ category: "marketing" })
+          expect(yield* sendOf(templateId, phone)).toMatchObject(consentRequired)
+          expect(yield* unread).toMatchObject([
+            { field: "template_category_update", reason: "older than what the platform said last" }
+          ])
+        })
+      )
+  )
+
+  it.scoped("33: that come again revive nothing", () =>
+    scenario(({ admin, importTemplate, post, session }) =>
+      Effect.gen(function* () {
+        yield* importTemplate("tide_table", "en", "UTILITY")
+        for (const hook of items(read("33-same-hook-again.json"), "hooks")) yield* post(hook)
+        const { items: disabled } = yield* admin.templates.list(session.id, { status: "disabled", page })
+        expect(disabled).toMatchObject([{ name: "tide_table" }])
+      })
+    )
+  )
+
+  it.scoped("46: that it was rejected tell why, in it, its event and the list", () =>
+    scenario(({ admin, importTemplate, post, session, told, unread }) =>
+      Effect.gen(function* () {
+        yield* importTemplate("plain", "en", "UTILITY")
+        for (const hook of items(read("46-reason-of-a-rejection.json"), "hooks")) yield* post(hook)
+        const rejection = { reason: "Variables at the start", recommendation: "Move it" }
+        const { items: rejected } = yield* admin.templates.list(session.id, { status: "rejected", page })
+        expect(rejected).toMatchObject([{ why: { reason: "INVALID_FORMAT", rejectionInfo: rejection } }])
+        expect(yield* told("template.updated")).toContainEqual(
+          expect.objectContaining({
+            status: "rejected",
+            reason: "INVALID_FORMAT",
+            rejection_info: rejection,
+            other_info: null
+          })
+        )
+        expect(yield* unread).toEqual([])
+      })
+    )
+  )
+})
+
 describe("`message.received`", () => {
   it.scoped.each([
     ["07", "07-flow-reply.json", "interactive"],

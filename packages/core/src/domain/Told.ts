@@ -19,9 +19,6 @@ export type Told = Readonly<Record<string, Said>>
 
 export const nothing: Told = {}
 
-/** `repeated` and `older` change nothing. */
-export type Order = "newer" | "repeated" | "older"
-
 /** So many words of one second are remembered. */
 const maximumWords = 10
 
@@ -31,21 +28,43 @@ const saidAt = (at: Instant | null, now: Instant): Instant => {
   return said - (said % Time.second)
 }
 
-/** Where news of a field stand beside what was told of it. */
-export const order = (told: Told, field: string, word: string, at: Instant | null, now: Instant): Order => {
-  const known = told[field]
-  const said = saidAt(at, now)
-  if (known === undefined || said > known.at) return "newer"
-  if (said < known.at) return "older"
-  return at !== null && known.words.includes(word) ? "repeated" : "newer"
+const noted = (known: Said | undefined, word: string, at: Instant): Said => {
+  const words = known?.at === at ? known.words.filter((each) => each !== word) : []
+  return { at, words: [...words, word].slice(-maximumWords) }
 }
 
-/** Remembers news that are not older. */
-export const note = (told: Told, field: string, word: string, at: Instant | null, now: Instant): Told => {
-  const known = told[field]
+/** What was said at one time, as it is taken up part by part. */
+export interface Hearing {
+  /** True where the word for a field counts, which is noted then; false where it is older, repeated, or none. */
+  readonly isNews: (field: string, word: string | undefined) => boolean
+  readonly told: () => Told
+  /** True when a part was older than what was told before. */
+  readonly isOlder: () => boolean
+}
+
+/**
+ * @param at when the platform said it; null where it did not tell
+ * @param mayRepeat true of answers, each of which counts; a hook comes several times
+ */
+export const hear = (before: Told, at: Instant | null, now: Instant, mayRepeat: boolean): Hearing => {
   const said = saidAt(at, now)
-  const words = known?.at === said ? known.words : []
-  return words.includes(word)
-    ? told
-    : { ...told, [field]: { at: said, words: [...words, word].slice(-maximumWords) } }
+  const isRepeated = (known: Said, word: string): boolean =>
+    said === known.at && at !== null && !mayRepeat && known.words.includes(word)
+  let told = before
+  let isOlder = false
+  return {
+    isNews: (field, word) => {
+      if (word === undefined) return false
+      const known = told[field]
+      // What a clock ahead of ours wrote keeps nothing out.
+      if (known !== undefined && !Time.isAhead(known.at, now)) {
+        if (said < known.at) isOlder = true
+        if (said < known.at || isRepeated(known, word)) return false
+      }
+      told = { ...told, [field]: noted(known, word, said) }
+      return true
+    },
+    told: () => told,
+    isOlder: () => isOlder
+  }
 }

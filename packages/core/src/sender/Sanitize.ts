@@ -6,6 +6,7 @@
 import * as Cause from "effect/Cause"
 import * as ExternalText from "../domain/ExternalText.ts"
 import type { Failure } from "../domain/job/Recipient.ts"
+import type { Why } from "../domain/template/Template.ts"
 import type { Report } from "../storage/JobStore.ts"
 import * as Redaction from "./Redaction.ts"
 import type { HookContent, InboundMessage, Named, SessionNews, TemplateNews, UnreadPart } from "./Sender.ts"
@@ -75,8 +76,24 @@ export interface TemplateNewsOf {
   readonly origin: Unread
 }
 
+/** Why a template has its status, without the session's secrets. */
+const clean = (why: Why, config: unknown): Why => {
+  const object = (given: object | null): object | null => {
+    if (given === null) return null
+    const [text, safe] = [JSON.stringify(given), Redaction.text(JSON.stringify(given), config)]
+    return safe === text ? (ExternalText.jsonObject(given) ?? null) : null
+  }
+  return {
+    reason: why.reason === null ? null : ExternalText.code(Redaction.text(why.reason, config)),
+    rejectionInfo: object(why.rejectionInfo),
+    otherInfo: object(why.otherInfo),
+    disableInfo: object(why.disableInfo)
+  }
+}
+
 const templateNews = (given: TemplateNews, config: unknown): TemplateNewsOf => {
-  const { category, correctCategory, isChanged, language, name, origin, platformId, quality, status } = given
+  const { at, category, correctCategory, isChanged, language, name, origin, platformId, quality } = given
+  const { status, why } = given
   const { content, field } = origin ?? { field: "templates", content: given }
   const reason = "the session has no such template"
   return {
@@ -88,7 +105,9 @@ const templateNews = (given: TemplateNews, config: unknown): TemplateNewsOf => {
       ...(quality === undefined ? {} : { quality: ExternalText.code(quality) }),
       ...(category === undefined ? {} : { category: ExternalText.code(category) }),
       ...(correctCategory === undefined ? {} : { correctCategory: codeOrNull(correctCategory) }),
-      ...(isChanged === undefined ? {} : { isChanged })
+      ...(isChanged === undefined ? {} : { isChanged }),
+      ...(at === undefined ? {} : { at }),
+      ...(why === undefined ? {} : { why: why === null ? null : clean(why, config) })
     },
     origin: unreadPart({ field, reason, content }, config)
   }

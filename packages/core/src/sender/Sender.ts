@@ -16,6 +16,7 @@ import type { ClosedMarket } from "../domain/session/ClosedMarkets.ts"
 import * as FailureCatalogue from "../domain/session/FailureCatalogue.ts"
 import type { Pacing } from "../domain/session/Pacing.ts"
 import { type Announced, type Provider, providerForm } from "../domain/session/Session.ts"
+import type { Why } from "../domain/template/Template.ts"
 import type { Report } from "../storage/JobStore.ts"
 
 /** One message to one recipient. */
@@ -173,8 +174,12 @@ export interface TemplateNews {
   readonly category?: string
   /** The category that the platform is going to give it; null when that is over. */
   readonly correctCategory?: string | null
+  /** Why it has its status; null where the platform says none. */
+  readonly why?: Why | null
   /** True when its content is another than it was. */
   readonly isChanged?: boolean
+  /** When the platform said it; null or absent = now. */
+  readonly at?: Instant | null
   /** The part of the hook that tells it, for when the session has no such template. */
   readonly origin?: Omit<UnreadPart, "reason">
 }

@@ -128,7 +128,8 @@ const failedTo = (exchanged: Exchanged): Failure =>
 
 /** Pages of templates, at most: a WABA has 6,000 templates. */
 const maximumPages = 200
-const templateFields = "id,name,language,status,category,components,parameter_format,quality_score"
+const templateFields =
+  "id,name,language,status,category,components,parameter_format,quality_score,rejected_reason"
 
 type Get = (config: Config, path: string) => Effect.Effect<Exchanged>
 

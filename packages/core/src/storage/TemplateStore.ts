@@ -11,7 +11,7 @@ export class TemplateStore extends Context.Tag("@sendwright/core/storage/Templat
   TemplateStore,
   {
     /**
-     * Inserts or replaces by (session, name, language), all or none, and appends `template.updated` for each that
+     * Inserts or replaces by (session, name, language), all or none, but for what was told since (`Template.imported`), and appends `template.updated` for each that
      * changed. What did not change keeps its `updatedAt`, and names of variables keep their numbers (`Template.merge`).
      * Answers all of them in the order given.
      */
@@ -19,11 +19,13 @@ export class TemplateStore extends Context.Tag("@sendwright/core/storage/Templat
       readonly accountId: string
       readonly sessionId: string
       readonly contents: ReadonlyArray<TemplateContent>
+      /** When the platform was asked for them; absent of an import by hand. */
+      readonly askedAt?: Instant
       readonly now: Instant
     }) => Effect.Effect<ReadonlyArray<Template>, StorageError>
     /**
      * Applies a platform's report to a template as it is at the commit (`Template.reported`), with the same consequences
-     * as an import; null when the template is unknown or another session's.
+     * as an import; null when the template is unknown or another session's. One whose content changed is to be fetched.
      */
     readonly report: (command: {
       readonly accountId: string
@@ -31,7 +33,10 @@ export class TemplateStore extends Context.Tag("@sendwright/core/storage/Templat
       readonly templateId: number
       readonly report: StatusReport
       readonly now: Instant
-    }) => Effect.Effect<Template | null, StorageError>
+    }) => Effect.Effect<
+      { readonly before: Template; readonly after: Template; readonly isOlder: boolean } | null,
+      StorageError
+    >
     /** Of every status, or of one, by ascending id. */
     readonly list: (query: {
       readonly sessionId: string

@@ -52,11 +52,7 @@ export const make: Effect.Effect<Apply, never, JobStore | SessionStore | Templat
       const { templateId } = content
       const now = yield* Clock.currentTimeMillis
       const report = { status, refusedSince: since }
-      const before = yield* templates.find({ sessionId, templateId })
-      yield* TemplateTurns.told(
-        before,
-        yield* templates.report({ accountId, sessionId, templateId, report, now })
-      )
+      yield* TemplateTurns.told(yield* templates.report({ accountId, sessionId, templateId, report, now }))
     })
 
     /**

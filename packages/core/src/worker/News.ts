@@ -24,15 +24,16 @@ export interface News {
   readonly session: (session: Session, all: ReadonlyArray<SessionNews>) => Effect.Effect<void, StorageError>
 }
 
-type Reported = Parameters<typeof Template.reported>[1]
-
 /** Undefined where it has a category that we do not know. */
-const reportOf = ({ news }: Sanitize.TemplateNewsOf): Reported | undefined => {
-  const { category, correctCategory, quality, status } = news
+const reportOf = ({ news }: Sanitize.TemplateNewsOf): Template.StatusReport | undefined => {
+  const { at = null, category, correctCategory, isChanged, quality, status, why } = news
   const known = Template.Category.literals.find((each) => each === category)
   if (category !== undefined && known === undefined) return undefined
   return {
     refusedSince: null,
+    at,
+    ...(isChanged === undefined ? {} : { isChanged }),
+    ...(why === undefined ? {} : { why }),
     ...(status === undefined ? {} : { status }),
     ...(quality === undefined ? {} : { quality }),
     ...(known === undefined ? {} : { category: known }),
@@ -80,12 +81,12 @@ export const make = (
         ])
       const { templateId } = found
       const now = yield* Clock.currentTimeMillis
-      if (each.news.isChanged === true)
-        yield* templates.askAgain({ sessionId, templateId, refusedSince: null, now })
-      yield* TemplateTurns.told(
-        found,
-        yield* templates.report({ accountId, sessionId, templateId, report, now })
-      )
+      const heard = yield* templates.report({ accountId, sessionId, templateId, report, now })
+      if (heard?.isOlder)
+        yield* unreadHooks.retain(session, [
+          { ...each.origin, reason: "older than what the platform said last" }
+        ])
+      yield* TemplateTurns.told(heard)
     })
 
     /** True where the news are of another number than the session's, which only hears of them. */

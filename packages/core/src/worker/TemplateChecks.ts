@@ -5,6 +5,7 @@
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import type { Instant } from "../domain/Instant.ts"
 import * as FailureCatalogue from "../domain/session/FailureCatalogue.ts"
 import type { Session } from "../domain/session/Session.ts"
 import * as PlatformTemplate from "../domain/template/PlatformTemplate.ts"
@@ -51,12 +52,17 @@ export const make: Effect.Effect<
   })
 
   /** Stores the template as the platform has it; null where it has none. */
-  const store = Effect.fnUntraced(function* (session: Session, template: Template, json: unknown) {
+  const store = Effect.fnUntraced(function* (
+    session: Session,
+    template: Template,
+    json: unknown,
+    askedAt: Instant
+  ) {
     const { accountId, id: sessionId } = session
     const { language, name, templateId } = template
     const now = yield* Clock.currentTimeMillis
     if (json === null) {
-      const report = { status: "deleted", refusedSince: null }
+      const report = { status: "deleted", at: askedAt, refusedSince: null }
       return yield* templates.report({ accountId, sessionId, templateId, report, now })
     }
     const item = PlatformTemplate.itemReader()(json, 0)
@@ -64,7 +70,7 @@ export const make: Effect.Effect<
       return yield* Effect.logWarning(`Template ${name} (${language}) of session ${sessionId} cannot be read`)
     // Under the name that it has here, however the platform spells its language now.
     const contents = [{ ...item.content, name, language }]
-    yield* templates.importAll({ accountId, sessionId, contents, now })
+    yield* templates.importAll({ accountId, sessionId, contents, askedAt, now })
   })
 
   const check = Effect.fnUntraced(function* (template: Template, claimed: TemplateCheck.Claimed) {
@@ -73,8 +79,9 @@ export const make: Effect.Effect<
     const fetch = sessionSender?.sender.template
     if (session === null || sessionSender === undefined || fetch === undefined)
       return yield* end(template, claimed)
+    const askedAt = yield* Clock.currentTimeMillis
     const answer = yield* Effect.either(fetch(sessionSender.config, template))
-    if (Either.isRight(answer)) yield* store(session, template, answer.right)
+    if (Either.isRight(answer)) yield* store(session, template, answer.right, askedAt)
     else {
       const { message, permanent } = Sanitize.failure(answer.left.failure, sessionSender.config)
       const goesOn = permanent || claimed.count >= TemplateCheck.maximumCount

@@ -3,8 +3,11 @@ import * as Effect from "effect/Effect"
 import type { Template } from "../domain/template/Template.ts"
 
 /** Nothing where the status is as it was. */
-export const told = (before: Template | null, after: Template | null): Effect.Effect<void> => {
-  if (before === null || after === null || before.status === after.status) return Effect.void
+export const told = (
+  heard: { readonly before: Template; readonly after: Template } | null
+): Effect.Effect<void> => {
+  if (heard === null || heard.before.status === heard.after.status) return Effect.void
+  const { after, before } = heard
   const { language, name, sessionId, status, templateId } = after
   const line = `Template ${name} (${language}) of session ${sessionId} is ${status}, and was ${before.status}`
   return Effect.annotateLogs(

@@ -159,8 +159,29 @@ describe("news of a template", () => {
     message_template_language: "pt-BR"
   }
   const known: ReadonlyArray<readonly [field: string, value: object, news: object]> = [
-    ["message_template_status_update", { event: "PAUSED", reason: "NONE" }, { status: "paused" }],
-    ["message_template_status_update", { event: "REINSTATED" }, { status: "approved" }],
+    ["message_template_status_update", { event: "PAUSED", reason: "NONE" }, { status: "paused", why: null }],
+    ["message_template_status_update", { event: "REINSTATED" }, { status: "approved", why: null }],
+    ["message_template_status_update", { event: "LOCKED", reason: "NONE" }, {}],
+    ["message_template_status_update", { event: "UNLOCKED" }, {}],
+    [
+      "message_template_status_update",
+      {
+        event: "REJECTED",
+        reason: "INVALID_FORMAT",
+        rejection_info: { reason: "Variables at the start", recommendation: "Move it" },
+        other_info: { title: "FIRST_PAUSE" },
+        disable_info: { disable_date: 1_790_000_000 }
+      },
+      {
+        status: "rejected",
+        why: {
+          reason: "INVALID_FORMAT",
+          rejectionInfo: { reason: "Variables at the start", recommendation: "Move it" },
+          otherInfo: { title: "FIRST_PAUSE" },
+          disableInfo: { disable_date: 1_790_000_000 }
+        }
+      }
+    ],
     [
       "message_template_quality_update",
       { previous_quality_score: "GREEN", new_quality_score: "RED" },
@@ -189,7 +210,7 @@ describe("news of a template", () => {
         const json = { ...named, ...value }
         const found = yield* read(hook(field, json))
         const whose = { platformId: "9", name: "promo_br", language: "pt-BR" }
-        expect(found.templates).toEqual([{ ...whose, ...news, origin: { field, content: json } }])
+        expect(found.templates).toEqual([{ ...whose, ...news, at: null, origin: { field, content: json } }])
         expect(found.unread).toEqual([])
       })
     )

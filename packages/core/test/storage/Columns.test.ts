@@ -387,7 +387,10 @@ describe("Columns", () => {
             platformId: null,
             checkAt: null,
             checks: 0,
-            checkedAt: null
+            checkedAt: null,
+            pausedAt: null,
+            recheckAt: null,
+            told: null
           }
           const found = stored("sendwright_template", templates.names, templates.write(row))
           expect(readTemplate(found)).toEqual({ ...content, ...known })

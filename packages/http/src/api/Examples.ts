@@ -37,6 +37,10 @@ export const template = {
   sendable: true,
   unsendable_reason: null,
   quality: "green",
+  reason: null,
+  rejection_info: null,
+  other_info: null,
+  disable_info: null,
   max_price: null,
   updated_at: at
 } as const
@@ -229,6 +233,10 @@ export const eventData = {
     category: template.category,
     status: template.status,
     quality: template.quality,
+    reason: null,
+    rejection_info: null,
+    other_info: null,
+    disable_info: null,
     correct_category: null
   },
   "consent.granted": consentData,

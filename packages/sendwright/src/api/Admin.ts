@@ -301,6 +301,11 @@ export interface ImportedTemplates {
 }
 
 export interface Templates {
+  /** Those of every status, or of one, in the platform's words; why each has it is in `reason` and what stands beside it. */
+  readonly list: (input: {
+    readonly sessionId: string
+    readonly status?: string | undefined
+  }) => AsyncIterable<Template>
   /** Inserts or replaces by name and language; throws when none could be taken. */
   readonly import: (input: {
     readonly sessionId: string

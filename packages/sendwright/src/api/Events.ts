@@ -102,6 +102,12 @@ export interface TemplateEvent {
   readonly category: "marketing" | "utility" | "authentication"
   readonly status: string
   readonly quality: string | null
+  /** Why its platform gave it its status, in the platform's words; null where it gave no reason. */
+  readonly reason: string | null
+  /** As the platform wrote them: what to do about a rejection, which pause it is, when it is disabled. */
+  readonly rejectionInfo: object | null
+  readonly otherInfo: object | null
+  readonly disableInfo: object | null
   readonly correctCategory: string | null
 }
 

@@ -2,7 +2,13 @@
 import type { SendwrightEvent } from "../api/Events.ts"
 
 /** Members that are a platform's own, and stay as they came. */
-const theirs: ReadonlySet<string> = new Set(["content", "news"])
+const theirs: ReadonlySet<string> = new Set([
+  "content",
+  "news",
+  "rejection_info",
+  "other_info",
+  "disable_info"
+])
 
 const isTime = (name: string): boolean => name.endsWith("_at") || name.endsWith("_since")
 

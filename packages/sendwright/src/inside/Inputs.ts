@@ -115,6 +115,7 @@ export const keyRotation = input(object({ publicKey: Text, overlapSeconds: optio
 
 /** Each template is read by core, item by item. */
 export const templates = input(object({ sessionId: Text, templates: list(Schema.Unknown) }))
+export const templatesOf = input(object({ sessionId: Text, status: optional(Text) }))
 export const templateQuery = input<Templates.TemplateQuery>(
   object({
     category: optional(oneOf("marketing", "utility", "authentication")),

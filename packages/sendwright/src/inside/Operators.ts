@@ -172,7 +172,14 @@ const keys: Group<Admin.Keys> = (admin, { pages, run }) => ({
   }
 })
 
-const templates: Group<Admin.Templates> = (admin, { run }) => ({
+const templates: Group<Admin.Templates> = (admin, { pages, run }) => ({
+  list: (given) => {
+    const { sessionId, status } = Inputs.templatesOf(given)
+    return mapped(
+      pages((page) => admin.templates.list(sessionId, { status, page })),
+      Views.template
+    )
+  },
   import: async (given) => {
     const { sessionId, templates } = Inputs.templates(given)
     return importedOf(await run(admin.templates.importAll(sessionId, templates)))

@@ -107,6 +107,10 @@ export const template = (found: Templates.Template): Template.Template => ({
   sendable: found.sendable,
   unsendableReason: found.unsendableReason,
   quality: found.quality,
+  reason: found.why?.reason ?? null,
+  rejectionInfo: found.why?.rejectionInfo ?? null,
+  otherInfo: found.why?.otherInfo ?? null,
+  disableInfo: found.why?.disableInfo ?? null,
   updatedAt: date(found.updatedAt)
 })
 

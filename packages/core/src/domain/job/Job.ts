@@ -56,7 +56,7 @@ export const kinds: ReadonlyArray<Content["kind"]> = ["template", "direct"]
  */
 export const contentOf = Memo.ofObject((template: Template): Content => {
   const { names: _, sessionId: __, templateId, updatedAt: ___, ...content } = template
-  const { correctCategory: _____, maxPrice: ______, platformId: ____, ...rest } = content
+  const { correctCategory: _____, maxPrice: ______, platformId: ____, why: _______, ...rest } = content
   return { kind: "template", templateId, template: rest }
 })
 

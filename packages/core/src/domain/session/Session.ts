@@ -244,8 +244,17 @@ const withReplies = (session: Session, until: Instant | null, now: Instant): Ses
   updatedAt: now
 })
 
+const wordOf = (until: Instant | null | undefined): string | undefined =>
+  until === undefined ? undefined : String(until)
+
+/** Connected again where the platform's own word had disconnected it. */
+const reinstated = (session: Session, { told }: Session, now: Instant): Session =>
+  session.reason !== null && told["standing"]?.words.includes(session.reason)
+    ? transition(session, { state: "connected", reason: null }, now)
+    : session
+
 /**
- * The session after its platform's news of it, of which each part counts that is newer than what was told (`Told.order`). What it
+ * The session after its platform's news of it, of which each part counts that is newer than what was told (`Told.hear`). What it
  * reinstates is connected only where these very news had disconnected it.
  */
 export const announced = (
@@ -253,27 +262,19 @@ export const announced = (
   { at, disconnects, reinstates = false, restricts = {} }: Announced,
   now: Instant
 ): { readonly session: Session; readonly isOlder: boolean } => {
+  const hearing = Told.hear(session.told, at, now, false)
   let after = session
-  let isOlder = false
-  const apply = (field: string, word: string, step: (session: Session) => Session): void => {
-    const order = Told.order(session.told, field, word, at, now)
-    if (order === "older") isOlder = true
-    if (order !== "newer") return
-    after = step({ ...after, told: Told.note(after.told, field, word, at, now) })
+  const apply = (field: string, word: string | undefined, step: (session: Session) => Session): void => {
+    if (hearing.isNews(field, word)) after = step({ ...after, told: hearing.told() })
   }
-  if (disconnects !== null)
-    apply("standing", disconnects, (each) => ended(each, { at, reason: disconnects }, now))
-  else if (reinstates) {
-    const isEnded = session.reason !== null && session.told["standing"]?.words.includes(session.reason)
-    apply("standing", "reinstated", (each) =>
-      isEnded ? transition(each, { state: "connected", reason: null }, now) : each
-    )
-  }
+  const standing = disconnects ?? (reinstates ? "reinstated" : undefined)
+  apply("standing", standing, (each) =>
+    disconnects === null ? reinstated(each, session, now) : ended(each, { at, reason: disconnects }, now)
+  )
   const { replies, templates } = restricts
-  if (templates !== undefined)
-    apply("templates", String(templates), (each) => restricted(each, templates, now))
-  if (replies !== undefined) apply("replies", String(replies), (each) => withReplies(each, replies, now))
-  return { session: after, isOlder }
+  apply("templates", wordOf(templates), (each) => restricted(each, templates ?? null, now))
+  apply("replies", wordOf(replies), (each) => withReplies(each, replies ?? null, now))
+  return { session: after, isOlder: hearing.isOlder() }
 }
 
 /** The session whose platform does not answer; the same one when that is known, and when it is not connected. */

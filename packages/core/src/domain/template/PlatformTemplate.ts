@@ -355,7 +355,9 @@ const listing = (reader: Reader, json: unknown): Listing | undefined => {
   if (category !== "" && known === undefined) {
     reader.fail(["category"], "`category` must be MARKETING, UTILITY or AUTHENTICATION.")
   }
-  const status = reader.optionalWord(json, "status", []) ?? "approved"
+  const given = reader.optionalWord(json, "status", []) ?? "approved"
+  // One that is locked cannot be edited, and is sent as before (whatsapp-cloud.md §1.13).
+  const status = given === "locked" ? "approved" : given
   return reader.faults.list.length > 0 || known === undefined
     ? undefined
     : { name, language, category: known, status }
@@ -386,6 +388,7 @@ const contentOf = (json: unknown): TemplateContent | undefined => {
   const slots = parts.flatMap((part) => part.variables)
   const unsendableReason = reasonOf(content)
   const maxPrice = maxPriceOf(json)
+  const why = Template.whyOf(json, at(json, "rejected_reason"))
   return {
     ...listed,
     components: parts.map((part) => part.component),
@@ -395,7 +398,8 @@ const contentOf = (json: unknown): TemplateContent | undefined => {
     unsendableReason,
     quality: fitWord(textAt(json, "quality_score", "score")),
     platformId: fitId(wordAt(json, "id")),
-    ...(maxPrice === undefined ? {} : { maxPrice })
+    ...(maxPrice === undefined ? {} : { maxPrice }),
+    ...(why === undefined ? {} : { why })
   }
 }
 

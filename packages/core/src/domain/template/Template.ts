@@ -5,8 +5,16 @@
 import * as Arr from "effect/Array"
 import * as Order from "effect/Order"
 import * as Schema from "effect/Schema"
+import * as ExternalText from "../ExternalText.ts"
 import type { Instant } from "../Instant.ts"
 import * as Time from "../Instant.ts"
+import * as Json from "../Json.ts"
+import * as Told from "../Told.ts"
+
+/** In the platform's own form. */
+const PlatformObject = Schema.Object.annotations({
+  jsonSchema: { type: "object", additionalProperties: true }
+})
 
 export const Category = Schema.Literal("marketing", "utility", "authentication")
 export type Category = typeof Category.Type
@@ -75,7 +83,51 @@ export interface TemplateContent {
   readonly platformId?: string | null
   /** The platform's cap on the price of a message, in its own form; null where it has none, absent where nothing is told. */
   readonly maxPrice?: object | null
+  /** Why it has its status; null where the platform gave no reason, absent where nothing is told. */
+  readonly why?: Why | null
 }
+
+/** Why a template has its status, and what to do about it, as the platform wrote it. */
+export interface Why {
+  readonly reason: string | null
+  readonly rejectionInfo: object | null
+  readonly otherInfo: object | null
+  readonly disableInfo: object | null
+}
+
+const longestWhy = 2 * 1024
+
+/** Undefined where the platform's JSON does not say why; `NONE` is no reason. */
+export const whyOf = (json: unknown, reason: unknown): Why | null | undefined => {
+  const info = (name: string): object | null =>
+    ExternalText.jsonObject(Json.at(json, name), longestWhy) ?? null
+  const found: Why = {
+    reason:
+      typeof reason === "string" && reason !== "" && reason !== "NONE" ? ExternalText.code(reason) : null,
+    rejectionInfo: info("rejection_info"),
+    otherInfo: info("other_info"),
+    disableInfo: info("disable_info")
+  }
+  if (Object.values(found).some((part) => part !== null)) return found
+  return reason === undefined ? undefined : null
+}
+
+/** {@link Why} as it is shown. */
+export const whyFields = {
+  reason: Schema.NullOr(Schema.String).annotations({
+    description: "Why the platform gave it its status, in the platform's words; null where it gave no reason."
+  }),
+  rejection_info: Schema.NullOr(PlatformObject),
+  other_info: Schema.NullOr(PlatformObject),
+  disable_info: Schema.NullOr(PlatformObject)
+}
+
+export const whyToWire = ({ why }: Pick<TemplateContent, "why">) => ({
+  reason: why?.reason ?? null,
+  rejection_info: why?.rejectionInfo ?? null,
+  other_info: why?.otherInfo ?? null,
+  disable_info: why?.disableInfo ?? null
+})
 
 export interface Template extends NumberedTemplate {
   /** Ours, stable for (session, name, language). */
@@ -105,6 +157,7 @@ export const Wire = Schema.Struct({
   sendable: Schema.Boolean,
   unsendable_reason: Schema.NullOr(Schema.String),
   quality: Schema.NullOr(Schema.String),
+  ...whyFields,
   max_price: MaxPrice,
   updated_at: Schema.String
 }).annotations({ identifier: "Template" })
@@ -121,6 +174,7 @@ export const toWire = (template: Template): Wire => ({
   sendable: template.sendable,
   unsendable_reason: template.unsendableReason,
   quality: template.quality,
+  ...whyToWire(template),
   max_price: template.maxPrice ?? null,
   updated_at: Time.format(template.updatedAt)
 })
@@ -210,12 +264,21 @@ const announced = (
   return known?.category === content.category ? (known.correctCategory ?? null) : null
 }
 
+/** A reason holds as long as its status does; one that is told again in short is the one that is known. */
+const whyAfter = (known: NumberedTemplate | null, { status, why }: TemplateContent): Why | null => {
+  const before = known?.status === status ? (known.why ?? null) : null
+  if (why === undefined) return before
+  return why?.rejectionInfo === null && why.reason === before?.reason ? before : why
+}
+
 /**
  * The template to store after an import; the known object when nothing changed. A header has at most one variable,
  * which is `header.1` whatever its name is.
  */
 export const merge = (known: NumberedTemplate | null, content: TemplateContent): NumberedTemplate => {
-  const { correctCategory: _, maxPrice: ___, platformId: __, ...rest } = numbered(content, known?.names ?? [])
+  const numberedContent = numbered(content, known?.names ?? [])
+  const { correctCategory: _, maxPrice: ___, platformId: __, why: ____, ...rest } = numberedContent
+  const why = whyAfter(known, content)
   const platformId = content.platformId ?? known?.platformId ?? null
   const correctCategory = announced(known, content)
   const maxPrice = content.maxPrice === undefined ? (known?.maxPrice ?? null) : content.maxPrice
@@ -223,6 +286,7 @@ export const merge = (known: NumberedTemplate | null, content: TemplateContent):
     ...rest,
     ...(platformId === null ? {} : { platformId }),
     ...(maxPrice === null ? {} : { maxPrice }),
+    ...(why === null ? {} : { why }),
     ...(correctCategory === null ? {} : { correctCategory })
   }
   return known !== null && sameContent(known, merged) ? known : merged
@@ -234,6 +298,11 @@ export interface StatusReport {
   readonly quality?: string
   readonly category?: Category
   readonly correctCategory?: string | null
+  readonly why?: Why | null
+  /** True when its content is another than it was. */
+  readonly isChanged?: boolean
+  /** When the platform said it; null or absent = now. */
+  readonly at?: Instant | null
   /** When the message was sent that the platform refused with this status; null when the platform reported by itself. */
   readonly refusedSince: Instant | null
 }
@@ -246,18 +315,68 @@ export interface StatusReport {
 const isOvertaken = ({ updatedAt }: Template, refusedSince: Instant, now: Instant): boolean =>
   refusedSince < updatedAt && updatedAt <= now
 
-/** The template's content after a report. A refusal changes only a template that is approved. */
-export const reported = (
-  template: Template,
-  report: StatusReport,
+/** A template's content after something was told of it, and the order of what was. */
+export interface Heard {
+  readonly content: TemplateContent & Pick<NumberedTemplate, "correctCategory">
+  readonly told: Told.Told
+  /** True when the platform's content may be another than this. */
+  readonly isChanged: boolean
+  /** True when a part of it was older than what was told before, and so changed nothing. */
+  readonly isOlder: boolean
+}
+
+const categoryOf = (template: Template, { category, correctCategory }: StatusReport) => ({
+  category: category ?? template.category,
+  correctCategory: correctCategory === undefined ? (template.correctCategory ?? null) : correctCategory
+})
+
+const wordOfCategory = ({ category, correctCategory }: StatusReport): string | undefined =>
+  category === undefined && correctCategory === undefined ? undefined : `${category} ${correctCategory}`
+
+/**
+ * The template's content after a report, of which each part counts that is newer than what was told (`Told.hear`). A refusal
+ * changes only a template that is approved.
+ */
+export const reported = (template: Template, told: Told.Told, report: StatusReport, now: Instant): Heard => {
+  const { quality = template.quality, refusedSince, status = template.status, why = null } = report
+  const isLate =
+    refusedSince !== null && (template.status !== "approved" || isOvertaken(template, refusedSince, now))
+  if (isLate) return { content: template, told, isChanged: false, isOlder: false }
+  const hearing = Told.hear(told, refusedSince ?? report.at ?? null, now, refusedSince !== null)
+  const content = {
+    ...template,
+    ...(hearing.isNews("status", report.status) ? { status, why } : {}),
+    ...(hearing.isNews("quality", report.quality) ? { quality } : {}),
+    ...(hearing.isNews("category", wordOfCategory(report)) ? categoryOf(template, report) : {})
+  }
+  const isChanged = hearing.isNews("components", report.isChanged === true ? "changed" : undefined)
+  return { content, told: hearing.told(), isChanged, isOlder: hearing.isOlder() }
+}
+
+/**
+ * The content that an import brings, but for the parts of which something newer was told.
+ *
+ * @param askedAt when the platform was asked; null of an import by hand, which counts as it is and dates nothing
+ */
+export const imported = (
+  known: Template | null,
+  told: Told.Told,
+  given: TemplateContent,
+  askedAt: Instant | null,
   now: Instant
-): TemplateContent & Pick<NumberedTemplate, "correctCategory"> => {
-  const { category = template.category, correctCategory, quality = template.quality } = report
-  const { refusedSince, status = template.status } = report
-  if (refusedSince !== null && (template.status !== "approved" || isOvertaken(template, refusedSince, now)))
-    return template
-  const announced = correctCategory === undefined ? template.correctCategory : correctCategory
-  return { ...template, status, quality, category, correctCategory: announced ?? null }
+): Pick<Heard, "content" | "told"> => {
+  if (askedAt === null) return { content: given, told }
+  const { isNews, told: after } = Told.hear(told, askedAt, now, true)
+  const before = known ?? given
+  const { bindings, category, components, quality, sendable, status, unsendableReason, variables } = before
+  const content = {
+    ...given,
+    ...(isNews("status", given.status) ? {} : { status, why: before.why ?? null }),
+    ...(isNews("quality", given.quality ?? "") ? {} : { quality }),
+    ...(isNews("category", given.category) ? {} : { category }),
+    ...(isNews("components", "asked") ? {} : { components, variables, bindings, sendable, unsendableReason })
+  }
+  return { content, told: after() }
 }
 
 /** Languages are written with a hyphen or an underscore, in one place of a platform and the other. */
@@ -346,7 +465,8 @@ const sameContent = (a: NumberedTemplate, b: NumberedTemplate): boolean => {
     sendable,
     status,
     unsendableReason,
-    variables
+    variables,
+    why = null
   }: TemplateContent & Pick<NumberedTemplate, "correctCategory">) =>
     JSON.stringify([
       name,
@@ -361,7 +481,8 @@ const sameContent = (a: NumberedTemplate, b: NumberedTemplate): boolean => {
       quality,
       platformId,
       maxPrice,
-      correctCategory
+      correctCategory,
+      why
     ])
   return text(a) === text(b)
 }

@@ -14,6 +14,7 @@ import type { Job, Status as JobStatus, RecipientResult } from "../job/Job.ts"
 import type { Person } from "../Person.ts"
 import type { Session } from "../session/Session.ts"
 import type { Template } from "../template/Template.ts"
+import { whyToWire } from "../template/Template.ts"
 import type { Unattributed } from "../Unattributed.ts"
 import type * as EventData from "./EventData.ts"
 import { batchType, ofStatus, type Single, type Type, types } from "./EventType.ts"
@@ -206,6 +207,7 @@ export const templateUpdated = (template: Template): Draft => ({
     category: template.category,
     status: template.status,
     quality: template.quality,
+    ...whyToWire(template),
     correct_category: template.correctCategory ?? null
   } satisfies EventData.TemplateData
 })

@@ -147,6 +147,7 @@ export const TemplateData = Schema.Struct({
   category: Template.Category,
   status: Schema.String,
   quality: NullableText,
+  ...Template.whyFields,
   correct_category: NullableText.annotations({
     description: "The category that the platform is going to give it; null when none is announced."
   })

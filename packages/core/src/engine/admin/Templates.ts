@@ -10,6 +10,7 @@ import {
   PlatformUnavailable
 } from "../../domain/Errors.ts"
 import * as Fault from "../../domain/Fault.ts"
+import type { Instant } from "../../domain/Instant.ts"
 import { textAt } from "../../domain/Json.ts"
 import type { Page, Paged } from "../../domain/Page.ts"
 import type { Session } from "../../domain/session/Session.ts"
@@ -158,15 +159,16 @@ export const make = Effect.gen(function* () {
   /** Imports templates, and resumes jobs whose template is approved again. */
   const importContents = Effect.fnUntraced(function* (
     session: Session,
-    contents: ReadonlyArray<TemplateContent>
+    contents: ReadonlyArray<TemplateContent>,
+    asked: { readonly askedAt?: Instant } = {}
   ) {
-    const { accountId, id: sessionId } = session
     const now = yield* Clock.currentTimeMillis
+    const of = { accountId: session.accountId, sessionId: session.id, now, ...asked }
     const imported: Array<Template> = []
     for (let from = 0; from < contents.length; from += atOnce) {
       if (from > 0) yield* EventLoopBudget.yieldIfSpent
       const some = contents.slice(from, from + atOnce)
-      imported.push(...(yield* store.importAll({ accountId, sessionId, contents: some, now })))
+      imported.push(...(yield* store.importAll({ ...of, contents: some })))
     }
     yield* Effect.zipRight(signals.deliveries.notify, signals.sends.notify)
     return imported
@@ -201,6 +203,7 @@ export const make = Effect.gen(function* () {
         const message = `Templates of the provider "${session.provider}" are imported, not synced.`
         return yield* new InvalidRequest({ faults: [Fault.make(["path", "id"], "invalid_value", message)] })
       }
+      const askedAt = yield* Clock.currentTimeMillis
       const given = yield* Effect.mapError(
         read(sessionSender.config),
         ({ failure }) =>
@@ -221,13 +224,12 @@ export const make = Effect.gen(function* () {
         (template) => !there.has(PlatformTemplate.identityOf(template))
       )
       const deleted = gone.map((template) => ({ ...template, status: "deleted" }))
-      const imported = Effect.map(importContents(session, [...contents, ...deleted]), (templates) =>
-        outcome(items, templates.slice(0, contents.length))
+      const imported = Effect.map(
+        importContents(session, [...contents, ...deleted], { askedAt }),
+        (templates) => outcome(items, templates.slice(0, contents.length))
       )
-      const entry = (imported: Imported) => ({
-        target: sessionId,
-        after: { ...Audit.templates(imported), deleted: deleted.length }
-      })
+      const after = (imported: Imported) => ({ ...Audit.templates(imported), deleted: deleted.length })
+      const entry = (imported: Imported) => ({ target: sessionId, after: after(imported) })
       return yield* record({ operation: "templates.sync", entry }, imported)
     }, outside("admin.templates.sync"))
   }

@@ -355,7 +355,7 @@ function* readContacts(value: unknown, place: Place): Generator<void, Contacts> 
 /** News of a template, or of the account. */
 const readNews = (value: object, at: Instant | null, change: unknown, place: Place): void => {
   const { field, found } = place
-  const template = News.templateFields.has(field) ? News.template(field, value) : undefined
+  const template = News.templateFields.has(field) ? News.template(field, value, at) : undefined
   if (template !== undefined) found.templates.push(template)
   else if (News.accountFields.has(field)) found.session.push(News.account(field, value, at))
   else if (News.templateFields.has(field))

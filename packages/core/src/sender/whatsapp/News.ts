@@ -4,6 +4,7 @@ import * as Time from "../../domain/Instant.ts"
 import * as Json from "../../domain/Json.ts"
 import type { Announced } from "../../domain/session/Session.ts"
 import { withoutEnd } from "../../domain/session/Session.ts"
+import { whyOf } from "../../domain/template/Template.ts"
 import type { SessionNews, TemplateNews } from "../Sender.ts"
 
 /** What the events of a template mean for its status. */
@@ -15,15 +16,24 @@ const templateStatuses: ReadonlyMap<string, string> = new Map([
 
 const lower = (text: string | undefined): string | undefined => text?.toLowerCase()
 
+/** One that is locked cannot be edited, and is sent as before (whatsapp-cloud.md §1.13). */
+const lockings: ReadonlySet<string> = new Set(["LOCKED", "UNLOCKED"])
+
+const statusNewsOf = (value: unknown): Partial<TemplateNews> | undefined => {
+  const event = Json.textAt(value, "event")
+  if (event === undefined) return undefined
+  if (lockings.has(event)) return {}
+  const why = whyOf(value, Json.at(value, "reason") ?? null) ?? null
+  return { status: templateStatuses.get(event) ?? event.toLowerCase(), why }
+}
+
 /** What is new of the template, by the field; undefined where nothing of it is understood. */
 const newsOf = (field: string, value: unknown): Partial<TemplateNews> | undefined => {
   const category = lower(Json.textAt(value, "new_category"))
   const correctCategory = lower(Json.textAt(value, "correct_category"))
   switch (field) {
-    case "message_template_status_update": {
-      const event = Json.textAt(value, "event")
-      return event === undefined ? undefined : { status: templateStatuses.get(event) ?? event.toLowerCase() }
-    }
+    case "message_template_status_update":
+      return statusNewsOf(value)
     case "message_template_quality_update": {
       const quality = lower(Json.textAt(value, "new_quality_score"))
       return quality === undefined ? undefined : { quality }
@@ -54,13 +64,13 @@ export const templateFields: ReadonlySet<string> = new Set([
 ])
 
 /** Undefined where it names no template or nothing that is understood. */
-export const template = (field: string, value: unknown): TemplateNews | undefined => {
+export const template = (field: string, value: unknown, at: Instant | null): TemplateNews | undefined => {
   const name = Json.textAt(value, "message_template_name")
   const language = Json.textAt(value, "message_template_language")
   const news = newsOf(field, value)
   if (name === undefined || language === undefined || news === undefined) return undefined
   const platformId = Json.wordAt(value, "message_template_id") ?? null
-  return { platformId, name, language, ...news, origin: { field, content: value } }
+  return { platformId, name, language, ...news, at, origin: { field, content: value } }
 }
 
 /** Fields whose values are news of the account or of a number of it. */

@@ -25,6 +25,7 @@ import type { Page, Paged } from "../../domain/Page.ts"
 import * as Paging from "../../domain/Page.ts"
 import type { Key, Known } from "../../domain/Person.ts"
 import type { Session } from "../../domain/session/Session.ts"
+import type { Told } from "../../domain/Told.ts"
 import type { Template } from "../../domain/template/Template.ts"
 import type { TemplateCheck } from "../../domain/template/TemplateCheck.ts"
 import type { Unattributed } from "../../domain/Unattributed.ts"
@@ -81,6 +82,7 @@ export interface Tables {
   readonly audit: Array<Positioned & { readonly value: Entry }>
   readonly templates: Map<number, Template>
   readonly templateChecks: Map<number, TemplateCheck>
+  readonly templatesTold: Map<number, Told>
   /** By account and person. */
   readonly consents: Map<string, Map<Key, File>>
   /** By account, person and the other. */
@@ -152,6 +154,7 @@ export const layer: Layer.Layer<MemoryDatabase> = Layer.effect(
       audit: [],
       templates: new Map(),
       templateChecks: new Map(),
+      templatesTold: new Map(),
       consents: new Map(),
       links: new Map(),
       unattributed: [],

@@ -53,7 +53,7 @@ export const templateOf = (db: Database, content: Jobs.Job["content"]): Template
   const found = content.kind === "template" ? db.templates.get(content.templateId) : undefined
   if (found === undefined) return null
   const isAsked = (db.templateChecks.get(found.templateId)?.at ?? null) !== null
-  return isAsked ? { ...found, status: changedStatus } : found
+  return isAsked && found.status !== "paused" ? { ...found, status: changedStatus } : found
 }
 
 const byDueTime = (a: JobRow, b: JobRow): number =>

@@ -6,6 +6,7 @@ import * as Time from "../../domain/Instant.ts"
 import * as Transitions from "../../domain/job/Transitions.ts"
 import type { Page } from "../../domain/Page.ts"
 import * as Paging from "../../domain/Page.ts"
+import * as Told from "../../domain/Told.ts"
 import type { Template, TemplateContent } from "../../domain/template/Template.ts"
 import * as Templates from "../../domain/template/Template.ts"
 import * as TemplateCheck from "../../domain/template/TemplateCheck.ts"
@@ -32,6 +33,9 @@ const resume = (db: Database, template: Template, now: Instant): void => {
   }
 }
 
+const checkOf = (db: Database, templateId: number): TemplateCheck.TemplateCheck =>
+  db.templateChecks.get(templateId) ?? TemplateCheck.unchecked
+
 /** The jobs that waited for the template's check go on, or stay paused; the misfits' ids while there are some. */
 const endCheck = (db: Database, template: Template, now: Instant): ReadonlyArray<string> => {
   const { sessionId, templateId } = template
@@ -43,7 +47,7 @@ const endCheck = (db: Database, template: Template, now: Instant): ReadonlyArray
   )
   const misfits = waiting.filter(({ job }) => !JobSteps.fitsTemplate(job, template))
   if (misfits.length > 0) return misfits.map(({ job }) => job.id)
-  db.templateChecks.set(templateId, TemplateCheck.ended(now))
+  db.templateChecks.set(templateId, TemplateCheck.ended(checkOf(db, templateId), now))
   for (const row of waiting) {
     const job = Transitions.resumeChecked(row.job, template.status === "approved", session, now)
     putJob(db, { ...row, job, nextDue: nextDue(row, job, now) })
@@ -62,49 +66,83 @@ const pageOf = (templates: ReadonlyArray<Template>, page: Page): Paging.Paged<Te
   return Paging.cut(found, page.limit, ({ templateId }) => templateId)
 }
 
+interface OfSession {
+  readonly accountId: string
+  readonly sessionId: string
+  readonly now: Instant
+}
+
+const toldOf = (db: Database, known: Template | null): Told.Told =>
+  (known === null ? undefined : db.templatesTold.get(known.templateId)) ?? Told.nothing
+
+const write = (
+  db: Database,
+  known: Template | null,
+  { content, isChanged = false, told }: Pick<Templates.Heard, "content" | "told"> & { isChanged?: boolean },
+  of: OfSession
+): Template => {
+  const template = writeContent(db, known, content, of)
+  const { status, templateId } = template
+  db.templatesTold.set(templateId, told)
+  const check = checkOf(db, templateId)
+  const asked = isChanged ? TemplateCheck.asked(check, null, of.now) : check
+  db.templateChecks.set(templateId, TemplateCheck.followed(asked, status, of.now))
+  return template
+}
+
+const writeContent = (
+  db: Database,
+  known: Template | null,
+  content: TemplateContent,
+  { accountId, now, sessionId }: OfSession
+): Template => {
+  const merged = Templates.merge(known, content)
+  if (known !== null && merged === known) return known
+  const templateId = known?.templateId ?? db.templates.size + 1
+  const template = { ...merged, templateId, sessionId, updatedAt: now }
+  db.templates.set(templateId, template)
+  Happenings.note(db, Happening.ofTemplate(known, template, accountId, now))
+  Events.append(db, accountId, [Event.templateUpdated(template)], now)
+  if (template.status === "approved") resume(db, template, now)
+  return template
+}
+
 export const layer: Layer.Layer<TemplateStore, never, MemoryDatabase> = Layer.effect(
   TemplateStore,
   Effect.map(MemoryDatabase, (db) => {
     const ofSession = (sessionId: string) =>
       [...db.templates.values()].filter((each) => each.sessionId === sessionId)
-    const write = (
-      known: Template | undefined,
-      content: TemplateContent,
-      { accountId, now, sessionId }: { accountId: string; now: Instant; sessionId: string }
-    ): Template => {
-      const merged = Templates.merge(known ?? null, content)
-      if (known !== undefined && merged === known) return known
-      const templateId = known?.templateId ?? db.templates.size + 1
-      const template = { ...merged, templateId, sessionId, updatedAt: now }
-      db.templates.set(templateId, template)
-      Happenings.note(db, Happening.ofTemplate(known ?? null, template, accountId, now))
-      Events.append(db, accountId, [Event.templateUpdated(template)], now)
-      if (template.status === "approved") resume(db, template, now)
-      return template
-    }
     const find = (sessionId: string, templateId: number): Template | null => {
       const found = db.templates.get(templateId)
       return found?.sessionId === sessionId ? found : null
     }
     return {
-      importAll: ({ contents, ...of }) =>
+      importAll: ({ askedAt = null, contents, ...of }) =>
         Effect.sync(() =>
           contents.map((content) => {
-            const known = ofSession(of.sessionId).find(
-              ({ language, name }) => name === content.name && language === content.language
+            const known =
+              ofSession(of.sessionId).find(
+                ({ language, name }) => name === content.name && language === content.language
+              ) ?? null
+            return write(
+              db,
+              known,
+              Templates.imported(known, toldOf(db, known), content, askedAt, of.now),
+              of
             )
-            return write(known, content, of)
           })
         ),
       report: ({ report, templateId, ...of }) =>
         Effect.sync(() => {
-          const known = find(of.sessionId, templateId)
-          return known === null ? null : write(known, Templates.reported(known, report, of.now), of)
+          const before = find(of.sessionId, templateId)
+          if (before === null) return null
+          const heard = Templates.reported(before, toldOf(db, before), report, of.now)
+          return { before, after: write(db, before, heard, of), isOlder: heard.isOlder }
         }),
       askAgain: ({ now, refusedSince, sessionId, templateId }) =>
         Effect.sync(() => {
           if (find(sessionId, templateId) === null) return false
-          const check = db.templateChecks.get(templateId) ?? TemplateCheck.unchecked
+          const check = checkOf(db, templateId)
           const next = TemplateCheck.asked(check, refusedSince, now)
           db.templateChecks.set(templateId, next)
           return next !== check
@@ -112,7 +150,7 @@ export const layer: Layer.Layer<TemplateStore, never, MemoryDatabase> = Layer.ef
       claimChecks: ({ limit, now }) =>
         Effect.sync(() =>
           [...db.templateChecks]
-            .filter(([, { at }]) => at !== null && at <= now)
+            .filter(([, check]) => TemplateCheck.isDue(check, now))
             .slice(0, limit)
             .flatMap(([templateId, check]) => {
               const template = db.templates.get(templateId)
@@ -121,11 +159,13 @@ export const layer: Layer.Layer<TemplateStore, never, MemoryDatabase> = Layer.ef
               return template === undefined ? [] : [{ template, check: next }]
             })
         ),
-      nextCheck: Effect.sync(() => Time.firstOf(Array.from(db.templateChecks.values(), ({ at }) => at))),
+      nextCheck: Effect.sync(() =>
+        Time.firstOf([...db.templateChecks.values()].flatMap(({ at, recheckAt }) => [at, recheckAt]))
+      ),
       endCheck: ({ check, now, sessionId, templateId }) =>
         Effect.sync(() => {
           const template = find(sessionId, templateId)
-          const known = db.templateChecks.get(templateId) ?? TemplateCheck.unchecked
+          const known = checkOf(db, templateId)
           if (template === null || !TemplateCheck.isInHand(known, check)) return []
           return endCheck(db, template, now)
         }),

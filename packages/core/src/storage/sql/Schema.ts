@@ -122,9 +122,15 @@ CREATE TABLE sendwright_template (
   check_at ${long},
   checks ${long} NOT NULL DEFAULT 0,
   checked_at ${long},
+  -- paused_at: since when it is paused. recheck_at: when the platform is asked whether it still is. told: what the platform said
+  -- last of each part, and when, in JSON.
+  paused_at ${long},
+  recheck_at ${long},
+  told TEXT,
   UNIQUE (session, name, language)
 )${rows()};
 CREATE INDEX sendwright_template_check ON sendwright_template (check_at) WHERE check_at IS NOT NULL;
+CREATE INDEX sendwright_template_recheck ON sendwright_template (recheck_at) WHERE recheck_at IS NOT NULL;
 CREATE INDEX sendwright_template_platform ON sendwright_template (session, platform_id) WHERE platform_id IS NOT NULL;
 CREATE INDEX sendwright_template_session ON sendwright_template (session, id);
 

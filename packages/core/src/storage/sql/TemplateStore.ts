@@ -6,6 +6,7 @@ import * as Ids from "../../domain/Ids.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import * as Transitions from "../../domain/job/Transitions.ts"
 import * as Page from "../../domain/Page.ts"
+import * as Told from "../../domain/Told.ts"
 import type { Template, TemplateContent } from "../../domain/template/Template.ts"
 import * as Templates from "../../domain/template/Template.ts"
 import * as TemplateCheck from "../../domain/template/TemplateCheck.ts"
@@ -34,8 +35,6 @@ const byIdAlone = `SELECT ${readable.list} FROM sendwright_template WHERE id = ?
 const ofStatus = `SELECT ${readable.list} FROM sendwright_template
   WHERE session = ? AND id > ? AND status = coalesce(?, status) ORDER BY id ${limited}`
 
-const byName = `SELECT ${readable.list} FROM sendwright_template WHERE session = ? AND name = ? AND language = ?`
-
 const present = `SELECT ${readable.list} FROM sendwright_template
   WHERE session = ? AND id > ? AND status <> 'deleted' ORDER BY id ${limited}`
 
@@ -43,18 +42,25 @@ const present = `SELECT ${readable.list} FROM sendwright_template
 const meantBy = `SELECT ${readable.list} FROM sendwright_template WHERE session = ? AND platform_id = ?
   UNION SELECT ${readable.list} FROM sendwright_template WHERE session = ? AND name IN (?, ?)`
 
-const checks = templates.only("checkAt", "checks", "checkedAt")
+const checks = templates.only("checkAt", "checks", "checkedAt", "pausedAt", "recheckAt")
+const toldOf = templates.only("told")
+/** All that a change needs of a template. */
+const whole = `${readable.list}, ${checks.list}, ${toldOf.list}`
 const checkById = `SELECT ${checks.list} FROM sendwright_template WHERE id = ? AND session = ?`
-const dueChecks = `SELECT ${readable.list}, ${checks.list} FROM sendwright_template WHERE check_at <= ? ORDER BY check_at ${limited}`
+const dueChecks = `SELECT ${readable.list}, ${checks.list} FROM sendwright_template WHERE check_at <= ? OR recheck_at <= ?
+  ORDER BY coalesce(check_at, recheck_at), id ${limited}`
+const byName = `SELECT ${whole} FROM sendwright_template WHERE session = ? AND name = ? AND language = ?`
+const wholeById = `SELECT ${whole} FROM sendwright_template WHERE id = ? AND session = ?`
+const updateTold = `UPDATE sendwright_template SET ${toldOf.assignments} WHERE id = ?`
 const updateCheck = `UPDATE sendwright_template SET ${checks.assignments} WHERE id = ?`
 
 const readCheck = (row: Row): TemplateCheck.TemplateCheck => {
-  const { checkAt, checkedAt, checks: count } = checks.read(row)
-  return { at: checkAt, count, answeredAt: checkedAt }
+  const { checkAt, checkedAt, checks: count, pausedAt, recheckAt } = checks.read(row)
+  return { at: checkAt, count, answeredAt: checkedAt, pausedAt, recheckAt }
 }
 
-const writeCheck = ({ answeredAt, at, count }: TemplateCheck.TemplateCheck) =>
-  checks.write({ checkAt: at, checks: count, checkedAt: answeredAt })
+const writeCheck = ({ answeredAt, at, count, ...pause }: TemplateCheck.TemplateCheck) =>
+  checks.write({ checkAt: at, checks: count, checkedAt: answeredAt, ...pause })
 
 const pausedJobs = `SELECT job.id FROM sendwright_progress AS progress CROSS JOIN sendwright_job AS job
   WHERE job.seq = progress.seq AND progress.session = ? AND progress.status IN ('queued', 'processing', 'paused')
@@ -83,8 +89,36 @@ interface OfSession {
   readonly now: Instant
 }
 
-/** The template under its lasting number; the same object when the import brings nothing new. */
+/** A template with what is known of its platform's words. */
+interface Known {
+  readonly template: Template | null
+  readonly told: Told.Told
+  readonly check: TemplateCheck.TemplateCheck
+}
+
+const unknown: Known = { template: null, told: Told.nothing, check: TemplateCheck.unchecked }
+
+const knownOf = (row: Row | undefined): Known =>
+  row === undefined
+    ? unknown
+    : { template: readTemplate(row), told: toldOf.read(row).told ?? Told.nothing, check: readCheck(row) }
+
+/** The template under its lasting number; the same object when what was heard of it brings nothing new. */
 function* write(
+  known: Known,
+  { content, isChanged = false, told }: Pick<Templates.Heard, "content" | "told"> & { isChanged?: boolean },
+  of: OfSession
+): Program<Template> {
+  const template = yield* writeContent(known.template, content, of)
+  const { templateId } = template
+  if (told !== known.told) yield* run(updateTold, ...toldOf.write({ told }), templateId)
+  const asked = isChanged ? TemplateCheck.asked(known.check, null, of.now) : known.check
+  const check = TemplateCheck.followed(asked, template.status, of.now)
+  if (check !== known.check) yield* run(updateCheck, ...writeCheck(check), templateId)
+  return template
+}
+
+function* writeContent(
   known: Template | null,
   content: TemplateContent,
   { accountId, now, sessionId }: OfSession
@@ -133,7 +167,10 @@ function* resume(
   yield* rows.save(steps, now)
 }
 
-const firstCheck = "SELECT min(check_at) AS first_at FROM sendwright_template WHERE check_at IS NOT NULL"
+const firstCheck = `SELECT min(first_at) AS first_at FROM (
+  SELECT min(check_at) AS first_at FROM sendwright_template WHERE check_at IS NOT NULL
+  UNION ALL SELECT min(recheck_at) FROM sendwright_template WHERE recheck_at IS NOT NULL
+) AS due`
 
 export const layer: Layer.Layer<TemplateStore, never, Database> = Layer.effect(
   TemplateStore,
@@ -170,18 +207,18 @@ export const layer: Layer.Layer<TemplateStore, never, Database> = Layer.effect(
     }
 
     return {
-      importAll: ({ contents, ...of }) =>
+      importAll: ({ askedAt = null, contents, ...of }) =>
         db.write("TemplateStore.importAll", function* () {
-          const { sessionId } = of
+          const { now, sessionId } = of
           const changed: Array<Template> = []
           const templates: Array<Template> = []
           yield* db.dialect.serialize(`templates ${sessionId}`)
           for (const content of contents) {
-            const row = yield* get(byName, sessionId, content.name, content.language)
-            const known = row === undefined ? null : readTemplate(row)
-            const template = yield* write(known, content, of)
+            const known = knownOf(yield* get(byName, sessionId, content.name, content.language))
+            const heard = Templates.imported(known.template, known.told, content, askedAt, now)
+            const template = yield* write(known, heard, of)
             templates.push(template)
-            if (template !== known) changed.push(template)
+            if (template !== known.template) changed.push(template)
           }
           yield* announce(changed, of)
           return templates
@@ -190,12 +227,13 @@ export const layer: Layer.Layer<TemplateStore, never, Database> = Layer.effect(
         db.write("TemplateStore.report", function* () {
           const { now, sessionId } = of
           yield* db.dialect.serialize(`templates ${sessionId}`)
-          const row = yield* get(byId, templateId, sessionId)
-          if (row === undefined) return null
-          const known = readTemplate(row)
-          const template = yield* write(known, Templates.reported(known, report, now), of)
-          if (template !== known) yield* announce([template], of)
-          return template
+          const known = knownOf(yield* get(wholeById, templateId, sessionId))
+          const { template: before } = known
+          if (before === null) return null
+          const heard = Templates.reported(before, known.told, report, now)
+          const after = yield* write(known, heard, of)
+          if (after !== before) yield* announce([after], of)
+          return { before, after, isOlder: heard.isOlder }
         }),
       askAgain: ({ now, refusedSince, sessionId, templateId }) =>
         db.write("TemplateStore.askAgain", function* () {
@@ -213,6 +251,7 @@ export const layer: Layer.Layer<TemplateStore, never, Database> = Layer.effect(
           for (const row of yield* all(
             dueChecks + db.dialect.skipLocked("sendwright_template"),
             now,
+            now,
             limit
           )) {
             const next = TemplateCheck.claimed(readCheck(row), now)
@@ -229,7 +268,9 @@ export const layer: Layer.Layer<TemplateStore, never, Database> = Layer.effect(
         db.write("TemplateStore.endCheck", function* () {
           yield* db.dialect.serialize(`templates ${sessionId}`)
           const known = yield* get(checkById, templateId, sessionId)
-          if (known === undefined || !TemplateCheck.isInHand(readCheck(known), check)) return []
+          if (known === undefined) return []
+          const inHand = readCheck(known)
+          if (!TemplateCheck.isInHand(inHand, check)) return []
           const row = yield* get(byId, templateId, sessionId)
           const session = row === undefined ? null : yield* findSession(sessionId, lockSession)
           if (row === undefined || session === null) return []
@@ -239,7 +280,7 @@ export const layer: Layer.Layer<TemplateStore, never, Database> = Layer.effect(
           const waiting = locked.filter(({ job }) => job.pauseReason === "template_changed")
           const misfits = waiting.filter(({ job }) => !JobSteps.fitsTemplate(job, template))
           if (misfits.length > 0) return misfits.map(({ job }) => job.id)
-          yield* run(updateCheck, ...writeCheck(TemplateCheck.ended(now)), templateId)
+          yield* run(updateCheck, ...writeCheck(TemplateCheck.ended(inHand, now)), templateId)
           const isApproved = template.status === "approved"
           const steps = waiting.flatMap((each) =>
             JobSteps.withJob(each, Transitions.resumeChecked(each.job, isApproved, session, now))

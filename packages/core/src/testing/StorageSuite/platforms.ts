@@ -309,7 +309,10 @@ export const suite = (layer: Stored): void => {
       })
       const templateId = first?.templateId ?? 0
       const report = (report: Parameters<typeof templates.report>[0]["report"], now: number) =>
-        templates.report({ accountId, sessionId, templateId, report, now })
+        Effect.map(
+          templates.report({ accountId, sessionId, templateId, report, now }),
+          (heard) => heard?.after
+        )
       return { templates, who, templateId, report }
     })
 
@@ -426,6 +429,124 @@ export const suite = (layer: Stored): void => {
         yield* end(second, now + 6)
         expect(yield* find(command.jobId)).toMatchObject({ status: "processing", pauseReason: null })
         expect(yield* take(now + Time.day)).toEqual([])
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("counts by the platform's time: what is older or repeated changes nothing", () =>
+      Effect.gen(function* () {
+        const { templateId, templates, who } = yield* imported("pending", now)
+        const { accountId, sessionId } = who
+        yield* listen(accountId)
+        // An import by hand dates nothing, and platforms tell of long before.
+        const at = now - Time.day
+        const tell = (report: object, at: number | null) =>
+          templates.report({
+            accountId,
+            sessionId,
+            templateId,
+            report: { refusedSince: null, at, ...report },
+            now: now + 5000
+          })
+        const why = { reason: "ABUSIVE_CONTENT", rejectionInfo: null, otherInfo: null, disableInfo: null }
+        yield* tell({ status: "approved" }, at)
+        expect(yield* tell({ status: "disabled", why }, at + 60_000)).toMatchObject({
+          before: { status: "approved" },
+          after: { status: "disabled", why },
+          isOlder: false
+        })
+        expect(yield* tell({ status: "approved" }, at)).toMatchObject({
+          after: { status: "disabled" },
+          isOlder: true
+        })
+        // In the second of the last, too: what was said in it is known.
+        yield* tell({ status: "paused" }, at + 60_000)
+        expect(yield* tell({ status: "disabled" }, at + 60_000)).toMatchObject({
+          after: { status: "paused" },
+          isOlder: false
+        })
+        // Each part has an order of its own.
+        expect(yield* tell({ category: "marketing", quality: "red" }, at)).toMatchObject({
+          after: { category: "marketing", quality: "red", status: "paused" }
+        })
+        expect(yield* tell({ category: "utility" }, at - 7_200_000)).toMatchObject({
+          after: { category: "marketing" },
+          isOlder: true
+        })
+        // A change of the content is fetched once.
+        yield* tell({ isChanged: true }, at)
+        const due = (at: number) =>
+          Effect.map(templates.claimChecks({ now: at, limit: 9 }), (all) => all.length)
+        expect(yield* due(now + 5000)).toBe(1)
+        const [{ check } = { check: unchecked }] = yield* templates.claimChecks({
+          now: now + Time.hour,
+          limit: 9
+        })
+        yield* templates.endCheck({ sessionId, templateId, check, now: now + Time.hour })
+        yield* tell({ isChanged: true }, at)
+        expect(yield* due(now + 2 * Time.hour)).toBe(0)
+        const types = (yield* events(now + 10_000)).map(({ data }) => data["reason"])
+        expect(types.slice(0, 2)).toEqual([null, "ABUSIVE_CONTENT"])
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("stands where a sync was asked for before it, and falls to one asked for since", () =>
+      Effect.gen(function* () {
+        const { report, templateId, templates, who } = yield* imported("approved", now)
+        const { accountId, sessionId } = who
+        const at = now + 60_000
+        yield* report({ status: "paused", quality: "red", at, refusedSince: null }, at)
+        yield* report({ category: "marketing", at, refusedSince: null }, at)
+        const sync = (askedAt: number | undefined, content: Partial<TemplateContent> = {}) =>
+          Effect.map(
+            templates.importAll({
+              accountId,
+              sessionId,
+              contents: [Fixtures.template({ status: "approved", quality: "green", ...content })],
+              ...(askedAt === undefined ? {} : { askedAt }),
+              now: at + 9000
+            }),
+            ([template]) => template
+          )
+        expect(yield* sync(at - 1000)).toMatchObject({
+          status: "paused",
+          quality: "red",
+          category: "marketing"
+        })
+        expect(yield* sync(at + 2000)).toMatchObject({
+          status: "approved",
+          quality: "green",
+          category: "utility"
+        })
+        // It counts as said then, though it brought nothing new.
+        const late = { status: "disabled", at: at + 1000, refusedSince: null }
+        expect(yield* report(late, at + 9000)).toMatchObject({ status: "approved" })
+        expect(yield* sync(at + 1000, { status: "paused" })).toMatchObject({ status: "approved" })
+        // Who imports by hand has the word.
+        expect(yield* sync(undefined, { status: "rejected" })).toMatchObject({ status: "rejected" })
+        expect(yield* templates.find({ sessionId, templateId })).toMatchObject({ status: "rejected" })
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("that it is paused has it asked for again, while its jobs wait for that", () =>
+      Effect.gen(function* () {
+        const { report, templateId, templates, who } = yield* imported("approved", now)
+        const { sessionId } = who
+        const content = { kind: "template", templateId, template: Fixtures.template() } as const
+        const command = Fixtures.send(who, { phones: 1, content })
+        yield* (yield* JobStore).accept(command)
+        yield* report({ status: "paused", refusedSince: null }, now)
+        const first = now + 3 * Time.hour
+        expect(yield* templates.nextCheck).toBe(first)
+        expect(yield* templates.claimChecks({ now: first - 1, limit: 9 })).toEqual([])
+        const [taken] = yield* templates.claimChecks({ now: first, limit: 9 })
+        expect(taken?.template.templateId).toBe(templateId)
+        expect(yield* claim()).toEqual([])
+        expect(yield* find(command.jobId)).toMatchObject({ pauseReason: "template_paused" })
+        yield* templates.endCheck({ sessionId, templateId, check: taken?.check ?? unchecked, now: first + 1 })
+        expect(yield* templates.nextCheck).toBe(now + 9 * Time.hour)
+        yield* report({ status: "approved", refusedSince: null }, first + 2)
+        expect(yield* templates.nextCheck).toBeNull()
+        expect(yield* find(command.jobId)).toMatchObject({ status: "processing", pauseReason: null })
       }).pipe(Effect.provide(layer))
     )
 

@@ -19,9 +19,34 @@ describe("a template that is to be fetched", () => {
   it("is asked for once, and not for a refusal soon after the answer", () => {
     const asked = TemplateCheck.asked(TemplateCheck.unchecked, 5, 10)
     expect(TemplateCheck.asked(asked, 5, 11)).toBe(asked)
-    const ended = TemplateCheck.ended(20)
+    const ended = TemplateCheck.ended(asked, 20)
     expect(TemplateCheck.asked(ended, 25, 30)).toBe(ended)
     expect(TemplateCheck.asked(ended, null, 30).at).toBe(30)
     expect(TemplateCheck.asked(ended, 25, 20 + 10 * Time.minute).at).not.toBeNull()
+  })
+})
+
+describe("a template that the platform paused", () => {
+  it("is asked for after 3 and after 9 hours, and then once a day, until it is another", () => {
+    let check = TemplateCheck.followed(TemplateCheck.unchecked, "paused", 0)
+    const asked: Array<number> = []
+    while (asked.length < 5) {
+      const at = check.recheckAt ?? 0
+      expect(TemplateCheck.isDue(check, at - 1)).toBe(false)
+      const claimed = TemplateCheck.claimed(check, at)
+      expect([claimed.at, TemplateCheck.isDue(claimed, at + Time.minute)]).toEqual([null, false])
+      expect(TemplateCheck.isInHand(claimed, claimed)).toBe(true)
+      asked.push(at / Time.hour)
+      check = TemplateCheck.ended(claimed, at + Time.second)
+    }
+    expect(asked).toEqual([3, 9, 33, 57, 81])
+    expect(TemplateCheck.followed(check, "paused", 81 * Time.hour)).toBe(check)
+    expect(TemplateCheck.followed(check, "approved", 81 * Time.hour)).toMatchObject({ recheckAt: null })
+  })
+
+  it("is asked for again within minutes where there is no answer", () => {
+    const paused = TemplateCheck.followed(TemplateCheck.unchecked, "paused", 0)
+    const claimed = TemplateCheck.claimed(paused, 3 * Time.hour)
+    expect(TemplateCheck.isDue(claimed, 3 * Time.hour + 10 * Time.minute)).toBe(true)
   })
 })

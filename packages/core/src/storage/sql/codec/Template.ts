@@ -1,9 +1,10 @@
 /** The columns of `sendwright_template`. Its content holds all; the other columns are what templates are found by. */
 import type { Instant } from "../../../domain/Instant.ts"
+import type * as Told from "../../../domain/Told.ts"
 import type { Template } from "../../../domain/template/Template.ts"
 import * as Templates from "../../../domain/template/Template.ts"
 import { changedStatus } from "../../../domain/template/TemplateCheck.ts"
-import { integer, integerOrNull, json, table, text, textOrNull, word } from "../Columns.ts"
+import { integer, integerOrNull, json, nullable, table, text, textOrNull, word } from "../Columns.ts"
 import type { Row } from "../Program.ts"
 import * as RowReader from "../RowReader.ts"
 
@@ -20,6 +21,10 @@ interface TemplateRow
   readonly checks: number
   /** When the platform answered last. */
   readonly checkedAt: Instant | null
+  readonly pausedAt: Instant | null
+  readonly recheckAt: Instant | null
+  /** What the platform said last of each part; null of one of which it said nothing. */
+  readonly told: Told.Told | null
 }
 
 export const templates = table<TemplateRow>({
@@ -34,13 +39,16 @@ export const templates = table<TemplateRow>({
   platformId: textOrNull("platform_id"),
   checkAt: integerOrNull("check_at"),
   checks: integer("checks"),
-  checkedAt: integerOrNull("checked_at")
+  checkedAt: integerOrNull("checked_at"),
+  pausedAt: integerOrNull("paused_at"),
+  recheckAt: integerOrNull("recheck_at"),
+  told: nullable(json("told"))
 })
 
 export const readable = templates.only("templateId", "sessionId", "content", "updatedAt")
 
 /** The status that a claim goes by, beside a table `template`: one that is to be fetched is not approved. */
-export const statusNow = `CASE WHEN template.check_at IS NULL THEN template.status ELSE '${changedStatus}' END`
+export const statusNow = `CASE WHEN template.check_at IS NULL OR template.status = 'paused' THEN template.status ELSE '${changedStatus}' END`
 
 /** The template of a job as it is now, of a row with its status as `template` and its category; null where there is none. */
 export const templateNow = (row: Row): Pick<Template, "category" | "status"> | null => {
