@@ -53,7 +53,7 @@ describe("what nobody understands of a hook", () => {
     const accountId = await account()
     const id = await session(accountId, "1001", "2001")
     expect(await unread(id)).toEqual({ ok: true, unread: [], next_cursor: null })
-    const calls = { field: "calls", value: { calls: [{ id: "wacid.1", event: "connect" }] } }
+    const flows = { field: "flows", value: { event: "FLOW_STATUS_CHANGE", flow_id: "1" } }
     const stop = {
       from: "34600000901",
       id: "wamid.1",
@@ -66,10 +66,10 @@ describe("what nobody understands of a hook", () => {
       messages: [stop],
       statuses: [{ status: "unheard-of", id: "wamid.0" }]
     }
-    await post(id, { entry: [{ id: "2001", changes: [calls, { field: "messages", value }] }] })
+    await post(id, { entry: [{ id: "2001", changes: [flows, { field: "messages", value }] }] })
     const first = await unread(id, "?limit=1")
-    expect(first).toMatchObject({ unread: [{ field: "calls", is_cut: false }] })
-    expect(JSON.parse(String(at(first, "unread", 0, "content")))).toEqual(calls)
+    expect(first).toMatchObject({ unread: [{ field: "flows", is_cut: false }] })
+    expect(JSON.parse(String(at(first, "unread", 0, "content")))).toEqual(flows)
     const rest = await unread(id, `?limit=1&cursor=${at(first, "next_cursor")}`)
     expect(rest).toMatchObject({
       unread: [{ field: "messages", content: '{"status":"unheard-of","id":"wamid.0"}' }],

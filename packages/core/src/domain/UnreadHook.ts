@@ -18,6 +18,8 @@ export interface UnreadHook {
 
 /** The parts of one session that are kept, the newest. */
 export const maximumOfSession = 10_000
+/** Of each field, so that none takes the room of the others. */
+export const maximumOfField = 1000
 
 /** Parts of one commit. */
 export const maximumParts = 100

@@ -98,7 +98,7 @@ describe("a message in a hook", () => {
 })
 
 describe("what comes on `standby`", () => {
-  it.effect("is read as on `messages`, and told to nobody; all else of it is unread", () =>
+  it.effect("is read as on `messages`, and told to nobody; what is not known of it is unread", () =>
     Effect.gen(function* () {
       const status = {
         id: "wamid.9",
@@ -108,19 +108,138 @@ describe("what comes on `standby`", () => {
       }
       const refused = { ...status, status: "failed", errors: [{ code: 131050, title: "Stopped" }] }
       const text = { ...from, type: "text", text: { body: "STOP" } }
-      const standby = { contacts, statuses: [status, refused], messages: [text], message_echoes: [text] }
+      const standby = {
+        contacts,
+        statuses: [status, refused],
+        messages: [text],
+        message_echoes: [text],
+        user_actions: [text]
+      }
       const found = yield* read(hook("standby", { messaging_product: "whatsapp", metadata, standby }))
       expect(found.reports.map(({ status }) => status)).toEqual(["delivered", "failed"])
       expect(found.preferences).toMatchObject([{ status: "revoked", phone: "34600000203" }])
       expect(found.messages).toMatchObject([{ text: "STOP", from: "34600000203", isAside: true }])
-      expect(found.unread).toMatchObject([{ field: "standby", content: { message_echoes: [text] } }])
+      expect(found.unread).toMatchObject([{ field: "standby", content: { user_actions: [text] } }])
     })
   )
 })
 
+describe("what agents said elsewhere, a chat's history, its summary and calls", () => {
+  const text = { ...from, type: "text", text: { body: "STOP" } }
+  const known = {
+    "echoes of the business's own app": hook("smb_message_echoes", { ...own, message_echoes: [text] }),
+    "echoes of an agent": hook("standby", { standby: { metadata, contacts, message_echoes: [text] } }),
+    history: hook("history", {
+      ...own,
+      history: [{ metadata: { phase: 0 }, threads: [{ messages: [text] }] }]
+    }),
+    "a history that is not shared": hook("history", { ...own, history: [{ errors: [{ code: 2593109 }] }] }),
+    calls: hook("calls", { ...own, calls: [{ id: "1", event: "connect" }] }),
+    "a summary beside messages": hook("messages", {
+      ...own,
+      messages: [],
+      conversation_context: { type: "summary", summary: { text: "…" } }
+    }),
+    "echoes of a number that nobody has": hook("smb_message_echoes", {
+      ...own,
+      metadata: { ...metadata, phone_number_id: "1" },
+      message_echoes: [text]
+    })
+  }
+  for (const [name, json] of Object.entries(known))
+    it.effect(`are known and not ours: nothing of them is unread or said: ${name}`, () =>
+      Effect.gen(function* () {
+        const found = yield* read(json)
+        expect([found.unread, found.messages, found.preferences]).toEqual([[], [], []])
+        for (const { content, parts } of found.addressed ?? [])
+          expect([
+            content.unread,
+            content.messages,
+            parts.filter(({ field }) => field !== "messages" && field !== "standby")
+          ]).toEqual([[], [], []])
+      })
+    )
+})
+
+describe("who a hook is about", () => {
+  it.effect("is the participant where a status is of a group, and nobody whom we asked for", () =>
+    Effect.gen(function* () {
+      const status = {
+        id: "wamid.9",
+        status: "failed",
+        timestamp: "1790000000",
+        recipient_id: "34600000999",
+        recipient_type: "group",
+        recipient_participant_id: "34600000203",
+        recipient_participant_user_id: "ES.1",
+        biz_opaque_callback_data: "job:0",
+        errors: [{ code: 131050, title: "Stopped" }]
+      }
+      const found = yield* read(hook("messages", { ...own, contacts: [], statuses: [status] }))
+      expect(found.people).toEqual([
+        { phone: "34600000203", userId: "ES.1", messageId: null, at: 1_790_000_000_000 }
+      ])
+      expect(found.preferences).toMatchObject([{ phone: "34600000203", userId: "ES.1", messageId: null }])
+      expect(found.reports[0]).not.toHaveProperty("named")
+    })
+  )
+
+  const card = (phone: string, more: object = {}) => ({ phones: [{ wa_id: phone }], ...more })
+  const cards: ReadonlyArray<readonly [name: string, members: object, people: ReadonlyArray<object>]> = [
+    ["somebody else's card", { contacts: [card("34600000204", { origin: "other" })] }, []],
+    [
+      "somebody else's card in an answer",
+      { origin: "contact_request", contacts: [card("34600000204", { origin: "other" })] },
+      []
+    ],
+    [
+      "the sender's own card behind another",
+      {
+        contacts: [
+          card("34600000204", { origin: "other" }),
+          card("34600000205", { origin: "contact_request", user_id: "ES.2" })
+        ]
+      },
+      [{ phone: "34600000205", userId: "ES.2" }]
+    ]
+  ]
+  for (const [name, members, people] of cards)
+    it.effect(`is told by a card that was asked for, and by no other: ${name}`, () =>
+      Effect.gen(function* () {
+        const message = { ...from, from_user_id: "ES.1", type: "contacts", ...members }
+        const found = yield* read(hook("messages", { metadata, messages: [message] }))
+        expect(found.people).toHaveLength(people.length)
+        expect(found.people).toMatchObject(people)
+      })
+    )
+
+  const changed = (body: string, more: object = {}) => ({
+    id: "wamid.2",
+    timestamp: "1790000000",
+    type: "system",
+    system: { type: "user_changed_user_id", body, user_id: "ES.2", ...more }
+  })
+  const changes: ReadonlyArray<readonly [message: object, former: string | null, now: string]> = [
+    [changed("User Ana changed from ES.1 to ES.2"), "ES.1", "ES.2"],
+    [changed("User Ana changed from ES.1 to ES.2", { user_id: undefined }), "ES.1", "ES.2"],
+    [changed("User x changed from ES.8 to ES.9 changed from ES.1 to ES.2."), "ES.1", "ES.2"],
+    [changed("User Ana changed from ES.3 to ES.2", { previous_user_id: "ES.1" }), "ES.1", "ES.2"],
+    [changed("Something changed"), null, "ES.2"]
+  ]
+  for (const [message, former, userId] of changes)
+    it.effect(`is told by a changed user id, of no contact beside it: ${JSON.stringify(message)}`, () =>
+      Effect.gen(function* () {
+        const found = yield* read(hook("messages", { ...own, messages: [message] }))
+        const at = 1_790_000_000_000
+        expect(found.people).toEqual([{ phone: null, userId, formerly: { phone: null, userId: former }, at }])
+        expect(found.messages).toMatchObject([{ from: null }])
+      })
+    )
+})
+
 describe("what a hook says and nobody understands", () => {
   const unread = {
-    "a kind of news that is not known": hook("calls", { calls: [{ id: "1", event: "connect" }] }),
+    "a kind of news that is not known": hook("flows", { event: "FLOW_STATUS_CHANGE", flow_id: "1" }),
     "a member of messages that is not known": hook("messages", { ...own, user_actions: [{ type: "x" }] }),
     "a list that is none": hook("messages", { ...own, statuses: { id: "1" } }),
     "a status that is not known": hook("messages", { ...own, statuses: [{ id: "1", status: "warning" }] }),
@@ -331,19 +450,15 @@ describe("every other kind of news that the platform has", () => {
     "automatic_events",
     "business_username_updates",
     "business_status_update",
-    "calls",
     "flows",
     "group_lifecycle_update",
     "group_participants_update",
     "group_settings_update",
     "group_status_update",
-    "history",
-    "message_echoes",
     "messaging_handovers",
     "partner_solutions",
     "payment_configuration_update",
     "smb_app_state_sync",
-    "smb_message_echoes",
     "tracking_events"
   ]
   for (const field of others)

@@ -72,11 +72,24 @@ const itemsOf = (place: Place, value: unknown, name: string): ReadonlyArray<unkn
   return []
 }
 
+/**
+ * Fields and members that are known and not ours (whatsapp-cloud.md §1.13): what agents said elsewhere, the history of a chat,
+ * summaries and calls.
+ */
+const notOurs: ReadonlySet<string> = new Set([
+  "conversation_context",
+  "message_echoes",
+  "smb_message_echoes",
+  "history",
+  "calls"
+])
+
 /** Members of an object that are not looked at. */
 const unreadMembers = (place: Place, value: unknown, known: ReadonlySet<string>): void => {
   if (typeof value !== "object" || value === null) return
   for (const [name, member] of Object.entries(value))
-    if (!known.has(name)) unread(place, `\`${name.slice(0, 64)}\` is not known`, { [name]: member })
+    if (!known.has(name) && !notOurs.has(name))
+      unread(place, `\`${name.slice(0, 64)}\` is not known`, { [name]: member })
 }
 
 /** whatsapp-cloud.md §1.8: `billable` is on its way out, so the type says whether anything is due. */
@@ -94,12 +107,36 @@ const optedOut = (status: unknown): Failure | undefined =>
     .map((error) => failureOf(error, null))
     .find((failure) => failure?.code === "marketing_opted_out")
 
+/** Who a status is about. In a group the recipient is the group, and the person one of its participants. */
+interface StatusRecipient extends Named {
+  readonly isOfGroup: boolean
+}
+
+const recipientOf = (status: unknown): StatusRecipient => {
+  const word = (name: string) => Json.wordAt(status, name) ?? null
+  const participant = {
+    phone: word("recipient_participant_id"),
+    userId: word("recipient_participant_user_id")
+  }
+  const isOfGroup =
+    word("recipient_type") === "group" || participant.phone !== null || participant.userId !== null
+  return isOfGroup
+    ? { ...participant, isOfGroup }
+    : { phone: word("recipient_id"), userId: word("recipient_user_id"), isOfGroup }
+}
+
 /**
  * Reads the recipient of a status, even where the rest of it cannot be read. One that can is matched with the number that
  * was asked for once its message is found.
  */
-const readRecipient = (status: unknown, { phone, userId }: Named, isReport: boolean, found: Found): void => {
-  const messageId = Json.textAt(status, "biz_opaque_callback_data") ?? null
+const readRecipient = (
+  status: unknown,
+  { isOfGroup, phone, userId }: StatusRecipient,
+  isReport: boolean,
+  found: Found
+): void => {
+  // A message to a group was asked for by nobody's number.
+  const messageId = isOfGroup ? null : (Json.textAt(status, "biz_opaque_callback_data") ?? null)
   const at = timeOf(Json.at(status, "timestamp"))
   if (userId !== null && (phone !== null || !isReport)) found.people.push({ phone, userId, messageId, at })
   const failure = optedOut(status)
@@ -121,9 +158,9 @@ const readStatus = (status: unknown, now: Instant, place: Place): void => {
   const { found } = place
   const providerId = Json.textAt(status, "id")
   const reported = statuses.get(Json.textAt(status, "status") ?? "")
-  const phone = Json.wordAt(status, "recipient_id") ?? null
-  const userId = Json.wordAt(status, "recipient_user_id") ?? null
-  readRecipient(status, { phone, userId }, providerId !== undefined && reported !== undefined, found)
+  const recipient = recipientOf(status)
+  const { isOfGroup, phone, userId } = recipient
+  readRecipient(status, recipient, providerId !== undefined && reported !== undefined, found)
   if (providerId === undefined || reported === undefined) {
     unread(place, "a status without an id or with an unknown status", status)
     return
@@ -140,7 +177,7 @@ const readStatus = (status: unknown, now: Instant, place: Place): void => {
         })
       : null
   const pricing = pricingOf(status)
-  const who = phone === null && userId === null ? {} : { named: { phone, userId } }
+  const who = isOfGroup || (phone === null && userId === null) ? {} : { named: { phone, userId } }
   const described = { messageId, providerId, status: reported, at, failure, ...who }
   found.reports.push(pricing === undefined ? described : { ...described, pricing })
 }
@@ -208,13 +245,21 @@ const asItReads = (message: unknown): unknown =>
   Json.at(message, "edited") ??
   message
 
-/** A changed number, and the user id that changes with it (whatsapp-cloud.md §1.11). */
+/** The ids in the platform's own text of a change, which ends with them: a name in front of them may be anything. */
+const changedIds = (system: unknown): readonly [from: string | null, to: string | null] => {
+  const [, from = null, to = null] =
+    / changed from (\S{1,256}) to (\S{1,256}?)\.?$/.exec(Json.textAt(system, "body")?.trim() ?? "") ?? []
+  return [from, to]
+}
+
+/** A changed number, and the user id that changes with it (whatsapp-cloud.md §1.11, §1.13). */
 const readSystem = (message: unknown, found: Found): void => {
   const system = Json.at(message, "system")
   const type = Json.textAt(system, "type")
   if (type !== "user_changed_number" && type !== "user_changed_user_id") return
-  const newUserId = Json.wordAt(system, "user_id") ?? null
-  const oldUserId = Json.wordAt(system, "previous_user_id") ?? null
+  const [idBefore, idNow] = type === "user_changed_user_id" ? changedIds(system) : [null, null]
+  const newUserId = Json.wordAt(system, "user_id") ?? idNow
+  const oldUserId = Json.wordAt(system, "previous_user_id") ?? idBefore
   const fromUserId = Json.wordAt(message, "from_user_id") ?? null
   // In such an item the sender's id is the new one if it also names the old one, and otherwise the old one.
   const userId = newUserId ?? (oldUserId === null ? null : fromUserId)
@@ -225,11 +270,19 @@ const readSystem = (message: unknown, found: Found): void => {
   found.people.push({ phone, userId, formerly: { phone: from === phone ? null : from, userId: former }, at })
 }
 
+/** A system message may name whom it is about in its own object alone. */
+const ofSystem = (message: unknown, sender: Named): Named =>
+  sender.phone === null && sender.userId === null
+    ? { phone: null, userId: Json.wordAt(message, "system", "user_id") ?? null }
+    : sender
+
 /** The number and the user id of whom the platform asked for their number on our behalf (whatsapp-cloud.md §1.12). */
 const readContactRequest = (message: unknown, found: Found): void => {
-  const [card] = Json.listAt(message, "contacts")
-  const isAnswer = [message, card].some((each) => Json.textAt(each, "origin") === "contact_request")
-  if (!isAnswer) return
+  const cards = Json.listAt(message, "contacts")
+  // One of another origin is somebody else's.
+  const originOf = (card: unknown) => Json.textAt(card, "origin") ?? Json.textAt(message, "origin")
+  const card = cards.find((each) => originOf(each) === "contact_request")
+  if (card === undefined) return
   const phone = Json.wordAt(card, "phones", 0, "wa_id") ?? Json.wordAt(card, "phones", 0, "phone") ?? null
   const userId =
     Json.wordAt(card, "user_id") ??
@@ -264,10 +317,12 @@ const readMessage = (message: unknown, contacts: Contacts, place: Place, isAside
   }
   const type = Json.textAt(message, "type") ?? null
   readIdentity(type, message, found)
-  const { phone, userId } = among(contacts, {
+  const sender = {
     phone: Json.wordAt(message, "from") ?? null,
     userId: Json.wordAt(message, "from_user_id") ?? null
-  })
+  }
+  // The contacts are of other messages of the same change then.
+  const { phone, userId } = type === "system" ? ofSystem(message, sender) : among(contacts, sender)
   const label = labelOf(message) ?? null
   const at = timeOf(Json.at(message, "timestamp"))
   found.messages.push({
@@ -455,10 +510,11 @@ function* contentOf(json: unknown, now: Instant, config: Config): Generator<void
     const place = { field: "entry", found: general }
     unreadMembers(place, entry, ofEntry)
     for (const change of itemsOf(place, entry, "changes")) {
+      const field = Json.textAt(change, "field") ?? ""
+      if (notOurs.has(field)) continue
       const address = addressOf(entry, change, config)
       const group = groups.get(address) ?? { found: emptyFound(), parts: [] }
       groups.set(address, group)
-      const field = Json.textAt(change, "field") ?? ""
       group.parts.push({ field, reason: "no session has this number or account", content: change })
       yield* readChange(change, timeOf(Json.at(entry, "time")), now, group.found)
       yield

@@ -52,8 +52,14 @@ export const layer: Layer.Layer<InboundStore, never, MemoryDatabase> = Layer.eff
     retainUnread: ({ parts, sessionId }) =>
       Effect.sync(() => {
         const added = parts.map((value) => ({ position: db.nextPosition(), value }))
-        const all = [...(db.unreadHooks.get(sessionId) ?? []), ...added]
-        db.unreadHooks.set(sessionId, all.slice(-UnreadHooks.maximumOfSession))
+        const all = [...(db.unreadHooks.get(sessionId) ?? []), ...added].slice(-UnreadHooks.maximumOfSession)
+        const left = new Map<string, number>()
+        const isKept = ({ value: { field } }: (typeof all)[number]) => {
+          const kept = left.get(field) ?? 0
+          left.set(field, kept + 1)
+          return kept < UnreadHooks.maximumOfField
+        }
+        db.unreadHooks.set(sessionId, all.reverse().filter(isKept).reverse())
       }),
     countUnread: ({ most, since }) =>
       Effect.sync(() => {

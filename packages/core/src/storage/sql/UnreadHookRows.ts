@@ -17,6 +17,12 @@ const newest = "SELECT max(number) AS number FROM sendwright_unread_hook WHERE s
 
 const pruneSession = "DELETE FROM sendwright_unread_hook WHERE session = ? AND number <= ?"
 
+const pruneFields = `DELETE FROM sendwright_unread_hook WHERE session = ? AND number IN (
+  SELECT number FROM (
+    SELECT number, row_number() OVER (PARTITION BY field ORDER BY number DESC) AS place
+      FROM sendwright_unread_hook WHERE session = ?
+  ) AS unread WHERE place > ${UnreadHooks.maximumOfField})`
+
 const listed = `SELECT ${unreadHooks.list} FROM sendwright_unread_hook
   WHERE session = ? AND number < ? ORDER BY number DESC ${limited}`
 
@@ -28,6 +34,7 @@ export function* retain(sessionId: string, parts: ReadonlyArray<UnreadHook>): Pr
     parts.map((part, place) => unreadHooks.write({ ...part, sessionId, number: last + 1 + place }))
   )
   yield* run(pruneSession, sessionId, last + parts.length - UnreadHooks.maximumOfSession)
+  yield* run(pruneFields, sessionId, sessionId)
 }
 
 export function* list(sessionId: string, page: Page): Program<Paged<UnreadHook>> {

@@ -495,25 +495,48 @@ export const suite = (layer: Stored): void => {
       }).pipe(Effect.provide(layer))
     )
 
-    it.effect("is forgotten for newer ones beyond what is kept of a session", () =>
+    it.effect("is forgotten for newer ones beyond what is kept of its field, and of its session", () =>
       Effect.gen(function* () {
         const inbound = yield* InboundStore
         const { sessionId } = yield* owner
-        const { maximumOfSession, maximumParts } = UnreadHooks
-        const some = Array.from({ length: maximumParts }, (_, place) => part(String(place)))
-        for (let kept = 0; kept < maximumOfSession; kept += maximumParts)
-          yield* inbound.retainUnread({ sessionId, parts: some })
-        yield* inbound.retainUnread({ sessionId, parts: [part("newest")] })
-        let [after, count]: [number | null, number] = [null, 0]
-        do {
-          const page: Paged<UnreadHook> = yield* inbound.unread({
-            sessionId,
-            page: { limit: 250, after }
-          })
-          count += page.items.length
-          after = page.next
-        } while (after !== null)
-        expect(count).toBe(maximumOfSession)
+        const { maximumOfField, maximumOfSession, maximumParts } = UnreadHooks
+        const retain = (field: string, most: number) =>
+          Effect.forEach(
+            Array.from({ length: most / maximumParts }, (_, n) => n * maximumParts),
+            (from) =>
+              inbound.retainUnread({
+                sessionId,
+                parts: Array.from({ length: maximumParts }, (_, n) => part(String(from + n), { field }))
+              }),
+            { discard: true }
+          )
+        const kept = Effect.gen(function* () {
+          const found = new Map<string, number>()
+          let after: number | null = null
+          do {
+            const page: Paged<UnreadHook> = yield* inbound.unread({
+              sessionId,
+              page: { limit: 250, after }
+            })
+            for (const { field } of page.items) found.set(field, 1 + (found.get(field) ?? 0))
+            after = page.next
+          } while (after !== null)
+          return found
+        })
+        yield* retain("rare", maximumParts)
+        yield* retain("often", 2 * maximumOfField)
+        expect(yield* kept).toEqual(
+          new Map([
+            ["often", maximumOfField],
+            ["rare", maximumParts]
+          ])
+        )
+        const { items } = yield* inbound.unread({ sessionId, page: { limit: 1, after: null } })
+        expect(items).toMatchObject([{ content: part(String(2 * maximumOfField - 1)).content }])
+        for (let n = 0; n < maximumOfSession / maximumOfField; n++) yield* retain(`f${n}`, maximumOfField)
+        const all = yield* kept
+        expect([...all.values()].reduce((sum, each) => sum + each, 0)).toBe(maximumOfSession)
+        expect([all.has("rare"), all.has("often")]).toEqual([false, false])
       }).pipe(Effect.provide(layer))
     )
   })
