@@ -433,6 +433,238 @@ const courtesy: Readonly<Record<string, ReadonlyArray<string>>> = {
   ]
 }
 
+/** Words by which people ask not to be written to, in sentences: a word of each list near one of the other. */
+const unwanted: Readonly<
+  Record<string, readonly [negations: ReadonlyArray<string>, contact: ReadonlyArray<string>]>
+> = {
+  English: [
+    [
+      "don't",
+      "dont",
+      "do not",
+      "not want",
+      "no more",
+      "no longer",
+      "never",
+      "quit",
+      "without",
+      "please no",
+      "tired of"
+    ],
+    [
+      "text",
+      "texts",
+      "texting",
+      "message",
+      "messages",
+      "messaging",
+      "msg",
+      "sms",
+      "contact",
+      "write",
+      "send",
+      "sending"
+    ].concat([
+      "receive",
+      "get",
+      "spam",
+      "bother",
+      "disturb",
+      "call",
+      "want",
+      "ads",
+      "offers",
+      "promotions",
+      "marketing"
+    ])
+  ],
+  Spanish: [
+    ["no", "ni", "nunca", "dejen de", "deja de", "deje de", "sin"],
+    [
+      "mensajes",
+      "mensaje",
+      "escriban",
+      "escribas",
+      "escribir",
+      "escribirme",
+      "envíen",
+      "envíes",
+      "enviar",
+      "enviarme"
+    ].concat([
+      "manden",
+      "mandes",
+      "mandar",
+      "recibir",
+      "contacten",
+      "contactar",
+      "molesten",
+      "molestes",
+      "publicidad"
+    ])
+  ],
+  Portuguese: [
+    ["não", "nao", "nunca", "parem de", "pare de", "para de", "deixem de", "sem"],
+    [
+      "mensagem",
+      "mensagens",
+      "enviem",
+      "envie",
+      "enviar",
+      "mandem",
+      "mande",
+      "mandar",
+      "receber",
+      "escrevam",
+      "contatem"
+    ].concat(["contato", "incomodem", "incomode", "perturbe", "propaganda", "promoções"])
+  ],
+  French: [
+    ["ne", "n'", "pas", "plus", "jamais", "aucun", "arrêtez de", "arrête de", "cessez de"],
+    [
+      "recevoir",
+      "message",
+      "messages",
+      "sms",
+      "écrire",
+      "écrivez",
+      "envoyer",
+      "envoyez",
+      "contacter",
+      "contactez"
+    ].concat(["déranger", "dérangez", "pub", "publicité", "publicités", "harceler"])
+  ],
+  German: [
+    ["nicht", "nicht mehr", "keine", "kein", "nie", "nie wieder", "hört auf"],
+    [
+      "nachrichten",
+      "nachricht",
+      "schreiben",
+      "schreibt",
+      "senden",
+      "schicken",
+      "schickt",
+      "kontaktieren",
+      "anschreiben"
+    ].concat(["werbung", "erhalten", "bekommen", "belästigen", "sms", "whatsapp"])
+  ],
+  Italian: [
+    ["non", "mai", "smettete di", "smetti di", "smettetela", "nessun", "senza"],
+    [
+      "messaggi",
+      "messaggio",
+      "scrivetemi",
+      "scrivermi",
+      "scrivere",
+      "mandatemi",
+      "mandare",
+      "inviate",
+      "inviarmi"
+    ].concat(["ricevere", "contattatemi", "contattarmi", "disturbare", "disturbarmi", "pubblicità"])
+  ],
+  Dutch: [
+    ["niet", "niet meer", "geen", "nooit", "hou op met"],
+    [
+      "berichten",
+      "bericht",
+      "sturen",
+      "stuur",
+      "appen",
+      "contact",
+      "ontvangen",
+      "lastig",
+      "reclame",
+      "schrijven",
+      "sms"
+    ]
+  ],
+  Arabic: [
+    ["لا", "لن", "بدون"],
+    [
+      "ترسل",
+      "ترسلوا",
+      "ترسلي",
+      "رسائل",
+      "رسالة",
+      "الرسائل",
+      "تراسلني",
+      "تراسلوني",
+      "أريد",
+      "اريد",
+      "تزعجوني",
+      "إعلانات"
+    ]
+  ],
+  Hindi: [
+    ["मत", "नहीं", "ना", "mat", "nahi", "nahin"],
+    ["भेजो", "भेजें", "भेजिए", "मैसेज", "संदेश", "चाहिए", "करो", "करें", "bhejo", "bheje", "message", "chahiye", "karo"]
+  ],
+  Indonesian: [
+    ["jangan", "tidak", "tak", "nggak", "gak"],
+    [
+      "kirim",
+      "mengirim",
+      "pesan",
+      "hubungi",
+      "ganggu",
+      "mau",
+      "ingin",
+      "menerima",
+      "chat",
+      "sms",
+      "promosi",
+      "iklan"
+    ]
+  ],
+  Turkish: [
+    ["artık", "bir daha", "lütfen", "hiç"],
+    [
+      "göndermeyin",
+      "gönderme",
+      "atmayın",
+      "atma",
+      "yazmayın",
+      "yazma",
+      "istemiyorum",
+      "istemem",
+      "aramayın",
+      "rahatsız"
+    ]
+  ]
+}
+
+/** Pleas that stand by themselves. */
+const pleas = [
+  "leave me alone",
+  "take me off",
+  "off your list",
+  "off the list",
+  "not interested",
+  "delete my number",
+  "lose my number",
+  "who gave you my number",
+  "déjenme en paz",
+  "déjame en paz",
+  "no me interesa",
+  "me deixe em paz",
+  "não tenho interesse",
+  "laissez moi tranquille",
+  "pas intéressé",
+  "pas intéressée",
+  "lasst mich in ruhe",
+  "kein interesse",
+  "lasciatemi in pace",
+  "non mi interessa",
+  "laat me met rust",
+  "geen interesse",
+  "tidak tertarik",
+  "istemiyorum",
+  "rahatsız etmeyin",
+  "ilgilenmiyorum",
+  "غير مهتم",
+  "दिलचस्पी नहीं"
+]
+
 /** By language. */
 export const defaults = { optOut, optIn, courtesy }
 
@@ -487,6 +719,8 @@ const sought = (folded: string): ReadonlyArray<string> =>
 /** Sequences of words, which are looked up by their words with a space between. */
 interface Phrases {
   readonly all: ReadonlySet<string>
+  /** The words that one begins with. */
+  readonly first: ReadonlySet<string>
   /** Words of the longest. */
   readonly longest: number
 }
@@ -495,12 +729,14 @@ const phrasesOf = (folded: Iterable<string>): Phrases => {
   const phrases = Array.from(folded, sought)
   return {
     all: new Set(phrases.map((words) => words.join(" "))),
+    first: new Set(phrases.flatMap(([word]) => word ?? [])),
     longest: phrases.reduce((most, { length }) => Math.max(most, length), 0)
   }
 }
 
 /** How many of the words from a place on are a phrase: the longest; 0 when none is. */
-const phraseAt = ({ all, longest }: Phrases, words: ReadonlyArray<string>, from: number): number => {
+const phraseAt = ({ all, first, longest }: Phrases, words: ReadonlyArray<string>, from: number): number => {
+  if (!first.has(words[from] ?? "")) return 0
   for (let count = Math.min(longest, words.length - from); count > 0; count--)
     if (all.has(words.slice(from, from + count).join(" "))) return count
   return 0
@@ -528,14 +764,20 @@ type Words = ReadonlySet<string>
 const foldAll = (words: Iterable<string>): Words =>
   new Set([...words].map(fold).filter((word) => word !== ""))
 
+/** A shorter word is another one's neighbor too often. */
+const leastMisspelled = 8
+
 interface Lists extends Readonly<Record<keyof Keywords, Words>> {
   readonly refusals: Phrases
+  /** Opt-out words that are known with a letter wrong. */
+  readonly long: ReadonlyArray<string>
 }
 
 const listsOf = (optOut: Words, optIn: Words): Lists => ({
   optOut,
   optIn,
-  refusals: phrasesOf(optOut)
+  refusals: phrasesOf(optOut),
+  long: [...optOut].filter((word) => word.length >= leastMisspelled && !word.includes(" "))
 })
 
 const defaultWords = listsOf(foldAll(Object.values(optOut).flat()), foldAll(Object.values(optIn).flat()))
@@ -573,11 +815,68 @@ export const beginsWithRefusal = (text: string, keywords: Keywords = standard): 
 /** The part of a text that is looked through, in UTF-16 units: as much as a message of WhatsApp has. */
 const lookedThrough = 4096
 
-/** True when an opt-out word stands anywhere in the text. */
+/** Words between a negation and what is not wanted, at most. */
+const near = 6
+
+const unwantedOf = Object.values(unwanted).map((lists) => lists.map((words) => phrasesOf(words.map(fold))))
+const pleading = phrasesOf(pleas.map(fold))
+
+const hasPhrase = (phrases: Phrases, words: ReadonlyArray<string>): boolean =>
+  words.some((_, from) => phraseAt(phrases, words, from) > 0)
+
+/** True for a negation with a word of being written to behind it, within some words. */
+const isUnwanted = (words: ReadonlyArray<string>): boolean =>
+  unwantedOf.some(([negations, contact]) =>
+    words.some((_, from) => {
+      const count = negations === undefined ? 0 : phraseAt(negations, words, from)
+      return (
+        count > 0 &&
+        contact !== undefined &&
+        hasPhrase(contact, words.slice(from + count, from + count + near))
+      )
+    })
+  )
+
+/** Single letters in a row as the words that they spell: `s t o p`. */
+const spelled = (words: ReadonlyArray<string>): ReadonlyArray<string> =>
+  words
+    .map((word) => (word.length === 1 ? word : ` ${word} `))
+    .join("")
+    .split(" ")
+    .filter((word) => word !== "")
+
+/** True when the words differ by one letter: more, less, another, or two that changed places. */
+const isMisspelled = (word: string, meant: string): boolean => {
+  if (Math.abs(word.length - meant.length) > 1) return false
+  let [from, end] = [0, 0]
+  const shorter = Math.min(word.length, meant.length)
+  while (from < shorter && word[from] === meant[from]) from += 1
+  while (end < shorter - from && word.at(-1 - end) === meant.at(-1 - end)) end += 1
+  const [left, right] = [word.slice(from, word.length - end), meant.slice(from, meant.length - end)]
+  return left.length <= 1 && right.length <= 1
+    ? true
+    : left.length === 2 && right.length === 2 && left[0] === right[1] && left[1] === right[0]
+}
+
+const isNearly = (long: ReadonlyArray<string>, words: ReadonlyArray<string>): boolean =>
+  [...new Set(words)].some(
+    (word) => word.length >= leastMisspelled - 1 && long.some((meant) => isMisspelled(word, meant))
+  )
+
+/**
+ * True when the text may be meant as an opt-out: an opt-out word stands anywhere in it, spelled letter by letter or with a letter
+ * wrong, too, or it asks not to be written to.
+ */
 export const mentionsRefusal = (text: string, keywords: Keywords = standard): boolean => {
-  const { refusals } = wordsOf(keywords)
+  const { long, refusals } = wordsOf(keywords)
   const words = sought(fold(text.slice(0, lookedThrough)))
-  return words.some((_, from) => phraseAt(refusals, words, from) > 0)
+  return (
+    hasPhrase(refusals, words) ||
+    hasPhrase(refusals, spelled(words)) ||
+    isNearly(long, words) ||
+    hasPhrase(pleading, words) ||
+    isUnwanted(words)
+  )
 }
 
 /** A schema of a word that is compared with what people write. */

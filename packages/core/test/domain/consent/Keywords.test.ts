@@ -160,8 +160,61 @@ describe("a keyword", () => {
     ])
   })
 
+  it("is perhaps meant by a sentence that asks not to be written to, and by a word that is spelled otherwise", () => {
+    const texts = [
+      "please don't text me",
+      "Please do not send me any more of these messages",
+      "I don’t want these anymore, no more msgs, I do not want your messages",
+      "Leave me alone!",
+      "I'm not interested",
+      "take me off your list",
+      "ne plus recevoir",
+      "Je ne veux plus recevoir vos messages",
+      "merci de ne pas m'écrire",
+      "unsuscribe",
+      "unsubcribe me from this",
+      "Please unsubsrcibe",
+      "s t o p",
+      "S.T.O.P",
+      "please S-T-O-P now",
+      "No quiero recibir más mensajes",
+      "por favor no me escriban más",
+      "não quero receber mensagens",
+      "Bitte schreiben Sie mir nicht, ich will keine Nachrichten",
+      "Ich möchte keine Werbung mehr erhalten",
+      "non voglio più ricevere messaggi",
+      "ik wil geen berichten ontvangen",
+      "لا أريد رسائل",
+      "मुझे मैसेज मत भेजो",
+      "jangan kirim pesan ke saya",
+      "lütfen mesaj atmayın"
+    ]
+    expect(
+      texts.filter((text) => Keywords.read(text) === undefined && !Keywords.mentionsRefusal(text))
+    ).toEqual([])
+    const others = [
+      "Where is my parcel?",
+      "Did you get it?",
+      "a b c",
+      "I am so happy with the subscription",
+      "When do you open on Sunday?",
+      "Quiero recibir el catálogo",
+      "Merci beaucoup, à demain",
+      "Vielen Dank für die schnelle Antwort"
+    ]
+    expect(others.filter((text) => Keywords.mentionsRefusal(text))).toEqual([])
+  })
+
   it("is looked for in a time that grows with the text and no faster", () => {
-    const hostile = ["please ".repeat(90), "p".repeat(640), "stop ".repeat(800), "opt ".repeat(1000)]
+    const hostile = [
+      "please ".repeat(90),
+      "p".repeat(640),
+      "stop ".repeat(800),
+      "opt ".repeat(1000),
+      "unsubscrib ".repeat(372),
+      "don't ".repeat(680),
+      "s ".repeat(2048)
+    ]
     for (const text of hostile) {
       Keywords.read(text)
       Keywords.mentionsRefusal(text)
