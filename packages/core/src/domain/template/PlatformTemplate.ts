@@ -213,8 +213,27 @@ const body = (reader: Reader, json: unknown, path: Path, named: boolean): Part =
   }
 }
 
-/** Buttons whose sending needs no parameter. */
-const plainButtons: ReadonlySet<string> = new Set(["quick_reply", "url", "phone_number", "voice_call"])
+/** Buttons whose sending needs no parameter (whatsapp-cloud.md §1.13); a URL takes a text where it has a placeholder. */
+const plainButtons: ReadonlySet<string> = new Set([
+  "quick_reply",
+  "url",
+  "phone_number",
+  "voice_call",
+  "call_permission_request",
+  "request_contact_info",
+  "catalog",
+  "mpm",
+  "spm"
+])
+
+/** Components that are such a button by themselves. */
+const plainComponents: ReadonlySet<string> = new Set(["call_permission_request", "request_contact_info"])
+
+/** Buttons that take one text, whatever stands in them, and its longest. */
+const textButtons: ReadonlyMap<string, number> = new Map([
+  ["copy_code", Template.couponLength],
+  ["otp", Template.suffixLength]
+])
 
 /** The platform's own limit (whatsapp-cloud.md §1.1). */
 const maximumButtons = 10
@@ -238,35 +257,88 @@ const urlPlaceholder = (
   return { name, example: given === undefined ? undefined : Template.suffixOf(given, url ?? "") }
 }
 
+/** A button that takes a text. */
+interface Slot {
+  readonly index: number
+  /** Among the URL buttons; null of another kind. */
+  readonly ordinal: number | null
+  readonly placeholder: string
+  readonly type: "text" | "url_suffix"
+  readonly maximum: number
+  readonly example: string | undefined
+}
+
+const keyOf = (place: number): string => `button.${place}.1`
+
+/**
+ * The keys of the slots: a URL goes by its place among the URLs (interface.md 2.2), as long as that names no other button,
+ * every other kind by its place among all (decisions.md §13), by which each is accepted (`Variables`).
+ */
+const keysOf = (slots: ReadonlyArray<Slot>): ReadonlyArray<string> => {
+  const keys = slots.map(({ index, ordinal }) => keyOf(ordinal ?? index))
+  const places = slots.map(({ index }) => keyOf(index))
+  const isAmbiguous = places.some((place, at) => keys.some((key, other) => other !== at && key === place))
+  return isAmbiguous ? places : keys
+}
+
+/** What a button takes at a send; undefined where it takes nothing. */
+const slotOf = (
+  reader: Reader,
+  json: unknown,
+  { type, url }: Button,
+  index: number,
+  ordinal: number,
+  path: Path
+): Slot | undefined => {
+  const maximum = textButtons.get(type)
+  if (maximum !== undefined) {
+    const example = fitExample(textAt(json, "example", 0) ?? textAt(json, "example"))
+    return { index, ordinal: null, placeholder: "1", type: "text", maximum, example }
+  }
+  if (type !== "url") return undefined
+  const found = urlPlaceholder(reader, json, url, [...path, "url"])
+  return (
+    found && {
+      index,
+      ordinal,
+      placeholder: found.name,
+      type: "url_suffix",
+      maximum: Template.suffixLength,
+      example: found.example
+    }
+  )
+}
+
 const buttons = (reader: Reader, json: unknown, path: Path): Part => {
   const found: Array<Button> = []
-  const variables: Array<readonly [Variable, Binding]> = []
-  let urls = 0
+  const slots: Array<Slot> = []
   reader.list(json, "buttons", path, maximumButtons).forEach((button, index) => {
     const where = [...path, "buttons", index]
     const type = reader.word(button, "type", where)
     const text = reader.optionalText(button, "text", where, 255) ?? ""
     const url = reader.optionalText(button, "url", where, 4096)
     const phone = reader.optionalText(button, "phone_number", where, 64)
-    found.push({
+    const read: Button = {
       type,
       text,
       ...(url === undefined ? {} : { url }),
       ...(phone === undefined ? {} : { phone_number: phone })
-    })
-    if (type !== "" && !plainButtons.has(type)) reader.obstacles.push(`Its ${type} button needs parameters.`)
-    if (type !== "url") return
-    const placeholder = urlPlaceholder(reader, button, url, [...where, "url"])
-    if (placeholder !== undefined) {
-      const { example, name } = placeholder
-      variables.push([
-        variable(`button.${urls}.1`, "url_suffix", Template.suffixLength, { example }),
-        { placeholder: name, buttonIndex: index }
-      ])
     }
-    urls += 1
+    if (type !== "" && !plainButtons.has(type) && !textButtons.has(type))
+      reader.obstacles.push(`Its ${type} button needs parameters.`)
+    const urls = found.filter((each) => each.type === "url").length
+    found.push(read)
+    const slot = slotOf(reader, button, read, index, urls, where)
+    if (slot !== undefined) slots.push(slot)
   })
-  return { component: { type: "buttons", buttons: found }, variables }
+  const keys = keysOf(slots)
+  return {
+    component: { type: "buttons", buttons: found },
+    variables: slots.map(({ example, index, maximum, placeholder, type }, at) => [
+      variable(keys[at] ?? keyOf(index), type, maximum, { example }),
+      { placeholder, buttonIndex: index }
+    ])
+  }
 }
 
 const footer = (reader: Reader, json: unknown, path: Path): Part => ({
@@ -288,7 +360,7 @@ const component = (reader: Reader, json: unknown, path: Path, named: boolean): P
     case "":
       return undefined
     default:
-      reader.obstacles.push(`It has a ${type} component.`)
+      if (!plainComponents.has(type)) reader.obstacles.push(`It has a ${type} component.`)
       return undefined
   }
 }
@@ -392,7 +464,10 @@ const contentOf = (json: unknown): TemplateContent | undefined => {
   return {
     ...listed,
     components: parts.map((part) => part.component),
-    variables: slots.map(([each]) => each),
+    variables: Template.withOneCode(
+      listed.category,
+      slots.map(([each]) => each)
+    ),
     bindings: slots.map(([, binding]) => binding),
     sendable: unsendableReason === null,
     unsendableReason,

@@ -49,7 +49,7 @@ export const Variable = Schema.Struct({
   name: Schema.optional(Schema.String),
   type: Schema.Literal("text", "media_url", "url_suffix"),
   media_type: Schema.optional(Schema.Literal("image", "video", "document")),
-  /** False of `header.filename` alone, which has a value without being given one. */
+  /** False of `header.filename` and of an authentication template's buttons, which have a value without being given one. */
   required: Schema.Boolean,
   max_length: Schema.optional(Schema.Number),
   example: Schema.optional(Schema.String)
@@ -184,6 +184,8 @@ export const bodyLength = 1024
 export const mediaUrlLength = 2048
 export const fileNameLength = 240
 export const suffixLength = 2000
+/** Of a copy-code button. */
+export const couponLength = 15
 
 /** The name of a document for its reader. Without a value it is the last part of the document's URL (decisions.md §11). */
 export const fileName: Variable = {
@@ -191,6 +193,29 @@ export const fileName: Variable = {
   type: "text",
   required: false,
   max_length: fileNameLength
+}
+
+/** The places of an authentication template's code: the body's, and those of its buttons, which have the same one. */
+export const codeOf = (
+  category: Category,
+  variables: ReadonlyArray<Variable>
+): { readonly body: number; readonly buttons: ReadonlyArray<number> } | undefined => {
+  const body = variables.findIndex(({ key }) => key === "body.1")
+  if (category !== "authentication" || body < 0) return undefined
+  return { body, buttons: variables.flatMap(({ key }, at) => (key.startsWith("button.") ? [at] : [])) }
+}
+
+/** An authentication template's buttons need no code of their own (decisions.md §13). */
+export const withOneCode = (
+  category: Category,
+  variables: ReadonlyArray<Variable>
+): ReadonlyArray<Variable> => {
+  const code = codeOf(category, variables)
+  return code === undefined
+    ? variables
+    : variables.map((variable, at) =>
+        code.buttons.includes(at) ? { ...variable, required: false } : variable
+      )
 }
 
 /** More cannot be sent: an object of values has no more members. */

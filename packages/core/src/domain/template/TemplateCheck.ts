@@ -98,6 +98,14 @@ export const ended = (check: TemplateCheck, now: Instant): TemplateCheck => ({
 /** True when a message made for one of the contents is one of the other, too: its values have the same places. */
 export const fits = (content: TemplateContent, other: TemplateContent): boolean => {
   const placesOf = ({ bindings, variables }: TemplateContent): string =>
-    JSON.stringify([variables.map(({ key, media_type, type }) => [key, type, media_type]), bindings])
+    JSON.stringify([
+      // A button is told by its binding: its key may be of another build.
+      variables.map(({ key, media_type, type }) => [
+        key.startsWith("button.") ? "button" : key,
+        type,
+        media_type
+      ]),
+      bindings
+    ])
   return placesOf(content) === placesOf(other)
 }

@@ -5,7 +5,7 @@ export type Parameter = Readonly<Record<string, unknown>>
 
 export interface PlatformComponent {
   readonly type: "header" | "body" | "button"
-  readonly sub_type?: "url"
+  readonly sub_type?: "url" | "copy_code"
   /** Among all buttons of the template, from 0, as text. */
   readonly index?: string
   readonly parameters: ReadonlyArray<Parameter>
@@ -18,6 +18,22 @@ const text = (value: string, placeholder: string): Parameter =>
   isPosition(placeholder)
     ? { type: "text", text: value }
     : { type: "text", parameter_name: placeholder, text: value }
+
+const typesOf = ({ components }: TemplateContent): ReadonlyArray<string> =>
+  components.flatMap((component) =>
+    component.type === "buttons" ? component.buttons.map(({ type }) => type) : []
+  )
+
+/** A one-time code goes as the suffix of the address that its button opens. */
+const button = (type: string | undefined, index: number, value: string): PlatformComponent =>
+  type === "copy_code"
+    ? {
+        type: "button",
+        sub_type: "copy_code",
+        index: String(index),
+        parameters: [{ type: "coupon_code", coupon_code: value }]
+      }
+    : { type: "button", sub_type: "url", index: String(index), parameters: [{ type: "text", text: value }] }
 
 /** `values` are in the order of the template's variables; a component without variables is left out. */
 export const components = (
@@ -38,10 +54,7 @@ export const components = (
     } else if (key === fileName.key) return
     else if (key.startsWith("header.")) header.push(text(value, placeholder))
     else if (key.startsWith("body.")) body.push(text(value, placeholder))
-    else if (buttonIndex !== null) {
-      const parameters = [{ type: "text", text: value }]
-      buttons.push({ type: "button", sub_type: "url", index: String(buttonIndex), parameters })
-    }
+    else if (buttonIndex !== null) buttons.push(button(typesOf(template)[buttonIndex], buttonIndex, value))
   })
   return [
     ...(header.length === 0 ? [] : [{ type: "header" as const, parameters: header }]),

@@ -7,8 +7,16 @@ import * as Memo from "../Memo.ts"
 import * as PublicUrl from "../PublicUrl.ts"
 import * as Text from "../Text.ts"
 import * as Url from "../Url.ts"
-import type { TemplateContent, Variable } from "./Template.ts"
-import { baseOf, fileName, fileNameLength, mediaUrlLength, suffixLength, suffixOf } from "./Template.ts"
+import type { Binding, TemplateContent, Variable } from "./Template.ts"
+import {
+  baseOf,
+  codeOf,
+  fileName,
+  fileNameLength,
+  mediaUrlLength,
+  suffixLength,
+  suffixOf
+} from "./Template.ts"
 
 export type Values = Readonly<Record<string, string>>
 
@@ -28,7 +36,7 @@ interface Asked {
 
 /** Facts about a template's variables, worked out once. */
 interface Plan {
-  /** By each accepted name: `body.1`, and `body.first_name` for a named placeholder. */
+  /** By each accepted name: `body.1`, `body.first_name` for a named placeholder, and a button's by its place among all. */
   readonly asked: ReadonlyMap<string, Asked>
   /** For each variable, its accepted names, the canonical one first. */
   readonly accepted: ReadonlyArray<ReadonlyArray<string>>
@@ -36,11 +44,20 @@ interface Plan {
   readonly urls: ReadonlyArray<string>
   /** Of a document: the place of its URL and that of its name. */
   readonly document: { readonly url: number; readonly name: number } | undefined
+  /** Of an authentication template: the place of its code, and those of the buttons that have it, too. */
+  readonly code: ReturnType<typeof codeOf>
   /** The hint for a name that is not among them. */
   readonly unknown: string
 }
 
 const either = (names: ReadonlyArray<string>): string => names.map((name) => `\`${name}\``).join(" or ")
+
+/** The other name of a variable: a named placeholder's, or a button's by its place among all buttons. */
+const aliasOf = ({ key, name }: Variable, binding: Binding | undefined): string | undefined => {
+  if (name !== undefined) return `${key.split(".")[0]}.${name}`
+  const index = binding?.buttonIndex ?? null
+  return index === null ? undefined : `button.${index}.1`
+}
 
 const planOf = Memo.ofObject((template: TemplateContent): Plan => {
   const asked = new Map<string, Asked>()
@@ -52,8 +69,9 @@ const planOf = Memo.ofObject((template: TemplateContent): Plan => {
     const { key } = variable
     const each: Asked = { variable, place, url: buttons[binding?.buttonIndex ?? -1]?.url ?? "" }
     asked.set(key, each)
-    if (variable.name === undefined) return [key]
-    const alias = `${key.split(".")[0]}.${variable.name}`
+    const alias = aliasOf(variable, binding)
+    // A name that is another's own stays that one's.
+    if (alias === undefined || template.variables.some((other) => other.key === alias)) return [key]
     asked.set(alias, each)
     return [key, alias]
   })
@@ -64,8 +82,41 @@ const planOf = Memo.ofObject((template: TemplateContent): Plan => {
   const urls = accepted.map(([key = ""]) => asked.get(key)?.url ?? "")
   const name = template.variables.findIndex(({ key }) => key === fileName.key)
   const url = template.variables.findIndex(({ media_type }) => media_type === "document")
-  return { asked, accepted, urls, document: name < 0 ? undefined : { url, name }, unknown }
+  const code = codeOf(template.category, template.variables)
+  return { asked, accepted, urls, document: name < 0 ? undefined : { url, name }, code, unknown }
 })
+
+/** The names by which each variable is given, the canonical one first. */
+export const namesOf = (template: TemplateContent): ReadonlyArray<ReadonlyArray<string>> =>
+  planOf(template).accepted
+
+/** Gives the buttons of an authentication template the code of its body; another one is a fault (decisions.md §13). */
+const withCode = (
+  template: TemplateContent,
+  values: Array<string>,
+  index: number
+): ReadonlyArray<Fault.Fault> => {
+  const { code, urls } = planOf(template)
+  if (code === undefined) return []
+  const given = values[code.body] ?? ""
+  return code.buttons.flatMap((place) => {
+    const variable = template.variables[place]
+    const own = values[place] ?? ""
+    values[place] = given
+    if (variable === undefined) return []
+    const path = pathOf(index)
+    if (own !== "" && own !== given)
+      return Fault.make(
+        [...path, variable.key],
+        "variable_invalid",
+        `\`${variable.key}\` must be the code of \`body.1\`: an authentication template has one.`
+      )
+    const fault = valueFault(variable, given, baseOf(urls[place] ?? ""))
+    return fault === undefined
+      ? []
+      : Fault.make([...path, "body.1"], "variable_invalid", `\`body.1\` ${fault}, as its button has it, too.`)
+  })
+}
 
 /** Control characters: NUL, newline, tab and the rest of C0, and DEL. */
 const control = /\p{Cc}/u
@@ -201,11 +252,14 @@ const find = (given: Values | undefined, names: ReadonlyArray<string>): string |
 
 /** Resolves the values of each recipient: their own over the common ones, whose own faults are `checkCommon`'s. */
 export const resolve = (template: TemplateContent, common: Values | undefined) => {
-  const { accepted, document, urls } = planOf(template)
+  const { accepted, code, document, urls } = planOf(template)
   const known = accepted.map((names) => find(common, names))
   const commonValues = known.map((value, place) => suffixOf(value ?? "", urls[place] ?? ""))
   const missing = accepted.filter(
-    (_, place) => known[place] === undefined && template.variables[place]?.required === true
+    (_, place) =>
+      known[place] === undefined &&
+      template.variables[place]?.required === true &&
+      code?.buttons.includes(place) !== true
   )
   return (own: Values | undefined, index: number): Resolved => {
     const values = commonValues.slice()
@@ -217,6 +271,7 @@ export const resolve = (template: TemplateContent, common: Values | undefined) =
     }
     if (document !== undefined && values[document.name] === "" && faults.length === 0)
       values[document.name] = fileNameIn(values[document.url] ?? "")
+    if (code !== undefined && faults.length === 0) faults.push(...withCode(template, values, index))
     return { values, faults }
   }
 }
@@ -227,12 +282,12 @@ export const originsOf = (
   own: Values | undefined,
   common: Values | undefined
 ): ReadonlyArray<"common" | "recipient"> => {
-  const { accepted, document } = planOf(template)
+  const { accepted, code, document } = planOf(template)
   return accepted.map((names, place) => {
-    const isDerived = place === document?.name && find(common, names) === undefined
-    // A document's name that nobody gave is its URL's.
-    const whose =
-      isDerived && find(own, names) === undefined ? (accepted[document?.url ?? -1] ?? names) : names
+    const isGiven = find(own, names) !== undefined || find(common, names) !== undefined
+    // A document's name that nobody gave is its URL's, and a button's code the body's.
+    const source = place === document?.name ? document.url : code?.buttons.includes(place) ? code.body : place
+    const whose = isGiven ? names : (accepted[source] ?? names)
     return find(own, whose) === undefined ? "common" : "recipient"
   })
 }

@@ -50,9 +50,9 @@ export interface Preview {
 
 /** A template with the values in place that are given. */
 const previewOf = (template: Template, values: Variables.Values): Preview => {
-  const given = template.variables.map(({ key, name }) => {
-    const alias = name === undefined ? key : `${key.split(".")[0]}.${name}`
-    return Object.hasOwn(values, key) ? values[key] : Object.hasOwn(values, alias) ? values[alias] : undefined
+  const given = Variables.namesOf(template).map((names) => {
+    const name = names.find((each) => Object.hasOwn(values, each))
+    return name === undefined ? undefined : values[name]
   })
   const shown = template.variables.map(({ example, key }, place) => given[place] ?? example ?? `{{${key}}}`)
   const missing = template.variables.flatMap(({ key, required }, place) =>

@@ -53,7 +53,6 @@ describe("a platform template", () => {
       { type: "HEADER", format: "LOCATION" },
       { type: "HEADER", format: "GIF" },
       { type: "HEADER", format: "TEXT", text: "{{1}} {{2}}" },
-      { type: "BUTTONS", buttons: [{ type: "COPY_CODE", example: "SAVE10" }] },
       { type: "BUTTONS", buttons: [{ type: "FLOW", text: "Start" }] },
       { type: "CAROUSEL", cards: [] },
       { type: "LIMITED_TIME_OFFER", limited_time_offer: {} }
