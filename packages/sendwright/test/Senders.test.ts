@@ -8,7 +8,7 @@ import * as Option from "effect/Option"
 import * as TestClock from "effect/TestClock"
 import type { SendwrightError } from "sendwright"
 import * as Senders from "../src/inside/Senders.ts"
-import { ana, furnish, open, platform } from "./Support.ts"
+import { ana, furnish, open, platform, start, template } from "./Support.ts"
 
 const message = { template: "hello", to: [{ phone: ana }], idempotencyKey: "1" }
 
@@ -190,4 +190,21 @@ describe("a sender whose promise is never kept", () => {
       expect(Exit.isFailure(yield* Fiber.join(listing))).toBe(true)
     })
   )
+})
+
+describe("what a platform says of a session and its templates", () => {
+  it("is ended by hand, and listed with its reasons", async () => {
+    const { session, sw } = await start()
+    const { id } = session
+    expect(await sw.admin.sessions.change({ id, blockedUntil: null })).toMatchObject({
+      blockedUntil: null,
+      blockReason: null,
+      repliesBlockedUntil: null
+    })
+    const rejected = { ...template("refused"), status: "REJECTED", rejected_reason: "INVALID_FORMAT" }
+    await sw.admin.templates.import({ sessionId: id, templates: [rejected] })
+    const listed = []
+    for await (const each of sw.admin.templates.list({ sessionId: id, status: "rejected" })) listed.push(each)
+    expect(listed).toMatchObject([{ name: "refused", reason: "INVALID_FORMAT", rejectionInfo: null }])
+  })
 })

@@ -101,7 +101,7 @@ const flag = (name: string, ast: AST.AST): Options.Options<unknown> => {
   const { nullable, type } = plain(ast)
   if (isListOfGroups(type)) return fromFile(name)
   const rule = ruleOf(ast)
-  if (choices(type).every((choice) => choice === "null") && nullable)
+  if (nullable && type._tag === "Union" && choices(type).join() === "null")
     return shown(Options.choiceWithValue(name, [[none, null]]), none, rule)
   const allowed = choices(type)
   switch (type._tag) {

@@ -234,6 +234,18 @@ describe("the command line", () => {
       features: []
     })
   })
+
+  it("ends a block by hand, and begins none", async () => {
+    const sendwright = on(fresh())
+    const created = await sendwright("accounts", "create", "--name", "Shop")
+    const account = String(at(created.json, "account", "id"))
+    const made = await sendwright("sessions", "create", account, "--name", "Main", "--provider", "sandbox")
+    const id = String(at(made.json, "session", "id"))
+    const ended = await sendwright("sessions", "change", id, "--blocked-until", "none")
+    expect([ended.code, at(ended.json, "session", "blocked_until")]).toEqual([0, null])
+    const begun = await sendwright("sessions", "change", id, "--blocked-until", "2030-01-01T00:00:00Z")
+    expect(begun.code).not.toBe(0)
+  })
 })
 
 describe("secrets", () => {
