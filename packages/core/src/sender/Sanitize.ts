@@ -183,7 +183,8 @@ export function* hookContent(given: HookContent, config: unknown): Generator<voi
   for (const each of given.session ?? []) {
     const { kind, news } = each
     const object = ExternalText.jsonObject(news)
-    session.push({ ...each, kind: ExternalText.code(kind), news: object ?? null })
+    const failures = each.failures?.map((given) => failure(given, config)) ?? []
+    session.push({ ...each, kind: ExternalText.code(kind), news: object ?? null, failures })
     if (object === undefined)
       unread.push(unreadPart({ field: kind, reason: "an object that is too long", content: news }, config))
     yield

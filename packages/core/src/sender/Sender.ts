@@ -198,6 +198,8 @@ export interface SessionNews {
   readonly reinstates?: boolean
   /** Until when it restricts these (`Session.Announced`). */
   readonly restricts?: Announced["restricts"]
+  /** The refusals that it tells; what they ask of the session is done as if an attempt had met them. */
+  readonly failures?: ReadonlyArray<Failure>
   /** The number that alone it is about, as the platform writes it. Absent = all of the account. */
   readonly number?: string
 }

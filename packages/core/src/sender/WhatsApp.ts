@@ -20,7 +20,7 @@ import * as PlatformHttp from "./PlatformHttp.ts"
 import type { Named, OutboundMessage, Sender } from "./Sender.ts"
 import { accepted, PlatformRefusal, refused, SendResult } from "./Sender.ts"
 import { type Config, decode, read, urlOf } from "./whatsapp/Config.ts"
-import { failureOf } from "./whatsapp/Failure.ts"
+import { failureOf, withoutCode } from "./whatsapp/Failure.ts"
 import { addressesOf, isOneApp, receive } from "./whatsapp/Hook.ts"
 
 /** Of an answer to a message, of which many are under way at once; and of a page of templates. */
@@ -102,10 +102,7 @@ const meaning = (exchanged: Exchanged, url: string, to: string, now: Instant): S
       field: "base_url"
     })
     if (redirected !== undefined) return refused(redirected, retryAfterMs)
-    const passes = PlatformHttp.mayPass(status)
-    const code = passes ? "provider_unavailable" : "provider_refused"
-    const message = `The platform answered ${status} without an error code.`
-    const described = { code, provider_code: String(status), message, permanent: !passes }
+    const described = withoutCode(status)
     return refused(described, retryAfterMs, !isOutOfOrder(described, status))
   })
 
@@ -118,12 +115,15 @@ const digitsOf = (number: string): string => number.replaceAll(/\D/g, "")
 
 const failedTo = (exchanged: Exchanged): Failure =>
   exchanged._tag === "Answered"
-    ? (failureOf(Json.at(Json.parse(exchanged.body), "error"), exchanged.status) ?? {
-        code: "provider_unavailable",
-        provider_code: String(exchanged.status),
-        message: `The platform answered ${exchanged.status}.`,
-        permanent: false
-      })
+    ? (failureOf(Json.at(Json.parse(exchanged.body), "error"), exchanged.status) ??
+      (exchanged.status === 401
+        ? withoutCode(401)
+        : {
+            code: "provider_unavailable",
+            provider_code: String(exchanged.status),
+            message: `The platform answered ${exchanged.status}.`,
+            permanent: false
+          }))
     : PlatformHttp.unreachable(exchanged.reason)
 
 /** Pages of templates, at most: a WABA has 6,000 templates. */

@@ -18,6 +18,7 @@ import * as RetrySelection from "../domain/job/RetrySelection.ts"
 import type { Change } from "../domain/job/Transitions.ts"
 import * as Transitions from "../domain/job/Transitions.ts"
 import * as Restore from "../domain/Restore.ts"
+import * as FailureCatalogue from "../domain/session/FailureCatalogue.ts"
 import type { Session, Standing } from "../domain/session/Session.ts"
 import * as Sessions from "../domain/session/Session.ts"
 import type { TemplateContent } from "../domain/template/Template.ts"
@@ -25,7 +26,7 @@ import * as TemplateCheck from "../domain/template/TemplateCheck.ts"
 import type { Draft } from "../domain/webhook/Event.ts"
 import * as Event from "../domain/webhook/Event.ts"
 import type { Inbound } from "./InboundStore.ts"
-import type { ClaimedJob, Met, Report, Settlement } from "./JobStore.ts"
+import type { ClaimedJob, Met, Refused, Report, ReportsApplied, Settlement } from "./JobStore.ts"
 import { CancelResult, RetryResult } from "./JobStore.ts"
 
 /** A job, and what a store keeps with it. */
@@ -279,8 +280,9 @@ export const receive = <H extends JobState>(
   find: (index: number) => FencedRecipient | undefined,
   reported: ReadonlyArray<{ readonly index: number; readonly report: Report }>,
   now: Instant
-): JobChange<H> & { readonly unmatched: ReadonlyArray<Report>; readonly met: ReadonlyArray<Met> } => {
+): JobChange<H> & Pick<ReportsApplied, "met" | "refused" | "unmatched"> => {
   const met: Array<Met> = []
+  const refused: Array<Refused> = []
   const { sessionId } = state.job
   const current = new Map<number, FencedRecipient>()
   const changes: Array<RecipientChange> = []
@@ -296,9 +298,24 @@ export const receive = <H extends JobState>(
     const after = Transitions.report(before, report, now)
     current.set(index, { recipient: after, fence })
     if (after !== before) changes.push({ before, after, fenceBefore: fence, fence })
+    refused.push(...refusedBy(state.job, report, after))
   }
-  return { unmatched, met, ...step(state, state.job, changes, now) }
+  return { unmatched, met, refused, ...step(state, state.job, changes, now) }
 }
+
+/** A refusal of the recipient's last attempt, where it concerns others, and its job can be read. */
+const refusedBy = (
+  { accountId, content, id: jobId, sessionId }: Job,
+  { at, status }: Report,
+  { attemptedAt, failure, status: stands }: RecipientResult
+): ReadonlyArray<Refused> =>
+  status === "failed" &&
+  stands === "failed" &&
+  failure !== null &&
+  FailureCatalogue.concernsOthers(failure) &&
+  Jobs.isReadable(content)
+    ? [{ accountId, content, jobId, sessionId, failure, attemptedAt: attemptedAt ?? at }]
+    : []
 
 /** The answer of a verb, and the step to be written for it; null when nothing is. */
 interface Decided<H extends JobState, Result> {

@@ -267,11 +267,20 @@ export interface Met {
   readonly report: Report
 }
 
+/** A failure that a report tells and that concerns others than its recipient (`FailureCatalogue.concernsOthers`). */
+export interface Refused extends Pick<ClaimedJob, "accountId" | "content" | "jobId" | "sessionId"> {
+  readonly failure: Failure
+  /** When the attempt ended that it is about. */
+  readonly attemptedAt: Instant
+}
+
 /** What became of reports. */
 export interface ReportsApplied {
   readonly applied: number
   readonly unmatched: ReadonlyArray<Report>
   readonly met: ReadonlyArray<Met>
+  /** Of repeated reports, too: who acts on them does it once. */
+  readonly refused: ReadonlyArray<Refused>
   readonly ends: Ends
 }
 
@@ -305,6 +314,7 @@ export interface EarlyReportsApplied {
   readonly applied: number
   readonly ends: Ends
   readonly met: ReadonlyArray<Met>
+  readonly refused: ReadonlyArray<Refused>
   readonly forgotten: ReadonlyMap<string, number>
 }
 
@@ -644,6 +654,8 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
 
     /** Fails what is not in flight, for one cause that stops the whole job. */
     readonly abandon: (command: {
+      /** Those alone that have not changed since a time; all where it is absent. */
+      readonly openSince?: Instant | undefined
       readonly jobId: string
       readonly failure: Failure
       readonly now: Instant

@@ -4,7 +4,7 @@ import type * as Effect from "effect/Effect"
 import type { Instant } from "../domain/Instant.ts"
 import type { OwnedSession } from "../domain/overview/Facts.ts"
 import type { Page, Paged } from "../domain/Page.ts"
-import type { Announced, Connection, Provider, Session, State } from "../domain/session/Session.ts"
+import type { Announced, Attempted, Provider, Session, State } from "../domain/session/Session.ts"
 import type { StorageError } from "./StorageError.ts"
 
 /** `available`: the platform answers, as far as is known. `granted`: this message probes it. `refused`: it is not to be asked. */
@@ -56,7 +56,7 @@ export class SessionStore extends Context.Tag("@sendwright/core/storage/SessionS
       readonly state: State
       readonly reason: string | null
       /** Where it is given the session stays as it is unless this is still its connection (`Session.isAbout`). */
-      readonly attempted?: Connection | undefined
+      readonly attempted?: Attempted | undefined
       readonly now: Instant
     }) => Effect.Effect<Session | null, StorageError>
     /**
@@ -67,7 +67,7 @@ export class SessionStore extends Context.Tag("@sendwright/core/storage/SessionS
       readonly id: string
       readonly until: Instant
       /** As in `transition`. */
-      readonly attempted?: Connection | undefined
+      readonly attempted?: Attempted | undefined
       readonly now: Instant
     }) => Effect.Effect<Session | null, StorageError>
     /** Ends the blocks that are over (`Session.blockIsOver`), and what was paused for them goes on; answers whose. */

@@ -67,6 +67,7 @@ export const session = (accountId: string, some: Partial<Session> = {}): Session
   outage: null,
   lastOutage: null,
   connectedSince: now,
+  mendedAt: null,
   createdAt: now,
   updatedAt: now,
   ...some

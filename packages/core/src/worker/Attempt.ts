@@ -89,15 +89,6 @@ export interface Attempted {
   readonly mayPass: boolean
 }
 
-/** Beyond the recipient, in an order that matters to nobody. */
-const concernsOthers: ReadonlySet<FailureCatalogue.Action> = new Set([
-  "pause_template",
-  "check_template",
-  "disconnect_session",
-  "block_session",
-  "fail_job"
-])
-
 /** The actions whose message waits until a pause is over: the platform has not accepted it, and it costs no attempt. */
 const waits: ReadonlySet<FailureCatalogue.Action> = new Set([
   "pause_template",
@@ -213,7 +204,7 @@ const meaning = (
     return Effect.map(outcome, (outcome) => ({ outcome, actionable: null, inbound, answered, mayPass }))
   }
   const { failure } = result
-  const actionable = concernsOthers.has(FailureCatalogue.actionOf(failure)) ? failure : null
+  const actionable = FailureCatalogue.concernsOthers(failure) ? failure : null
   const inbound = PlatformOptOut.read(job, recipient, failure)
   return Effect.map(outcome, (outcome) => ({ outcome, actionable, inbound, answered, mayPass }))
 }

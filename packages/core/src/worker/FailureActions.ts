@@ -4,7 +4,8 @@ import * as Effect from "effect/Effect"
 import type { Instant } from "../domain/Instant.ts"
 import type { Failure } from "../domain/job/Recipient.ts"
 import * as FailureCatalogue from "../domain/session/FailureCatalogue.ts"
-import type { Connection, Session } from "../domain/session/Session.ts"
+import type { Attempted, Session } from "../domain/session/Session.ts"
+import * as Sessions from "../domain/session/Session.ts"
 import * as TemplateCheck from "../domain/template/TemplateCheck.ts"
 import type { ClaimedJob } from "../storage/JobStore.ts"
 import { JobStore } from "../storage/JobStore.ts"
@@ -13,15 +14,19 @@ import type { StorageError } from "../storage/StorageError.ts"
 import { TemplateStore } from "../storage/TemplateStore.ts"
 import * as TemplateTurns from "./TemplateTurns.ts"
 
-/** The circumstances of the attempts: an answer changes no session that connected and no template that changed since. */
-export interface Attempted {
-  readonly connection: Connection | undefined
-  /** Not later than the first of them. */
-  readonly since: Instant
+/** What was refused: a message, or the session itself where a hook tells of it alone. */
+export interface Concerned extends Pick<ClaimedJob, "accountId" | "sessionId"> {
+  readonly content: ClaimedJob["content"] | null
+  readonly jobId: string | null
 }
 
+/**
+ * The one way from a failure to what it does beyond its recipient, whoever brings it: the answer of a send, a receipt, a hook's
+ * errors (decisions.md §13 "A code acts by what it says"). A session that connected since, or has another configuration, and a
+ * template that changed since, stay as they are.
+ */
 export type Apply = (
-  job: Pick<ClaimedJob, "accountId" | "sessionId" | "content" | "jobId">,
+  concerned: Concerned,
   failures: ReadonlyArray<Failure>,
   attempted: Attempted
 ) => Effect.Effect<void, StorageError>
@@ -46,9 +51,9 @@ export const make: Effect.Effect<Apply, never, JobStore | SessionStore | Templat
     const templates = yield* TemplateStore
 
     /** Stores the status of the platform's template, so that nothing more is sent with it. */
-    const mark = Effect.fnUntraced(function* (job: Parameters<Apply>[0], status: string, since: Instant) {
-      const { accountId, content, sessionId } = job
-      if (content.kind !== "template") return
+    const mark = Effect.fnUntraced(function* (concerned: Concerned, status: string, since: Instant) {
+      const { accountId, content, sessionId } = concerned
+      if (content?.kind !== "template") return
       const { templateId } = content
       const now = yield* Clock.currentTimeMillis
       const report = { status, refusedSince: since }
@@ -60,12 +65,12 @@ export const make: Effect.Effect<Apply, never, JobStore | SessionStore | Templat
      * another form than the template is by now, the job ends.
      */
     const check = Effect.fnUntraced(function* (
-      { content, jobId, sessionId }: Parameters<Apply>[0],
+      { content, jobId, sessionId }: Concerned,
       failure: Failure,
       refusedSince: Instant,
       now: Instant
     ) {
-      if (content.kind !== "template") return
+      if (content?.kind !== "template" || jobId === null) return
       const { templateId } = content
       const template = yield* templates.find({ sessionId, templateId })
       if (template === null) return
@@ -74,29 +79,48 @@ export const make: Effect.Effect<Apply, never, JobStore | SessionStore | Templat
       else yield* jobs.abandon({ jobId, failure, now })
     })
 
-    const apply = (
-      job: Parameters<Apply>[0],
+    /**
+     * What of the job nobody has attempted since fails with it. The answer of a send does that in the commit of its outcome
+     * (`JobSteps.stopsJob`); of a receipt it is done here, unless what it tells of was mended since.
+     */
+    const failRest = Effect.fnUntraced(function* (
+      { jobId, sessionId }: Concerned,
       failure: Failure,
-      { connection: attempted, since }: Attempted
+      attempted: Attempted,
+      now: Instant
+    ) {
+      if (jobId === null || attempted.connection !== undefined) return
+      const session = yield* sessions.find(sessionId)
+      if (session === null || !Sessions.isAbout(session, attempted)) return
+      yield* jobs.abandon({ jobId, failure, openSince: attempted.since, now })
+    })
+
+    const apply = (
+      concerned: Concerned,
+      failure: Failure,
+      attempted: Attempted
     ): Effect.Effect<void, StorageError> =>
       Effect.gen(function* () {
-        const { sessionId } = job
+        const { sessionId } = concerned
+        const { since } = attempted
         const now = yield* Clock.currentTimeMillis
         const action = FailureCatalogue.actionOf(failure)
         switch (action) {
           case "pause_template":
-            return yield* mark(job, "paused", since)
+            return yield* mark(concerned, "paused", since)
           case "check_template":
-            return yield* check(job, failure, since, now)
+            return yield* check(concerned, failure, since, now)
           case "fail_job":
-            return failure.code === "template_disabled" ? yield* mark(job, "disabled", since) : undefined
+            if (failure.code === "template_disabled") yield* mark(concerned, "disabled", since)
+            return yield* failRest(concerned, failure, attempted, now)
           case "disconnect_session": {
             const to = { state: "disconnected", reason: failure.message } as const
             const session = yield* sessions.transition({ id: sessionId, ...to, attempted, now })
             return yield* warn(session, now, "was disconnected", failure)
           }
           case "block_session": {
-            const until = FailureCatalogue.blockedUntil(failure, now)
+            const until = FailureCatalogue.blockedUntil(failure, since)
+            if (until <= now) return
             const session = yield* sessions.block({ id: sessionId, until, attempted, now })
             return yield* warn(session, now, "pauses", failure)
           }
@@ -104,10 +128,10 @@ export const make: Effect.Effect<Apply, never, JobStore | SessionStore | Templat
       })
 
     // Once for each cause, however many recipients met it.
-    return (job, failures, attempted) =>
+    return (concerned, failures, attempted) =>
       Effect.forEach(
         new Map(failures.map((failure) => [failure.code, failure])).values(),
-        (failure) => apply(job, failure, attempted),
+        (failure) => apply(concerned, failure, attempted),
         { discard: true }
       )
   }

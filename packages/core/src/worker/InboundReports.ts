@@ -8,11 +8,13 @@ import type { PersonHash } from "../secret/PersonHash.ts"
 import * as Sanitize from "../sender/Sanitize.ts"
 import type { Acquaintance } from "../sender/Sender.ts"
 import { groupBy } from "../storage/JobSteps.ts"
-import type { Met, Report } from "../storage/JobStore.ts"
+import type { Met, Refused, Report } from "../storage/JobStore.ts"
 import { JobStore, maximumEarlyReports } from "../storage/JobStore.ts"
 import { SessionStore } from "../storage/SessionStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
+import type { TemplateStore } from "../storage/TemplateStore.ts"
 import * as ErasedPeople from "./ErasedPeople.ts"
+import * as FailureActions from "./FailureActions.ts"
 import type { InboundPeople } from "./InboundPeople.ts"
 import * as Isolate from "./Isolate.ts"
 import * as Outcomes from "./Outcomes.ts"
@@ -38,8 +40,9 @@ const acquaintanceOf = ({ asked, report }: Met): Acquaintance => {
 export const make = (
   people: InboundPeople,
   hash: PersonHash
-): Effect.Effect<InboundReports, never, JobStore | SessionStore> =>
+): Effect.Effect<InboundReports, never, JobStore | SessionStore | TemplateStore> =>
   Effect.gen(function* () {
+    const applyActions = yield* FailureActions.make
     const jobs = yield* JobStore
     const sessions = yield* SessionStore
     const aged = Metrics.ofReceipts()
@@ -53,10 +56,25 @@ export const make = (
       }
     })
 
+    /**
+     * Once for each cause of a job, dated by the last attempt that met it. It is behind the commit of the reports, and before the
+     * platform's hook is answered, so that it repeats what a crash takes between the two.
+     */
+    const actOn = (refused: ReadonlyArray<Refused>): Effect.Effect<void, StorageError> =>
+      Effect.forEach(
+        groupBy(refused, ({ failure, jobId }) => `${jobId} ${failure.code}`).values(),
+        (some) => {
+          const last = some.reduce((a, b) => (b.attemptedAt > a.attemptedAt ? b : a))
+          return applyActions(last, [last.failure], { since: last.attemptedAt })
+        },
+        { discard: true }
+      )
+
     const apply: InboundReports["apply"] = Effect.fnUntraced(function* (reports, session) {
       const of = session === undefined ? {} : { sessionId: session.id }
       const unmatched: Array<Report> = []
       const met: Array<Met> = []
+      const refused: Array<Refused> = []
       const told =
         session === undefined ? reports : yield* ErasedPeople.withoutReports(hash, session.accountId, reports)
       for (let from = 0; from < told.length; from += reportsAtOnce) {
@@ -71,6 +89,7 @@ export const make = (
                 if (!received.unmatched.includes(report)) aged(now - (report.reportedAt ?? report.at))
               unmatched.push(...received.unmatched)
               met.push(...received.met)
+              refused.push(...received.refused)
               return tell(received.ends)
             }),
           refused: ({ messageId, providerId }, cause) =>
@@ -78,16 +97,18 @@ export const make = (
         })
       }
       yield* acquaint(met, session)
+      yield* actOn(refused)
       return unmatched
     })
 
     const applyEarly = Effect.gen(function* () {
       const now = yield* Clock.currentTimeMillis
-      const { applied, ends, forgotten, met } = yield* jobs.applyEarlyReports({ now })
+      const { applied, ends, forgotten, met, refused } = yield* jobs.applyEarlyReports({ now })
       yield* tell(ends)
       // In a commit behind that one: who is who belongs to a portfolio, which the session's sender alone can read. What a
       // crash takes between the two, the message's next receipt brings again.
       yield* acquaint(met)
+      yield* actOn(refused)
       for (const [sessionId, count] of forgotten)
         yield* Effect.logWarning(
           `${count} receipt(s) of session ${sessionId} whose message is not known were forgotten: the newest ${maximumEarlyReports} are kept. Does something else send over its number?`

@@ -9,9 +9,11 @@ import * as Template from "../domain/template/Template.ts"
 import type * as Sanitize from "../sender/Sanitize.ts"
 import type { SessionNews } from "../sender/Sender.ts"
 import type * as SessionSender from "../sender/SessionSender.ts"
+import type { JobStore } from "../storage/JobStore.ts"
 import { SessionStore } from "../storage/SessionStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
 import { TemplateStore } from "../storage/TemplateStore.ts"
+import * as FailureActions from "./FailureActions.ts"
 import * as TemplateTurns from "./TemplateTurns.ts"
 import type { UnreadHooks } from "./UnreadHooks.ts"
 
@@ -64,8 +66,9 @@ const untilOf = (until: Instant): string => {
 export const make = (
   unreadHooks: UnreadHooks,
   resolve: SessionSender.Resolve
-): Effect.Effect<News, never, SessionStore | TemplateStore> =>
+): Effect.Effect<News, never, JobStore | SessionStore | TemplateStore> =>
   Effect.gen(function* () {
+    const applyActions = yield* FailureActions.make
     const sessions = yield* SessionStore
     const templates = yield* TemplateStore
 
@@ -99,14 +102,22 @@ export const make = (
           (yield* hasNumber(sessionSender?.config, number)) === false
     })
 
-    const announce = Effect.fnUntraced(function* (session: Session, { number, ...each }: SessionNews) {
-      const { id } = session
+    const announce = Effect.fnUntraced(function* (
+      session: Session,
+      { failures = [], number, ...each }: SessionNews
+    ) {
+      const { accountId, id } = session
       const { at, kind, news } = each
       const isOther = yield* isOfOther(session, number)
       const now = yield* Clock.currentTimeMillis
       const announced = isOther ? { at, kind, news, disconnects: null } : each
       const found = yield* sessions.announce({ id, ...announced, now })
       if (found === null) return
+      if (!isOther && failures.length > 0) {
+        // Platforms tell whole seconds.
+        const since = at === null ? now : Math.min(now, at + Time.second - 1)
+        yield* applyActions({ accountId, sessionId: id, content: null, jobId: null }, failures, { since })
+      }
       const { after, before, isOlder } = found
       const line = isOlder
         ? `had news (${kind}) that are older than what its platform said last, and changed nothing`

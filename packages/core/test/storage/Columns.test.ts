@@ -347,6 +347,7 @@ describe("Columns", () => {
       FastCheck.record({ at: number, words: FastCheck.array(word) })
     ),
     connectedSince: orNull(number),
+    mendedAt: orNull(number),
     createdAt: number,
     updatedAt: number
   })

@@ -26,6 +26,7 @@ const session: Session = {
   outage: null,
   lastOutage: null,
   connectedSince: 0,
+  mendedAt: null,
   createdAt: 0,
   updatedAt: 0
 }

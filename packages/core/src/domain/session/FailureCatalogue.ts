@@ -2,14 +2,14 @@
  * Every reason for which a platform refuses a message: our code, the platform's own codes, whom it concerns and what
  * the engine does about it. Senders translate into these codes. A code that is not listed ends its recipient or is
  * retried within the usual time, and has no other effect. The WhatsApp codes and their meanings are those of
- * whatsapp-cloud.md §1.6 and §1.12, as they were read on {@link asOf}.
+ * whatsapp-cloud.md §1.6, §1.12 and §1.13, as they were read on {@link asOf}.
  */
 import type { Instant } from "../Instant.ts"
 import * as Time from "../Instant.ts"
 import type { Failure } from "../job/Recipient.ts"
 
 /** The day on which the platform's list of codes was last read. */
-export const asOf = "2026-11-25"
+export const asOf = "2026-11-28"
 
 /** The scope of a failure: what else would fail for the same reason. */
 export type Scope = "recipient" | "pair" | "template" | "session" | "account"
@@ -54,7 +54,7 @@ const entriesWith = (
 ): ReadonlyArray<Entry> =>
   Object.entries(failures).map(([code, [whatsapp, message]]) => ({ code, whatsapp, ...effects, message }))
 
-const permissions = [3, 10, 131005, ...Array.from({ length: 100 }, (_, n) => 200 + n)]
+const permissions = [3, 131005, ...Array.from({ length: 100 }, (_, n) => 200 + n)]
 
 export const entries: ReadonlyArray<Entry> = [
   ...entriesWith(
@@ -147,7 +147,20 @@ export const entries: ReadonlyArray<Entry> = [
     {
       credentials_rejected: [[0, 104, 190], "The platform does not accept the access token."],
       number_not_registered: [[131045, 133010], "The sender's number is not registered with the platform."],
-      number_deleted: [[133015], "The sender's number is being deleted from the platform."]
+      number_deleted: [[133015], "The sender's number is being deleted from the platform."],
+      api_unknown: [
+        [12, 2500, 2635],
+        "The platform has no such version or path of its API. Change the session's `api_version`."
+      ]
+    }
+  ),
+  ...entriesWith(
+    { permanent: false, scope: "account", action: "disconnect_session" },
+    {
+      account_inaccessible: [
+        [10, 803],
+        "The number or the account does not exist, or the access token may not use it."
+      ]
     }
   ),
   ...entriesWith(
@@ -199,7 +212,9 @@ const byWhatsApp: ReadonlyMap<number, Entry> = new Map(
 
 export const find = (code: string): Entry | undefined => byCode.get(code)
 
-export const findWhatsApp = (code: number): Entry | undefined => byWhatsApp.get(code)
+/** @param subcode 33 of 100 is of the account, and no other is of a row of its own (whatsapp-cloud.md §1.13) */
+export const findWhatsApp = (code: number, subcode?: number): Entry | undefined =>
+  code === 100 && subcode === 33 ? byCode.get("account_inaccessible") : byWhatsApp.get(code)
 
 /** What each action means for who reads of it. */
 const consequences: Readonly<Record<Action, string>> = {
@@ -245,15 +260,26 @@ export const explain = (given: string): { readonly code: string; readonly text: 
 export const actionOf = ({ code, permanent }: Failure): Action =>
   byCode.get(code)?.action ?? (permanent ? "fail" : "retry")
 
+const ofOthers: ReadonlySet<Action> = new Set([
+  "pause_template",
+  "check_template",
+  "disconnect_session",
+  "block_session",
+  "fail_job"
+])
+
+/** True when a failure asks for something beyond its recipient. */
+export const concernsOthers = (failure: Failure): boolean => ofOthers.has(actionOf(failure))
+
 /** True when its recipient is the cause of a failure: it has eight attempts at most, within the time that others have. */
 export const isOfRecipient = ({ code }: Failure): boolean => {
   const scope = byCode.get(code)?.scope
   return scope === "recipient" || scope === "pair"
 }
 
-/** The end of the pause of a session's jobs; an hour from now where the entry has no time. */
-export const blockedUntil = ({ code }: Failure, now: Instant): Instant =>
-  now + (byCode.get(code)?.blockMs ?? Time.hour)
+/** The end of the pause of a session's jobs: an hour after the attempt where the entry has no time. */
+export const blockedUntil = ({ code }: Failure, attemptedAt: Instant): Instant =>
+  attemptedAt + (byCode.get(code)?.blockMs ?? Time.hour)
 
 /** A failure by our code, with what the platform said of it. */
 export const failure = (

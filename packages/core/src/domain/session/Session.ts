@@ -62,6 +62,8 @@ export interface Session {
   readonly lastOutage: Circuit.Silence | null
   /** When it last became connected; null while it is not. */
   readonly connectedSince: Instant | null
+  /** When its operator last gave it a configuration or ended its block: refusals of before are mended. Null when never. */
+  readonly mendedAt: Instant | null
   readonly createdAt: Instant
   readonly updatedAt: Instant
 }
@@ -147,13 +149,26 @@ export const outbound = ({
 /** Tells whether an answer of the platform is still about the session: its configuration, and since when it is connected. */
 export type Connection = Pick<Session, "config" | "connectedSince">
 
+/** The attempt that the platform speaks of. */
+export interface Attempted {
+  /** What it was made with; absent where that is known no longer, as with a receipt. */
+  readonly connection?: Connection | undefined
+  /** Not later than its end. */
+  readonly since: Instant
+}
+
 /**
- * True when an attempt's result still applies to the session: its configuration was not replaced and it was not
- * connected again since it was read for the attempt. Always true without a connection.
+ * True when an attempt's result still applies to the session: its configuration was not replaced and it was not connected
+ * again since (decisions.md §13 "A code acts by what it says"). Always true without an attempt.
  */
-export const isAbout = (session: Session, attempted: Connection | undefined): boolean =>
-  attempted === undefined ||
-  (attempted.config === session.config && attempted.connectedSince === session.connectedSince)
+export const isAbout = (session: Session, attempted: Attempted | undefined): boolean => {
+  if (attempted === undefined) return true
+  const { connection, since } = attempted
+  if (connection !== undefined)
+    return connection.config === session.config && connection.connectedSince === session.connectedSince
+  const { connectedSince, mendedAt } = session
+  return connectedSince !== null && since >= connectedSince && (mendedAt === null || since >= mendedAt)
+}
 
 /**
  * The session in a state; the same object when it is in that state for the same reason. Connecting ends an outage,
@@ -211,7 +226,8 @@ export const unblock = (session: Session, now: Instant): Session => ({
 /** The session once its operator ended all that its platform restricts; a platform that still does says so again. */
 export const released = (session: Session, now: Instant): Session => ({
   ...unblock(session, now),
-  repliesBlockedUntil: null
+  repliesBlockedUntil: null,
+  mendedAt: now
 })
 
 /** True when people may have no answer. */

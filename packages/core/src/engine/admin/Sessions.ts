@@ -270,6 +270,7 @@ export const make = Effect.gen(function* () {
         outage: null,
         lastOutage: null,
         connectedSince: connected ? now : null,
+        mendedAt: null,
         createdAt: now,
         updatedAt: now
       }

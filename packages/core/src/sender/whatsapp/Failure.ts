@@ -5,8 +5,8 @@ import * as FailureCatalogue from "../../domain/session/FailureCatalogue.ts"
 import * as PlatformHttp from "../PlatformHttp.ts"
 
 /** Vendors who hand hooks on write numbers as text. */
-const codeOf = (error: unknown): number | undefined => {
-  const code = Json.at(error, "code")
+const codeOf = (error: unknown, name: "code" | "error_subcode" = "code"): number | undefined => {
+  const code = Json.at(error, name)
   if (typeof code === "number") return code
   return typeof code === "string" && /^[0-9]{1,9}$/.test(code) ? Number(code) : undefined
 }
@@ -21,7 +21,7 @@ export const failureOf = (error: unknown, status: number | null): Failure | unde
   const details = Json.textAt(error, "error_data", "details")
   const message = details ?? Json.textAt(error, "message") ?? Json.textAt(error, "title")
   const isTransient = Json.at(error, "is_transient") === true
-  const known = FailureCatalogue.findWhatsApp(code)
+  const known = FailureCatalogue.findWhatsApp(code, codeOf(error, "error_subcode"))
   if (known !== undefined && !(isTransient && known.permanent))
     return FailureCatalogue.failure(known.code, { providerCode: String(code), message })
   const passes = isTransient || (status !== null && PlatformHttp.mayPass(status))
@@ -29,6 +29,20 @@ export const failureOf = (error: unknown, status: number | null): Failure | unde
     code: passes ? "provider_unavailable" : "provider_refused",
     provider_code: String(code),
     message: message ?? `The platform answered with code ${code}.`,
+    permanent: !passes
+  }
+}
+
+/** The failure that an answer without an error object means: a plain 401 is of the token (whatsapp-cloud.md §1.13). */
+export const withoutCode = (status: number): Failure => {
+  const message = `The platform answered ${status} without an error code.`
+  const providerCode = String(status)
+  if (status === 401) return FailureCatalogue.failure("credentials_rejected", { providerCode, message })
+  const passes = PlatformHttp.mayPass(status)
+  return {
+    code: passes ? "provider_unavailable" : "provider_refused",
+    provider_code: providerCode,
+    message,
     permanent: !passes
   }
 }

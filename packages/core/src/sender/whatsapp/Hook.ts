@@ -5,6 +5,7 @@ import type { Instant } from "../../domain/Instant.ts"
 import * as Time from "../../domain/Instant.ts"
 import * as Json from "../../domain/Json.ts"
 import type { Failure, Pricing, Reported } from "../../domain/job/Recipient.ts"
+import * as FailureCatalogue from "../../domain/session/FailureCatalogue.ts"
 import * as EventLoopBudget from "../../runtime/EventLoopBudget.ts"
 import type { Report } from "../../storage/JobStore.ts"
 import * as HookBody from "../HookBody.ts"
@@ -325,6 +326,7 @@ const readMessage = (message: unknown, contacts: Contacts, place: Place, isAside
   const { phone, userId } = type === "system" ? ofSystem(message, sender) : among(contacts, sender)
   const label = labelOf(message) ?? null
   const at = timeOf(Json.at(message, "timestamp"))
+  readErrorsOfMessage(message, at, place)
   found.messages.push({
     id,
     from: phone,
@@ -383,7 +385,25 @@ const readUserIdUpdate = (update: unknown, place: Place): void => {
 /** Errors that concern no message: of the account, or of what the platform could not do. */
 const readErrors = (value: unknown, at: Instant | null, place: Place): void => {
   const errors = itemsOf(place, value, "errors")
-  if (errors.length > 0) place.found.session.push({ kind: "errors", news: { errors }, at, disconnects: null })
+  if (errors.length > 0)
+    place.found.session.push({
+      kind: "errors",
+      news: { errors },
+      at,
+      disconnects: null,
+      failures: failuresOf(errors)
+    })
+}
+
+const failuresOf = (errors: ReadonlyArray<unknown>): ReadonlyArray<Failure> =>
+  errors.flatMap((error) => failureOf(error, null) ?? [])
+
+/** Errors in the place of a message are about that, but for those that concern the account or its number. */
+const readErrorsOfMessage = (message: unknown, at: Instant | null, { found }: Place): void => {
+  const errors = Json.listAt(message, "errors")
+  const failures = failuresOf(errors).filter(FailureCatalogue.concernsOthers)
+  if (failures.length > 0)
+    found.session.push({ kind: "errors", news: { errors }, at, disconnects: null, failures })
 }
 
 /** Members of a change's value that are read, or say only whose it is. */

@@ -4,7 +4,6 @@
  */
 import * as Ids from "../../domain/Ids.ts"
 import type { Instant } from "../../domain/Instant.ts"
-import type { Failure } from "../../domain/job/Recipient.ts"
 import * as Retry from "../../domain/Retry.ts"
 import type * as Circuit from "../../domain/session/Circuit.ts"
 import type { Provider } from "../../domain/session/Session.ts"
@@ -15,7 +14,9 @@ import type {
   CancelResult,
   Claim,
   EarlyReportsApplied,
+  JobStore,
   Met,
+  Refused,
   Report,
   ReportsApplied,
   RetryResult,
@@ -221,12 +222,14 @@ function* apply<B extends Backend>(
   )
   const matched = new Set<Report>()
   const met: Array<Met> = []
+  const refused: Array<Refused> = []
   const steps: Array<JobChange<B["job"]>> = []
   for (const { group, job } of ofJobs) {
     const step = JobSteps.receive(job, (place) => find(job, place), group, now)
     for (const { report } of group) matched.add(report)
     for (const report of step.unmatched) matched.delete(report)
     met.push(...step.met)
+    refused.push(...step.refused)
     if (step.changes.length > 0) steps.push(step)
   }
   yield* rows.saveJobs(steps, now)
@@ -234,6 +237,7 @@ function* apply<B extends Backend>(
     applied: steps.reduce((sum, { changes }) => sum + changes.length, 0),
     unmatched: brought.flatMap(({ report }) => (matched.has(report) ? [] : [report])),
     met,
+    refused,
     ends: endsOf(jobs, steps)
   }
 }
@@ -267,8 +271,8 @@ export function* applyEarlyReports<B extends Backend>(
   now: Instant
 ): Tx<EarlyReportsApplied, B> {
   const forgotten = yield* rows.forgetEarlyReports(now - earlyReportMs, maximumEarlyReports)
-  const { applied, ends, met } = yield* apply(rows, yield* rows.removeMatchedReports(), now)
-  return { applied, ends, met, forgotten }
+  const { applied, ends, met, refused } = yield* apply(rows, yield* rows.removeMatchedReports(), now)
+  return { applied, ends, met, refused, forgotten }
 }
 
 /** `JobStore.cancel`. */
@@ -286,11 +290,13 @@ export function* cancel<B extends Backend>(
 /** `JobStore.abandon`. */
 export function* abandon<B extends Backend>(
   rows: JobRows<B>,
-  { failure, jobId, now }: { readonly jobId: string; readonly failure: Failure; readonly now: Instant }
+  { failure, jobId, now, openSince }: Parameters<JobStore["Type"]["abandon"]>[0]
 ): Tx<void, B> {
   const [job] = yield* rows.lockJobs([jobId])
   if (job === undefined) return
-  const step = JobSteps.abandon(job, yield* rows.recipientsOf(job, "open"), failure, now)
+  const open = yield* rows.recipientsOf(job, "open")
+  const meant = open.filter(({ recipient }) => openSince === undefined || recipient.updatedAt <= openSince)
+  const step = JobSteps.abandon(job, meant, failure, now)
   if (step !== null) yield* rows.saveJobs([step], now)
 }
 

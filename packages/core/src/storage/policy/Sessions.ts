@@ -58,7 +58,7 @@ interface Of {
 
 /** A change that a platform's answer asks for is made only while the answer is about the session. */
 interface OfAttempt {
-  readonly attempted?: Sessions.Connection | undefined
+  readonly attempted?: Sessions.Attempted | undefined
 }
 
 /** `SessionStore.transition`. */
@@ -79,7 +79,8 @@ export function* set<B extends Backend>(
 ): Tx<Session | null, B> {
   const before = yield* rows.lockSession(id)
   if (before === null) return null
-  const changed: Session = { ...before, ...fields, updatedAt: now }
+  const mendedAt = fields.config === undefined ? before.mendedAt : now
+  const changed: Session = { ...before, ...fields, mendedAt, updatedAt: now }
   yield* rows.saveSettings(changed)
   return releases ? yield* saveChanged(rows, changed, Sessions.released(changed, now), now) : changed
 }

@@ -40,22 +40,24 @@ export const suite = (layer: Stored): void => {
       Effect.gen(function* () {
         const sessions = yield* SessionStore
         const { sessionId: id } = yield* owner
-        const attempted = yield* sessions.find(id)
-        if (attempted === null) return expect.unreachable()
+        const connection = yield* sessions.find(id)
+        if (connection === null) return expect.unreachable()
+        const attempted = { connection, since: now }
         const gone = { id, state: "disconnected", reason: "rejected", attempted, now: now + 5 } as const
         const blocked = { id, until: now + 1000, attempted, now: now + 5 }
         const untouched = { state: "connected", blockedUntil: null }
         yield* sessions.change({ id, change: { config: "another" }, now: now + 1 })
         expect(yield* sessions.transition(gone)).toMatchObject(untouched)
         expect(yield* sessions.block(blocked)).toMatchObject(untouched)
-        yield* sessions.change({ id, change: { config: attempted.config }, now: now + 2 })
+        yield* sessions.change({ id, change: { config: connection.config }, now: now + 2 })
         yield* sessions.transition({ id, state: "disconnected", reason: "operator", now: now + 3 })
         expect(yield* sessions.transition(gone)).toMatchObject({ reason: "operator" })
         yield* sessions.transition({ id, state: "connected", reason: null, now: now + 4 })
         expect(yield* sessions.transition(gone)).toMatchObject(untouched)
         expect(yield* sessions.block(blocked)).toMatchObject(untouched)
-        const since = yield* sessions.find(id)
-        if (since === null) return expect.unreachable()
+        const again = yield* sessions.find(id)
+        if (again === null) return expect.unreachable()
+        const since = { connection: again, since: now + 5 }
         yield* sessions.change({ id, change: { name: "renamed" }, now: now + 5 })
         expect(yield* sessions.block({ ...blocked, attempted: since })).toMatchObject({
           blockedUntil: now + 1000
@@ -64,6 +66,42 @@ export const suite = (layer: Stored): void => {
           state: "disconnected"
         })
       }).pipe(Effect.provide(layer))
+    )
+  })
+
+  describe("what a platform tells late of an attempt", () => {
+    it.effect(
+      "asks for nothing that was mended since: by a connect, a configuration, the end of a block",
+      () =>
+        Effect.gen(function* () {
+          const sessions = yield* SessionStore
+          const { sessionId: id } = yield* owner
+          const told = (since: number) => ({ id, attempted: { since }, now: now + 60 })
+          const gone = (since: number) =>
+            Effect.map(
+              sessions.transition({ ...told(since), state: "disconnected", reason: "rejected" }),
+              (session) => session?.state
+            )
+          yield* sessions.transition({ id, state: "disconnected", reason: "operator", now: now + 1 })
+          expect(
+            (yield* sessions.transition({ ...told(now + 9), state: "disconnected", reason: "rejected" }))
+              ?.reason
+          ).toBe("operator")
+          yield* sessions.transition({ id, state: "connected", reason: null, now: now + 10 })
+          expect(yield* gone(now + 9)).toBe("connected")
+          yield* sessions.change({ id, change: { config: "another" }, now: now + 20 })
+          expect(yield* gone(now + 19)).toBe("connected")
+          yield* sessions.block({ ...told(now + 21), until: now + 1000 })
+          yield* sessions.change({ id, change: {}, releases: true, now: now + 30 })
+          const block = (since: number) =>
+            Effect.map(
+              sessions.block({ ...told(since), until: now + 1000 }),
+              (session) => session?.blockedUntil
+            )
+          expect(yield* block(now + 29)).toBeNull()
+          expect(yield* block(now + 30)).toBe(now + 1000)
+          expect(yield* gone(now + 30)).toBe("disconnected")
+        }).pipe(Effect.provide(layer))
     )
   })
 

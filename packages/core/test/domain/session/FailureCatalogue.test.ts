@@ -5,14 +5,15 @@ import * as FailureCatalogue from "../../../src/domain/session/FailureCatalogue.
 /** A code, whether it is for good, what else it concerns, and what is done about it. */
 type Documented = readonly [code: number, permanent: boolean, FailureCatalogue.Scope, FailureCatalogue.Action]
 
-/** As of {@link FailureCatalogue.asOf}: whatsapp-cloud.md §1.6 with its corrections of §1.12, and decisions.md §11. */
+/** As of {@link FailureCatalogue.asOf}: whatsapp-cloud.md §1.6 with its corrections of §1.12 and §1.13, and decisions.md §11. */
 const documented: ReadonlyArray<Documented> = [
   [0, false, "session", "disconnect_session"],
   [1, false, "session", "retry"],
   [2, false, "session", "retry"],
   [3, true, "session", "fail_job"],
   [4, false, "session", "retry"],
-  [10, true, "session", "fail_job"],
+  [10, false, "account", "disconnect_session"],
+  [12, false, "session", "disconnect_session"],
   [17, false, "session", "retry"],
   [32, false, "session", "retry"],
   [33, true, "recipient", "fail"],
@@ -22,6 +23,9 @@ const documented: ReadonlyArray<Documented> = [
   ...Array.from({ length: 100 }, (_, place): Documented => [200 + place, true, "session", "fail_job"]),
   [368, false, "account", "block_session"],
   [613, false, "session", "retry"],
+  [803, false, "account", "disconnect_session"],
+  [2500, false, "session", "disconnect_session"],
+  [2635, false, "session", "disconnect_session"],
   [80007, false, "session", "retry"],
   [130403, true, "recipient", "fail"],
   [130429, false, "session", "retry"],

@@ -62,6 +62,7 @@ export const sessions = table<SessionRow>({
   probeAt: integerOrNull("probe_at"),
   probeInterval: integerOrNull("probe_interval"),
   connectedSince: integerOrNull("connected_since"),
+  mendedAt: integerOrNull("mended_at"),
   createdAt: integer("created_at"),
   updatedAt: integer("updated_at")
 })

@@ -1,0 +1,146 @@
+/** What each row of the catalogue stops, however it comes: asked of the engine, for a test and for docs/senders.md. */
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as TestClock from "effect/TestClock"
+import { prepare } from "../../../../examples/support/prepare.ts"
+import { hour, second } from "../../src/domain/Instant.ts"
+import * as FailureCatalogue from "../../src/domain/session/FailureCatalogue.ts"
+import * as Engine from "../../src/engine/Engine.ts"
+import * as SecretBox from "../../src/secret/SecretBox.ts"
+import * as Sender from "../../src/sender/Sender.ts"
+import type { Report } from "../../src/storage/JobStore.ts"
+import type { Stores } from "../../src/storage/Stores.ts"
+import * as RecordingTransport from "../../src/testing/RecordingTransport.ts"
+import * as AddressPolicy from "../../src/webhook/AddressPolicy.ts"
+
+/** The rows that concern others than their recipient. */
+export const rows = FailureCatalogue.entries
+  .map(({ code }) => code)
+  .filter((code) => FailureCatalogue.concernsOthers(FailureCatalogue.failure(code, { providerCode: null })))
+
+/** By the answer of a send; by a receipt behind our commit of the answer, or before it: of our id, or of the platform's alone. */
+export const ways = [
+  "an answer",
+  "a receipt",
+  "an early receipt",
+  "an early receipt of its id alone"
+] as const
+export type Way = (typeof ways)[number]
+
+const phones = Array.from({ length: 4 }, (_, n) => `3460000123${n}`)
+
+const template = {
+  name: "order_shipped",
+  language: "en",
+  category: "UTILITY",
+  status: "APPROVED",
+  components: [{ type: "BODY", text: "Hello {{1}}, your order arrives {{2}}." }]
+}
+
+/** The platform refuses the first of four messages, which go one by one, a second apart. */
+export const stoppedBy = <E>(stores: Layer.Layer<Stores, E>, code: string, way: Way) =>
+  Effect.gen(function* () {
+    const failure = FailureCatalogue.failure(code, { providerCode: null })
+    let sent = 0
+    let fetched = 0
+    let hook: Effect.Effect<unknown> = Effect.void
+    const refusing = failure.permanent
+      ? Sender.SendResult.Rejected({ failure })
+      : Sender.SendResult.Transient({ failure, retryAfterMs: null })
+    const reports: Array<Report> = []
+    const sender: Sender.Sender = {
+      provider: "sandbox",
+      deduplicates: true,
+      template: () =>
+        Effect.sync(() => {
+          fetched += 1
+          return template
+        }),
+      receive: () =>
+        Effect.sync(() =>
+          Sender.HookResult.Content({
+            reports: reports.splice(0),
+            messages: [],
+            preferences: [],
+            templates: [],
+            unread: []
+          })
+        ),
+      send: ({ messageId }) =>
+        Effect.gen(function* () {
+          sent += 1
+          const accepted = Sender.accepted(`p${sent}`, "accepted")
+          if (sent > 1) return accepted
+          if (way === "an answer") return refusing
+          const at = yield* Clock.currentTimeMillis
+          const known = way === "an early receipt of its id alone" ? null : messageId
+          reports.push({ messageId: known, providerId: "p1", status: "failed", at, failure })
+          if (way !== "a receipt") yield* hook
+          return accepted
+        })
+    }
+    const context = yield* Layer.build(
+      Engine.layer().pipe(
+        Layer.provideMerge(stores),
+        Layer.provide(Sender.layer(sender)),
+        Layer.provide(RecordingTransport.layer),
+        Layer.provide(AddressPolicy.layer([])),
+        Layer.provide(SecretBox.layerRandom)
+      )
+    )
+    const engine = Context.get(context, Engine.Engine)
+    const { admin } = engine
+    const { caller, templateId } = yield* prepare(engine, phones)
+    const { id: sessionId } = caller.session
+    yield* admin.sessions.change(sessionId, { pacing: { messagesPerSecond: 1 } })
+    const request = { method: "POST", headers: {}, query: {}, body: new Uint8Array() } as const
+    hook = Effect.orDie(engine.hook("sandbox", sessionId, request))
+    const variables = { "body.1": "Ana", "body.2": "tomorrow" }
+    const { jobId } = yield* engine.send(caller, {
+      idempotencyKey: "1",
+      request: { templateId, recipients: phones.map((phone) => ({ phone, variables })) }
+    })
+    const began = yield* Clock.currentTimeMillis
+    yield* engine.drain
+    if (way === "a receipt") yield* hook
+    // Early receipts of an id of the platform's are looked for every few seconds.
+    yield* TestClock.adjust("500 millis")
+    yield* engine.drain
+    const { job } = yield* engine.job(caller, jobId, { page: { limit: 250, after: null } })
+    const session = yield* admin.sessions.find(sessionId)
+    const mirrored = yield* admin.templates.list(sessionId, { page: { limit: 1, after: null } })
+    const status = mirrored.items[0]?.status
+    const until = session.blockedUntil
+    const stopped = [
+      ...(session.state === "connected" ? [] : ["disconnects the session"]),
+      ...(until === null ? [] : [`blocks the session for ${(until - began) / hour} h`]),
+      ...(status === "approved" ? [] : [`the template is ${status}`]),
+      ...(job.counts.failed > 1 ? ["fails the rest of the job"] : [])
+    ]
+    yield* TestClock.adjust(10 * second)
+    yield* engine.drain
+    if (fetched > 0) stopped.push("fetches the template, whose jobs wait for it")
+    return { stopped: stopped.join(", ") || "nothing", others: sent > 1 ? "go on" : "stop" }
+  }).pipe(Effect.scoped)
+
+/** Of each row what it stops, by each way, as docs/senders.md has it. */
+export const table = <E>(stores: () => Layer.Layer<Stores, E>) =>
+  Effect.map(
+    Effect.forEach(rows, (code) =>
+      Effect.map(
+        Effect.forEach(ways, (way) => stoppedBy(stores(), code, way)),
+        (found) => [`\`${code}\``, ...found.map(({ stopped }) => stopped)]
+      )
+    ),
+    (body) =>
+      [["code", ...ways], ["---", ...ways.map(() => "---")], ...body].map(
+        (cells) => `| ${cells.join(" | ")} |`
+      )
+  )
+
+export const marks = [
+  "<!-- stopped by: printed by scripts/stopped-by.ts -->",
+  "<!-- /stopped by -->"
+] as const
