@@ -552,7 +552,9 @@ CREATE TABLE sendwright_session (
   pacing text NOT NULL,
   state text NOT NULL,
   reason text,
+  -- mended_at: a new configuration, or a block that its operator ended.
   connected_since bigint,
+  mended_at bigint,
   created_at bigint NOT NULL,
   updated_at bigint NOT NULL,
   -- block_reason: why, while there is a block. replies_blocked_until: the end of a restriction on direct messages. told: what

@@ -501,7 +501,9 @@ CREATE TABLE sendwright_session (
   pacing TEXT NOT NULL,
   state TEXT NOT NULL,
   reason TEXT,
+  -- mended_at: a new configuration, or a block that its operator ended.
   connected_since INTEGER,
+  mended_at INTEGER,
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL,
   -- block_reason: why, while there is a block. replies_blocked_until: the end of a restriction on direct messages. told: what

@@ -107,27 +107,25 @@ const writes = Effect.gen(function* () {
     sessionId,
     now: 0,
     portfolio: "p",
-    items: [
-      {
-        id: "1",
-        identity: null,
-        message: null,
-        word: null,
-        unattributed: null,
-        perhapsRefusal: {
-          id: "refusal-1",
-          accountId,
-          sessionId,
-          phone,
-          userId: null,
-          messageId: "1",
-          text: "can you stop the order",
-          occurredAt: 0,
-          reportedAt: null,
-          recordedAt: 0
-        }
+    items: ["1", "2"].map((id) => ({
+      id,
+      identity: null,
+      message: null,
+      word: null,
+      unattributed: null,
+      perhapsRefusal: {
+        id: `refusal-${id}`,
+        accountId,
+        sessionId,
+        phone,
+        userId: null,
+        messageId: id,
+        text: "can you stop the order",
+        occurredAt: 0,
+        reportedAt: null,
+        recordedAt: 0
       }
-    ]
+    }))
   })
   const card = { market: "34", prefixes: null, category: "utility", price: "0.01" } as const
   const requests: Writes = {
@@ -153,6 +151,7 @@ const writes = Effect.gen(function* () {
     "templates.sync": admin.templates.sync(sessionId),
     "consents.record": admin.consents.record(accountId, [{ phone, source: "test" }]),
     "consents.recordRefusal": admin.consents.recordRefusal("refusal-1"),
+    "consents.dismissRefusal": admin.consents.dismissRefusal("refusal-2"),
     "webhooks.create": admin.webhooks.create(accountId, { url: "https://shop.example/second" }),
     "webhooks.change": admin.webhooks.change(endpoint.id, { enabled: false }),
     "webhooks.remove": admin.webhooks.remove(endpoint.id),

@@ -163,6 +163,7 @@ const suite = (name: string, stores: Layer.Layer<Stores | SqlClient, unknown>) =
         expect(yield* jobs.receive({ now, reports: [report] })).toMatchObject({
           applied: 1,
           unmatched: [],
+          refused: [],
           met: []
         })
         expect(yield* results(damaged.jobId)).toMatchObject([{ status: "failed" }])

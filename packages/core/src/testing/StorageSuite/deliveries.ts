@@ -224,11 +224,13 @@ export const suite = (layer: Stored): void => {
           applied: 1,
           ends: { recipients: [{ status: "sent", code: null, count: 1 }], jobs: [] },
           unmatched: [],
+          refused: [],
           met: []
         })
         expect(yield* jobs.receive({ now: now + 1, reports: [report] })).toMatchObject({
           applied: 0,
           unmatched: [],
+          refused: [],
           met: []
         })
         expect((yield* jobs.find(command.jobId))?.updatedAt).toBe(now)

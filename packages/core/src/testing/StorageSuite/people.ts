@@ -346,6 +346,7 @@ export const suite = (layer: Stored): void => {
               applied,
               ends: { recipients: [], jobs: [] },
               unmatched: [],
+              refused: [],
               met: [
                 { sessionId, asked: first, report: reports[0] },
                 { sessionId, asked: other, report: reports[2] }

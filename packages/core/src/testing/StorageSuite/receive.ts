@@ -42,6 +42,7 @@ export const suite = (layer: Stored) =>
         expect(yield* jobs.receive({ now: now + 20, reports })).toMatchObject({
           applied: 3,
           unmatched: [],
+          refused: [],
           met: []
         })
         const [first, second, third] = yield* results(jobId)
@@ -100,7 +101,7 @@ export const suite = (layer: Stored) =>
         const old = [report(0, "sent", now + 1000), report(0, "failed", now + 2000)]
         yield* jobs.receive({ now: now + 3000, reports: old })
         yield* jobs.retry({ jobId, now: now + 10_000, selection: everyLost })
-        const ignored = { applied: 0, unmatched: [], met: [] }
+        const ignored = { applied: 0, unmatched: [], met: [], refused: [] }
         expect(yield* jobs.receive({ now: now + 10_000, reports: old })).toMatchObject(ignored)
         // A time that is not believed is that of the coming.
         expect(
@@ -244,6 +245,7 @@ export const suite = (layer: Stored) =>
           expect(yield* jobs.receive({ now: now + 2, reports: late })).toMatchObject({
             applied: 1,
             unmatched: [],
+            refused: [],
             met: []
           })
           expect((yield* jobs.delivered(jobId))[1]).toEqual({ phone: second?.phone, price, pricing })

@@ -92,7 +92,7 @@ describe("the catalogue of failures (whatsapp-cloud.md §1.6, §1.12)", () => {
       )
       .sort(([a], [b]) => a - b)
     expect(listed).toEqual(documented)
-    expect(FailureCatalogue.asOf).toBe("2026-11-25")
+    expect(FailureCatalogue.asOf).toBe("2026-11-28")
   })
 
   it("has a row of its own for each code that came since", () => {
