@@ -58,7 +58,7 @@ const run = async () => {
   const account = await admin("/accounts", {
     name: "Demo shop",
     currency: "EUR",
-    plan: { minimum_wait_ms: 0, requests_per_minute: 1200 }
+    plan: { requests_per_minute: 1200 }
   })
   const accountId = text(account, "account", "id")
   const session = await admin(`/accounts/${accountId}/sessions`, { name: "Sandbox", provider: "sandbox" })

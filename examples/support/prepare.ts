@@ -24,8 +24,7 @@ export const prepare = (
     const { admin } = engine
     const account = yield* admin.accounts.create({
       name: "My shop",
-      currency: "EUR",
-      plan: { minimumWaitMs: 0 }
+      currency: "EUR"
     })
     const session = yield* admin.sessions.create(account.id, given)
     yield* admin.sessions.connect(session.id)

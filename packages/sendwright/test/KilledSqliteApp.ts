@@ -24,8 +24,7 @@ for (const each of given) {
   })
   const account = await sw.admin.accounts.create({
     name: "Shop",
-    currency: "EUR",
-    plan: { minimumWaitMs: 0 }
+    currency: "EUR"
   })
   const { id } = await sw.admin.sessions.create({ accountId: account.id, name: "main", provider: "own" })
   await sw.admin.sessions.connect({ id })

@@ -6,7 +6,7 @@ const phones = ["34600010001", "34600020001", "34600000006"]
 
 const campaign = async () => {
   const sw = await open()
-  const account = await sw.admin.accounts.create({ name: "Shop", plan: { minimumWaitMs: 0 } })
+  const account = await sw.admin.accounts.create({ name: "Shop" })
   const { id: sessionId } = await sw.admin.sessions.create({
     accountId: account.id,
     name: "main",

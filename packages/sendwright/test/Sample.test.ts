@@ -15,8 +15,7 @@ it("sends, drains and tells what became of it", async () => {
   const sw = await createSendwright({ store: memory(), senders: [sandbox({ receiptDelayMs: 0 })], secretKey })
   const account = await sw.admin.accounts.create({
     name: "Shop",
-    currency: "EUR",
-    plan: { minimumWaitMs: 0 }
+    currency: "EUR"
   })
   const session = await sw.admin.sessions.create({ accountId: account.id, name: "main", provider: "sandbox" })
   await sw.admin.templates.import({ sessionId: session.id, templates: [platformTemplate] })

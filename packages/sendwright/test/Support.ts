@@ -30,8 +30,7 @@ export const open = async (some: Partial<Options> = {}): Promise<Sendwright> => 
 export const furnish = async (sw: Sendwright, provider = "sandbox") => {
   const account = await sw.admin.accounts.create({
     name: "Shop",
-    currency: "EUR",
-    plan: { minimumWaitMs: 0 }
+    currency: "EUR"
   })
   const { id } = await sw.admin.sessions.create({ accountId: account.id, name: "main", provider })
   if (provider !== "sandbox") await sw.admin.sessions.connect({ id })

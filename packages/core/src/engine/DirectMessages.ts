@@ -10,7 +10,9 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
+import * as ApiKey from "../domain/account/ApiKey.ts"
 import * as Idempotency from "../domain/account/Idempotency.ts"
+import * as Plan from "../domain/account/Plan.ts"
 import * as RateCard from "../domain/billing/RateCard.ts"
 import type * as Consent from "../domain/consent/Consent.ts"
 import { DailyLimitReached, SendFailed } from "../domain/Errors.ts"
@@ -316,11 +318,7 @@ const acceptSend = (
   currency: account.currency,
   estimatedCost: rate?.unitPrice ?? null,
   idempotency,
-  demand: {
-    units: 1,
-    dailyLimit: account.plan.dailyDirectMessages,
-    minimumWaitMs: account.plan.minimumWaitMs
-  },
+  demand: Plan.demand(account.plan, "direct", { isOwner: ApiKey.isOfSession(key), units: 1 }),
   claim: worker
 })
 

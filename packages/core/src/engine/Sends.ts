@@ -1,7 +1,9 @@
 /** Template sends and their estimates: checks 6 to 11 of `Checks`, from top to bottom. */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import * as ApiKey from "../domain/account/ApiKey.ts"
 import * as Idempotency from "../domain/account/Idempotency.ts"
+import * as Plan from "../domain/account/Plan.ts"
 import * as RateCard from "../domain/billing/RateCard.ts"
 import { QuotaExceeded } from "../domain/Errors.ts"
 import type * as Ids from "../domain/Ids.ts"
@@ -66,11 +68,7 @@ const acceptSend = (
   currency,
   estimatedCost: RateCard.total(prices),
   idempotency,
-  demand: {
-    units: phones.length,
-    dailyLimit: account.plan.dailyTemplateRecipients,
-    minimumWaitMs: account.plan.minimumWaitMs
-  },
+  demand: Plan.demand(account.plan, "template", { isOwner: ApiKey.isOfSession(key), units: phones.length }),
   claim: null
 })
 

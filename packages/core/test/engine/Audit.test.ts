@@ -209,7 +209,7 @@ describe("the audit log", () => {
           keywords: { opt_out: ["adiós"], opt_in: null },
           retry_for: 60
         },
-        { plan: { minimum_wait_ms: 5, requests_per_minute: 120 } }
+        { plan: { minimum_wait_ms: 5, requests_per_minute: 600 } }
       ])
     }).pipe(Effect.provide(TestEngine.layer))
   )

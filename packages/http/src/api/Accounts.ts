@@ -248,7 +248,7 @@ export const admin = [
     {
       summary: "Change an account",
       description: "What is absent stays as it was.",
-      request: { name: "Corner Shop Madrid", plan: { minimum_wait_ms: 0 } },
+      request: { name: "Corner Shop Madrid", plan: { minimum_wait_ms: 1000 } },
       command: {
         name: "accounts change",
         description: "Change an account, its plan, or how long its rows are kept."

@@ -87,7 +87,7 @@ export const versioned = [
         unavailable_since: null
       },
       permissions: ["messages:send", "jobs:read"],
-      limits: { requests_per_minute: 120, minimum_wait_ms: 1000, recipients_per_request: 250 }
+      limits: { requests_per_minute: 600, minimum_wait_ms: 0, recipients_per_request: 250 }
     }),
     {
       summary: "Validate credentials and session",

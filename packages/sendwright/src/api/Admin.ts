@@ -19,9 +19,9 @@ import type { Timeline } from "./Timelines.ts"
 
 /** What an account may do, and how much of it. */
 export interface Plan {
-  /** Per API key; 120 unless said otherwise. */
+  /** Per API key; 600 unless said otherwise. What this process sends is no request. */
   readonly requestsPerMinute: number
-  /** Between accepted sends of one key or session; 1000 unless said otherwise, 0 = none. */
+  /** Between accepted sends of one API key; 0 = none unless said otherwise. What this process sends waits for nothing. */
   readonly minimumWaitMs: number
   /** Per UTC day; null = unlimited. */
   readonly dailyDirectMessages: number | null

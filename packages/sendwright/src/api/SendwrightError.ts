@@ -43,7 +43,7 @@ export class SendwrightError extends Error {
   }
   override readonly name = "SendwrightError"
   /**
-   * The codes of the REST API: `invalid_request`, `consent_required`, `quota_exceeded`, `minimum_wait_active`,
+   * The codes of the REST API: `invalid_request`, `consent_required`, `quota_exceeded`,
    * `idempotency_conflict`, `not_found`, `unavailable`, …; and of this package `invalid_options`, `transaction_unsupported`
    * and `inside_transaction`, and `handler_late` of the test kit.
    */

@@ -1,4 +1,4 @@
-/** The plan of an account: what it may do, and how much of it (decisions.md §6). */
+/** The plan of an account: what it may do, and how much of it (decisions.md §6, its defaults §13). */
 import type { Instant } from "../Instant.ts"
 import * as Time from "../Instant.ts"
 
@@ -19,8 +19,8 @@ export interface Plan {
 }
 
 export const defaults: Plan = {
-  requestsPerMinute: 120,
-  minimumWaitMs: 1000,
+  requestsPerMinute: 600,
+  minimumWaitMs: 0,
   dailyDirectMessages: 1000,
   dailyTemplateRecipients: 100_000,
   features,
@@ -42,6 +42,20 @@ export interface Demand {
   readonly dailyLimit: number | null
   readonly minimumWaitMs: number
 }
+
+/**
+ * The demand of a send by an API key, or by the process that owns the engine, which no minimum wait refuses (decisions.md §13
+ * "Sending").
+ */
+export const demand = (
+  { dailyDirectMessages, dailyTemplateRecipients, minimumWaitMs }: Plan,
+  kind: "template" | "direct",
+  { isOwner, units }: { readonly isOwner: boolean; readonly units: number }
+): Demand => ({
+  units,
+  dailyLimit: kind === "template" ? dailyTemplateRecipients : dailyDirectMessages,
+  minimumWaitMs: isOwner ? 0 : minimumWaitMs
+})
 
 export type Verdict =
   | { readonly _tag: "Allowed" }

@@ -88,4 +88,12 @@ describe("quota and minimum wait", () => {
     const none = { ...demand, minimumWaitMs: 0 }
     expect(Plan.decide(none, { usedToday: 0, lastAcceptedAt: 5001 }, 5000)._tag).toBe("Allowed")
   })
+
+  it("wait for nobody by default, and never for the process that owns the engine", () => {
+    expect(Plan.defaults).toMatchObject({ minimumWaitMs: 0, requestsPerMinute: 600 })
+    const plan = { ...Plan.defaults, minimumWaitMs: 1000, dailyDirectMessages: 7 }
+    const waits = (isOwner: boolean) => Plan.demand(plan, "direct", { isOwner, units: 1 })
+    expect(waits(false)).toEqual({ units: 1, dailyLimit: 7, minimumWaitMs: 1000 })
+    expect(waits(true)).toEqual({ units: 1, dailyLimit: 7, minimumWaitMs: 0 })
+  })
 })
