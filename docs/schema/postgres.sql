@@ -211,6 +211,7 @@ CREATE TABLE sendwright_erasure (
   begun_at bigint NOT NULL,
   swept_at bigint NOT NULL,
   next_at bigint,
+  waits_for text NOT NULL,
   counts text NOT NULL,
   CONSTRAINT sendwright_erasure_pkey PRIMARY KEY (seq),
   CONSTRAINT sendwright_erasure_id_key UNIQUE (id)

@@ -200,6 +200,7 @@ CREATE TABLE sendwright_erasure (
   begun_at INTEGER NOT NULL,
   swept_at INTEGER NOT NULL,
   next_at INTEGER,
+  waits_for TEXT NOT NULL,
   counts TEXT NOT NULL
 ) STRICT;
 CREATE INDEX sendwright_erasure_next ON sendwright_erasure (next_at) WHERE next_at IS NOT NULL;

@@ -28,9 +28,42 @@ export interface Name {
   readonly token: string
 }
 
+/** A person's names. A link is an account's: what it ties to a person is theirs in that account alone (decisions.md §13). */
+export interface Names {
+  /** The names that were given, which count in every account. */
+  readonly given: ReadonlyArray<Name>
+  /** By account, where it ties more to them: these, and the given ones. */
+  readonly ofAccounts: Readonly<Record<string, ReadonlyArray<Name>>>
+}
+
+/** The names in an account; in what is of no account the given ones alone. */
+export const namesIn = ({ given, ofAccounts }: Names, accountId: string | null): ReadonlyArray<Name> =>
+  (accountId === null ? undefined : ofAccounts[accountId]) ?? given
+
+/** The names of any account, each once. */
+export const allNames = ({ given, ofAccounts }: Names): ReadonlyArray<Name> => [
+  ...new Map([given, ...Object.values(ofAccounts)].flat().map((name) => [name.token, name])).values()
+]
+
+/** A name by its hash, as it is remembered of an account; null = of all. */
+export interface Mark {
+  readonly accountId: string | null
+  readonly hash: string
+}
+
+/** The marks that an erasure leaves: of the given names where it was asked for, and of others in their account. */
+export const marksOf = ({ given, ofAccounts }: Names, accountId: string | null): ReadonlyArray<Mark> => {
+  const marks = (names: ReadonlyArray<Name>, accountId: string | null) =>
+    names.map(({ token }): Mark => ({ accountId, hash: hashOf(token) }))
+  return [
+    ...marks(given, accountId),
+    ...Object.entries(ofAccounts).flatMap(([id, names]) => marks(names, id))
+  ]
+}
+
 /** The person whom an erasure or an export is of. */
 export interface Sought {
-  readonly names: ReadonlyArray<Name>
+  readonly names: Names
   /** The accounts that are looked through; null = all. */
   readonly accounts: ReadonlySet<string> | null
 }
@@ -59,6 +92,18 @@ export const parts = [
   "happenings"
 ] as const
 export type Part = (typeof parts)[number]
+
+/** Reads names in the rows of each account. */
+export const redactions = ({ names }: Sought): ((accountId: string | null) => Redaction) => {
+  const ofGiven = redaction(names.given)
+  const found = new Map<string, Redaction>()
+  return (accountId) => {
+    if (accountId === null || names.ofAccounts[accountId] === undefined) return ofGiven
+    const known = found.get(accountId) ?? redaction(namesIn(names, accountId))
+    found.set(accountId, known)
+    return known
+  }
+}
 
 /** The number of each kind, and of the recipients how many were canceled, and how many are in flight yet. */
 export type Counts = Readonly<Record<Part | "canceled" | "inFlight", number>>
@@ -105,6 +150,8 @@ export interface Erasure {
   readonly sweptAt: Instant
   /** The time of the next sweep; null once it is done. */
   readonly nextAt: Instant | null
+  /** The transactions that it waits for, which were open when it was swept first; null before that. */
+  readonly waitsFor: ReadonlyArray<string> | null
   readonly counts: Counts
 }
 
@@ -114,12 +161,33 @@ export const settlesMs = Time.minute
 /** The time between two sweeps. */
 const againMs = 30 * Time.second
 
-/** The time of the next sweep after one that began at a time and left so many in flight; null when it is done. */
-export const nextSweep = (begunAt: Instant, sweptAt: Instant, inFlight: number): Instant | null => {
+/** The time when it is looked again for what keeps an erasure. */
+export const nextLook = (now: Instant): Instant => now + againMs
+
+/**
+ * The time of the next sweep after one that began at a time, left so many in flight, and may have missed what some
+ * transactions write; null when it is done.
+ */
+export const nextSweep = (
+  begunAt: Instant,
+  sweptAt: Instant,
+  inFlight: number,
+  waitsFor: ReadonlyArray<string>
+): Instant | null => {
   const settledAt = begunAt + settlesMs
   if (sweptAt < settledAt) return settledAt
-  return inFlight === 0 ? null : sweptAt + againMs
+  return inFlight === 0 && waitsFor.length === 0 ? null : nextLook(sweptAt)
 }
+
+/** True when an erasure has taken all that it can see, and waits for transactions alone: nothing is looked through then. */
+export const onlyWaits = ({ begunAt, counts, sweptAt }: Erasure, waitsFor: ReadonlyArray<string>): boolean =>
+  waitsFor.length > 0 && counts.inFlight === 0 && sweptAt >= begunAt + settlesMs
+
+/** The transactions of an erasure that are open yet: those that are new cannot write what was before it. */
+export const stillOpen = (
+  waitsFor: ReadonlyArray<string> | null,
+  open: ReadonlyArray<string>
+): ReadonlyArray<string> => (waitsFor === null ? open : waitsFor.filter((each) => open.includes(each)))
 
 /** True for what was said before the erasure: it is recorded no more, and opens nothing. */
 export const isBefore = (saidAt: Instant, erasedAt: Instant | undefined): boolean =>

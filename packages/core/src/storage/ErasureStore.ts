@@ -4,7 +4,7 @@
  */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
-import type { Counts, Erasure, Part, Sought } from "../domain/Erasure.ts"
+import type { Counts, Erasure, Mark, Part, Sought } from "../domain/Erasure.ts"
 import type { Instant } from "../domain/Instant.ts"
 import type { Page, Paged } from "../domain/Page.ts"
 import type { Key } from "../domain/Person.ts"
@@ -61,7 +61,7 @@ export class ErasureStore extends Context.Tag("@sendwright/core/storage/ErasureS
      */
     readonly begin: (command: {
       readonly erasure: Erasure
-      readonly hashes: ReadonlyArray<string>
+      readonly marks: ReadonlyArray<Mark>
       readonly sealed: string
       readonly sought: Sought
       readonly accounts: ReadonlyArray<string>
@@ -77,8 +77,10 @@ export class ErasureStore extends Context.Tag("@sendwright/core/storage/ErasureS
     /** Writes how far it is; of one that is done the sealed names go. */
     readonly save: (command: {
       readonly erasure: Erasure
-      readonly hashes: ReadonlyArray<string>
+      readonly marks: ReadonlyArray<Mark>
     }) => Effect.Effect<void, StorageError>
+    /** The transactions that are open in the database, of anybody, by names of their own; empty where one writes at a time. */
+    readonly openTransactions: Effect.Effect<ReadonlyArray<string>, StorageError>
     /** The erasures to be swept by now. */
     readonly due: (now: Instant) => Effect.Effect<ReadonlyArray<Unfinished>, StorageError>
     /** Newest first. */

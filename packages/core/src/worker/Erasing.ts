@@ -4,7 +4,7 @@
  */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import type { Counts, Name, Sought } from "../domain/Erasure.ts"
+import type { Counts, Names, Sought } from "../domain/Erasure.ts"
 import * as Erasure from "../domain/Erasure.ts"
 import * as Either from "../effect/Either.ts"
 import * as EventLoopBudget from "../runtime/EventLoopBudget.ts"
@@ -20,18 +20,15 @@ export interface Swept {
 }
 
 export interface Erasing {
-  readonly sweep: (erasure: Erasure.Erasure, names: ReadonlyArray<Name>) => Effect.Effect<Swept, StorageError>
+  readonly sweep: (erasure: Erasure.Erasure, names: Names) => Effect.Effect<Swept, StorageError>
   /** Sweeps for the erasures that are due; answers how many. */
   readonly resume: Effect.Effect<number, StorageError>
 }
 
-export const soughtOf = (accountId: string | null, names: ReadonlyArray<Name>): Sought => ({
+export const soughtOf = (accountId: string | null, names: Names): Sought => ({
   names,
   accounts: accountId === null ? null : new Set([accountId])
 })
-
-export const hashesOf = (names: ReadonlyArray<Name>): ReadonlyArray<string> =>
-  names.map(({ token }) => Erasure.hashOf(token))
 
 export const make: Effect.Effect<Erasing, never, ErasureStore | SecretBox> = Effect.gen(function* () {
   const store = yield* ErasureStore
@@ -59,14 +56,22 @@ export const make: Effect.Effect<Erasing, never, ErasureStore | SecretBox> = Eff
 
   const sweep: Erasing["sweep"] = Effect.fnUntraced(function* (before, names) {
     const now = yield* Clock.currentTimeMillis
+    // Those that began after the erasure find nothing that it took.
+    const waitsFor = Erasure.stillOpen(before.waitsFor, yield* store.openTransactions)
+    if (Erasure.onlyWaits(before, waitsFor)) {
+      const erasure: Erasure.Erasure = { ...before, waitsFor, nextAt: Erasure.nextLook(now) }
+      yield* store.save({ erasure, marks: [] })
+      return { erasure, remains: null }
+    }
     const counts = yield* eraseAll(before.id, soughtOf(before.accountId, names), now)
     const erasure: Erasure.Erasure = {
       ...before,
       sweptAt: now,
-      nextAt: Erasure.nextSweep(before.begunAt, now, counts.inFlight),
+      nextAt: Erasure.nextSweep(before.begunAt, now, counts.inFlight, waitsFor),
+      waitsFor,
       counts: { ...Erasure.add(before.counts, counts), inFlight: counts.inFlight }
     }
-    yield* store.save({ erasure, hashes: hashesOf(names) })
+    yield* store.save({ erasure, marks: Erasure.marksOf(names, erasure.accountId) })
     return { erasure, remains: yield* store.wipe }
   })
 
@@ -79,7 +84,7 @@ export const make: Effect.Effect<Erasing, never, ErasureStore | SecretBox> = Eff
         yield* Effect.logError(`The erasure ${erasure.id} cannot go on: ${opened.left.message}`)
         continue
       }
-      const names: ReadonlyArray<Name> = JSON.parse(opened.right)
+      const names: Names = JSON.parse(opened.right)
       yield* sweep(erasure, names)
       count += 1
     }

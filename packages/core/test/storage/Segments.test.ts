@@ -102,7 +102,7 @@ const suite = (name: string, layer: Layer.Layer<Stores | SqlClient, unknown>): v
         const job = yield* (yield* JobStore).find(mine ?? "")
         const sql = yield* SqlClient
         yield* sql.unsafe(`UPDATE sendwright_job SET account = 'another' WHERE id <> '${mine}'`)
-        const sought = { names, accounts: new Set([job?.accountId ?? ""]) }
+        const sought = { names: { given: names, ofAccounts: {} }, accounts: new Set([job?.accountId ?? ""]) }
         yield* erase(sought)
         expect(yield* segments).toEqual([
           [1, 2],
@@ -120,7 +120,7 @@ const suite = (name: string, layer: Layer.Layer<Stores | SqlClient, unknown>): v
         // A step for each slice of 5,000, behind a few that look whether there is something to do.
         for (let looks = 0; looks < 4 && steps < 20; looks += 1)
           while (steps < 20 && (yield* jobs.writeSegments)) steps += 1
-        const sought = { names, accounts: null }
+        const sought = { names: { given: names, ofAccounts: {} }, accounts: null }
         let after: string | null = null
         do {
           const slice: { readonly next: string | null } = yield* erase(sought, after)
@@ -142,7 +142,7 @@ const suite = (name: string, layer: Layer.Layer<Stores | SqlClient, unknown>): v
     it.effect("have no text of a person who was erased, and those of others", () =>
       Effect.gen(function* () {
         const [first, second, third] = yield* written
-        const sought = { names, accounts: null }
+        const sought = { names: { given: names, ofAccounts: {} }, accounts: null }
         yield* erase(sought)
         expect(yield* segments).toEqual([
           [1, 2],

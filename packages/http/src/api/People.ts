@@ -1,9 +1,9 @@
 /** All that is known of a person, and their erasure (docs/adr/0040 of the repository). */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
-import { type Erasure, type People, Person } from "@sendwright/core"
+import { Erasure, type People, Person } from "@sendwright/core"
 import { Text as TextRules } from "@sendwright/core/adapter"
 import * as Schema from "effect/Schema"
-import { computed, part, struct } from "./Codec.ts"
+import { computed, list, part, struct } from "./Codec.ts"
 import * as Examples from "./Examples.ts"
 import { forOperator, one, pageOf } from "./Operation.ts"
 import { about, Paging, Uuid } from "./Parameters.ts"
@@ -13,7 +13,7 @@ import * as Wire from "./Wire.ts"
 
 const optional = Schema.optional
 
-const ofAccount = {
+const inAccount = {
   account_id: optional(about(Uuid, "All accounts without it."))
 }
 
@@ -37,19 +37,37 @@ const UserId = Schema.String.pipe(
 const EraseRequest = Schema.Struct({
   phone: optional(AnyPhone),
   user_id: optional(UserId),
-  ...ofAccount,
+  ...inAccount,
   reason: TextRules.line(255).annotations({ jsonSchema: { description: "For the audit log." } }),
   dry_run: optional(Schema.Boolean.annotations({ description: "Counts only." }))
 })
 
 type Named = Pick<People.Erased, "names">
+type Names = ReadonlyArray<Erasure.Name>
 
 const textsOf =
   (kind: Erasure.Name["kind"]) =>
-  ({ names }: Named): ReadonlyArray<string> =>
+  (names: Names): ReadonlyArray<string> =>
     names.flatMap((name) => (name.kind === kind ? [name.text] : []))
 
 const Texts = Schema.Array(Schema.String)
+
+const ofNames = ({ ofAccounts }: Named["names"]) =>
+  Object.entries(ofAccounts).map(([accountId, names]) => ({ accountId, names }))
+type OfAccount = ReturnType<typeof ofNames>[number]
+
+const ofAccount = struct({
+  account_id: Wire.Id,
+  phones: computed(Schema.Array(Phone), ({ names }: OfAccount) => textsOf("phone")(names)),
+  user_ids: computed(Texts, ({ names }: OfAccount) => textsOf("user")(names))
+})
+
+/** All names, and those of each account that ties more to the person than was given. */
+const named = {
+  phones: computed(Schema.Array(Phone), ({ names }: Named) => textsOf("phone")(Erasure.allNames(names))),
+  user_ids: computed(Texts, ({ names }: Named) => textsOf("user")(Erasure.allNames(names))),
+  accounts: part(list(ofAccount), ({ names }: Named) => ofNames(names))
+}
 
 const counts = struct({
   recipients: Wire.Count,
@@ -102,8 +120,7 @@ const detailOf = ({ counts: { inFlight }, dryRun, erasure, remains }: People.Era
 const erased = struct({
   id: computed(Schema.NullOr(Wire.Id), ({ erasure }: People.Erased) => erasure?.id ?? null),
   dry_run: Schema.Boolean,
-  phones: computed(Schema.Array(Phone), textsOf("phone")),
-  user_ids: computed(Texts, textsOf("user")),
+  ...named,
   state: computed(Schema.NullOr(State), ({ erasure }: People.Erased) =>
     erasure === null ? null : stateOf(erasure)
   ),
@@ -144,8 +161,7 @@ const section = (name: keyof People.Sections) =>
   computed(Things, ({ sections }: People.Export) => sections[name])
 
 const person = struct({
-  phones: computed(Schema.Array(Phone), textsOf("phone")),
-  user_ids: computed(Texts, textsOf("user")),
+  ...named,
   consents: section("consents"),
   messages: section("messages"),
   events: section("events"),
@@ -161,6 +177,7 @@ const person = struct({
 })
 
 const { at, ids, phone } = Examples
+const otherPhone = "34600000101"
 
 export const admin = [
   forOperator(
@@ -170,6 +187,7 @@ export const admin = [
       dry_run: false,
       phones: [phone],
       user_ids: [],
+      accounts: [],
       state: "going_on",
       counts: exampleCounts,
       detail:
@@ -178,7 +196,7 @@ export const admin = [
     {
       summary: "Erase a person",
       description:
-        "Forgets a person by a phone, a user id, or both, with all names that surely are theirs: numbers, ids, variables, texts, external ids, and their copies in events, deliveries, receipts and hooks. What waits for them is canceled first. Keyed hashes stay in place of the names, with the counts, the prices, and when consent was given and withdrawn. Nothing goes to them again until they, or you, consent anew. A repetition does no harm. In the platform's own contact book the entry stays: it is deleted there.",
+        "Forgets a person by a phone, a user id, or both, with all names that surely are theirs: numbers, ids, variables, texts, external ids, and their copies in events, deliveries, receipts and hooks. The names that are given count in every account; those that an account ties to them, by what its platforms told, in that account alone (`accounts`). What waits for them is canceled first. Keyed hashes stay in place of the names, with the counts, the prices, and when consent was given and withdrawn. Nothing goes to them again until they, or you, consent anew. A repetition does no harm. In the platform's own contact book the entry stays: it is deleted there.",
       request: { phone, reason: "asked by letter of 3 March", dry_run: true },
       command: {
         name: "people erase",
@@ -215,11 +233,12 @@ export const admin = [
           who: Schema.String.annotations({ description: "A phone in any spelling, or a platform's user id." })
         })
       )
-      .setUrlParams(Schema.Struct(ofAccount)),
+      .setUrlParams(Schema.Struct(inAccount)),
     {
       ...one("person", person, {
-        phones: [phone],
+        phones: [phone, otherPhone],
         user_ids: [],
+        accounts: [{ account_id: ids.account, phones: [phone, otherPhone], user_ids: [] }],
         consents: [
           { phone, status: "granted", purpose: "utility", source: "checkout form", occurred_at: at }
         ],
@@ -237,7 +256,7 @@ export const admin = [
     {
       summary: "Export what is known of a person",
       description:
-        "All of it as one JSON, or as a page to read for `Accept: text/html`: consents, messages with their variables and texts, events, hooks, and by which names they are known. 10,000 of each at most; `cut` names the lists that have more. It is in the audit log, without the number.",
+        "All of it as one JSON, or as a page to read for `Accept: text/html`: consents, messages with their variables and texts, events, hooks, and by which names they are known, in which account (`accounts`). 10,000 of each at most; `cut` names the lists that have more. It is in the audit log, without the number.",
       command: {
         name: "people export",
         description: "Print all that is known of a person, by a phone or a user id."

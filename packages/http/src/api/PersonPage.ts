@@ -9,6 +9,7 @@ dt{color:#57606a;float:left;clear:left;width:11rem}dd{margin:0 0 0 12rem;overflo
 
 /** The lists, in the order in which they are told, each with its heading. */
 const headings = {
+  accounts: "Names in each account that knows more of them",
   consents: "Consent",
   messages: "Messages to you",
   events: "What was told to the account's systems",

@@ -442,12 +442,20 @@ export interface Erasure {
   readonly counts: ErasureCounts
 }
 
-export interface ErasedPerson {
-  /** Null of a dry run. */
-  readonly erasure: Erasure | null
-  /** All names that surely are the person's. */
+/** Names of a person. */
+export interface PersonNames {
   readonly phones: ReadonlyArray<string>
   readonly userIds: ReadonlyArray<string>
+}
+
+/** All names that surely are a person's, and those of each account that ties more to them than was given, for it alone. */
+export interface NamesByAccount extends PersonNames {
+  readonly accounts: ReadonlyArray<PersonNames & { readonly accountId: string }>
+}
+
+export interface ErasedPerson extends NamesByAccount {
+  /** Null of a dry run. */
+  readonly erasure: Erasure | null
   readonly counts: ErasureCounts
   /** What is left to be done by hand; null when it is nothing. */
   readonly remains: string | null
@@ -456,9 +464,7 @@ export interface ErasedPerson {
 /** Things by the names of the REST API. */
 type Things = ReadonlyArray<Readonly<Record<string, unknown>>>
 
-export interface PersonExport {
-  readonly phones: ReadonlyArray<string>
-  readonly userIds: ReadonlyArray<string>
+export interface PersonExport extends NamesByAccount {
   readonly consents: Things
   readonly messages: Things
   readonly events: Things

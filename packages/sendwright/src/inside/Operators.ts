@@ -1,6 +1,6 @@
 /** The operator's side: core's operations, with one object for each call. */
 import type { Admin as Core, Engine, Fault, People } from "@sendwright/core"
-import { Instant } from "@sendwright/core"
+import { Erasure, Instant } from "@sendwright/core"
 import * as Effect from "effect/Effect"
 import type * as Admin from "../api/Admin.ts"
 import type { JobQuery, Retried, Retry } from "../api/Messages.ts"
@@ -220,11 +220,15 @@ const consents: Group<Admin.Consents> = (admin, { pages, run }) => ({
     Views.perhapsRefusal(await run(admin.consents.dismissRefusal(Inputs.byId(given).id)))
 })
 
-const namesOf = (names: People.Erased["names"]) => {
-  const of = (kind: (typeof names)[number]["kind"]) =>
-    names.flatMap((name) => (name.kind === kind ? [name.text] : []))
+const textsOf = (names: ReadonlyArray<Erasure.Name>) => {
+  const of = (kind: Erasure.Name["kind"]) => names.flatMap((name) => (name.kind === kind ? [name.text] : []))
   return { phones: of("phone"), userIds: of("user") }
 }
+
+const namesOf = (names: People.Erased["names"]) => ({
+  ...textsOf(Erasure.allNames(names)),
+  accounts: Object.entries(names.ofAccounts).map(([accountId, some]) => ({ accountId, ...textsOf(some) }))
+})
 
 const people: Group<Admin.People> = (admin, { pages, run }) => ({
   erase: async (given) => {

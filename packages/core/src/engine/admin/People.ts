@@ -3,7 +3,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Records from "effect/Record"
 import * as Audit from "../../domain/Audit.ts"
-import type { Counts, Name, Part, Sought } from "../../domain/Erasure.ts"
+import type { Counts, Names, Part, Sought } from "../../domain/Erasure.ts"
 import * as Erasure from "../../domain/Erasure.ts"
 import { InvalidRequest, NotFound } from "../../domain/Errors.ts"
 import * as Fault from "../../domain/Fault.ts"
@@ -41,8 +41,8 @@ export interface Erased {
   /** Null of a dry run. */
   readonly erasure: Erasure.Erasure | null
   readonly dryRun: boolean
-  /** All names that surely are the person's. */
-  readonly names: ReadonlyArray<Name>
+  /** The names that surely are the person's. */
+  readonly names: Names
   /** The counts of what went, or would. */
   readonly counts: Counts
   /** The rest that is to be done by hand; null when it is nothing. */
@@ -64,7 +64,7 @@ const shownParts = {
 export type Sections = Readonly<Record<keyof typeof shownParts, ReadonlyArray<Finding>>>
 
 export interface Export {
-  readonly names: ReadonlyArray<Name>
+  readonly names: Names
   readonly sections: Sections
   /** The sections that have more than {@link maximumShown}. */
   readonly cut: ReadonlyArray<keyof Sections>
@@ -131,28 +131,27 @@ const finding = Effect.gen(function* () {
     return ids
   })
 
-  /** One account may know of a name by which another knows more. */
+  /** The given names, and what each account ties to them: no account's links tell anything of another's people. */
   const namesOf = Effect.fnUntraced(function* (
     whose: { readonly phones: ReadonlyArray<string>; readonly userIds: ReadonlyArray<string> },
     ids: ReadonlyArray<string>
   ) {
-    let phones = new Set(Person.written(whose.phones))
-    let userIds = new Set(whose.userIds)
-    for (let known = -1; known < phones.size + userIds.size; ) {
-      known = phones.size + userIds.size
-      const keys: Array<Key> = []
-      for (const accountId of ids) {
-        yield* EventLoopBudget.yieldIfSpent
-        keys.push(...(yield* store.keys({ accountId, phones: [...phones], userIds: [...userIds] })))
-      }
-      const people = keys.map(Person.ofKey)
-      phones = new Set([...phones, ...people.flatMap(({ phone }) => phone ?? [])])
-      userIds = new Set([...userIds, ...people.flatMap(({ userId }) => userId ?? [])])
-    }
     const hash = yield* hashing
+    const named = (keys: ReadonlyArray<Key>) =>
+      Erasure.namesOf(keys, (hashed) => Erasure.tokenOf(hash(hashed)))
     // Of a user id no portfolio matters here.
-    const keys = [...phones, ...[...userIds].map((userId) => Person.keyOfUser(userId, ""))]
-    return Erasure.namesOf(keys, (hashed) => Erasure.tokenOf(hash(hashed)))
+    const asked = [
+      ...Person.written(whose.phones),
+      ...whose.userIds.map((userId) => Person.keyOfUser(userId, ""))
+    ]
+    const given = named(asked)
+    const ofAccounts: Record<string, Names["given"]> = {}
+    for (const accountId of ids) {
+      yield* EventLoopBudget.yieldIfSpent
+      const names = named([...asked, ...(yield* store.keys({ accountId, ...whose }))])
+      if (names.length > given.length) ofAccounts[accountId] = names
+    }
+    return { given, ofAccounts } satisfies Names
   })
 
   const ask = Effect.fnUntraced(function* (whose: Whose) {
@@ -199,12 +198,12 @@ export const make = Effect.gen(function* () {
   })
 
   /** The number is nowhere in it: its hashes stand for it. */
-  const entry = (erasure: Erasure.Erasure, names: ReadonlyArray<Name>) => () => ({
+  const entry = (erasure: Erasure.Erasure, names: Names) => () => ({
     target: erasure.id,
     after: {
       account_id: erasure.accountId,
       reason: Audit.free(erasure.reason),
-      erased: names.map(({ token }) => token)
+      erased: Erasure.allNames(names).map(({ token }) => token)
     }
   })
 
@@ -219,17 +218,18 @@ export const make = Effect.gen(function* () {
       const begun: Erasure.Erasure = {
         id: ids.uuid(now),
         accountId,
-        reason: Erasure.redaction(names).text(reason),
+        reason: Erasure.redaction(Erasure.allNames(names)).text(reason),
         begunAt: now,
         sweptAt: now,
         nextAt: now + Erasure.settlesMs,
+        waitsFor: null,
         counts: Erasure.noCounts
       }
       const sealed = box.seal(PersonHash.place(begun.id), JSON.stringify(names))
-      const hashes = Erasing.hashesOf(names)
+      const marks = Erasure.marksOf(names, accountId)
       const first = yield* record(
         { operation: "people.erase", entry: entry(begun, names) },
-        store.begin({ erasure: begun, hashes, sealed, sought, accounts })
+        store.begin({ erasure: begun, marks, sealed, sought, accounts })
       )
       const { erasure, remains } = yield* sweep({ ...begun, counts: first }, names)
       yield* Effect.zipRight(signals.sends.notify, signals.deliveries.notify)
@@ -248,7 +248,10 @@ export const make = Effect.gen(function* () {
         return yield* new NotFound({ what: "person" })
       const told = () => ({
         target: null,
-        after: { account_id: whose.accountId ?? null, person: names.map(({ token }) => token) }
+        after: {
+          account_id: whose.accountId ?? null,
+          person: Erasure.allNames(names).map(({ token }) => token)
+        }
       })
       yield* record({ operation: "people.export", entry: told }, Effect.void)
       return { names, sections, cut }

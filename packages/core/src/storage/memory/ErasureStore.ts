@@ -38,12 +38,13 @@ const rowsOf = (db: Database): ErasureRows<JobRows.Memory> => {
     saveJobs,
     readJobs: lockJobs,
     recipientsOfPerson: function* (sought) {
-      const phones = new Set(sought.names.flatMap(({ kind, text }) => (kind === "phone" ? [text] : [])))
       const places = [...db.jobs.values()]
         .filter(({ job }) => isIn(sought, job.accountId))
         .flatMap(({ job, recipients }) =>
           recipients
-            .filter(({ recipient }) => phones.has(recipient.phone))
+            .filter(({ recipient }) =>
+              isName("phone", recipient.phone, Erasure.namesIn(sought.names, job.accountId))
+            )
             .map(({ recipient }) => ({ jobId: job.id, index: recipient.index }))
         )
       return { places, next: null }
@@ -52,7 +53,14 @@ const rowsOf = (db: Database): ErasureRows<JobRows.Memory> => {
       const row = db.jobs.get(id)
       if (row === undefined) return
       const recipients = [...row.recipients]
-      for (const recipient of erased) recipients[recipient.index] = { recipient, fence: null }
+      for (const recipient of erased) {
+        // The platform's id may tell the number that it went to.
+        const providerId = recipients[recipient.index]?.recipient.providerId ?? null
+        replace(db.earlyReports, (each) =>
+          each.sessionId === row.job.sessionId && each.report.providerId === providerId ? null : each
+        )
+        recipients[recipient.index] = { recipient, fence: null }
+      }
       const isAlone = row.job.recipients === 1
       const job =
         isAlone && row.job.content.kind === "direct"
@@ -68,7 +76,11 @@ const rowsOf = (db: Database): ErasureRows<JobRows.Memory> => {
 
 interface Them {
   readonly sought: Sought
-  readonly redaction: Redaction
+  /** The names in an account, and what reads them. */
+  readonly in: (accountId: string | null | undefined) => {
+    readonly names: ReadonlyArray<Name>
+    readonly redaction: Redaction
+  }
 }
 
 /** What a part has of somebody, and what takes it away; null where it stays. */
@@ -77,12 +89,12 @@ interface Found {
   readonly erase: (() => void) | null
 }
 
-const tokenOf = (key: Key, { names }: Sought): string | undefined => {
+const tokenOf = (key: Key, names: ReadonlyArray<Name>): string | undefined => {
   const { phone, userId } = Person.ofKey(key)
   return names.find(({ kind, text }) => (kind === "phone" ? text === phone : text === userId))?.token
 }
 
-const isName = (kind: Name["kind"], given: string | null, { names }: Sought): boolean =>
+const isName = (kind: Name["kind"], given: string | null, names: ReadonlyArray<Name>): boolean =>
   names.some((name) => name.kind === kind && name.text === given)
 
 const accountOf = (db: Database, sessionId: string): string | undefined =>
@@ -110,10 +122,10 @@ const refile = (
     })
 }
 
-const cleaned = (record: ConsentRecord, { redaction, sought }: Them): ConsentRecord => ({
+const cleaned = (record: ConsentRecord, { names, redaction }: ReturnType<Them["in"]>): ConsentRecord => ({
   ...record,
-  phone: isName("phone", record.phone, sought) ? null : record.phone,
-  userId: isName("user", record.userId, sought) ? null : record.userId,
+  phone: isName("phone", record.phone, names) ? null : record.phone,
+  userId: isName("user", record.userId, names) ? null : record.userId,
   proof: record.proof === null ? null : redaction.text(record.proof),
   source: redaction.text(record.source)
 })
@@ -132,11 +144,12 @@ const shownConsent = (accountId: string, record: ConsentRecord): Finding => ({
 })
 
 function* consents(db: Database, them: Them): Generator<Found> {
-  const { redaction, sought } = them
   for (const [accountId, files] of db.consents) {
-    if (!isIn(sought, accountId)) continue
+    if (!isIn(them.sought, accountId)) continue
+    const theirs = them.in(accountId)
+    const { names, redaction } = theirs
     for (const [key, file] of [...files]) {
-      const token = tokenOf(key, sought)
+      const token = tokenOf(key, names)
       if (token !== undefined) {
         // The first takes the others along.
         for (const [place, record] of [...file.records].entries())
@@ -148,9 +161,9 @@ function* consents(db: Database, them: Them): Generator<Found> {
           }
         continue
       }
-      if (sought.names.some((name) => name.token === key))
+      if (names.some((name) => name.token === key))
         for (const record of file.records) yield { shown: shownConsent(accountId, record), erase: null }
-      const after = file.records.map((record) => cleaned(record, them))
+      const after = file.records.map((record) => cleaned(record, theirs))
       if (JSON.stringify(after) === JSON.stringify(file.records)) continue
       yield {
         shown: null,
@@ -165,13 +178,14 @@ function* consents(db: Database, them: Them): Generator<Found> {
   }
 }
 
-function* links(db: Database, { sought }: Them): Generator<Found> {
+function* links(db: Database, them: Them): Generator<Found> {
   for (const [accountId, ofAccount] of db.links) {
-    if (!isIn(sought, accountId)) continue
+    if (!isIn(them.sought, accountId)) continue
+    const { names } = them.in(accountId)
     for (const [person, others] of ofAccount) {
       for (const [other, link] of [...others]) {
-        const isTheirs = tokenOf(person, sought) !== undefined
-        if (!isTheirs && tokenOf(other, sought) === undefined) continue
+        const isTheirs = tokenOf(person, names) !== undefined
+        if (!isTheirs && tokenOf(other, names) === undefined) continue
         const { phone, userId } = Person.ofKey(other)
         yield {
           shown: isTheirs
@@ -187,19 +201,21 @@ function* links(db: Database, { sought }: Them): Generator<Found> {
   }
 }
 
-function* pairs(db: Database, { sought }: Them): Generator<Found> {
+function* pairs(db: Database, them: Them): Generator<Found> {
   for (const pair of [...db.pairs.keys()]) {
     const [session = "", phone = ""] = pair.split("|")
-    if (isName("phone", phone, sought) && isIn(sought, accountOf(db, session)))
+    const accountId = accountOf(db, session)
+    if (isIn(them.sought, accountId) && isName("phone", phone, them.in(accountId).names))
       yield { shown: null, erase: () => void db.pairs.delete(pair) }
   }
 }
 
-function* events(db: Database, { redaction, sought }: Them): Generator<Found> {
+function* events(db: Database, them: Them): Generator<Found> {
   const seen = new Set<unknown>()
   for (const delivery of [...db.deliveries.values()]) {
     const { event } = delivery
-    if (!isIn(sought, event.accountId)) continue
+    if (!isIn(them.sought, event.accountId)) continue
+    const { redaction } = them.in(event.accountId)
     const body = redaction.event(event.body)
     if (body === event.body) continue
     const isFirst = !seen.has(event.id)
@@ -214,10 +230,11 @@ function* events(db: Database, { redaction, sought }: Them): Generator<Found> {
   }
 }
 
-function* attempts(db: Database, { redaction, sought }: Them): Generator<Found> {
+function* attempts(db: Database, them: Them): Generator<Found> {
   for (const delivery of [...db.deliveries.values()]) {
     const { event, log } = delivery
-    if (!isIn(sought, event.accountId)) continue
+    if (!isIn(them.sought, event.accountId)) continue
+    const { redaction } = them.in(event.accountId)
     const isAbout = redaction.isAbout(event.body)
     const after = log.map((attempt) => ({
       ...attempt,
@@ -232,10 +249,11 @@ function* attempts(db: Database, { redaction, sought }: Them): Generator<Found> 
   }
 }
 
-function* jobs(db: Database, { redaction, sought }: Them): Generator<Found> {
+function* jobs(db: Database, them: Them): Generator<Found> {
   for (const row of [...db.jobs.values()]) {
     const { job, key } = row
-    if (!isIn(sought, job.accountId)) continue
+    if (!isIn(them.sought, job.accountId)) continue
+    const { redaction } = them.in(job.accountId)
     const reference = job.reference === null ? null : redaction.text(job.reference)
     const record = key === null ? undefined : db.idempotency.get(key)
     const requestId = job.requestId === null ? null : redaction.text(job.requestId)
@@ -256,10 +274,12 @@ function* jobs(db: Database, { redaction, sought }: Them): Generator<Found> {
   }
 }
 
-function* retries(db: Database, { redaction, sought }: Them): Generator<Found> {
+function* retries(db: Database, them: Them): Generator<Found> {
   for (const row of [...db.retryPlans.values()]) {
     const { key, plan, position } = row
-    if (plan.filter.accountId !== undefined && !isIn(sought, plan.filter.accountId)) continue
+    const { accountId } = plan.filter
+    if (accountId !== undefined && !isIn(them.sought, accountId)) continue
+    const { redaction } = them.in(accountId)
     const anew = key === null ? null : redaction.text(key)
     const { filter, selection } = RetryPlan.withReference(plan, redaction.text)
     if (anew === key && filter === plan.filter) continue
@@ -275,11 +295,12 @@ function* retries(db: Database, { redaction, sought }: Them): Generator<Found> {
   }
 }
 
-function* refusals(db: Database, { redaction, sought }: Them): Generator<Found> {
+function* refusals(db: Database, them: Them): Generator<Found> {
   for (const [accountId, rows] of db.perhapsRefusals) {
-    if (!isIn(sought, accountId)) continue
+    if (!isIn(them.sought, accountId)) continue
+    const { names, redaction } = them.in(accountId)
     for (const { value } of rows) {
-      const isTheirs = isName("phone", value.phone, sought) || isName("user", value.userId, sought)
+      const isTheirs = isName("phone", value.phone, names) || isName("user", value.userId, names)
       const text = redaction.text(value.text)
       if (!isTheirs && text === value.text) continue
       yield {
@@ -299,10 +320,10 @@ function* refusals(db: Database, { redaction, sought }: Them): Generator<Found> 
   }
 }
 
-function* texts(db: Database, { redaction, sought }: Them): Generator<Found> {
+function* texts(db: Database, them: Them): Generator<Found> {
   for (const row of [...db.unattributed]) {
-    const text = redaction.text(row.value.text)
-    if (text === row.value.text || !isIn(sought, row.value.accountId)) continue
+    const text = them.in(row.value.accountId).redaction.text(row.value.text)
+    if (text === row.value.text || !isIn(them.sought, row.value.accountId)) continue
     yield {
       shown: null,
       erase: () =>
@@ -311,9 +332,11 @@ function* texts(db: Database, { redaction, sought }: Them): Generator<Found> {
   }
 }
 
-function* unread(db: Database, { redaction, sought }: Them): Generator<Found> {
+function* unread(db: Database, them: Them): Generator<Found> {
   for (const [sessionId, rows] of [...db.unreadHooks]) {
-    if (!isIn(sought, accountOf(db, sessionId))) continue
+    const accountId = accountOf(db, sessionId)
+    if (!isIn(them.sought, accountId)) continue
+    const { redaction } = them.in(accountId)
     for (const { position, value } of rows) {
       if (redaction.text(value.content) === value.content) continue
       yield {
@@ -332,21 +355,31 @@ function* unread(db: Database, { redaction, sought }: Them): Generator<Found> {
   }
 }
 
-function* reports(db: Database, { redaction, sought }: Them): Generator<Found> {
+function* reports(db: Database, them: Them): Generator<Found> {
   for (const row of [...db.earlyReports]) {
+    const accountId = accountOf(db, row.sessionId)
+    if (!isIn(them.sought, accountId)) continue
+    const { names, redaction } = them.in(accountId)
     const before = JSON.stringify(row.report)
-    if (redaction.json(before) === before || !isIn(sought, accountOf(db, row.sessionId))) continue
+    const { named, providerId } = row.report
+    const isTheirs =
+      isName("phone", named?.phone ?? null, names) ||
+      isName("user", named?.userId ?? null, names) ||
+      (providerId !== null && redaction.text(providerId) !== providerId)
+    if (!isTheirs && redaction.json(before) === before) continue
     yield {
       shown: JSON.parse(before),
-      erase: () => {
-        const { named: _, ...report } = row.report
-        replace(db.earlyReports, (each) => (each === row ? { ...row, report } : each))
-      }
+      erase: () =>
+        replace(db.earlyReports, (each) => {
+          if (each !== row) return each
+          return isTheirs ? null : { ...row, report: JSON.parse(redaction.json(before)) }
+        })
     }
   }
 }
 
-function* audit(db: Database, { redaction }: Them): Generator<Found> {
+function* audit(db: Database, them: Them): Generator<Found> {
+  const { redaction } = them.in(null)
   for (const row of [...db.audit]) {
     const before = JSON.stringify(row.value)
     if (redaction.json(before) === before) continue
@@ -360,11 +393,12 @@ function* audit(db: Database, { redaction }: Them): Generator<Found> {
   }
 }
 
-function* happenings(db: Database, { redaction, sought }: Them): Generator<Found> {
+function* happenings(db: Database, them: Them): Generator<Found> {
   for (const happening of [...db.happenings]) {
     const { accountId } = happening
+    const { redaction } = them.in(accountId)
     const before = JSON.stringify(happening.data)
-    if (redaction.text(before) === before || (accountId !== null && !isIn(sought, accountId))) continue
+    if (redaction.text(before) === before || (accountId !== null && !isIn(them.sought, accountId))) continue
     yield {
       shown: null,
       erase: () =>
@@ -397,10 +431,11 @@ const eraseAll = (db: Database, part: Exclude<Part, "recipients">, them: Them): 
   return all.length
 }
 
-const mark = (db: Database, { accountId, sweptAt }: Erasure.Erasure, hashes: ReadonlyArray<string>): void => {
-  const known = db.erased.get(accountId ?? everywhere) ?? new Map<string, Instant>()
-  db.erased.set(accountId ?? everywhere, known)
-  for (const hash of hashes) known.set(hash, sweptAt)
+const mark = (db: Database, { sweptAt }: Erasure.Erasure, marks: ReadonlyArray<Erasure.Mark>): void => {
+  for (const { accountId, hash } of marks) {
+    const known = db.erased.get(accountId ?? everywhere) ?? new Map<string, Instant>()
+    db.erased.set(accountId ?? everywhere, known.set(hash, sweptAt))
+  }
 }
 
 const shownErasure = ({ sealed: _, ...erasure }: Unfinished): Erasure.Erasure => erasure
@@ -410,7 +445,16 @@ export const layer: Layer.Layer<ErasureStore, never, MemoryDatabase> = Layer.eff
   Effect.map(MemoryDatabase, (db) => {
     const rows = rowsOf(db)
     const perform = <A>(verb: () => Tx<A, JobRows.Memory>) => Effect.sync(() => JobRows.perform(verb()))
-    const themOf = (sought: Sought): Them => ({ sought, redaction: Erasure.redaction(sought.names) })
+    const themOf = (sought: Sought): Them => {
+      const redactionOf = Erasure.redactions(sought)
+      return {
+        sought,
+        in: (accountId = null) => ({
+          names: Erasure.namesIn(sought.names, accountId),
+          redaction: redactionOf(accountId)
+        })
+      }
+    }
     return {
       hashKey: (sealed) =>
         Effect.sync(() => {
@@ -442,9 +486,9 @@ export const layer: Layer.Layer<ErasureStore, never, MemoryDatabase> = Layer.eff
           ]
           return Person.circle(People.linksFrom(db, accountId, keys)).same(keys)
         }),
-      begin: ({ accounts, erasure, hashes, sealed, sought }) =>
+      begin: ({ accounts, erasure, marks, sealed, sought }) =>
         Effect.sync(() => {
-          mark(db, erasure, hashes)
+          mark(db, erasure, marks)
           const them = themOf({ ...sought, accounts: new Set(accounts) })
           const counts = { ...Erasure.noCounts, consents: eraseAll(db, "consents", them) }
           db.erasures.set(erasure.id, { position: db.nextPosition(), value: { ...erasure, counts, sealed } })
@@ -454,7 +498,7 @@ export const layer: Layer.Layer<ErasureStore, never, MemoryDatabase> = Layer.eff
         const them = themOf(sought)
         const erased =
           part === "recipients"
-            ? perform(() => Erasures.eraseRecipients(rows, sought, them.redaction, after, now))
+            ? perform(() => Erasures.eraseRecipients(rows, sought, after, now))
             : Effect.sync(() => ({
                 counts: { ...Erasure.noCounts, [part]: eraseAll(db, part, them) },
                 next: null
@@ -473,15 +517,16 @@ export const layer: Layer.Layer<ErasureStore, never, MemoryDatabase> = Layer.eff
               found: [...found[part](db, themOf(sought))].map(({ shown }) => shown ?? {}),
               next: null
             })),
-      save: ({ erasure, hashes }) =>
+      save: ({ erasure, marks }) =>
         Effect.sync(() => {
           const row = db.erasures.get(erasure.id)
           if (row !== undefined) {
             const sealed = erasure.nextAt === null ? "" : row.value.sealed
             db.erasures.set(erasure.id, { ...row, value: { ...erasure, sealed } })
           }
-          mark(db, erasure, hashes)
+          mark(db, erasure, marks)
         }),
+      openTransactions: Effect.succeed([]),
       due: (now) =>
         Effect.sync(() =>
           [...db.erasures.values()]

@@ -1,5 +1,5 @@
 /** The verbs that erase and find a person's recipients. Written once for all stores: the decision is `JobSteps.erase`. */
-import type { Counts, Redaction, Sought } from "../../domain/Erasure.ts"
+import type { Counts, Sought } from "../../domain/Erasure.ts"
 import * as Erasure from "../../domain/Erasure.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import type { Finding } from "../ErasureStore.ts"
@@ -38,7 +38,6 @@ export function* findRecipients<B extends Backend>(
 export function* eraseRecipients<B extends Backend>(
   rows: ErasureRows<B>,
   sought: Sought,
-  redaction: Redaction,
   after: string | null,
   now: Instant
 ): Tx<{ readonly counts: Counts; readonly next: string | null }, B> {
@@ -47,12 +46,13 @@ export function* eraseRecipients<B extends Backend>(
   const jobs = byJob.size === 0 ? [] : yield* rows.lockJobs([...byJob.keys()])
   const ofJobs = grouped<B>(jobs, byJob)
   const find = yield* rows.recipientsAt(ofJobs)
+  const redactionOf = Erasure.redactions(sought)
   let counts = Erasure.noCounts
   const steps: Array<JobChange<B["job"]>> = []
   const blank: Array<ReturnType<typeof JobSteps.erase<B["job"]>>> = []
   for (const { job, places } of ofJobs) {
     const found = places.flatMap((place) => find(job, place) ?? [])
-    const step = JobSteps.erase(job, found, redaction.recipient, now)
+    const step = JobSteps.erase(job, found, redactionOf(job.job.accountId).recipient, now)
     counts = {
       ...counts,
       recipients: counts.recipients + step.erased.length,

@@ -32,7 +32,7 @@ import type { Migration, MigrationError } from "../sql/Migrations.ts"
 import type { Program, Row, SqlValue } from "../sql/Program.ts"
 import { all, get, run } from "../sql/Program.ts"
 import { inSql } from "../sql/RecipientKeys.ts"
-import { integer, integerOrNull, real } from "../sql/RowReader.ts"
+import { integer, integerOrNull, real, text } from "../sql/RowReader.ts"
 import * as Slow from "../sql/Slow.ts"
 import * as AdvisoryLock from "./AdvisoryLock.ts"
 import * as TransactionClient from "./Client.ts"
@@ -199,6 +199,12 @@ const patient = (): Pick<Dialect, "readSerialized" | "serializeInTime"> => {
   }
 }
 
+/** Every transaction locks a number of its own, also one that only reads yet; anybody may see it. */
+const openTransactions = `SELECT virtualtransaction AS name FROM pg_locks
+    WHERE locktype = 'virtualxid' AND granted AND mode = 'ExclusiveLock' AND pid IN (
+      SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid())
+  UNION ALL SELECT 'prepared ' || transaction::text FROM pg_prepared_xacts WHERE database = current_database()`
+
 const size = `SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint AS bytes FROM pg_class
   WHERE relkind = 'r' AND relname LIKE 'sendwright\\_%'
     AND relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = 'sendwright_job'::regclass)`
@@ -221,6 +227,9 @@ const words: Omit<Dialect, keyof ReturnType<typeof patient>> = {
     yield* run(`SELECT pg_advisory_xact_lock_shared(${keyLock})::text`, publicKey, key)
   },
   announce: () => run(CommitListener.announcement),
+  openTransactions: function* () {
+    return (yield* all(openTransactions)).map((row) => text(row, "name"))
+  },
   size: {
     kind: "postgres",
     measure: function* () {

@@ -65,6 +65,8 @@ export interface Dialect {
   readonly tryKey: string
   /** Says in an embedder's transaction that it writes an Idempotency-Key, as long as it is open. */
   readonly noteKey: (publicKey: string, key: string) => Program<void>
+  /** The transactions that are open in the database, of anybody, by names that come only once. */
+  readonly openTransactions: () => Program<ReadonlyArray<string>>
   /** Tells who listens for `EmbeddedCommits`, once the transaction is committed; nobody where a claim waits for its end. */
   readonly announce: () => Program<void>
   /** The expressions as one JSON array, as text. */

@@ -38,7 +38,7 @@ import * as People from "./People.ts"
 import type { Program, Row } from "./Program.ts"
 import { all, get, run } from "./Program.ts"
 import { inSql, recipientKey } from "./RecipientKeys.ts"
-import { integer, seq, text } from "./RowReader.ts"
+import { integer, textOrNull as readTextOrNull, seq, text } from "./RowReader.ts"
 import * as Walk from "./Walk.ts"
 
 const erasures = table<Erasure.Erasure>({
@@ -48,6 +48,7 @@ const erasures = table<Erasure.Erasure>({
   begunAt: integerColumn("begun_at"),
   sweptAt: integerColumn("swept_at"),
   nextAt: integerOrNull("next_at"),
+  waitsFor: json("waits_for"),
   counts: json("counts")
 })
 
@@ -72,8 +73,8 @@ const insertHashes = insertRows("sendwright_erased", ["account", "hash", "at"], 
   onConflict: "(account, hash) DO UPDATE SET at = excluded.at"
 })
 
-function* mark({ accountId, sweptAt }: Erasure.Erasure, hashes: ReadonlyArray<string>): Program<void> {
-  yield* insertHashes(hashes.map((hash) => [accountId ?? everywhere, hash, sweptAt]))
+function* mark({ sweptAt }: Erasure.Erasure, marks: ReadonlyArray<Erasure.Mark>): Program<void> {
+  yield* insertHashes(marks.map(({ accountId, hash }) => [accountId ?? everywhere, hash, sweptAt]))
 }
 
 /** Recipients that one slice looks at. */
@@ -86,6 +87,10 @@ const saveBlanked = `UPDATE sendwright_recipient SET ${blanked.assignments} WHER
 
 /** What a search finds a recipient by. */
 const searchedOf = "SELECT phone, external_id FROM sendwright_recipient WHERE seq = ?"
+
+/** Early reports of a message. The platform's id may tell the number that it went to. */
+const forgetReports = `DELETE FROM sendwright_parked WHERE session = ? AND provider_id IN (
+    SELECT provider_id FROM sendwright_recipient WHERE seq = ?)`
 
 /** Stands where the text of a direct message stood. */
 const blankContent: Content = { kind: "direct", text: "", linkPreview: false }
@@ -100,10 +105,18 @@ const noFingerprint = "erased"
 const isIn = ({ accounts }: Sought, account: string | null): boolean =>
   accounts === null || account === null || accounts.has(account)
 
+/** Whom a row's account is asked for. */
+const themIn = (sought: Sought): ((account: string | null) => Them) => {
+  const redactionOf = Erasure.redactions(sought)
+  return (account) => ({ names: Erasure.namesIn(sought.names, account), redaction: redactionOf(account) })
+}
+
+const accountOf = (row: Row): string | null => readTextOrNull(row, "of_account")
+
 const rowsOf = (jobs: Jobs.StoredJobs, dialect: Dialect, ids: Ids.Ids): ErasureRows<Sql> => {
   const { lockJobs, recipientsAt, saveJobs } = Rows.make(jobs, InboundRows.make(dialect, ids))
   const { elements } = dialect
-  const ofPerson = `SELECT job.id, job.account, ${inSql.placeOf("recipient.seq")} AS place
+  const ofPerson = `SELECT job.id, job.account, recipient.phone, ${inSql.placeOf("recipient.seq")} AS place
     FROM sendwright_recipient AS recipient JOIN sendwright_job AS job ON job.seq = ${inSql.jobOf("recipient.seq")}
     WHERE recipient.seq > ? AND recipient.seq <= ? AND ${elements.among("recipient.phone")} ORDER BY recipient.seq`
   return {
@@ -115,11 +128,15 @@ const rowsOf = (jobs: Jobs.StoredJobs, dialect: Dialect, ids: Ids.Ids): ErasureR
       const from = after === null ? -1 : Number(after)
       const end = yield* get(lastRecipient, from)
       const until = end === undefined ? Number.MAX_SAFE_INTEGER : seq(end)
-      const phones = sought.names.flatMap(({ kind, text }) => (kind === "phone" ? [text] : []))
+      const phones = Erasure.allNames(sought.names).flatMap(({ kind, text }) =>
+        kind === "phone" ? [text] : []
+      )
       const found = yield* all(ofPerson, from, until, JSON.stringify(phones))
+      const isTheirs = (account: string, phone: string): boolean =>
+        isIn(sought, account) && Erasure.namesIn(sought.names, account).some((name) => name.text === phone)
       return {
         places: found
-          .filter((row) => isIn(sought, text(row, "account")))
+          .filter((row) => isTheirs(text(row, "account"), text(row, "phone")))
           .map((row) => ({ jobId: text(row, "id"), index: integer(row, "place") })),
         next: end === undefined ? null : String(until)
       }
@@ -128,6 +145,7 @@ const rowsOf = (jobs: Jobs.StoredJobs, dialect: Dialect, ids: Ids.Ids): ErasureR
       for (const recipient of erased) {
         const key = recipientKey(seq, recipient.index)
         const before = (yield* get(searchedOf, key)) ?? {}
+        yield* run(forgetReports, job.sessionId, key)
         yield* run(saveBlanked, ...blanked.write(recipient), key)
         const texts = Object.values(before).filter((each) => typeof each === "string")
         yield* Segments.forgetKeys(key, texts)
@@ -173,20 +191,17 @@ const searching = ({ elements }: Dialect, searched: Searched) => {
     after: string | null
   ): Program<{ readonly rows: ReadonlyArray<Row>; readonly next: string | null }> {
     const since = after === null ? key.map(([, before]) => before) : JSON.parse(after)
-    const tokens = isFoundByToken ? sought.names.map(({ token }) => token) : []
+    const names = Erasure.allNames(sought.names)
+    const tokens = isFoundByToken ? names.map(({ token }) => token) : []
     const patterns = JSON.stringify(
-      [...Erasure.searched(sought.names), ...tokens].map(
+      [...Erasure.searched(names), ...tokens].map(
         (name) => `%${name.replaceAll(/[\\%_]/g, String.raw`\$&`)}%`
       )
     )
     const found = yield* all(statement, ...since, patterns, patterns)
     const last = found.at(-1)
     return {
-      rows: found.filter(
-        (row) =>
-          integer(row, "is_mentioned") === 1 &&
-          isIn(sought, typeof row["of_account"] === "string" ? row["of_account"] : null)
-      ),
+      rows: found.filter((row) => integer(row, "is_mentioned") === 1 && isIn(sought, accountOf(row))),
       next: last !== undefined && integer(last, "looked") === atOnce ? JSON.stringify(placeOf(last)) : null
     }
   }
@@ -198,7 +213,7 @@ const consentsOf =
 /** The acts of erasure, and the hashes by which they are remembered. */
 const registryOf = (
   db: typeof Database.Service
-): Pick<typeof ErasureStore.Service, "due" | "erased" | "hashKey" | "list" | "save"> => {
+): Pick<typeof ErasureStore.Service, "due" | "erased" | "hashKey" | "list" | "openTransactions" | "save"> => {
   const { elements } = db.dialect
   const hashed = `SELECT hash, max(at) AS at FROM sendwright_erased
     WHERE account IN (?, '${everywhere}') AND ${elements.among("hash")} GROUP BY hash`
@@ -226,13 +241,14 @@ const registryOf = (
         }
         return found
       }),
-    save: ({ erasure, hashes }) =>
+    save: ({ erasure, marks }) =>
       db.work("ErasureStore.save", function* () {
         yield* run(saveErasure, ...erasures.write(erasure), erasure.id)
-        yield* mark(erasure, hashes)
+        yield* mark(erasure, marks)
         if (erasure.nextAt === null)
           yield* run("DELETE FROM sendwright_erasure_secret WHERE id = ?", erasure.id)
       }),
+    openTransactions: db.read("ErasureStore.openTransactions", () => db.dialect.openTransactions()),
     due: (now) =>
       db.read("ErasureStore.due", function* () {
         return (yield* all(due, now)).map((row) => ({ ...erasures.read(row), sealed: text(row, "sealed") }))
@@ -261,8 +277,6 @@ export const layer: Layer.Layer<ErasureStore, never, Database> = Layer.effect(
     const keysOfUser = `SELECT person FROM sendwright_person_link WHERE account = ? AND person >= ? AND person < ?
       UNION SELECT person FROM sendwright_consent WHERE account = ? AND person >= ? AND person < ?`
 
-    const themOf = ({ names }: Sought): Them => ({ names, redaction: Erasure.redaction(names) })
-
     const searchOf = (part: Part) => {
       const found = search[part]
       if (found === undefined) throw new TypeError(`No table is searched for ${part}`)
@@ -270,13 +284,12 @@ export const layer: Layer.Layer<ErasureStore, never, Database> = Layer.effect(
     }
 
     function* erasePart(part: Part, sought: Sought, after: string | null, now: Instant) {
-      const them = themOf(sought)
-      if (part === "recipients")
-        return yield* Erasures.eraseRecipients(rows, sought, them.redaction, after, now)
+      if (part === "recipients") return yield* Erasures.eraseRecipients(rows, sought, after, now)
+      const them = themIn(sought)
       const { read, searched } = searchOf(part)
       const slice = yield* read(sought, after)
       let count = 0
-      for (const row of slice.rows) if (yield* searched.erase(row, them)) count += 1
+      for (const row of slice.rows) if (yield* searched.erase(row, them(accountOf(row)))) count += 1
       const counts: Counts = { ...Erasure.noCounts, [part]: count }
       return { counts, next: slice.next }
     }
@@ -293,15 +306,16 @@ export const layer: Layer.Layer<ErasureStore, never, Database> = Layer.effect(
           }
           return Person.circle(yield* people.linksFrom(accountId, keys)).same(keys)
         }),
-      begin: ({ accounts, erasure, hashes, sealed, sought }) =>
+      begin: ({ accounts, erasure, marks, sealed, sought }) =>
         db.write("ErasureStore.begin", function* () {
-          const them = themOf(sought)
+          const themOf = themIn(sought)
           yield* run(insertSecret, erasure.id, sealed)
-          yield* mark(erasure, hashes)
+          yield* mark(erasure, marks)
           let count = 0
           for (const accountId of accounts) {
+            const them = themOf(accountId)
             yield* dialect.serialize(People.serialized(accountId))
-            for (const { kind, text: name } of sought.names) {
+            for (const { kind, text: name } of them.names) {
               const [from, before] = kind === "phone" ? [name, `${name} `] : Person.keysOfUser(name)
               for (const row of yield* all(consentsOf, accountId, from, before))
                 if (yield* tables.consents.erase(row, them)) count += 1
@@ -329,11 +343,11 @@ export const layer: Layer.Layer<ErasureStore, never, Database> = Layer.effect(
       find: ({ after, part, sought }) =>
         db.read("ErasureStore.find", function* () {
           if (part === "recipients") return yield* Erasures.findRecipients(rows, sought, after)
-          const them = themOf(sought)
+          const them = themIn(sought)
           const { read, searched } = searchOf(part)
           const slice = yield* read(sought, after)
           const found = slice.rows.flatMap((row): ReadonlyArray<Finding> => {
-            const shown = searched.shown(row, them)
+            const shown = searched.shown(row, them(accountOf(row)))
             return shown === null ? [] : [shown]
           })
           return { found, next: slice.next }

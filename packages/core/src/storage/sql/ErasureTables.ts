@@ -4,6 +4,7 @@ import * as Time from "../../domain/Instant.ts"
 import * as RetryPlan from "../../domain/job/RetryPlan.ts"
 import * as Person from "../../domain/Person.ts"
 import type { Finding } from "../ErasureStore.ts"
+import type { Report } from "../JobStore.ts"
 import { plans } from "./codec/RetryPlan.ts"
 import type { Program, Row, SqlParameter } from "./Program.ts"
 import { get, run } from "./Program.ts"
@@ -137,6 +138,7 @@ const deleteRefusal = "DELETE FROM sendwright_perhaps_refusal WHERE seq = ?"
 const cleanRefusal = update("sendwright_perhaps_refusal", ["text"], ["seq"])
 const deleteUnread = "DELETE FROM sendwright_unread_hook WHERE session = ? AND number = ?"
 const cleanAttempt = update("sendwright_attempt", ["excerpt"], ["delivery", "number"])
+const deleteReport = "DELETE FROM sendwright_parked WHERE seq = ?"
 const cleanReport = update("sendwright_parked", ["report"], ["seq"])
 const jobTexts = ["reference", "request_id", "idempotency_key", "answer"] as const
 const cleanJob = update("sendwright_job", jobTexts, ["seq"])
@@ -154,10 +156,15 @@ const excerptOf = (row: Row, { redaction }: Them): string => {
   return isTheirs ? "" : excerpt
 }
 
-/** An early report without the platform's name of who got the message. */
-const reportOf = (report: string, redaction: Redaction): string => {
-  const { named: _, ...rest }: Readonly<Record<string, unknown>> = JSON.parse(report)
-  return JSON.stringify(redaction.value(rest))
+/** True for an early report that is of their message, and not of another's that mentions them. */
+const isTheirReport = (row: Row, them: Them): boolean => {
+  const { named }: Pick<Report, "named"> = JSON.parse(text(row, "report"))
+  const providerId = text(row, "provider_id")
+  return (
+    isName("phone", named?.phone ?? null, them) ||
+    isName("user", named?.userId ?? null, them) ||
+    them.redaction.text(providerId) !== providerId
+  )
 }
 
 const jobs: Searched = {
@@ -410,18 +417,22 @@ const unread: Searched = {
 const reports: Searched = {
   from: "sendwright_parked AS item",
   key: bySeq,
-  columns: ["report", "session"],
+  columns: ["report", "session", "provider_id"],
   account: ofSession,
-  mentions: ["item.report"],
+  mentions: ["item.report", "item.provider_id"],
   atOnce: 1000,
-  shown: (row, { redaction }) => {
+  shown: (row, them) => {
     const report = text(row, "report")
-    return redaction.text(report) === report ? null : JSON.parse(report)
+    return them.redaction.text(report) === report && !isTheirReport(row, them) ? null : JSON.parse(report)
   },
-  *erase(row, { redaction }) {
+  *erase(row, them) {
+    if (isTheirReport(row, them)) {
+      yield* run(deleteReport, integer(row, "seq"))
+      return true
+    }
     const report = text(row, "report")
-    if (redaction.text(report) === report) return false
-    yield* run(cleanReport, reportOf(report, redaction), integer(row, "seq"))
+    if (them.redaction.text(report) === report) return false
+    yield* run(cleanReport, them.redaction.json(report), integer(row, "seq"))
     return true
   }
 }

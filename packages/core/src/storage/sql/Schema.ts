@@ -257,6 +257,7 @@ CREATE TABLE sendwright_erasure (
   begun_at ${long} NOT NULL,
   swept_at ${long} NOT NULL,
   next_at ${long},
+  waits_for TEXT NOT NULL,
   counts TEXT NOT NULL
 )${rows()};
 CREATE INDEX sendwright_erasure_next ON sendwright_erasure (next_at) WHERE next_at IS NOT NULL;

@@ -39,6 +39,10 @@ export const dialect: Dialect = {
   tryKey: "(? IS NULL OR ? IS NULL OR 1)",
   noteKey: function* () {},
   announce: function* () {},
+  // One that writes keeps the erasure from beginning.
+  openTransactions: function* () {
+    return []
+  },
   jsonArray: (expressions) => `json_array(${expressions})`,
   jsonArrays: (expressions) => `json_group_array(json_array(${expressions}))`,
   jsonColumns: (expressions) =>

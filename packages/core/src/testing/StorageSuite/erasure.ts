@@ -28,8 +28,8 @@ const names: ReadonlyArray<Erasure.Name> = [
   { kind: "phone", text: phone, token: Erasure.tokenOf("aa") },
   { kind: "user", text: userId, token: Erasure.tokenOf("bb") }
 ]
-const hashes = ["aa", "bb"]
-const everywhere: Sought = { names, accounts: null }
+const ofAll: Erasure.Names = { given: names, ofAccounts: {} }
+const everywhere: Sought = { names: ofAll, accounts: null }
 
 const erasureOf = (id: string, some: Partial<Erasure.Erasure> = {}): Erasure.Erasure => ({
   id,
@@ -38,6 +38,7 @@ const erasureOf = (id: string, some: Partial<Erasure.Erasure> = {}): Erasure.Era
   begunAt: now,
   sweptAt: now,
   nextAt: now + 60_000,
+  waitsFor: null,
   counts: Erasure.noCounts,
   ...some
 })
@@ -48,7 +49,8 @@ const begin = Effect.fnUntraced(function* (
   some: Partial<Erasure.Erasure> = {}
 ) {
   const erasure = erasureOf(id, some)
-  const command = { erasure, hashes, sealed: "sealed", sought: everywhere, accounts: [accountId] }
+  const marks = Erasure.marksOf(ofAll, erasure.accountId)
+  const command = { erasure, marks, sealed: "sealed", sought: everywhere, accounts: [accountId] }
   return yield* (yield* ErasureStore).begin(command)
 })
 
@@ -429,11 +431,103 @@ export const suite = (layer: Stored): void => {
       }).pipe(Effect.provide(layer))
     )
 
+    it.effect(
+      "takes an early report of theirs with the platform's id, and what mentions them from others'",
+      () =>
+        Effect.gen(function* () {
+          const jobs = yield* JobStore
+          const who = yield* owner
+          const { sessionId } = who
+          const report = (providerId: string, some: Partial<Report> = {}): Report => ({
+            messageId: null,
+            providerId,
+            status: "delivered",
+            at: now,
+            failure: null,
+            ...some
+          })
+          const failure = { code: "broken", provider_code: null, message: `Not ${phone}`, permanent: true }
+          const early = [
+            report("wamid.named", { named: { phone, userId: null } }),
+            report(`gateway-${phone}`),
+            report("wamid.of-other", { named: { phone: other, userId: null }, status: "failed", failure })
+          ]
+          yield* jobs.receive({ now, sessionId, reports: early })
+          expect(yield* erase("reports")).toMatchObject({ reports: 3 })
+          expect(yield* erase("reports")).toEqual(Erasure.noCounts)
+          const ofOther: Sought = {
+            names: { given: [{ kind: "phone", text: other, token: Erasure.tokenOf("cc") }], ofAccounts: {} },
+            accounts: null
+          }
+          expect(yield* findAll("reports", ofOther)).toMatchObject([
+            { providerId: "wamid.of-other", failure: { message: "Not erased:aa" } }
+          ])
+
+          // One that came before our own commit, and is not applied yet.
+          const { jobId } = yield* accept(who)
+          const [claimed] = yield* claim(1)
+          yield* jobs.receive({ now, sessionId, reports: [report("wamid.1")] })
+          const outcome = Outcome.Accepted({ providerId: "wamid.1", status: "accepted" })
+          const settlement = { jobId, fence: claimed?.fence ?? 0, index: 0, outcome }
+          yield* jobs.settleAndClaim({ now, settlements: [settlement], claim: null })
+          yield* erase("recipients")
+          yield* jobs.receive({ now, sessionId, reports: [report("wamid.1")] })
+          yield* jobs.applyEarlyReports({ now })
+          expect((yield* results(jobId))[0]).toMatchObject({ phone: "erased:aa", status: "accepted" })
+        }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("takes in each account what that account ties to them, and nothing of it in another", () =>
+      Effect.gen(function* () {
+        const consents = yield* ConsentStore
+        const store = yield* ErasureStore
+        const [one, two] = [yield* owner, yield* owner]
+        const [first, second] = [yield* accept(one), yield* accept(two)]
+        for (const { accountId } of [one, two]) {
+          yield* listen(accountId)
+          yield* consents.record({ accountId, records: [Fixtures.consent(phone), Fixtures.consent(other)] })
+        }
+        const tied = { kind: "phone", text: other, token: Erasure.tokenOf("cc") } as const
+        const sought: Sought = {
+          names: { given: names, ofAccounts: { [one.accountId]: [...names, tied] } },
+          accounts: null
+        }
+        const erasure = erasureOf("erasure-1")
+        yield* store.begin({
+          erasure,
+          marks: Erasure.marksOf(sought.names, null),
+          sealed: "sealed",
+          sought,
+          accounts: [one.accountId, two.accountId]
+        })
+        expect(yield* findAll("events", sought)).toHaveLength(3)
+        expect(yield* findAll("recipients", sought)).toHaveLength(3)
+        for (const part of Erasure.parts) yield* erase(part, sought)
+        expect((yield* results(first.jobId)).map(({ phone }) => phone)).toEqual(["erased:aa", "erased:cc"])
+        expect((yield* results(second.jobId)).map(({ phone }) => phone)).toEqual(["erased:aa", other])
+        const asked = { phones: [other], purpose: "marketing" } as const
+        expect((yield* consents.refusals({ accountId: one.accountId, ...asked })).size).toBe(1)
+        expect((yield* consents.refusals({ accountId: two.accountId, ...asked })).size).toBe(0)
+        const erased = ({ accountId }: Owner) =>
+          Effect.map(
+            store.erased({
+              accountId,
+              names: new Map([
+                ["aa", phone],
+                ["cc", other]
+              ])
+            }),
+            (found) => [...found.keys()]
+          )
+        expect([(yield* erased(one)).toSorted(), yield* erased(two)]).toEqual([["aa", "cc"], ["aa"]])
+      }).pipe(Effect.provide(layer))
+    )
+
     it.effect("looks through one account alone where it is named", () =>
       Effect.gen(function* () {
         const [one, two] = [yield* owner, yield* owner]
         const [first, second] = [yield* accept(one), yield* accept(two)]
-        const sought = { names, accounts: new Set([one.accountId]) }
+        const sought = { names: ofAll, accounts: new Set([one.accountId]) }
         expect(yield* erase("recipients", sought)).toMatchObject({ recipients: 1 })
         expect((yield* results(first.jobId))[0]?.phone).toBe("erased:aa")
         expect((yield* results(second.jobId))[0]?.phone).toBe(phone)
@@ -467,8 +561,8 @@ export const suite = (layer: Stored): void => {
         expect(yield* store.due(now)).toEqual([])
         const due = yield* store.due(now + 60_000)
         expect(due).toEqual([{ ...erasureOf("erasure-1"), sealed: "sealed" }])
-        const done = erasureOf("erasure-1", { nextAt: null, sweptAt: now + 60_001 })
-        yield* store.save({ erasure: done, hashes })
+        const done = erasureOf("erasure-1", { nextAt: null, sweptAt: now + 60_001, waitsFor: ["3/7"] })
+        yield* store.save({ erasure: done, marks: Erasure.marksOf(ofAll, null) })
         expect(yield* store.due(Number.MAX_SAFE_INTEGER)).toEqual([])
         expect((yield* store.list({ limit: 10, after: null })).items).toEqual([done])
         expect(

@@ -320,7 +320,7 @@ export const suite = (layer: Stored): void => {
         const names = [
           { kind: "phone", text: "34600001234", token: "erased:0123456789abcdef01234567" }
         ] as const
-        const sought = { names, accounts: null }
+        const sought = { names: { given: names, ofAccounts: {} }, accounts: null }
         const { counts } = yield* erasures.erase({
           erasureId: "none",
           part: "retries",
