@@ -74,7 +74,8 @@ describe("a retry of many jobs", () => {
         },
         refused: [],
         waiting: [],
-        estimates: []
+        estimates: [],
+        why: expect.stringMatching(/^\d+ are permanent: .* 2 are of unknown outcome: /)
       }
     })
     const named = await retry({
@@ -89,6 +90,36 @@ describe("a retry of many jobs", () => {
       estimates: [{ currency: "EUR", total: "0.1200", complete: true }]
     })
     expect(items((await host.admin("/retries")).json, "retries")).toEqual([])
+  })
+
+  it("is of one job, by its id alone, and tells the same of it as the retry of that job", async () => {
+    const owner = await tenant(host)
+    const [job, other] = await campaign(owner, "one-job", 2)
+    const counted = await retry({ filter: { job_id: job }, dry_run: true })
+    expect(at(counted.json, "counted")).toMatchObject({
+      jobs: 0,
+      recipients: 0,
+      why: expect.stringMatching(/^\d+ (is|are) permanent: /)
+    })
+    const alone = await host.admin(`/jobs/${job}/retry`, { dry_run: true })
+    expect(at(alone.json, "counted")).toEqual(at(counted.json, "counted"))
+    const begun = await retry({ filter: { job_id: job, codes } })
+    expect(at(begun.json, "counted")).toMatchObject({
+      jobs: 1,
+      why: null,
+      codes: codes.map((code) => ({ code, status: "failed", recipients: 1 })),
+      estimates: [{ currency: "EUR", complete: true }]
+    })
+    const done = await ended(idOf(begun))
+    expect(at(done.json, "retry")).toMatchObject({
+      status: "completed",
+      filter: { job_id: job },
+      done: { jobs: 1 }
+    })
+    const both = await retry({ filter: { job_id: job, reference: "one-job" } })
+    expect([both.status, at(both.json, "errors", 0, "pointer")]).toEqual([422, "/filter/job_id"])
+    const none = await retry({ filter: { job_id: `${String(other).slice(0, -6)}ffffff` } })
+    expect(none.status).toBe(404)
   })
 
   it("is carried out, and tells what it has done", async () => {

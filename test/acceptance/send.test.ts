@@ -72,6 +72,10 @@ describe("a template send", () => {
     const refused = await owner.send(sendBody(owner.templateId, "34612340009"), "order-2")
     expect([refused.status, at(refused.json, "code")]).toEqual([403, "consent_required"])
     expect(at(refused.json, "errors", 0, "pointer")).toBe("/recipients/0/phone")
+    const why =
+      /^The recipient withdrew consent on \d{4}-\S+Z\. Only they can give it again: leave them out\.$/
+    expect(at(refused.json, "detail")).toMatch(why)
+    expect(at(refused.json, "errors", 0, "message")).toMatch(why)
   })
 
   it("answers the same key and body with the very same body, whatever the order of its keys", async () => {

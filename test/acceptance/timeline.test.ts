@@ -131,6 +131,13 @@ describe("the story of a message", () => {
     expect(at(told.json, "message")).toMatchObject({ template: null, content: { body: "Ready." } })
     expect(kindsOf(told)).toContain("attempt")
     expect((await owner.get(`/api/v1/messages/${messageId}/timeline`)).status).toBe(200)
+    const weak = await tenant(host, { permissions: ["direct:send", "jobs:read"] })
+    await consent(host, weak.accountId, "34600007005")
+    const hidden = await weak.post("/api/public/messages/send", { to: "34600007005", message: "Secret." })
+    const path = `/api/v1/messages/${String(at(hidden.json, "messageId"))}/timeline`
+    const told2 = await weak.get(path)
+    expect([told2.status, at(told2.json, "message", "content", "body")]).toEqual([200, null])
+    expect(told2.text).not.toContain("Secret.")
   }, 30_000)
 
   it("is text for a ticket where Markdown is asked for, of which people's words make nothing else", async () => {

@@ -147,7 +147,7 @@ const check = (name: string, find: () => Promise<Found>, isLine: (line: string) 
 const isPretty = (line: string): boolean =>
   /^\[\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z\] (TRACE|DEBUG|INFO|WARN|ERROR|FATAL) \(#/.test(line) ||
   line.startsWith("    ") ||
-  /^timestamp=\S+ level=DEBUG fiber= message=Answered /.test(line)
+  /^timestamp=\S+ (level=DEBUG fiber= message=Answered|level=INFO fiber= message=Refused) /.test(line)
 
 const isJson = (line: string): boolean => {
   try {

@@ -99,9 +99,26 @@ export class IdempotencyConflict extends Data.TaggedError("IdempotencyConflict")
 
 export class ConsentRequired extends Data.TaggedError("ConsentRequired")<{
   readonly faults: ReadonlyArray<Fault>
+  /** How many of them withdrew their consent. */
+  readonly withdrawn: number
 }> {
   override get message(): string {
-    return `${this.faults.length} ${this.faults.length === 1 ? "recipient has" : "recipients have"} no registered consent. Register it, or leave them out.`
+    const [first, ...others] = this.faults
+    if (first !== undefined && others.length === 0) return first.message
+    const missing = this.faults.length - this.withdrawn
+    const parts = [
+      ...(missing === 0
+        ? []
+        : [
+            `${missing} ${missing === 1 ? "recipient has" : "recipients have"} no registered consent: register it if they gave it, or leave them out.`
+          ]),
+      ...(this.withdrawn === 0
+        ? []
+        : [
+            `${this.withdrawn} ${this.withdrawn === 1 ? "recipient" : "recipients"} withdrew consent, as \`errors\` tells when: only they can give it again, so leave them out.`
+          ])
+    ]
+    return parts.join(" ")
   }
 }
 

@@ -10,6 +10,7 @@ import type { Session } from "./session/Session.ts"
 import { endOf } from "./session/Session.ts"
 import type { Template } from "./template/Template.ts"
 import type { Endpoint } from "./webhook/Webhook.ts"
+import { failingMs } from "./webhook/Webhook.ts"
 
 export const types = [
   "session.connected",
@@ -20,6 +21,7 @@ export const types = [
   "session.unblocked",
   "template.status",
   "webhook.disabled",
+  "webhook.recovered",
   "restore.held",
   "restore.opened",
   "process.started",
@@ -104,6 +106,23 @@ export const ofEndpoint = ({ accountId, disabledReason, id, url }: Endpoint, now
   subject: id,
   data: { url, reason: disabledReason }
 })
+
+/** An endpoint that has failed for long enough to be told of, and delivers again. Shorter failures are nobody's news. */
+export const ofRecovery = (before: Endpoint, after: Endpoint, now: Instant): ReadonlyArray<Happening> => {
+  const { failingSince } = before
+  return failingSince === null || after.failingSince !== null || now - failingSince < failingMs
+    ? []
+    : [
+        {
+          at: now,
+          type: "webhook.recovered",
+          accountId: after.accountId,
+          sessionId: null,
+          subject: after.id,
+          data: { url: after.url, since: Time.format(failingSince) }
+        }
+      ]
+}
 
 const ofStore = (type: Type, subject: string | null, data: Happening["data"], now: Instant): Happening => ({
   at: now,

@@ -25,6 +25,7 @@ import * as Idempotency from "../domain/account/Idempotency.ts"
 import * as RateLimit from "../domain/account/RateLimit.ts"
 import * as Money from "../domain/billing/Money.ts"
 import type { Purpose, Refusal } from "../domain/consent/Consent.ts"
+import * as Consent from "../domain/consent/Consent.ts"
 import {
   ConsentRequired,
   FeatureUnavailable,
@@ -363,13 +364,7 @@ const consentFault = (
   refusal: Refusal,
   purpose: Purpose,
   path: ReadonlyArray<string | number>
-): Fault.Fault => {
-  const message =
-    refusal._tag === "Revoked"
-      ? `The recipient revoked consent on ${Time.format(refusal.record.occurredAt)}.`
-      : `The recipient has no registered consent for ${purpose} messages.`
-  return Fault.make(path, "consent_required", message)
-}
+): Fault.Fault => Fault.make(path, "consent_required", Consent.refusalText(refusal, purpose))
 
 /** `Retry-After` for a repeated send whose first request is in a transaction that is still open. */
 const keyLockedMs = Time.second
@@ -615,7 +610,8 @@ export const make = Effect.gen(function* () {
     Effect.flatMap(consents.refusals(caller.account.id, phones, purpose), (refusals) => {
       if (refusals.size === 0) return Effect.void
       const faults = Array.from(refusals, ([index, refusal]) => consentFault(refusal, purpose, path(index)))
-      return Effect.fail(new ConsentRequired({ faults }))
+      const withdrawn = [...refusals.values()].filter(({ _tag }) => _tag === "Revoked").length
+      return Effect.fail(new ConsentRequired({ faults, withdrawn }))
     })
 
   // 10, 11 -----------------------------------------------------------------------------------------------------

@@ -220,7 +220,7 @@ const dispatch = Effect.fnUntraced(function* (
     const refusal = yield* Effect.option(consentNow(claimed))
     if (Option.isNone(refusal)) return { outcome: ended(failure, maybeSent), inbound, earlier }
     if (refusal.value !== undefined)
-      return { outcome: Attempt.withoutConsent(refusal.value, maybeSent), inbound, earlier }
+      return { outcome: Attempt.withoutConsent(refusal.value, claimed, maybeSent), inbound, earlier }
     attempts += 1
     outcome = yield* attempt({ ...recipient, attempts, maybeSent })
   }

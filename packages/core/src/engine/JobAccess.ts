@@ -12,7 +12,7 @@ import * as Waiting from "../domain/job/Waiting.ts"
 import type { Page } from "../domain/Page.ts"
 import * as Circuit from "../domain/session/Circuit.ts"
 import type { Pacing } from "../domain/session/Pacing.ts"
-import { unpaced } from "../domain/session/Pacing.ts"
+import { emptyAt, unpaced } from "../domain/session/Pacing.ts"
 import type { Session } from "../domain/session/Session.ts"
 import * as Sessions from "../domain/session/Session.ts"
 import { Signals } from "../runtime/Signals.ts"
@@ -61,7 +61,9 @@ const waitingFor = (
   if (!isDispatched) return { limiter: "worker", until: null }
   if (hindered !== null) return hindered
   if (job.counts.queued > 0) {
-    return pacing.messagesPerSecond === null ? null : { limiter: "pace", until: null }
+    return pacing.messagesPerSecond === null
+      ? null
+      : { limiter: "pace", until: emptyAt(job.counts.queued, pacing.messagesPerSecond, now) }
   }
   return nextAt === null ? null : { limiter: "retry", until: nextAt }
 }
@@ -77,9 +79,7 @@ const isOpen = (job: Job): boolean => dispatchable(job.status) && isUnended(job)
 /** An estimate by the session's pace alone, if it has one. Other jobs of the session and retries may make it later. */
 const expectedCompletionAt = (job: Job, { messagesPerSecond }: Pacing, now: Instant): Instant | null => {
   const open = job.counts.queued + job.counts.sending
-  return messagesPerSecond === null || open === 0 || !dispatchable(job.status) || !isReadable(job.content)
-    ? null
-    : now + Math.ceil((open * 1000) / messagesPerSecond)
+  return !dispatchable(job.status) || !isReadable(job.content) ? null : emptyAt(open, messagesPerSecond, now)
 }
 
 const templateOf = Effect.fnUntraced(function* (

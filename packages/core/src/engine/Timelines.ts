@@ -1,6 +1,7 @@
 /** The story of a message: a caller's own, and any for the operator. */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import type { ApiKey } from "../domain/account/ApiKey.ts"
 import { NotFound } from "../domain/Errors.ts"
 import * as Ids from "../domain/Ids.ts"
 import * as Timeline from "../domain/job/Timeline.ts"
@@ -15,23 +16,23 @@ export const make = Effect.gen(function* () {
   const waitsFor = yield* JobAccess.waiting
   const { costOf } = yield* Messages.make
 
-  const told = Effect.fnUntraced(function* (messageId: string, publicKey: string | undefined) {
+  const told = Effect.fnUntraced(function* (messageId: string, key: ApiKey | undefined) {
+    const publicKey = key?.publicKey
     const place = Ids.parseMessageId(messageId.toLowerCase())
     const now = yield* Clock.currentTimeMillis
     const rows = place === undefined ? null : yield* jobs.timeline({ ...place, publicKey, now })
     if (rows === null) return yield* new NotFound({ what: "message" })
     const { job, recipient, session } = rows
+    const readsDirect = key === undefined || key.permissions.includes("direct:read")
     const waiting = recipient.nextAt === null ? null : yield* waitsFor(job, recipient.nextAt, session)
     const actual = yield* costOf(job, recipient)
-    return Timeline.story(rows, { now, waiting, actual, isOperator: publicKey === undefined })
+    return Timeline.story(rows, { now, waiting, actual, isOperator: key === undefined, readsDirect })
   })
 
   return {
     /** A message of any account. */
     any: (messageId: string) => told(messageId, undefined),
     /** Another key's message is refused like one that does not exist. */
-    own: spanIfTraced("Engine.timeline", (caller: Caller, messageId: string) =>
-      told(messageId, caller.key.publicKey)
-    )
+    own: spanIfTraced("Engine.timeline", (caller: Caller, messageId: string) => told(messageId, caller.key))
   }
 })

@@ -436,8 +436,8 @@ export const retry = <H extends JobState>(
     )
   }
   if (dryRun || changes.length === 0) {
-    return { result: RetryResult.Retried({ job: state.job, counts }), step: null, sums }
+    return { result: RetryResult.Retried({ job: state.job, counts, sums }), step: null, sums }
   }
   const retried = step(state, Transitions.reopened(state.job, now), changes, now)
-  return { result: RetryResult.Retried({ job: retried.state.job, counts }), step: retried, sums }
+  return { result: RetryResult.Retried({ job: retried.state.job, counts, sums }), step: retried, sums }
 }

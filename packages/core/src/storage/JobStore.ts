@@ -25,6 +25,7 @@ import type {
   Status as RecipientStatus,
   Reported
 } from "../domain/job/Recipient.ts"
+import type { Sums } from "../domain/job/RetryPlan.ts"
 import type * as RetrySelection from "../domain/job/RetrySelection.ts"
 import type { Tally } from "../domain/job/Tally.ts"
 import type * as Timeline from "../domain/job/Timeline.ts"
@@ -294,7 +295,7 @@ export const CancelResult = Data.taggedEnum<CancelResult>()
 
 export type RetryResult = Data.TaggedEnum<{
   /** How many were queued again, or would be. */
-  Retried: { readonly job: Job; readonly counts: RetrySelection.RetryCounts }
+  Retried: { readonly job: Job; readonly counts: RetrySelection.RetryCounts; readonly sums: Sums }
   /** It was canceled, which is final; nothing changed. */
   Ended: { readonly job: Job }
   /** What it sent is kept no longer; nothing changed. */

@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import { constFalse } from "effect/Function"
 import * as Random from "effect/Random"
 import type { Refusal } from "../domain/consent/Consent.ts"
+import * as Consents from "../domain/consent/Consent.ts"
 import * as Ids from "../domain/Ids.ts"
 import type { Instant } from "../domain/Instant.ts"
 import * as Job from "../domain/job/Job.ts"
@@ -30,13 +31,10 @@ import * as PlatformOptOut from "./PlatformOptOut.ts"
 
 export type ClaimedRecipient = ClaimedJob["recipients"][number]
 
-const consentGone = (refusal: Refusal): Failure => ({
+const consentGone = (refusal: Refusal, purpose: Consents.Purpose): Failure => ({
   code: "consent_required",
   provider_code: null,
-  message:
-    refusal._tag === "Revoked"
-      ? "The recipient's consent was revoked before the message was sent."
-      : "The recipient has no registered consent.",
+  message: Consents.refusalText(refusal, purpose),
   permanent: true
 })
 
@@ -72,8 +70,10 @@ const refusedLater = ({ provider_code }: Failure): Failure => ({
 })
 
 /** A direct message that may not be tried again, because consent ended between two attempts. */
-export const withoutConsent = (refusal: Refusal, maybeSent: boolean): Outcome =>
-  maybeSent ? Outcome.Unknown({ failure: withdrawn }) : Outcome.Failed({ failure: consentGone(refusal) })
+export const withoutConsent = (refusal: Refusal, { content }: ClaimedJob, maybeSent: boolean): Outcome =>
+  maybeSent
+    ? Outcome.Unknown({ failure: withdrawn })
+    : Outcome.Failed({ failure: consentGone(refusal, Job.purpose(content)) })
 
 export interface Attempted {
   readonly outcome: Outcome
@@ -284,16 +284,16 @@ const sendNow = (prepared: Prepared, maybeSent: boolean): Effect.Effect<Attempte
 }
 
 /** Nothing was attempted: its consent is gone. */
-const refused = (refusal: Refusal, maybeSent: boolean): Attempted => ({
+const refused = (refusal: Refusal, { content }: ClaimedJob, maybeSent: boolean): Attempted => ({
   ...givenUp,
   outcome: maybeSent
     ? Outcome.Unknown({ failure: withdrawn })
-    : Outcome.Skipped({ failure: consentGone(refusal) })
+    : Outcome.Skipped({ failure: consentGone(refusal, Job.purpose(content)) })
 })
 
 /** Sends, if the person still consents after what was waited for: a look-up, a check, the end of others' attempts. */
 const send = (prepared: Prepared, maybeSent: boolean): Effect.Effect<Attempted> => {
-  const { consent, recipient } = prepared
+  const { consent, job, recipient } = prepared
   if (consent.isFresh()) return sendNow(prepared, maybeSent)
   return Effect.matchCauseEffect(consent.askAgain(recipient.phone), {
     onFailure: (cause) =>
@@ -302,7 +302,7 @@ const send = (prepared: Prepared, maybeSent: boolean): Effect.Effect<Attempted> 
         givenUp
       ),
     onSuccess: (refusal) =>
-      refusal === undefined ? sendNow(prepared, maybeSent) : Effect.succeed(refused(refusal, maybeSent))
+      refusal === undefined ? sendNow(prepared, maybeSent) : Effect.succeed(refused(refusal, job, maybeSent))
   })
 }
 
@@ -435,14 +435,16 @@ interface Refusals {
 const refusalOf = (
   { maybeSent, phone }: ClaimedRecipient,
   refusal: Refusal | undefined,
+  purpose: Consents.Purpose,
   isClosed: ClosedMarkets.IsClosed,
   canLookUp: boolean
 ): Outcome | Failure | undefined => {
   if (refusal === undefined)
     // What the platform may have is its to answer.
     return !maybeSent && isClosed(phone) ? Outcome.Failed({ failure: ClosedMarkets.failure }) : undefined
-  if (!maybeSent) return Outcome.Skipped({ failure: consentGone(refusal) })
-  return canLookUp ? consentGone(refusal) : Outcome.Unknown({ failure: withdrawn })
+  const failure = consentGone(refusal, purpose)
+  if (!maybeSent) return Outcome.Skipped({ failure })
+  return canLookUp ? failure : Outcome.Unknown({ failure: withdrawn })
 }
 
 /** While the session's circuit is open a failed attempt costs none. */
@@ -463,9 +465,11 @@ export const prepareAttempts = (
   })
   const queue: Array<ClaimedRecipient> = []
   const settled: Array<Settlement> = []
+  const purpose = Job.purpose(job.content)
+  const canLookUp = sender?.lookUp !== undefined
   const askedFirst = new Map<ClaimedRecipient, Failure>()
   for (const [place, recipient] of job.recipients.entries()) {
-    const refused = refusalOf(recipient, byPlace.get(offset + place), isClosed, sender?.lookUp !== undefined)
+    const refused = refusalOf(recipient, byPlace.get(offset + place), purpose, isClosed, canLookUp)
     if (refused !== undefined && "_tag" in refused) {
       circuit.unused()
       settled.push(settlement(recipient, refused))

@@ -5,8 +5,12 @@
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import type { Plan } from "../domain/job/RetryPlan.ts"
+import type { Instant } from "../domain/Instant.ts"
+import type { Job } from "../domain/job/Job.ts"
+import { isTemplateJob } from "../domain/job/Job.ts"
+import type { Plan, Wanted } from "../domain/job/RetryPlan.ts"
 import * as RetryPlan from "../domain/job/RetryPlan.ts"
+import type { Page, Paged } from "../domain/Page.ts"
 import { Signals } from "../runtime/Signals.ts"
 import { JobStore } from "../storage/JobStore.ts"
 import { RetryPlanStore } from "../storage/RetryPlanStore.ts"
@@ -26,6 +30,22 @@ export interface RetryPlans {
   readonly step: Effect.Effect<void, StorageError>
 }
 
+/** The jobs of a plan that began at a time: the one that it names, or those that pass its filter. */
+export const jobsOf = (
+  jobs: typeof JobStore.Service,
+  wanted: Wanted,
+  begunAt: Instant,
+  page: Page
+): Effect.Effect<Paged<Job>, StorageError> => {
+  const { jobId } = wanted.filter
+  return jobId === undefined
+    ? jobs.list(RetryPlan.listed(wanted, begunAt, page))
+    : Effect.map(jobs.find(jobId), (job) => ({
+        items: job !== null && isTemplateJob(job) ? [job] : [],
+        next: null
+      }))
+}
+
 export const make: Effect.Effect<RetryPlans, never, JobStore | RetryPlanStore | Signals> = Effect.gen(
   function* () {
     const jobs = yield* JobStore
@@ -34,7 +54,7 @@ export const make: Effect.Effect<RetryPlans, never, JobStore | RetryPlanStore | 
 
     const advance = Effect.fnUntraced(function* (plan: Plan) {
       const page = { limit: 1, after: plan.place }
-      const { items, next } = yield* jobs.list(RetryPlan.listed(plan, plan.begunAt, page))
+      const { items, next } = yield* jobsOf(jobs, plan, plan.begunAt, page)
       const stepped = yield* plans.step({
         planId: plan.id,
         from: plan.place,

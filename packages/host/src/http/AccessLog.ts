@@ -1,4 +1,7 @@
-/** Logs a line for each answered request at debug level, in batches, since a write for each would be noticeable. */
+/**
+ * Logs a line for each request that was refused, so that it is found by its request id, and at debug level for each that was
+ * answered otherwise: in batches, since a write for each would be noticeable.
+ */
 import type { Steps } from "@sendwright/http/server"
 import * as Cause from "effect/Cause"
 import * as Console from "effect/Console"
@@ -25,19 +28,23 @@ export const make = ({
   readonly logLevel: LogLevel.LogLevel
 }) =>
   Effect.gen(function* () {
-    if (LogLevel.greaterThan(logLevel, LogLevel.Debug)) return undefined
+    if (LogLevel.greaterThan(logLevel, LogLevel.Info)) return undefined
+    const tellsAll = LogLevel.lessThanEqual(logLevel, LogLevel.Debug)
     // One line only, without the indented lines that other events have for people.
     const line = logFormat === "json" ? Logs.line("json") : Logger.map(Logger.logfmtLogger, Logs.inLine)
     const logger = yield* Logger.batched(line, every, (lines) => Console.log(lines.join("\n")))
-    return ({ at, ...answered }: Steps.Answered): void =>
+    return ({ at, ...answered }: Steps.Answered): void => {
+      const isRefusal = answered.code !== undefined
+      if (!isRefusal && !tellsAll) return
       logger.log({
         fiberId: FiberId.none,
-        logLevel: LogLevel.Debug,
-        message: "Answered",
+        logLevel: isRefusal ? LogLevel.Info : LogLevel.Debug,
+        message: isRefusal ? "Refused" : "Answered",
         cause: Cause.empty,
         context: FiberRefs.empty(),
         spans: List.empty(),
         annotations: HashMap.fromIterable(Object.entries(answered)),
         date: new Date(at)
       })
+    }
   })

@@ -47,8 +47,29 @@ describe("the access log", () => {
     })
   )
 
-  it.scoped("is silent above debug level", () =>
-    Effect.map(AccessLog.make({ logFormat: "json", logLevel: LogLevel.Info }), (tell) =>
+  it.scoped(
+    "has a line for each refusal at info level, with its request id and code, and none for others",
+    () =>
+      Effect.gen(function* () {
+        const { console, writes } = yield* listening
+        const tell = yield* AccessLog.make({ logFormat: "json", logLevel: LogLevel.Info }).pipe(
+          Effect.withConsole(console)
+        )
+        tell?.(answered)
+        tell?.({ ...answered, status: 403, requestId: "r2", code: "consent_required" })
+        yield* TestClock.adjust("1 second")
+        expect(writes.flatMap((text) => text.split("\n")).map((line) => JSON.parse(line))).toMatchObject([
+          {
+            message: "Refused",
+            logLevel: "INFO",
+            annotations: { requestId: "r2", status: 403, code: "consent_required" }
+          }
+        ])
+      })
+  )
+
+  it.scoped("is silent above info level", () =>
+    Effect.map(AccessLog.make({ logFormat: "json", logLevel: LogLevel.Warning }), (tell) =>
       expect(tell).toBeUndefined()
     )
   )

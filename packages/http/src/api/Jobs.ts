@@ -6,7 +6,7 @@ import { ClientTexts, Reference } from "@sendwright/core/adapter"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
-import { computed, list, nullOr, struct } from "./Codec.ts"
+import { computed, list, nullOr, part, struct } from "./Codec.ts"
 import * as Examples from "./Examples.ts"
 import { type Answer, answer, forKey, forOperator, one, pageOf } from "./Operation.ts"
 import { id, limit, OwnerKey, paging, TimeText, timeOf, Uuid, WholeNumber } from "./Parameters.ts"
@@ -384,7 +384,8 @@ const retried = struct({
   job,
   retried: computed(Wire.Count, ({ counts }: Admin.Retried) => counts.failed + counts.unknown),
   counts: Schema.Struct({ failed: Wire.Count, unknown: Wire.Count }),
-  dry_run: Schema.Boolean
+  dry_run: Schema.Boolean,
+  counted: part(Retries.sums, ({ sums }: Admin.Retried) => sums)
 })
 
 const jobId = Schema.Struct({ jobId: Uuid })
@@ -481,12 +482,13 @@ export const admin = [
       job: example,
       retried: 0,
       counts: { failed: 0, unknown: 0 },
-      dry_run: true
+      dry_run: true,
+      counted: Retries.nobodyExample
     }),
     {
       summary: "Send a job's failed recipients again",
       description:
-        "Chooses the recipients that match every member. `statuses` is by default `failed`; a recipient that is `unknown` is chosen only when it is named there, and may get the message twice. A failure that is permanent is chosen only by its code in `codes` or its phone in `phones`. With `dry_run` nothing changes: `retried` and `counts` tell how many it would be.",
+        "Chooses the recipients that match every member. `statuses` is by default `failed`; a recipient that is `unknown` is chosen only when it is named there, and may get the message twice. A failure that is permanent is chosen only by its code in `codes` or its phone in `phones`. With `dry_run` nothing changes: `retried` and `counts` tell how many it would be. `counted` tells who by their codes, who is left and what it costs, and `why` where it is nobody.",
       request: { statuses: ["failed"], dry_run: true },
       refusals: ["job_ended", "content_expired"],
       role: "support",

@@ -26,6 +26,7 @@ export const selected = {
 }
 
 const Jobs = Schema.Struct({
+  job_id: optional(Uuid),
   account_id: optional(Uuid),
   session_id: optional(Uuid),
   template_id: optional(Schema.Int.pipe(Schema.between(1, Number.MAX_SAFE_INTEGER))),
@@ -43,6 +44,7 @@ const Filter = Schema.Struct({ ...Jobs.fields, ...selected })
 const Request = Schema.Struct({ filter: Filter, dry_run: optional(Schema.Boolean) })
 
 const filterOf = (given: Readable.Readable<typeof Jobs.Type>): RetryPlan.Filter => ({
+  jobId: given.job_id?.toLowerCase(),
   accountId: given.account_id,
   sessionId: given.session_id,
   templateId: given.template_id,
@@ -61,7 +63,8 @@ const byCode = Schema.Array(
 
 const some = { jobs: Wire.Count, recipients: Wire.Count, job_id: Wire.Id }
 
-const sums = struct({
+/** Who is retried, who is left, what it costs, and why it is nobody: of one job and of many. */
+export const sums = struct({
   jobs: Wire.Count,
   recipients: computed(Wire.Count, RetryPlan.recipientsOf),
   counts: Schema.Struct({ failed: Wire.Count, unknown: Wire.Count }),
@@ -83,10 +86,15 @@ const sums = struct({
     }),
     ({ costs }: RetryPlan.Sums) =>
       costs.map(({ currency, isComplete, total }) => ({ currency, total, complete: isComplete }))
+  ),
+  why: computed(
+    Wire.NullableText.annotations({ description: "Why it is nobody; null where it is somebody." }),
+    RetryPlan.whyNobody
   )
 })
 
 const told = struct({
+  job_id: nullOr(codec(Wire.Id, (found: string) => found)),
   account_id: nullOr(codec(Wire.Id, (found: string) => found)),
   session_id: nullOr(codec(Wire.Id, (found: string) => found)),
   template_id: Schema.NullOr(Wire.Count),
@@ -104,6 +112,7 @@ const told = struct({
 const filterTold = codec(told.schema, ({ filter, selection }: RetryPlan.Wanted, prefix) =>
   told.of(
     {
+      jobId: filter.jobId ?? null,
       accountId: filter.accountId ?? null,
       sessionId: filter.sessionId ?? null,
       templateId: filter.templateId ?? null,
@@ -173,7 +182,20 @@ const doneExample: typeof sums.schema.Type = {
   },
   refused: [{ reason: "content_expired", jobs: 1, recipients: 4, job_id: Examples.ids.job }],
   waiting: [],
-  estimates: [{ currency: "EUR", total: "0.7750", complete: true }]
+  estimates: [{ currency: "EUR", total: "0.7750", complete: true }],
+  why: null
+}
+
+export const nobodyExample: typeof sums.schema.Type = {
+  ...doneExample,
+  jobs: 0,
+  recipients: 0,
+  counts: { failed: 0, unknown: 0 },
+  codes: [],
+  left: { ...doneExample.left, unknown: [] },
+  refused: [],
+  estimates: [],
+  why: "12 are permanent: they go again only where `codes` names their code."
 }
 
 const example: typeof retry.schema.Type = {
@@ -181,6 +203,7 @@ const example: typeof retry.schema.Type = {
   status: "completed",
   operator: "ana",
   filter: {
+    job_id: null,
     account_id: null,
     session_id: null,
     template_id: null,
@@ -216,7 +239,7 @@ export const admin = [
     {
       summary: "Send the failed recipients of many jobs again",
       description:
-        "Takes the jobs with failures that pass the filter, which has to name something of them, and of these the recipients that the retry of one job takes: by default those who failed, and not permanently; `unknown` ones only where `statuses` names them, permanent failures only by their code in `codes`. With `dry_run` nothing changes, and `counted` tells who it would be. Otherwise a retry begins that workers carry out, job by job; it goes on after a crash and takes each recipient once: who fails anew after it began is not taken again. What a job is refused for is told in `refused` and holds up no other; `waiting` tells of whom something was retried that waits for its session or template. `GET /admin/v1/retries/{id}` tells how far it is. With an optional `Idempotency-Key` the same request answers the same retry.",
+        "Takes the jobs with failures that pass the filter, which has to name something of them, or the one that `job_id` names, and of these the recipients that the retry of one job takes: by default those who failed, and not permanently; `unknown` ones only where `statuses` names them, permanent failures only by their code in `codes`. With `dry_run` nothing changes, and `counted` tells who it would be, and `why` where it is nobody. Otherwise a retry begins that workers carry out, job by job; it goes on after a crash and takes each recipient once: who fails anew after it began is not taken again. What a job is refused for is told in `refused` and holds up no other; `waiting` tells of whom something was retried that waits for its session or template. `GET /admin/v1/retries/{id}` tells how far it is. With an optional `Idempotency-Key` the same request answers the same retry.",
       request: { filter: { reference: "spring" }, dry_run: true },
       refusals: ["not_found", "idempotency_conflict"],
       isIdempotent: true,

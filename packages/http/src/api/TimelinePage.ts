@@ -108,7 +108,7 @@ const content = ({ message }: Told, escape: Escape): ReadonlyArray<string> => {
     ...(message.content_expired_at === null
       ? []
       : [`What it said was forgotten at ${inLine(message.content_expired_at, escape)}.`, ""]),
-    ...(kept.length === 0 ? ["Nothing of it is kept."] : kept)
+    ...(kept.length === 0 ? ["Nothing of it is kept, or this key may not read it (`direct:read`)."] : kept)
   ]
 }
 

@@ -46,7 +46,7 @@ const Entry = Schema.Struct({
   link: Schema.NullOr(Texts.Link).annotations({
     description: "The path of the API where there is more of it."
   }),
-  key: optional(Wire.Text),
+  key: optional(Wire.NullableText),
   request_id: optional(Wire.NullableText),
   address: optional(Wire.NullableAddress),
   until: optional(Wire.NullableTime.schema),

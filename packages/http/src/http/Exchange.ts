@@ -2,6 +2,7 @@
 import * as Data from "effect/Data"
 import type * as Effect from "effect/Effect"
 import type { Hide } from "./Masking.ts"
+import type * as Problems from "./Problems.ts"
 import type { Route } from "./Route.ts"
 
 export interface PlainRequest {
@@ -57,6 +58,8 @@ export class Exchange {
    * own.
    */
   name = "none"
+  /** The code of its refusal; null while it is not refused. */
+  refused: Problems.Code | null = null
   /** How numbers are masked, once an operator is known who does not see them. */
   hide: Hide | null = null
   /** Known together with the caller; every later answer shows it. */

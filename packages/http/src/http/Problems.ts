@@ -73,7 +73,7 @@ const entries = {
   consent_required: {
     status: 403,
     description:
-      "Recipients listed in `errors` have no registered consent for this purpose, or revoked it. Nothing was sent to anyone. Register their consent, or leave them out."
+      "Recipients listed in `errors` have no registered consent for this purpose, or withdrew it. Nothing was sent to anyone. Leave them out. Where none is registered, register what they gave; who withdrew it alone can give it again."
   },
   not_found: {
     status: 404,
@@ -189,7 +189,7 @@ export const faultCatalogue: Readonly<Record<Fault.Code, string>> = {
   template_unsupported: "The template needs what variables cannot express.",
   currency_unsupported: "There is no rate card for the currency, and the platform does not bill in it.",
   idempotency_key_invalid: "The key is not 1 to 128 visible ASCII characters, bare or in double quotes.",
-  consent_required: "The recipient has no registered consent for this purpose."
+  consent_required: "The recipient has no registered consent for this purpose, or withdrew it."
 }
 
 export interface Problem {

@@ -85,6 +85,8 @@ export interface Answered {
   readonly status: number
   readonly ms: number
   readonly requestId: string
+  /** Of a refusal; absent of others. */
+  readonly code?: Problems.Code
 }
 
 export interface Options {
@@ -394,6 +396,7 @@ const refusal = (
   const refused = error._tag === "Refused" ? error : described(error, exchange.route)
   const { requestId } = exchange
   count(refused.problem.code)
+  exchange.refused = refused.problem.code
   const { hide } = exchange
   const told = hide === null ? refused : new Refused(Masking.problem(refused.problem, hide), refused.headers)
   const answer = problemAnswer(told, { ...server, requestId })
@@ -472,12 +475,13 @@ export const make = (options: Options) =>
     }
 
     const finish = (exchange: Exchange, at: number, began: Moment.Moment, answer: Answer): PlainResponse => {
-      const { name: route, request, requestId } = exchange
+      const { name: route, refused, request, requestId } = exchange
       const { status } = answer
       metrics.answered(route, status, Moment.unsafeNow(clock) - began)
       if (answered !== undefined) {
         const ms = clock.unsafeCurrentTimeMillis() - at
-        answered({ at, method: request.method, route, status, ms, requestId })
+        const code = refused === null ? {} : { code: refused }
+        answered({ at, method: request.method, route, status, ms, requestId, ...code })
       }
       return sealed(exchange, answer)
     }

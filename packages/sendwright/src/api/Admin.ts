@@ -628,7 +628,10 @@ export interface JobFilter extends JobQuery {
 }
 
 /** Jobs with failures, and which of their recipients are retried: as the retry of one job takes them. It has to name something of the jobs. */
-export interface RetryFilter extends Omit<JobFilter, "has" | "isStuck">, Pick<Retry, "codes" | "statuses"> {}
+export interface RetryFilter extends Omit<JobFilter, "has" | "isStuck">, Pick<Retry, "codes" | "statuses"> {
+  /** One job; then nothing else of jobs is named. */
+  readonly jobId?: string | undefined
+}
 
 interface SomeJobs {
   readonly jobs: number
@@ -679,6 +682,8 @@ export interface RetryOfJobs {
 
 export interface CountedRetry {
   readonly counted: RetrySums
+  /** Why it is nobody; null where it is somebody. */
+  readonly why: string | null
   /** False where there are more jobs than were counted. */
   readonly isExact: boolean
 }
@@ -693,8 +698,11 @@ export interface BegunRetry extends CountedRetry {
   readonly cancel: () => Promise<RetryOfJobs>
 }
 
+/** The retry of one job, with what is told of many. */
+export interface RetriedJob extends Retried, Pick<CountedRetry, "counted" | "why"> {}
+
 interface RetryJobs {
-  (input: { readonly id: string } & Retry): Promise<Retried>
+  (input: { readonly id: string } & Retry): Promise<RetriedJob>
   /** The same of many jobs: counted first. */
   (input: { readonly filter: RetryFilter; readonly dryRun: true }): Promise<CountedRetry>
   (input: {

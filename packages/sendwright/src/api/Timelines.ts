@@ -23,8 +23,8 @@ export interface TimelineEntry {
   readonly ms: number | null
   /** For operators alone. */
   readonly process: string | null
-  /** Of what was accepted; of an operator's act without the key. */
-  readonly key?: string | undefined
+  /** Of what was accepted, null of what this process sends itself; of an operator's act without the key. */
+  readonly key?: string | null | undefined
   readonly requestId?: string | null | undefined
   readonly address?: string | null | undefined
   /** The end of a wait; null while nobody knows. */

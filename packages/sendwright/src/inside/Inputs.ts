@@ -208,6 +208,7 @@ export const retryOfJobs = input(
     filter: object({
       ...jobQuery,
       ...ownedBy,
+      jobId: optional(Text),
       completedAfter: optional(Time),
       completedBefore: optional(Time),
       statuses: retries.statuses,

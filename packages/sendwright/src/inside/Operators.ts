@@ -1,9 +1,9 @@
 /** The operator's side: core's operations, with one object for each call. */
 import type { Admin as Core, Engine, Fault, People } from "@sendwright/core"
-import { Erasure, Instant } from "@sendwright/core"
+import { Erasure, Instant, RetryPlan } from "@sendwright/core"
 import * as Effect from "effect/Effect"
 import type * as Admin from "../api/Admin.ts"
-import type { JobQuery, Retried, Retry } from "../api/Messages.ts"
+import type { JobQuery, Retry } from "../api/Messages.ts"
 import * as Failures from "./Failures.ts"
 import * as Glances from "./Glances.ts"
 import * as Inputs from "./Inputs.ts"
@@ -311,7 +311,7 @@ const followed = (
   admin: CoreAdmin,
   { run }: Running,
   id: string
-): Omit<Admin.BegunRetry, "counted" | "isExact"> => {
+): Omit<Admin.BegunRetry, "counted" | "isExact" | "why"> => {
   const ended = Effect.repeat(Effect.zipLeft(admin.retries.find(id), Effect.sleep(followedMs)), {
     until: ({ endedAt }) => endedAt !== null
   })
@@ -326,17 +326,17 @@ const followed = (
 /** Of one job by its id, and of many by a filter. */
 const retrying = (admin: CoreAdmin, running: Running): Admin.Jobs["retry"] => {
   const { run } = running
-  function retry(given: { readonly id: string } & Retry): Promise<Retried>
+  function retry(given: { readonly id: string } & Retry): Promise<Admin.RetriedJob>
   function retry(given: {
     readonly filter: Admin.RetryFilter
     readonly dryRun: true
   }): Promise<Admin.CountedRetry>
   function retry(given: { readonly filter: Admin.RetryFilter }): Promise<Admin.BegunRetry>
-  async function retry(given: object): Promise<Admin.BegunRetry | Admin.CountedRetry | Retried> {
+  async function retry(given: object): Promise<Admin.BegunRetry | Admin.CountedRetry | Admin.RetriedJob> {
     if (!Object.hasOwn(given, "filter")) {
       const { id, ...which } = Inputs.retryOfJob(given)
-      const { counts, dryRun, job } = await run(admin.jobs.retry(id, which))
-      return { counts, dryRun, job: Views.job(job) }
+      const { counts, dryRun, job, sums } = await run(admin.jobs.retry(id, which))
+      return { counts, dryRun, job: Views.job(job), counted: sums, why: RetryPlan.whyNobody(sums) }
     }
     const { filter, ...how } = Inputs.retryOfJobs(given)
     const { codes, completedAfter, completedBefore, createdAfter, createdBefore, statuses, ...rest } = filter
@@ -349,7 +349,11 @@ const retrying = (admin: CoreAdmin, running: Running): Admin.Jobs["retry"] => {
     const begun = await run(
       admin.retries.begin({ ...how, filter: { ...rest, ...times }, selection: { codes, statuses } })
     )
-    const counted = { counted: begun.sums, isExact: begun.isExact }
+    const counted = {
+      counted: begun.sums,
+      isExact: begun.isExact,
+      why: RetryPlan.whyNobody(begun.sums)
+    }
     return begun.plan === null ? counted : { ...counted, ...followed(admin, running, begun.plan.id) }
   }
   return retry

@@ -3,6 +3,7 @@
  * purpose, the template's category or `direct`.
  */
 import type { Instant } from "../Instant.ts"
+import * as Time from "../Instant.ts"
 
 /** The purpose that a message is sent for. */
 export type Purpose = "marketing" | "utility" | "authentication" | "direct"
@@ -59,6 +60,12 @@ export const decide = <R extends Standing>(history: Iterable<R>, purpose: Purpos
   if (last === undefined) return { _tag: "Missing" }
   return { _tag: last.status === "granted" ? "Granted" : "Revoked", record: last }
 }
+
+/** Why the person is sent nothing, and who can change it. */
+export const refusalText = (refusal: Refusal<Standing>, purpose: Purpose): string =>
+  refusal._tag === "Revoked"
+    ? `The recipient withdrew consent on ${Time.format(refusal.record.occurredAt)}. Only they can give it again: leave them out.`
+    : `The recipient has no registered consent for ${purpose} messages. Register it if they gave it, or leave them out.`
 
 /** The verdicts that forbid a message, by their index. */
 export const refusals = <R extends Standing>(

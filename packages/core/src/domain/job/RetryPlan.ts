@@ -16,6 +16,8 @@ import * as Waiting from "./Waiting.ts"
 
 /** The jobs that a plan is about, as a list of jobs has them. Times are inclusive at their begin, and exclusive at their end. */
 export interface Filter {
+  /** One job, and then nothing else is asked of it. */
+  readonly jobId?: string | undefined
   readonly accountId?: string | undefined
   readonly sessionId?: string | undefined
   readonly publicKey?: string | undefined
@@ -100,6 +102,32 @@ export const none: Sums = {
 }
 
 export const recipientsOf = ({ counts }: Pick<Sums, "counts">): number => counts.failed + counts.unknown
+
+const sumOf = (counts: ReadonlyArray<FailureCount>): number =>
+  counts.reduce((sum, { recipients }) => sum + recipients, 0)
+
+const refusedAs: Readonly<Record<Reason, string>> = {
+  job_ended: "of jobs that were canceled, which is final",
+  content_expired: "of jobs whose content is kept no longer"
+}
+
+/** Why nobody is retried; null where somebody is. */
+export const whyNobody = (sums: Sums): string | null => {
+  if (recipientsOf(sums) > 0) return null
+  const parts: ReadonlyArray<readonly [number, string]> = [
+    [sumOf(sums.permanent), "permanent: they go again only where `codes` names their code"],
+    [
+      sumOf(sums.unknown),
+      "of unknown outcome: they go again only where `statuses` names `unknown`, and may get it twice"
+    ],
+    [sums.changed, "changed since it began"],
+    ...sums.refused.map(({ reason, recipients }) => [recipients, refusedAs[reason]] as const)
+  ]
+  const told = parts.flatMap(([count, what]) =>
+    count === 0 ? [] : [`${count} ${count === 1 ? "is" : "are"} ${what}.`]
+  )
+  return told.length === 0 ? "Nobody that it asks for has failed." : told.join(" ")
+}
 
 export interface Plan extends Wanted {
   readonly id: string
@@ -248,7 +276,7 @@ export const waitsOf = (
 
 /** The jobs that a plan of a time looks at: those with failures, that there were then. */
 export const listed = ({ filter }: Wanted, begunAt: Instant, page: Page) => {
-  const { accountId, publicKey, sessionId, ...rest } = filter
+  const { accountId, jobId: _, publicKey, sessionId, ...rest } = filter
   return {
     ...rest,
     by: { accountId, publicKey, sessionId },

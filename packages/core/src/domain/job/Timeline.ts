@@ -4,6 +4,7 @@
  */
 import type * as Audit from "../Audit.ts"
 import type { Account } from "../account/Account.ts"
+import { isOfSession } from "../account/ApiKey.ts"
 import type { ConsentRecord } from "../consent/Consent.ts"
 import * as Consent from "../consent/Consent.ts"
 import * as Erasure from "../Erasure.ts"
@@ -172,8 +173,8 @@ export interface Entry {
   readonly ms: number | null
   readonly process: string | null
   readonly about: About | null
-  /** The key, the request and the address of an acceptance, or of an operator's act. */
-  readonly key?: string
+  /** The key, the request and the address of an acceptance, or of an operator's act. No key sends in the engine's own process. */
+  readonly key?: string | null
   readonly requestId?: string | null
   readonly address?: string | null
   /** The end of a wait; null while nobody knows. */
@@ -235,6 +236,8 @@ export interface Known {
   readonly actual: string | null
   /** False of who has an API key alone: addresses, processes and operators are not told. */
   readonly isOperator: boolean
+  /** False of a key that may not read direct messages: their text is not told. */
+  readonly readsDirect: boolean
 }
 
 /** An entry, and its place among the others where that is another than its time. */
@@ -263,7 +266,7 @@ const isRepeated = (outcome: Attempt["outcome"]): boolean => outcome === "failed
 const accepted = ({ job }: Rows): Placed =>
   entry("accepted", job.createdAt, "Accepted", {
     text: sentences(
-      `By the key ${job.publicKey}${job.requestId === null ? "" : `, in the request ${job.requestId}`}.`,
+      `${isOfSession(job) ? "In the engine's own process" : `By the key ${job.publicKey}`}${job.requestId === null ? "" : `, in the request ${job.requestId}`}.`,
       job.idempotencyKey === null ? null : `Its Idempotency-Key is ${job.idempotencyKey}.`,
       job.recipients === 1 ? null : `It is one of ${job.recipients} recipients of its job.`,
       job.contentExpiredAt === null
@@ -271,7 +274,7 @@ const accepted = ({ job }: Rows): Placed =>
         : `What it said was forgotten at ${Time.format(job.contentExpiredAt)}.`
     ),
     about: { of: "job", id: job.id },
-    key: job.publicKey,
+    key: isOfSession(job) ? null : job.publicKey,
     requestId: job.requestId,
     address: null
   })
@@ -658,10 +661,15 @@ const cut = (rows: Rows): ReadonlyArray<Placed> =>
 
 const noContent: Content = { header: null, body: null, footer: null, buttons: [] }
 
-const contentOf = ({ job: { content, contentExpiredAt }, recipient: { values } }: Rows): Content => {
+const contentOf = (
+  { job: { content, contentExpiredAt }, recipient: { values } }: Rows,
+  readsDirect: boolean
+): Content => {
   if (!Jobs.isReadable(content)) return noContent
-  if (content.kind === "direct")
-    return { ...noContent, body: contentExpiredAt === null && content.text !== "" ? content.text : null }
+  if (content.kind === "direct") {
+    const isTold = readsDirect && contentExpiredAt === null && content.text !== ""
+    return { ...noContent, body: isTold ? content.text : null }
+  }
   const { body, buttons = [], footer = null, header = null } = Rendering.render(content.template, values)
   return { header, body, footer, buttons }
 }
@@ -673,7 +681,7 @@ const templateOf = ({ job: { content } }: Rows): Message["template"] => {
   return { templateId, name, language }
 }
 
-const messageOf = (rows: Rows, actual: string | null): Message => {
+const messageOf = (rows: Rows, { actual, readsDirect }: Known): Message => {
   const { account, job, recipient, session } = rows
   return {
     messageId: Ids.messageId(job.id, recipient.index),
@@ -693,7 +701,7 @@ const messageOf = (rows: Rows, actual: string | null): Message => {
     actual,
     contentExpiredAt: job.contentExpiredAt,
     isErased: Erasure.isErased(recipient.phone),
-    content: contentOf(rows)
+    content: contentOf(rows, readsDirect)
   }
 }
 
@@ -721,7 +729,7 @@ export const story = (rows: Rows, known: Known): Story => {
   ]
   const waiting = waitingNow(rows, known)
   return {
-    message: messageOf(rows, known.actual),
+    message: messageOf(rows, known),
     timeline: placed.toSorted((a, b) => a.place - b.place).map(({ entry }) => shown(entry, isOperator)),
     next: Nexts.of({ ...rows, waits: waiting === null ? null : waitText(waiting) })
   }

@@ -87,9 +87,6 @@ const slowMs = 15 * Time.minute
 /** The same where the session's own pace keeps them, as its operator wants. */
 const pacedMs = Time.hour
 
-/** For so long a receiver fails before somebody is asked for. */
-const failingMs = Time.minute
-
 /** Failures rise where so many failed lately, so large a part, and so many times the part of before. */
 const rising = { least: 20, part: 0.2, times: 3 }
 
@@ -557,7 +554,7 @@ const webhooks: Rule = ({ facts: { now, webhooks: standing } }) =>
               ...where
             }
           ]
-    if (failingSince === null || now - failingSince < failingMs) return []
+    if (failingSince === null || now - failingSince < Webhooks.failingMs) return []
     return [
       {
         kind: "webhook_failing",

@@ -4,6 +4,7 @@ import * as Time from "../Instant.ts"
 import type { Tally } from "../job/Tally.ts"
 import type { Limited, Limiter } from "../job/Waiting.ts"
 import * as Waiting from "../job/Waiting.ts"
+import * as Pacing from "../session/Pacing.ts"
 import type { Session } from "../session/Session.ts"
 import * as Sessions from "../session/Session.ts"
 import type { Facts, OwnedSession, Standing } from "./Facts.ts"
@@ -82,7 +83,7 @@ const untilOf = ({ group }: Limited, limiter: Limiter, now: Instant): Instant | 
   const { blockedUntil, outage, pacing } = group.session
   switch (limiter) {
     case "pace":
-      return emptyAt(group.waiting, pacing.messagesPerSecond, now)
+      return Pacing.emptyAt(group.waiting, pacing.messagesPerSecond, now)
     case "platform":
       return outage?.probeAt ?? null
     case "session":
@@ -92,13 +93,6 @@ const untilOf = ({ group }: Limited, limiter: Limiter, now: Instant): Instant | 
     default:
       return null
   }
-}
-
-/** The time at which all have gone, at a rate per second. */
-const emptyAt = (waiting: number, perSecond: number | null, now: Instant): Instant | null => {
-  if (waiting === 0 || perSecond === null || perSecond <= 0) return null
-  const at = Math.ceil(now + (waiting * Time.second) / perSecond)
-  return at > Time.latest ? null : at
 }
 
 const laterOf = (a: Instant | null, b: Instant | null): Instant | null =>
@@ -222,7 +216,7 @@ export const sessionsOf = (facts: Facts): ReadonlyArray<SessionFigures> => {
       oldestAt: Time.firstOf(waits.map(({ oldestAt }) => oldestAt)),
       sentPerSecond,
       failedLastHour: sumOf(failures),
-      emptyAt: isGoing(session, facts) ? emptyAt(waiting, perSecond, now) : null,
+      emptyAt: isGoing(session, facts) ? Pacing.emptyAt(waiting, perSecond, now) : null,
       lately,
       before,
       reasons: reasonsOf(ofSession),

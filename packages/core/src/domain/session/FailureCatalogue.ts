@@ -232,7 +232,8 @@ const consequences: Readonly<Record<Action, string>> = {
 
 /** Failures that the engine itself tells, and what is to be done about each. */
 export const own: Readonly<Record<string, string>> = {
-  consent_required: "The person's consent was withdrawn before it was sent. Leave the person out.",
+  consent_required:
+    "The person's consent was withdrawn before it was sent, or there was none. Who withdrew it alone can give it again: leave the person out.",
   outcome_unknown:
     "The platform may have the message, so that it is not sent again by itself; a receipt settles it. Retry what is safe to send twice.",
   outcome_unstorable:

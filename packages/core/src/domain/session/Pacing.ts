@@ -46,6 +46,13 @@ export const nextAt = (arrival: number | null, messagesPerSecond: number, now: I
     )
   )
 
+/** The time at which so many have gone by the pace alone; null where there is none, or nobody lives to see it. */
+export const emptyAt = (waiting: number, messagesPerSecond: number | null, now: Instant): Instant | null => {
+  if (waiting === 0 || messagesPerSecond === null || messagesPerSecond <= 0) return null
+  const at = Math.ceil(now + (waiting * Time.second) / messagesPerSecond)
+  return at > Time.latest ? null : at
+}
+
 /**
  * How many of `wanted` messages may go now, by the generic cell rate algorithm: in any time t at most the burst plus
  * rate × t.

@@ -104,6 +104,9 @@ export const change = (endpoint: Endpoint, fields: Change, now: Instant): Endpoi
   return next.enabled && !endpoint.enabled ? { ...next, disabledReason: null, failingSince: null } : next
 }
 
+/** An endpoint that answers with nothing but failures for this long is told of. */
+export const failingMs = Time.minute
+
 /** An endpoint that answers with nothing but failures for this long is disabled. */
 export const disableAfterMs = 5 * Time.day
 

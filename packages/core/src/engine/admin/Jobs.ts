@@ -7,6 +7,7 @@ import * as Fault from "../../domain/Fault.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import type { Job } from "../../domain/job/Job.ts"
 import { stuckAfterMs } from "../../domain/job/Job.ts"
+import type { Sums } from "../../domain/job/RetryPlan.ts"
 import type * as RetrySelection from "../../domain/job/RetrySelection.ts"
 import type { Story } from "../../domain/job/Timeline.ts"
 import type { Page, Paged } from "../../domain/Page.ts"
@@ -35,6 +36,8 @@ export interface Retried {
   readonly job: Job
   /** How many were queued again, or would be. */
   readonly counts: RetrySelection.RetryCounts
+  /** Who that is, who is left, and what it costs. */
+  readonly sums: Sums
   readonly dryRun: boolean
 }
 
@@ -155,7 +158,7 @@ export const make = Effect.gen(function* () {
       if (result._tag === "Expired")
         return yield* new ContentExpired({ at: result.job.contentExpiredAt ?? now })
       yield* Effect.zipRight(signals.sends.notify, signals.deliveries.notify)
-      return { job: result.job, counts: result.counts, dryRun }
+      return { job: result.job, counts: result.counts, sums: result.sums, dryRun }
     }),
     retryFaults: faultsOf,
     messages: Effect.fnUntraced(function* (accountId, page) {

@@ -8,6 +8,8 @@ import { IdempotencyConflict, NotFound } from "../../domain/Errors.ts"
 import * as Fault from "../../domain/Fault.ts"
 import * as Ids from "../../domain/Ids.ts"
 import type { Instant } from "../../domain/Instant.ts"
+import type { Job } from "../../domain/job/Job.ts"
+import { isTemplateJob } from "../../domain/job/Job.ts"
 import type { Expected, Plan, Sums, Wanted } from "../../domain/job/RetryPlan.ts"
 import * as RetryPlan from "../../domain/job/RetryPlan.ts"
 import type { Page, Paged } from "../../domain/Page.ts"
@@ -19,6 +21,7 @@ import { JobStore } from "../../storage/JobStore.ts"
 import type { Added } from "../../storage/RetryPlanStore.ts"
 import { RetryPlanStore } from "../../storage/RetryPlanStore.ts"
 import type { StorageError } from "../../storage/StorageError.ts"
+import { jobsOf } from "../../worker/RetryPlans.ts"
 import { CurrentActor } from "../Acting.ts"
 import * as Checks from "../Checks.ts"
 import * as Recorder from "./Recorder.ts"
@@ -93,7 +96,17 @@ const faultsOf = ({ filter, selection }: Readable<Wanted>): ReadonlyArray<Fault.
         ]
       : []
   )
-  return [...nothing, ...late, ...RetryFaults.ofCodes(selection?.codes ?? [], ["filter", "codes"])]
+  const alone =
+    filter?.jobId !== undefined && given.length > 1
+      ? [
+          Fault.make(
+            ["filter", "job_id"],
+            "invalid_value",
+            "`job_id` names one job: leave the other filters out."
+          )
+        ]
+      : []
+  return [...nothing, ...alone, ...late, ...RetryFaults.ofCodes(selection?.codes ?? [], ["filter", "codes"])]
 }
 
 const begun = (plan: Plan, sums: Sums, isExact: boolean, replayed: boolean): BegunRetry => ({
@@ -123,10 +136,7 @@ export const make = Effect.gen(function* () {
     let after: number | null = null
     do {
       const page: Page = { limit: countedAtOnce, after }
-      const found: Paged<{
-        readonly id: string
-        readonly counts: Readonly<Record<"failed" | "unknown", number>>
-      }> = yield* jobs.list(RetryPlan.listed(wanted, now, page))
+      const found: Paged<Job> = yield* jobsOf(jobs, wanted, now, page)
       const jobIds = found.items.map(({ id }) => id)
       if (jobIds.length > 0)
         sums = RetryPlan.add(sums, yield* store.count({ jobIds, selection: wanted.selection, now }))
@@ -163,7 +173,11 @@ export const make = Effect.gen(function* () {
       const wanted = { filter, selection }
       const key = idempotencyKey === undefined ? Either.right(null) : Checks.readKey(idempotencyKey)
       yield* refuseIf([...(Either.isLeft(key) ? key.left : []), ...faultsOf(wanted)])
-      const { accountId } = filter
+      const { accountId, jobId } = filter
+      if (jobId !== undefined) {
+        const job = yield* jobs.find(jobId)
+        if (job === null || !isTemplateJob(job)) return yield* new NotFound({ what: "job" })
+      }
       if (accountId !== undefined && (yield* accounts.find(accountId)) === null)
         return yield* new NotFound({ what: "account" })
       if (dryRun) {

@@ -70,6 +70,8 @@ function* settleEndpoint<B extends WebhookBackend>(
   const before = locked.value
   const after = afterAll(before, settlements, now)
   if (after !== before) yield* rows.saveEndpoint(locked, after)
+  const recovered = Happening.ofRecovery(before, after, now)
+  if (recovered.length > 0) yield* rows.note(recovered)
   if (!before.enabled || after.enabled) return null
   yield* rows.note([Happening.ofEndpoint(after, now)])
   yield* rows.appendForOthers(after, Event.webhookDisabled(after, after.disabledReason ?? ""), now)

@@ -108,6 +108,47 @@ export const suite = (layer: Stored): void => {
         }).pipe(Effect.provide(layer))
     )
 
+    it.effect("is a receiver that delivers again after a minute of failures, and not after less", () =>
+      Effect.gen(function* () {
+        const webhooks = yield* WebhookStore
+        const { accountId } = yield* owner
+        const endpoint = Fixtures.endpoint(accountId, { events: ["webhook.test"] })
+        yield* webhooks.create(endpoint)
+        const attempt = Effect.fnUntraced(function* (at: number, delivered: boolean) {
+          yield* webhooks.send({
+            endpointId: endpoint.id,
+            draft: { type: "webhook.test", data: {} },
+            now: at
+          })
+          const claim = Fixtures.deliveryClaim({ reaches: (url) => url === endpoint.url })
+          const { claimed } = yield* webhooks.settleAndClaim({ now: at, settlements: [], claim })
+          const settlements = claimed.map(({ deliveryId, fence }) => ({
+            deliveryId,
+            fence,
+            attempt: {
+              at,
+              status: delivered ? 200 : 500,
+              durationMs: 1,
+              reason: delivered ? null : ("status" as const),
+              excerpt: ""
+            },
+            next: delivered ? ("delivered" as const) : at + Time.day,
+            disable: null
+          }))
+          yield* webhooks.settleAndClaim({ now: at, settlements, claim: null })
+        })
+        yield* attempt(now, false)
+        yield* attempt(now + 59_000, true)
+        yield* attempt(now + 60_000, false)
+        yield* attempt(now + 120_000, true)
+        expect(
+          (yield* told({ accountId })).map(({ at, data, subject, type }) => [at - now, type, subject, data])
+        ).toEqual([
+          [120_000, "webhook.recovered", endpoint.id, { url: endpoint.url, since: Time.format(now + 60_000) }]
+        ])
+      }).pipe(Effect.provide(layer))
+    )
+
     it.effect("is a process that starts, one that stops and one that is lost, each once", () =>
       Effect.gen(function* () {
         const jobs = yield* JobStore

@@ -251,7 +251,13 @@ export const suite = (layer: Stored): void => {
         yield* (yield* JobStore).accept(command)
         yield* attempt(accepted, now + 5)
         const rows = yield* found(command.jobId)
-        const story = Timeline.story(rows, { now: now + 9, waiting: null, actual: null, isOperator: true })
+        const story = Timeline.story(rows, {
+          now: now + 9,
+          waiting: null,
+          actual: null,
+          isOperator: true,
+          readsDirect: true
+        })
         expect(story.timeline.map(({ kind }) => kind)).toEqual(["accepted", "consent", "attempt"])
       }).pipe(Effect.provide(layer))
     )

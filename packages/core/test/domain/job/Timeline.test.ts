@@ -50,7 +50,13 @@ const rows = (some: Partial<Timeline.Rows> = {}): Timeline.Rows => ({
   ...some
 })
 
-const known: Timeline.Known = { now: now + 10 * minute, waiting: null, actual: null, isOperator: true }
+const known: Timeline.Known = {
+  now: now + 10 * minute,
+  waiting: null,
+  actual: null,
+  isOperator: true,
+  readsDirect: true
+}
 
 const story = (some: Partial<Timeline.Rows> = {}, more: Partial<Timeline.Known> = {}) =>
   Timeline.story(rows(some), { ...known, ...more })
@@ -148,6 +154,19 @@ describe("what is told of a message", () => {
       about: { of: "job", id: job.id }
     })
     expect(first?.text).toContain("key-1")
+  })
+
+  it("is no key of an acceptance in the engine's own process", () => {
+    const [first] = told("accepted", { job: { ...job, publicKey: job.sessionId } })
+    expect(first).toMatchObject({ key: null })
+    expect(first?.text).toContain("In the engine's own process, in the request request-1.")
+  })
+
+  it("is no text of a direct message to a key that may not read these", () => {
+    const direct = { ...job, content: { kind: "direct", text: "Ready.", linkPreview: false } as const }
+    expect(story({ job: direct }).message.content.body).toBe("Ready.")
+    expect(story({ job: direct }, { isOperator: false, readsDirect: false }).message.content.body).toBeNull()
+    expect(story({}, { isOperator: false, readsDirect: false }).message.content.body).toBe("Hello Name 0")
   })
 
   it("is the consent that decided, once where one decided twice, and its refusal", () => {
