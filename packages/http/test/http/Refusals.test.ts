@@ -426,7 +426,7 @@ describe("a refusal by the engine", () => {
         code: "consent_required" as const,
         message: "No consent."
       }))
-      const [status, body] = yield* refused(new Errors.ConsentRequired({ faults }))
+      const [status, body] = yield* refused(new Errors.ConsentRequired({ faults, withdrawn: 0 }))
       expect(status).toBe(403)
       expect(body).toMatchObject({ type: "http://base/problems/consent_required", status: 403 })
       expect(body).toHaveProperty("errors.length", 250)
