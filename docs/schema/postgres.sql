@@ -436,7 +436,7 @@ CREATE INDEX sendwright_progress_failures ON sendwright_progress USING btree (co
 CREATE INDEX sendwright_progress_going ON sendwright_progress USING btree (session, status, seq) WHERE status = ANY (ARRAY['queued'::text, 'processing'::text, 'paused'::text]);
 
 -- A row while nothing is sent, since the store was restored: all that is open up to last_job was so before. What an operator
--- opens in parts has come to the job opened, with these counts.
+-- opens in parts has come to the job opened, with these counts; the way on of the first part is that of all.
 CREATE TABLE sendwright_quarantine (
   id bigint NOT NULL,
   reason text COLLATE "C" NOT NULL,
@@ -444,6 +444,7 @@ CREATE TABLE sendwright_quarantine (
   last_job bigint NOT NULL,
   opened bigint NOT NULL,
   counts text COLLATE "C" NOT NULL,
+  way text COLLATE "C",
   CONSTRAINT sendwright_quarantine_pkey PRIMARY KEY (id),
   CONSTRAINT sendwright_quarantine_id_check CHECK (id = 1)
 );

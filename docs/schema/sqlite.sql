@@ -401,14 +401,15 @@ CREATE INDEX sendwright_progress_going ON sendwright_progress (session, status, 
   WHERE status IN ('queued', 'processing', 'paused');
 
 -- A row while nothing is sent, since the store was restored: all that is open up to last_job was so before. What an operator
--- opens in parts has come to the job opened, with these counts.
+-- opens in parts has come to the job opened, with these counts; the way on of the first part is that of all.
 CREATE TABLE sendwright_quarantine (
   id INTEGER PRIMARY KEY CHECK (id = 1),
   reason TEXT NOT NULL,
   since INTEGER NOT NULL,
   last_job INTEGER NOT NULL,
   opened INTEGER NOT NULL,
-  counts TEXT NOT NULL
+  counts TEXT NOT NULL,
+  way TEXT
 ) STRICT;
 
 CREATE TABLE sendwright_rate_card (

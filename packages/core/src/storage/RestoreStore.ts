@@ -9,6 +9,14 @@ import type { Instant } from "../domain/Instant.ts"
 import type { Counts, Quarantine, Way } from "../domain/Restore.ts"
 import type { StorageError } from "./StorageError.ts"
 
+/** What became of an opening. */
+export interface Opening {
+  /** True when no job is left to open, and when the store is not held. */
+  readonly isOver: boolean
+  /** The way on by which the store is opened; null when it is not held. */
+  readonly way: Way | null
+}
+
 export class RestoreStore extends Context.Tag("@sendwright/core/storage/RestoreStore")<
   RestoreStore,
   {
@@ -17,13 +25,13 @@ export class RestoreStore extends Context.Tag("@sendwright/core/storage/RestoreS
     /** Holds the store because an operator says so. One that is held stays as it is. */
     readonly place: (command: { readonly now: Instant }) => Effect.Effect<Quarantine, StorageError>
     /**
-     * Opens some of the jobs that were there when the hold began, in one commit; true when none is left, and when the
-     * store is not held. What was interrupted goes on behind the last job that was opened.
+     * Opens some of the jobs that were there when the hold began, in one commit. What was interrupted goes on behind the last
+     * job that was opened. All are opened in the way of the first; another way changes nothing and is told that one.
      */
     readonly open: (command: {
       readonly now: Instant
       readonly way: Way
-    }) => Effect.Effect<boolean, StorageError>
+    }) => Effect.Effect<Opening, StorageError>
     /** Counts what {@link open} would do, some jobs at a time; `next` is null behind the last of them. */
     readonly count: (query: {
       readonly way: Way

@@ -7,6 +7,36 @@ import { Signals } from "../../src/runtime/Signals.ts"
 import * as Memory from "../../src/storage/memory/Memory.ts"
 import { RestoreStore } from "../../src/storage/RestoreStore.ts"
 
+it.effect("of two operators who open a store differently at once, the second is told what was begun", () =>
+  Effect.gen(function* () {
+    const store = yield* RestoreStore
+    const { decide } = yield* Restore.make
+    yield* decide({ quarantine: true })
+    yield* store.open({ way: "unknown", now: 1 })
+    expect(yield* Effect.flip(decide({ open: "send" }))).toMatchObject({
+      _tag: "InvalidRequest",
+      faults: [{ path: ["open"], message: expect.stringContaining("opened with `unknown`") }]
+    })
+    expect(yield* decide({ open: "unknown" })).toMatchObject({ isQuarantined: false })
+  }).pipe(Effect.provide(Layer.mergeAll(Memory.layer, Signals.layer)))
+)
+
+it.effect("an operator who decides when another has ended the hold is told that nothing was done", () =>
+  Effect.gen(function* () {
+    const store = yield* RestoreStore
+    const { decide } = yield* Effect.provideService(Restore.make, RestoreStore, {
+      ...store,
+      open: (command) =>
+        Effect.zipRight(
+          Effect.all([store.open({ ...command, way: "cancel" }), store.end]),
+          store.open(command)
+        )
+    })
+    yield* decide({ quarantine: true })
+    expect(yield* decide({ open: "send" })).toMatchObject({ isQuarantined: false, quarantine: null })
+  }).pipe(Effect.provide(Layer.mergeAll(Memory.layer, Signals.layer)))
+)
+
 it.effect("an operator who opens a store is told of a hold that has come meanwhile", () =>
   Effect.gen(function* () {
     const store = yield* RestoreStore

@@ -76,7 +76,7 @@ export const admin = [
     {
       summary: "Let a restored store send again, or hold it",
       description:
-        "A store that was restored from a backup, or is elsewhere than it was, is held: it accepts template sends, hooks and consents, and sends nothing. `open` ends that, for all that was open before: with `unknown` it ends so, by the code `restored`; with `cancel` it is canceled, but for what was under way when the backup was made, which is `unknown`; with `send` it is sent, and those who got it since the backup get it twice, unless their platform deduplicates. What was accepted while the store was held is sent in any case. Record the opt-outs that came since the backup first. What is interrupted goes on when it is repeated; a store that is not held stays as it is.",
+        "A store that was restored from a backup, or is elsewhere than it was, is held: it accepts template sends, hooks and consents, and sends nothing. `open` ends that, for all that was open before: with `unknown` it ends so, by the code `restored`; with `cancel` it is canceled, but for what was under way when the backup was made, which is `unknown`; with `send` it is sent, and those who got it since the backup get it twice, unless their platform deduplicates. What was accepted while the store was held is sent in any case. Record the opt-outs that came since the backup first. What is interrupted goes on when it is repeated, in the way that it began: another one is refused; a store that is not held stays as it is.",
       request: { open: "unknown", dry_run: true },
       command: {
         name: "restore",

@@ -1,6 +1,8 @@
 /** A store that was restored: it is held, and an operator says what becomes of what was open before. */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import { InvalidRequest } from "../../domain/Errors.ts"
+import * as Fault from "../../domain/Fault.ts"
 import type { Counts, Quarantine, Way } from "../../domain/Restore.ts"
 import * as Restores from "../../domain/Restore.ts"
 import { Signals } from "../../runtime/Signals.ts"
@@ -33,10 +35,31 @@ export interface Answer {
 export interface Restore {
   /**
    * Opens some jobs at a time: what is interrupted leaves the store held, and goes on when it is repeated. `counts` are those
-   * of all that was opened then.
+   * of all that was opened then. A store that is being opened in one way is opened in no other.
    */
-  readonly decide: (command: Command) => Effect.Effect<Answer, StorageError>
+  readonly decide: (command: Command) => Effect.Effect<Answer, InvalidRequest | StorageError>
 }
+
+const notHeld = (dryRun: boolean): Answer => ({
+  isQuarantined: false,
+  dryRun,
+  quarantine: null,
+  counts: Restores.noCounts
+})
+
+/** Refuses a way on beside the one that was begun. */
+const otherwise = (begun: Way): Effect.Effect<never, InvalidRequest> =>
+  Effect.fail(
+    new InvalidRequest({
+      faults: [
+        Fault.make(
+          ["open"],
+          "invalid_value",
+          `The store is being opened with \`${begun}\`, and all of it is opened in one way. Give that one, to go on.`
+        )
+      ]
+    })
+  )
 
 export const make = Effect.gen(function* () {
   const store = yield* RestoreStore
@@ -61,8 +84,12 @@ export const make = Effect.gen(function* () {
   })
 
   const open = Effect.fnUntraced(function* (way: Way, before: Quarantine) {
-    for (let isOpen = false; !isOpen; )
-      isOpen = yield* store.open({ way, now: yield* Clock.currentTimeMillis })
+    for (let opened = false; ; opened = true) {
+      const opening = yield* store.open({ way, now: yield* Clock.currentTimeMillis })
+      if (opening.way !== null && opening.way !== way) return yield* otherwise(opening.way)
+      if (opening.way === null && !opened) return notHeld(false)
+      if (opening.isOver) break
+    }
     const entry = (ended: Quarantine | null) => ({
       target: null,
       after: { open: way, counts: ended?.counts ?? null }
@@ -82,7 +109,7 @@ export const make = Effect.gen(function* () {
       if ("quarantine" in command) return yield* quarantine
       const { dryRun = false, open: way } = command
       const found = yield* store.quarantine
-      if (found === null) return { isQuarantined: false, dryRun, quarantine: null, counts: Restores.noCounts }
+      if (found === null) return notHeld(dryRun)
       return dryRun
         ? { isQuarantined: true, dryRun, quarantine: found, counts: yield* count(way) }
         : yield* open(way, found)

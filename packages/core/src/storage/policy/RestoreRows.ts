@@ -2,7 +2,7 @@
 
 import type { Happening } from "../../domain/Happening.ts"
 import type { Plan } from "../../domain/job/RetryPlan.ts"
-import type { Quarantine } from "../../domain/Restore.ts"
+import type { Quarantine, Way } from "../../domain/Restore.ts"
 import type { FencedRecipient } from "../JobSteps.ts"
 import type { Backend, JobRows, Tx } from "./JobRows.ts"
 
@@ -12,6 +12,8 @@ export interface StoredQuarantine extends Quarantine {
   readonly lastJob: number
   /** The place of the last job that was opened; 0 before the first. */
   readonly opened: number
+  /** The way on of all that is opened; null before the first. */
+  readonly way: Way | null
 }
 
 export interface RestoreRows<B extends Backend> extends Pick<JobRows<B>, "lockJobs" | "saveJobs"> {

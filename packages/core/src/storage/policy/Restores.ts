@@ -9,6 +9,7 @@ import type { Counts, Quarantine, Way } from "../../domain/Restore.ts"
 import * as Restore from "../../domain/Restore.ts"
 import type { JobChange } from "../JobSteps.ts"
 import * as JobSteps from "../JobSteps.ts"
+import type { Opening } from "../RestoreStore.ts"
 import type { Backend, Tx } from "./JobRows.ts"
 import type { RestoreRows, StoredQuarantine } from "./RestoreRows.ts"
 
@@ -61,7 +62,8 @@ export function* place<B extends Backend>(
     since: now,
     counts: Restore.noCounts,
     lastJob: yield* rows.lastJob(),
-    opened: 0
+    opened: 0,
+    way: null
   }
   yield* rows.saveQuarantine(quarantine)
   yield* rows.note([Happening.held(quarantine, now)])
@@ -78,18 +80,21 @@ function* endPlans<B extends Backend>(rows: RestoreRows<B>, since: Instant, now:
 export function* open<B extends Backend>(
   rows: RestoreRows<B>,
   { now, way }: { readonly now: Instant; readonly way: Way }
-): Tx<boolean, B> {
+): Tx<Opening, B> {
   const quarantine = yield* rows.lockQuarantine()
-  if (quarantine === null) return true
+  if (quarantine === null) return { isOver: true, way: null }
+  // Of two operators who decide differently at once the first decides on all.
+  if (quarantine.way !== null && quarantine.way !== way) return { isOver: false, way: quarantine.way }
   if (way !== "send") yield* endPlans(rows, quarantine.since, now)
   const { counts, next, steps } = yield* partOf(rows, quarantine, way, quarantine.opened, now)
   yield* rows.saveJobs(steps, now)
   yield* rows.saveQuarantine({
     ...quarantine,
+    way,
     opened: next ?? quarantine.lastJob,
     counts: Restore.add(quarantine.counts, counts)
   })
-  return next === null
+  return { isOver: next === null, way }
 }
 
 /** `RestoreStore.count`. */

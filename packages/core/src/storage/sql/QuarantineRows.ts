@@ -2,12 +2,12 @@
 import * as Happening from "../../domain/Happening.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import type { Counts, Reason } from "../../domain/Restore.ts"
-import { noCounts, reasons } from "../../domain/Restore.ts"
+import { noCounts, reasons, ways } from "../../domain/Restore.ts"
 import type { StoredQuarantine } from "../policy/RestoreRows.ts"
 import * as Happenings from "./Happenings.ts"
 import type { Program } from "./Program.ts"
 import { get, run } from "./Program.ts"
-import { integer, json, oneOf } from "./RowReader.ts"
+import { integer, json, oneOf, textOrNull } from "./RowReader.ts"
 
 /** Whoever changes it serializes by this name first. */
 export const lock = "hold"
@@ -15,13 +15,14 @@ export const lock = "hold"
 /** Selects a row while the store is held. */
 export const isQuarantined = "SELECT 1 FROM sendwright_quarantine WHERE id = 1"
 
-const find = "SELECT reason, since, last_job, opened, counts FROM sendwright_quarantine WHERE id = 1"
+const find = "SELECT reason, since, last_job, opened, counts, way FROM sendwright_quarantine WHERE id = 1"
 
-const save = `INSERT INTO sendwright_quarantine (id, reason, since, last_job, opened, counts) VALUES (1, ?, ?, ?, ?, ?)
+const save = `INSERT INTO sendwright_quarantine (id, reason, since, last_job, opened, counts, way) VALUES (1, ?, ?, ?, ?, ?, ?)
   ON CONFLICT (id) DO UPDATE SET reason = excluded.reason, since = excluded.since, last_job = excluded.last_job,
-    opened = excluded.opened, counts = excluded.counts`
+    opened = excluded.opened, counts = excluded.counts, way = excluded.way`
 
 const reasonOf = oneOf(reasons)
+const wayOf = oneOf(ways)
 
 export function* read(): Program<StoredQuarantine | null> {
   const row = yield* get(find)
@@ -31,7 +32,8 @@ export function* read(): Program<StoredQuarantine | null> {
     since: integer(row, "since"),
     lastJob: integer(row, "last_job"),
     opened: integer(row, "opened"),
-    counts: json<Counts>(row, "counts")
+    counts: json<Counts>(row, "counts"),
+    way: textOrNull(row, "way") === null ? null : wayOf(row, "way")
   }
 }
 
@@ -39,8 +41,8 @@ export function* read(): Program<StoredQuarantine | null> {
 export function* write(quarantine: StoredQuarantine | null): Program<void> {
   if (quarantine === null) yield* run("DELETE FROM sendwright_quarantine")
   else {
-    const { counts, lastJob, opened, reason, since } = quarantine
-    yield* run(save, reason, since, lastJob, opened, JSON.stringify(counts))
+    const { counts, lastJob, opened, reason, since, way } = quarantine
+    yield* run(save, reason, since, lastJob, opened, JSON.stringify(counts), way)
   }
 }
 
@@ -52,6 +54,6 @@ export function* lastJob(): Program<number> {
 
 /** Holds the store from now on, under {@link lock}: all that is there was open before. */
 export function* place(reason: Reason, now: Instant): Program<void> {
-  yield* write({ reason, since: now, counts: noCounts, lastJob: yield* lastJob(), opened: 0 })
+  yield* write({ reason, since: now, counts: noCounts, lastJob: yield* lastJob(), opened: 0, way: null })
   yield* Happenings.note([Happening.held({ reason }, now)])
 }

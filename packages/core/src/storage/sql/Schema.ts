@@ -434,14 +434,15 @@ CREATE INDEX sendwright_audit_operator ON sendwright_audit (operator, seq);
 CREATE INDEX sendwright_audit_target ON sendwright_audit (target, seq) WHERE target IS NOT NULL;
 
 -- A row while nothing is sent, since the store was restored: all that is open up to last_job was so before. What an operator
--- opens in parts has come to the job opened, with these counts.
+-- opens in parts has come to the job opened, with these counts; the way on of the first part is that of all.
 CREATE TABLE sendwright_quarantine (
   id ${long} PRIMARY KEY CHECK (id = 1),
   reason ${exact} NOT NULL,
   since ${long} NOT NULL,
   last_job ${long} NOT NULL,
   opened ${long} NOT NULL,
-  counts ${exact} NOT NULL
+  counts ${exact} NOT NULL,
+  way ${exact}
 )${rows()};
 
 -- Retries of many jobs. wanted: which jobs and recipients, in JSON. place: the last job that it has dealt with. expected, sums:

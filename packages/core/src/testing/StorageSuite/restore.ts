@@ -23,7 +23,7 @@ const accepted = Outcome.Accepted({ providerId: null, status: "accepted" })
 /** Opens until nothing is left, and ends the hold; answers it. */
 const openAll = Effect.fnUntraced(function* (way: Way, at = now + 10) {
   const store = yield* RestoreStore
-  while (!(yield* store.open({ way, now: at }))) yield* Effect.void
+  while (!(yield* store.open({ way, now: at })).isOver) yield* Effect.void
   return yield* store.end
 })
 
@@ -78,7 +78,7 @@ export const suite = (layer: Stored): void => {
         const store = yield* RestoreStore
         expect(yield* store.quarantine).toBe(null)
         expect(yield* store.end).toBe(null)
-        expect(yield* store.open({ way: "unknown", now })).toBe(true)
+        expect(yield* store.open({ way: "unknown", now })).toEqual({ isOver: true, way: null })
         const quarantine = { reason: "operator", since: now, counts: Restore.noCounts }
         expect(yield* store.place({ now })).toMatchObject(quarantine)
         expect(yield* store.place({ now: now + 1000 })).toMatchObject(quarantine)
@@ -200,7 +200,10 @@ export const suite = (layer: Stored): void => {
           const ids: Array<string> = []
           for (let place = 0; place < 120; place += 1) ids.push(yield* accept(who, 1, now + place))
           yield* store.place({ now: now + 200 })
-          expect(yield* store.open({ way: "unknown", now: now + 201 })).toBe(false)
+          expect(yield* store.open({ way: "unknown", now: now + 201 })).toEqual({
+            isOver: false,
+            way: "unknown"
+          })
           const partly = yield* store.quarantine
           expect(partly?.counts.unknown).toBeGreaterThan(0)
           expect(partly?.counts.unknown).toBeLessThan(120)
@@ -212,6 +215,26 @@ export const suite = (layer: Stored): void => {
           })
           for (const id of ids) expect((yield* find(id)).status).toBe("completed")
         }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("is opened in the way of the first: another changes nothing, unless it is held anew", () =>
+      Effect.gen(function* () {
+        const store = yield* RestoreStore
+        const who = yield* owner
+        const ids: Array<string> = []
+        for (let place = 0; place < 60; place += 1) ids.push(yield* accept(who, 1, now + place))
+        yield* store.place({ now: now + 200 })
+        yield* store.open({ way: "unknown", now: now + 201 })
+        const before = yield* store.quarantine
+        for (const way of ["send", "cancel"] as const)
+          expect(yield* store.open({ way, now: now + 202 })).toEqual({ isOver: false, way: "unknown" })
+        expect(yield* store.quarantine).toEqual(before)
+        expect(yield* store.end).toBe(null)
+        yield* openAll("unknown")
+        for (const id of ids) expect((yield* find(id)).status).toBe("completed")
+        yield* store.place({ now: now + 300 })
+        expect(yield* store.open({ way: "send", now: now + 301 })).toEqual({ isOver: true, way: "send" })
+      }).pipe(Effect.provide(layer))
     )
 
     it.effect("leaves what had ended, and what an operator queued again since, as it is", () =>

@@ -281,12 +281,12 @@ export const suite = (layer: Stored): void => {
         yield* restore.place({ now: now + 15 })
         const step = yield* next(id, now + 20)
         expect(yield* store.step(step)).toEqual({ _tag: "Busy" })
-        while (!(yield* restore.open({ way: "unknown", now: now + 20 }))) yield* Effect.void
+        while (!(yield* restore.open({ way: "unknown", now: now + 20 })).isOver) yield* Effect.void
         yield* restore.end
         expect(yield* found(id)).toMatchObject({ status: "canceled", sums: RetryPlan.none })
         const again = yield* begin({ accountId: who.accountId })
         yield* restore.place({ now: now + 25 })
-        while (!(yield* restore.open({ way: "send", now: now + 26 }))) yield* Effect.void
+        while (!(yield* restore.open({ way: "send", now: now + 26 })).isOver) yield* Effect.void
         yield* restore.end
         expect((yield* carryOut(again.id, now + 30)).sums.jobs).toBe(2)
         expect(
