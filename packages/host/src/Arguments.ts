@@ -27,7 +27,7 @@ export const help = `Usage: sendwright-host
 
 Serves the API and sends what it accepts, until SIGTERM or SIGINT. Its settings are environment variables, such as:
 
-  DATABASE_URL   sqlite:<file> (default: sqlite:./data/sendwright.db) or postgres://<user>:<password>@<host>/<database>
+  DATABASE_URL   a file (default: ./data/sendwright.db) or postgres://<user>:<password>@<host>/<database>
   HOST, PORT     where it listens (default: 127.0.0.1, 8080)
   BASE_URL       its public address, for links
   ADMIN_TOKEN    opens the admin API (openssl rand -base64 24)

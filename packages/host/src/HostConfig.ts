@@ -150,12 +150,15 @@ const whole = (name: string, from: number, to: number, otherwise: number) =>
 const httpUrl = (text: string): string | undefined =>
   /^https?:$/.test(Url.parse(text)?.protocol ?? "") ? text.replace(/\/+$/, "") : undefined
 
+/** Begins as paths do, or ends as databases' names do: a host and its database without `postgres://` look like neither. */
+const isPath = /^(?:\.{0,2}\/[^?]+|[^?:@]+\.(?:db|sqlite3?))$/
+
 /**
- * `sqlite:<file>` or `sqlite::memory:`; a missing folder is created when the database is opened. SQLite's URI options
- * are refused, since they would become part of the file's name.
+ * `sqlite:<file>`, `sqlite::memory:`, or a path that looks like a file's; a missing folder is created when the database is
+ * opened. SQLite's URI options are refused, since they would become part of the file's name.
  */
 const sqliteFile = (text: string): string | undefined => {
-  const file = /^sqlite:(?:\/\/)?(?!file:)([^?]+)$/i.exec(text)?.[1]
+  const file = isPath.test(text) ? text : /^sqlite:(?:\/\/)?(?!file:)([^?]+)$/i.exec(text)?.[1]
   return file === undefined || file === ":memory:" ? file : resolve(file)
 }
 
@@ -231,7 +234,7 @@ const settings = {
   ),
   database: setting(
     "DATABASE_URL",
-    "sqlite:<file> (a path, without file: and ?), sqlite::memory: or postgres://<user>:<password>@<host>/<database>",
+    "a path such as ./data/sendwright.db, sqlite:<file> (without file: and ?), sqlite::memory: or postgres://<user>:<password>@<host>/<database>",
     databaseOf
   ).pipe(Config.withDefault({ kind: "sqlite" as const, filename: resolve("./data/sendwright.db") })),
   adminToken: Config.option(

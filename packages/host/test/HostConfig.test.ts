@@ -1,6 +1,6 @@
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
-import { join } from "node:path"
+import { join, resolve } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { HttpLimits } from "@sendwright/http/server"
 import * as ConfigProvider from "effect/ConfigProvider"
@@ -39,6 +39,16 @@ describe("the settings", () => {
         webhookJitter: 0.2
       })
       expect(Redacted.value(config.secretKey)).toHaveLength(32)
+    })
+  )
+
+  it.effect("take a file's path as it is", () =>
+    Effect.gen(function* () {
+      for (const path of ["/data/x", "./x", "../x/y.db", "x.db", "data/x.sqlite", "/odd name:@/x"])
+        expect((yield* load({ DATABASE_URL: path, SECRET_KEY: secretKey })).database).toEqual({
+          kind: "sqlite",
+          filename: resolve(path)
+        })
     })
   )
 
@@ -150,7 +160,11 @@ describe("the settings", () => {
           "postgres",
           "sqlite:file:x?mode=memory",
           "sqlite:file:x",
-          "sqlite:x.db?mode=ro"
+          "sqlite:x.db?mode=ro",
+          "./x.db?mode=ro",
+          "db.internal/sendwright",
+          "db.internal:5432/x.db",
+          "me@db.internal/x.db"
         ],
         SECRET_KEY: [
           "short",
