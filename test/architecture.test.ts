@@ -47,7 +47,7 @@ const allowed: Readonly<Record<string, ReadonlyArray<string>>> = {
   "storage/sql/jobs": ["domain", "storage", "storage/policy", "storage/sql", "storage/sql/codec"],
   "storage/sql/codec": ["domain", "storage", "storage/sql"],
   "storage/sqlite": ["domain", "runtime", "storage", "storage/memory", "storage/sql"],
-  "storage/postgres": ["domain", "storage", "storage/sql"],
+  "storage/postgres": ["domain", "runtime", "storage", "storage/sql"],
   http: ["domain", "runtime"],
   runtime: ["domain"],
   schema: ["domain"],

@@ -35,7 +35,8 @@ export type * from "./api/Timelines.ts"
  * await sw.start()
  * ```
  *
- * @throws SendwrightError `invalid_options` for what cannot be, `unavailable` where the store does not answer
+ * @throws SendwrightError `invalid_options` for what cannot be, `migration_required` where the tables are not those of this
+ * version, `unavailable` where the store does not answer
  */
 export const createSendwright = async (options: Options): Promise<Sendwright> =>
   (await Assembly.assemble(options)).sw

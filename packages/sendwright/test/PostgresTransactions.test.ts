@@ -527,6 +527,28 @@ describe("a pool of the app's", () => {
     await Promise.all([first.end(), second.end()])
   })
 
+  it.each([
+    ["for as long as it takes", {}],
+    ["for a moment", { connectionTimeoutMillis: 100 }]
+  ])(
+    "whose only client is held is named, where the pool waits %s",
+    async (_, some) => {
+      const pool = new Pg.Pool({ connectionString: url, max: 1, ...some })
+      const options = { senders: [platform().sender], secretKey, logLevel: "none" } as const
+      const other = await createSendwright({ ...options, store: postgres({ pool }) })
+      const client = await pool.connect()
+      await expect(other.session(session.id).send(message())).rejects.toMatchObject({
+        code: "unavailable",
+        message: expect.stringMatching(/the pool has one connection, and it is in use.*larger `max`/)
+      })
+      client.release()
+      expect((await other.session(session.id).send(message())).replayed).toBe(false)
+      await other.stop({ graceMs: 0 })
+      await pool.end()
+    },
+    20_000
+  )
+
   it("is enough for Sendwright, which leaves it open, and migrates it when told", async () => {
     const fresh = await Effect.runPromise(Scope.make())
     const { freshDatabase } = await import("../../../test/support/Postgres.ts")
@@ -535,7 +557,7 @@ describe("a pool of the app's", () => {
     pool.on("error", () => {})
     const options = { senders: [platform().sender], secretKey, logLevel: "none" } as const
     const without = createSendwright({ ...options, store: postgres({ pool }) })
-    expect(await codeOf(without)).toBe("unavailable")
+    expect(await codeOf(without)).toBe("migration_required")
     await expect(without).rejects.toThrow(/migrate/)
     const other = await createSendwright({ ...options, store: postgres({ pool, migrate: true }) })
     const { session: second } = await furnish(other, "own")

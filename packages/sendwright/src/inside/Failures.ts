@@ -18,7 +18,7 @@ const codes: ReadonlyMap<string, string> = new Map([
   ["InvalidRequest", "invalid_request"],
   ["ContentExpired", "content_expired"],
   ["JobEnded", "job_ended"],
-  ["MigrationError", "unavailable"],
+  ["MigrationError", "migration_required"],
   ["MinimumWaitActive", "minimum_wait_active"],
   ["NotFound", "not_found"],
   ["Overloaded", "unavailable"],

@@ -38,7 +38,8 @@ export interface OptionsByPool extends Behaviour {
 
 export type Options = OptionsByUrl | OptionsByPool
 
-const connectTimeout = 5_000
+/** How long a connection may take to be there, in milliseconds. */
+export const connectTimeout = 5_000
 
 /** @param name by which the server shows the connection */
 export const configOf = (place: Place, name: string): Pg.PoolConfig => {

@@ -19,6 +19,7 @@ import Pg from "pg"
 import { ForeignTransaction } from "../../domain/Errors.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import * as Memo from "../../domain/Memo.ts"
+import * as Timers from "../../runtime/Timers.ts"
 import type { Listen } from "../EmbeddedCommits.ts"
 import { EmbeddedCommits } from "../EmbeddedCommits.ts"
 import { StorageError } from "../StorageError.ts"
@@ -37,7 +38,7 @@ import * as Slow from "../sql/Slow.ts"
 import * as AdvisoryLock from "./AdvisoryLock.ts"
 import * as TransactionClient from "./Client.ts"
 import * as CommitListener from "./CommitListener.ts"
-import { configOf, type Options } from "./Config.ts"
+import { configOf, connectTimeout, type Options } from "./Config.ts"
 import * as GroupCommit from "./GroupCommit.ts"
 import * as Instance from "./Instance.ts"
 import { applicationName, confirm, migrate } from "./Migrator.ts"
@@ -50,6 +51,7 @@ import {
   joined,
   lockTimeout,
   makePrepare,
+  NoneFree,
   onConnection,
   perform,
   pipelineOf,
@@ -552,13 +554,37 @@ const watching = (options: Opening, prepare: Prepare): Effect.Effect<Verify | un
     return (client) => look(client, prepare)
   })
 
+/** A connection of a pool whose others may be held for as long as the embedder likes: it is waited for no longer than one of ours. */
+const borrow = async (pool: Pg.Pool): Promise<Pg.PoolClient> => {
+  const connecting = pool.connect()
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = Timers.after(connectTimeout, () => reject(new Error("timeout expired")))
+  })
+  try {
+    return await Promise.race([connecting, late])
+  } catch (cause) {
+    connecting.then(
+      (client) => client.release(),
+      () => {}
+    )
+    const { max } = pool.options
+    if (pool.idleCount > 0 || pool.totalCount < max) throw cause
+    throw new NoneFree(
+      `the pool has ${max === 1 ? "one connection, and it is" : `${max} connections, and all are`} in use. Give the pool a larger \`max\`, so that the engine has some beside your transactions, and hand over the transaction that a call belongs to.`
+    )
+  } finally {
+    Timers.clearTimeout(timer)
+  }
+}
+
 /** A pool whose connections others open: each is looked at when it is used here for the first time. */
-const lookingFirst = (pool: Pg.Pool, verify: Verify): Source => {
+const lent = (pool: Pg.Pool, verify: Verify | undefined): Source => {
   const known = new WeakSet<Pg.PoolClient>()
   return {
     connect: async () => {
-      const client = await pool.connect()
-      if (known.has(client)) return client
+      const client = await borrow(pool)
+      if (verify === undefined || known.has(client)) return client
       client.on("error", unheard)
       try {
         await verify(client)
@@ -583,7 +609,7 @@ const connect = (options: Opening): Effect.Effect<Connections, never, Scope.Scop
     if ("pool" in options) {
       const { pool } = options
       const apart = yield* openPool({ ...ours, max: 1 }, verify)
-      const looked = verify === undefined ? pool : lookingFirst(pool, verify)
+      const looked = lent(pool, verify)
       return { prepare, pool: looked, forWork: looked, ofClient: pool, apart, listen }
     }
     const most = options.maxConnections ?? defaultConnections

@@ -141,6 +141,14 @@ export const failureWithin = (operation: string, error: unknown): Effect.Effect<
       )
 }
 
+/** Every connection of the embedder's pool is in use, and stays so. */
+export class NoneFree extends Error {}
+
+const refusalOf = (cause: unknown): string | undefined => {
+  if (cause instanceof NoneFree) return cause.message
+  return SqlState.of(cause) === "53100" ? fullDisk : undefined
+}
+
 /** How often a verb that collides is run. */
 const tries = 10
 
@@ -150,8 +158,8 @@ export const failure = (operation: string, cause: unknown): Effect.Effect<never,
         new StorageError({
           operation,
           cause: cause.cause,
-          fault: faultOf(cause.cause),
-          reason: SqlState.of(cause.cause) === "53100" ? fullDisk : undefined
+          fault: cause.cause instanceof NoneFree ? "unavailable" : faultOf(cause.cause),
+          reason: refusalOf(cause.cause)
         })
       )
     : Effect.die(cause)
