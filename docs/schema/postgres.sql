@@ -559,10 +559,11 @@ CREATE TABLE sendwright_session (
   mended_at bigint,
   created_at bigint NOT NULL,
   updated_at bigint NOT NULL,
-  -- block_reason: why, while there is a block. replies_blocked_until: the end of a restriction on direct messages. told: what
+  -- block_reason: why, while there is a block; block_code: the failure, where one failure is why. replies_blocked_until: the end of a restriction on direct messages. told: what
   -- the platform said last of its standing and its restrictions, and when, in JSON.
   blocked_until bigint,
   block_reason text,
+  block_code text,
   replies_blocked_until bigint,
   told text,
   -- Null: the words that come with Sendwright.

@@ -71,7 +71,7 @@ export const ofSession = (before: Session, after: Session, now: Instant): Readon
         ? happened("session.unblocked", {})
         : happened("session.blocked", {
             until: Time.formatOrNull(endOf(after.blockedUntil)),
-            reason: after.blockReason
+            reason: after.blockCode ?? after.blockReason
           })
     )
   return found

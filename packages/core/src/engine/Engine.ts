@@ -48,6 +48,7 @@ import { InBackground } from "../storage/Transactions.ts"
 import type { AddressPolicy } from "../webhook/AddressPolicy.ts"
 import type { WebhookTransport } from "../webhook/WebhookTransport.ts"
 import * as Circuits from "../worker/Circuits.ts"
+import { EqualFailures } from "../worker/EqualFailures.ts"
 import * as FailureActions from "../worker/FailureActions.ts"
 import { defaultLeaseMs, Heartbeat } from "../worker/Heartbeat.ts"
 import * as NextDue from "../worker/NextDue.ts"
@@ -328,7 +329,7 @@ export const layer = (
 ): Layer.Layer<Engine | Worker.Worker, MasterKeys.WrongMasterKey | StorageError, Requirements> =>
   Layer.scoped(Engine, make).pipe(
     Layer.provideMerge(Worker.layer(options)),
-    Layer.provide([Circuits.layer, QuarantineWatch.layer, WaitingLook.layer]),
+    Layer.provide([Circuits.layer, EqualFailures.layer, QuarantineWatch.layer, WaitingLook.layer]),
     Layer.provide([Signals.layer, heartbeat(options), MasterKeys.layer, Tallies.layer]),
     Layer.provide(StoreClock.layer),
     Layer.provide(ConsentSource.layer()),

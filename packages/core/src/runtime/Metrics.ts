@@ -184,7 +184,7 @@ export const ofOutcomes = (): ((status: string, code: string | null, count: numb
   // From the start on, so that a process's first burst is seen.
   for (const status of Recipient.statuses) by(status, "none")
   for (const code of [...knownCodes, "other"]) by("failed", code)
-  for (const code of Object.keys(FailureCatalogue.own)) by("unknown", code)
+  for (const code of ["outcome_unknown", "outcome_unstorable", "poisoned", "restored"]) by("unknown", code)
   by("skipped", "consent_required")
   return (status, code, count) => by(status, codeOf(code))(count)
 }

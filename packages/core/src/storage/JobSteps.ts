@@ -26,7 +26,7 @@ import * as TemplateCheck from "../domain/template/TemplateCheck.ts"
 import type { Draft } from "../domain/webhook/Event.ts"
 import * as Event from "../domain/webhook/Event.ts"
 import type { Inbound } from "./InboundStore.ts"
-import type { ClaimedJob, Met, Refused, Report, ReportsApplied, Settlement } from "./JobStore.ts"
+import type { ClaimedJob, Met, Refused, Report, ReportedEnd, ReportsApplied, Settlement } from "./JobStore.ts"
 import { CancelResult, RetryResult } from "./JobStore.ts"
 
 /** A job, and what a store keeps with it. */
@@ -280,9 +280,10 @@ export const receive = <H extends JobState>(
   find: (index: number) => FencedRecipient | undefined,
   reported: ReadonlyArray<{ readonly index: number; readonly report: Report }>,
   now: Instant
-): JobChange<H> & Pick<ReportsApplied, "met" | "refused" | "unmatched"> => {
+): JobChange<H> & Pick<ReportsApplied, "ended" | "met" | "refused" | "unmatched"> => {
   const met: Array<Met> = []
   const refused: Array<Refused> = []
+  const ended: Array<ReportedEnd> = []
   const { sessionId } = state.job
   const current = new Map<number, FencedRecipient>()
   const changes: Array<RecipientChange> = []
@@ -299,9 +300,22 @@ export const receive = <H extends JobState>(
     current.set(index, { recipient: after, fence })
     if (after !== before) changes.push({ before, after, fenceBefore: fence, fence })
     refused.push(...refusedBy(state.job, report, after))
+    if (after !== before && before.phone !== null) ended.push(endOf(sessionId, before.phone, report, after))
   }
-  return { unmatched, met, refused, ...step(state, state.job, changes, now) }
+  return { unmatched, met, refused, ended, ...step(state, state.job, changes, now) }
 }
+
+const endOf = (
+  sessionId: string,
+  phone: string,
+  { at }: Report,
+  { attemptedAt, failure, status }: RecipientResult
+): ReportedEnd => ({
+  sessionId,
+  phone,
+  failure: status === "failed" ? failure : null,
+  attemptedAt: attemptedAt ?? at
+})
 
 /** A refusal of the recipient's last attempt, where it concerns others, and its job can be read. */
 const refusedBy = (

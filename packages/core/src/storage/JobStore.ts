@@ -282,7 +282,18 @@ export interface ReportsApplied {
   readonly met: ReadonlyArray<Met>
   /** Of repeated reports, too: who acts on them does it once. */
   readonly refused: ReadonlyArray<Refused>
+  /** Of those that said something new, in their order. */
+  readonly ended: ReadonlyArray<ReportedEnd>
   readonly ends: Ends
+}
+
+/** How an attempt ended, as a report tells. */
+export interface ReportedEnd {
+  readonly sessionId: string
+  readonly phone: string
+  /** Null of one that succeeded. */
+  readonly failure: Failure | null
+  readonly attemptedAt: Instant
 }
 
 export type CancelResult = Data.TaggedEnum<{
@@ -316,6 +327,7 @@ export interface EarlyReportsApplied {
   readonly ends: Ends
   readonly met: ReadonlyArray<Met>
   readonly refused: ReadonlyArray<Refused>
+  readonly ended: ReadonlyArray<ReportedEnd>
   readonly forgotten: ReadonlyMap<string, number>
 }
 

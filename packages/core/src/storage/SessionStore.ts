@@ -66,6 +66,8 @@ export class SessionStore extends Context.Tag("@sendwright/core/storage/SessionS
     readonly block: (command: {
       readonly id: string
       readonly until: Instant
+      /** The code that its last attempts ended with, where that is why (`SameFailure`). */
+      readonly sameFailure?: string
       /** As in `transition`. */
       readonly attempted?: Attempted | undefined
       readonly now: Instant

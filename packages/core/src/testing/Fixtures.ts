@@ -62,6 +62,7 @@ export const session = (accountId: string, some: Partial<Session> = {}): Session
   reason: null,
   blockedUntil: null,
   blockReason: null,
+  blockCode: null,
   repliesBlockedUntil: null,
   told: Told.nothing,
   outage: null,

@@ -18,6 +18,7 @@ import type { JobStore, Report } from "../storage/JobStore.ts"
 import { SessionStore } from "../storage/SessionStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
 import type { TemplateStore } from "../storage/TemplateStore.ts"
+import type { EqualFailures } from "./EqualFailures.ts"
 import * as InboundPeople from "./InboundPeople.ts"
 import * as InboundReports from "./InboundReports.ts"
 import * as News from "./News.ts"
@@ -81,7 +82,7 @@ const polling = (people: InboundPeople.InboundPeople, reports: InboundReports.In
 export const make: Effect.Effect<
   Inbound,
   never,
-  ErasureStore | InboundStore | JobStore | SecretBox | Senders | SessionStore | TemplateStore
+  EqualFailures | ErasureStore | InboundStore | JobStore | SecretBox | Senders | SessionStore | TemplateStore
 > = Effect.gen(function* () {
   const hash = yield* PersonHash.make
   const people = yield* InboundPeople.make(hash)

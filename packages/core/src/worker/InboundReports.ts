@@ -8,11 +8,12 @@ import type { PersonHash } from "../secret/PersonHash.ts"
 import * as Sanitize from "../sender/Sanitize.ts"
 import type { Acquaintance } from "../sender/Sender.ts"
 import { groupBy } from "../storage/JobSteps.ts"
-import type { Met, Refused, Report } from "../storage/JobStore.ts"
+import type { Met, Refused, Report, ReportedEnd, ReportsApplied } from "../storage/JobStore.ts"
 import { JobStore, maximumEarlyReports } from "../storage/JobStore.ts"
 import { SessionStore } from "../storage/SessionStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
 import type { TemplateStore } from "../storage/TemplateStore.ts"
+import { EqualFailures } from "./EqualFailures.ts"
 import * as ErasedPeople from "./ErasedPeople.ts"
 import * as FailureActions from "./FailureActions.ts"
 import type { InboundPeople } from "./InboundPeople.ts"
@@ -40,9 +41,10 @@ const acquaintanceOf = ({ asked, report }: Met): Acquaintance => {
 export const make = (
   people: InboundPeople,
   hash: PersonHash
-): Effect.Effect<InboundReports, never, JobStore | SessionStore | TemplateStore> =>
+): Effect.Effect<InboundReports, never, EqualFailures | JobStore | SessionStore | TemplateStore> =>
   Effect.gen(function* () {
     const applyActions = yield* FailureActions.make
+    const equal = yield* EqualFailures
     const jobs = yield* JobStore
     const sessions = yield* SessionStore
     const aged = Metrics.ofReceipts()
@@ -60,7 +62,10 @@ export const make = (
      * Once for each cause of a job, dated by the last attempt that met it. It is behind the commit of the reports, and before the
      * platform's hook is answered, so that it repeats what a crash takes between the two.
      */
-    const actOn = (refused: ReadonlyArray<Refused>): Effect.Effect<void, StorageError> =>
+    const actOn = ({
+      ended,
+      refused
+    }: Pick<ReportsApplied, "ended" | "refused">): Effect.Effect<void, StorageError> =>
       Effect.forEach(
         groupBy(refused, ({ failure, jobId }) => `${jobId} ${failure.code}`).values(),
         (some) => {
@@ -68,6 +73,14 @@ export const make = (
           return applyActions(last, [last.failure], { since: last.attemptedAt })
         },
         { discard: true }
+      ).pipe(
+        Effect.zipRight(
+          equal.note(
+            "receipt",
+            ended.map(({ attemptedAt: since, ...end }) => ({ ...end, attempted: { since } }))
+          )
+        ),
+        Effect.asVoid
       )
 
     const apply: InboundReports["apply"] = Effect.fnUntraced(function* (reports, session) {
@@ -75,6 +88,7 @@ export const make = (
       const unmatched: Array<Report> = []
       const met: Array<Met> = []
       const refused: Array<Refused> = []
+      const ended: Array<ReportedEnd> = []
       const told =
         session === undefined ? reports : yield* ErasedPeople.withoutReports(hash, session.accountId, reports)
       for (let from = 0; from < told.length; from += reportsAtOnce) {
@@ -90,6 +104,7 @@ export const make = (
               unmatched.push(...received.unmatched)
               met.push(...received.met)
               refused.push(...received.refused)
+              ended.push(...received.ended)
               return tell(received.ends)
             }),
           refused: ({ messageId, providerId }, cause) =>
@@ -97,18 +112,18 @@ export const make = (
         })
       }
       yield* acquaint(met, session)
-      yield* actOn(refused)
+      yield* actOn({ ended, refused })
       return unmatched
     })
 
     const applyEarly = Effect.gen(function* () {
       const now = yield* Clock.currentTimeMillis
-      const { applied, ends, forgotten, met, refused } = yield* jobs.applyEarlyReports({ now })
+      const { applied, ended, ends, forgotten, met, refused } = yield* jobs.applyEarlyReports({ now })
       yield* tell(ends)
       // In a commit behind that one: who is who belongs to a portfolio, which the session's sender alone can read. What a
       // crash takes between the two, the message's next receipt brings again.
       yield* acquaint(met)
-      yield* actOn(refused)
+      yield* actOn({ ended, refused })
       for (const [sessionId, count] of forgotten)
         yield* Effect.logWarning(
           `${count} receipt(s) of session ${sessionId} whose message is not known were forgotten: the newest ${maximumEarlyReports} are kept. Does something else send over its number?`

@@ -27,13 +27,14 @@ import { Circuits } from "./Circuits.ts"
 import type { Kind } from "./Dispatcher.ts"
 import type { DispatchLoop, Verbs } from "./DispatchLoop.ts"
 import * as Dispatching from "./DispatchLoop.ts"
+import { EqualFailures } from "./EqualFailures.ts"
 import * as FailureActions from "./FailureActions.ts"
 import { Heartbeat } from "./Heartbeat.ts"
 import * as PlainOutcome from "./PlainOutcome.ts"
 import * as Prepare from "./Prepare.ts"
 import { StoreClock } from "./StoreClock.ts"
 import type { Asked, Fork } from "./Turns.ts"
-import { InFlight, Turns } from "./Turns.ts"
+import { type Ended, InFlight, Turns } from "./Turns.ts"
 
 export interface SendLoop {
   /** @param grace once it has begun nothing is claimed, and what is under way has so much time */
@@ -83,6 +84,7 @@ interface Parts {
   readonly signals: Context.Tag.Service<Signals>
   readonly circuits: Context.Tag.Service<Circuits>
   readonly applyActions: FailureActions.Apply
+  readonly equal: Context.Tag.Service<EqualFailures>
   readonly prepare: Prepare.Prepare
   /** Platforms that can be asked about an attempt without an outcome. */
   readonly recoverable: ReadonlyArray<Provider>
@@ -131,6 +133,25 @@ const act = ({ applyActions, fork, monotonic, turns }: Parts, inFlight: InFlight
 }
 
 /** Until nothing is under way, and nothing is asked for any more. */
+/** What ends one after the other with one failure stops its session; what is in hand of it goes back. */
+const noteEnds = ({ equal, turns }: Parts, ended: ReadonlyArray<Ended>): Effect.Effect<void> => {
+  const ends = ended.flatMap(({ batch: { attempts, job, since }, settlement: { index, outcome } }) => {
+    const phone = job.recipients.find((recipient) => recipient.index === index)?.phone
+    if (phone === undefined || (outcome._tag !== "Accepted" && outcome._tag !== "Failed")) return []
+    const failure = outcome._tag === "Failed" ? outcome.failure : null
+    return [
+      { sessionId: job.sessionId, phone, failure, attempted: { connection: attempts.connection, since } }
+    ]
+  })
+  return equal.note("answer", ends).pipe(
+    Effect.tap((stopped) =>
+      Effect.sync(() => turns.release(({ batch }) => stopped.includes(batch.job.sessionId)))
+    ),
+    Effect.asVoid,
+    Effect.catchAllCause((cause) => Effect.logError("A session that only fails could not be paused", cause))
+  )
+}
+
 const ending = (parts: Parts, inFlight: InFlight): Effect.Effect<void> =>
   Effect.suspend(() => {
     act(parts, inFlight)
@@ -260,9 +281,13 @@ const verbsOf = (parts: Parts, grace: GracePeriod, wake: () => void): SendVerbs 
       )
       return next === null ? null : Math.max(0, next - now)
     }),
-    collect: Effect.sync(() => {
+    collect: Effect.suspend(() => {
       act(parts, inFlight)
-      return { settlements: inFlight.collect().map(({ settlement }) => settlement), lapsed: false }
+      const ended = inFlight.collect()
+      return Effect.as(noteEnds(parts, ended), {
+        settlements: ended.map(({ settlement }) => settlement),
+        lapsed: false
+      })
     }),
     ...claimsOf(parts, inFlight, grace),
     end: Effect.suspend(() => {
@@ -290,6 +315,7 @@ export const make = (options: {
   SendLoop,
   never,
   | Circuits
+  | EqualFailures
   | ConsentSource
   | JobStore
   | Heartbeat
@@ -317,6 +343,7 @@ export const make = (options: {
       signals: yield* Signals,
       circuits: yield* Circuits,
       applyActions: yield* FailureActions.make,
+      equal: yield* EqualFailures,
       prepare: yield* Prepare.make,
       recoverable: [...(yield* Senders).values()].filter(canRecover).map(({ provider }) => provider),
       bulkhead,

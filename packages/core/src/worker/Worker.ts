@@ -32,6 +32,7 @@ import * as Busy from "./Busy.ts"
 import { Circuits } from "./Circuits.ts"
 import type { DispatchLoop } from "./DispatchLoop.ts"
 import * as EndpointLimits from "./EndpointLimits.ts"
+import type { EqualFailures } from "./EqualFailures.ts"
 import * as Erasing from "./Erasing.ts"
 import { defaultLeaseMs, Heartbeat, paceOf } from "./Heartbeat.ts"
 import * as Housekeeping from "./Housekeeping.ts"
@@ -332,6 +333,7 @@ export const layer = (
   | QuarantineWatch
   | Signals
   | Circuits
+  | EqualFailures
   | WaitingLook
 > => Layer.scoped(Worker, make({ ...defaults, ...options }))
 

@@ -341,6 +341,7 @@ describe("Columns", () => {
     reason: orNull(word),
     blockedUntil: orNull(number),
     blockReason: orNull(of(Sessions.blockReasons)),
+    blockCode: orNull(word),
     repliesBlockedUntil: orNull(number),
     told: FastCheck.dictionary(
       of(["standing", "templates"] as const),

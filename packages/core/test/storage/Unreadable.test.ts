@@ -164,6 +164,7 @@ const suite = (name: string, stores: Layer.Layer<Stores | SqlClient, unknown>) =
           applied: 1,
           unmatched: [],
           refused: [],
+          ended: expect.any(Array),
           met: []
         })
         expect(yield* results(damaged.jobId)).toMatchObject([{ status: "failed" }])

@@ -21,6 +21,7 @@ const session: Session = {
   reason: null,
   blockedUntil: null,
   blockReason: null,
+  blockCode: null,
   repliesBlockedUntil: null,
   told: {},
   outage: null,

@@ -76,6 +76,7 @@ export const session = {
   reason: null,
   blocked_until: null,
   block_reason: null,
+  block_code: null,
   replies_blocked_until: null,
   unavailable_since: null,
   next_probe_at: null,

@@ -46,6 +46,7 @@ const session = struct(
       "Until when the platform takes no templates from it; the year 9999 where only the platform or an operator ends that. null: it takes them."
     ),
     block_reason: Schema.NullOr(Schema.Literal(...Domain.blockReasons)),
+    block_code: Wire.NullableText,
     replies_blocked_until: described(
       "Until when the platform takes no direct messages from it, as `blocked_until`."
     ),

@@ -181,7 +181,9 @@ export interface SessionRecord {
   readonly unavailableSince: Date | null
   /** Until when its platform takes no templates; the year 9999 where only the platform or you end that. */
   readonly blockedUntil: Date | null
-  readonly blockReason: "provider_blocked" | "platform_restriction" | null
+  readonly blockReason: "provider_blocked" | "platform_restriction" | "same_failure" | null
+  /** The code that its last attempts ended with, where that is why. */
+  readonly blockCode: string | null
   /** Until when its platform takes no direct messages, as `blockedUntil`. */
   readonly repliesBlockedUntil: Date | null
   readonly connectedSince: Date | null

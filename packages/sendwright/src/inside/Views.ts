@@ -62,6 +62,7 @@ export const session = (found: Sessions.Session): Admin.SessionRecord => ({
   unavailableSince: dateOrNull(found.outage?.since ?? null),
   blockedUntil: dateOrNull(found.blockedUntil),
   blockReason: found.blockReason,
+  blockCode: found.blockCode,
   repliesBlockedUntil: dateOrNull(found.repliesBlockedUntil),
   connectedSince: dateOrNull(found.connectedSince),
   createdAt: date(found.createdAt),

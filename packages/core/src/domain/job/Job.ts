@@ -32,6 +32,7 @@ export const pauseReasons = [
   "template_changed",
   "provider_blocked",
   "platform_restriction",
+  "same_failure",
   "platform_unavailable"
 ] as const
 export type PauseReason = (typeof pauseReasons)[number]

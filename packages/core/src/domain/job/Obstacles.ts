@@ -26,9 +26,17 @@ const limiters: Readonly<Record<Name, Limiter>> = {
   template: "template"
 }
 
-const texts: Readonly<Record<Name | "restriction", string>> = {
+const blockedBy = (reason: Happening["data"][string] | undefined): string => {
+  if (reason === "platform_restriction") return texts.restriction
+  return reason === undefined || reason === null || reason === "provider_blocked"
+    ? texts.block
+    : because(texts.sameFailure, reason)
+}
+
+const texts: Readonly<Record<Name | "restriction" | "sameFailure", string>> = {
   block: "The platform had blocked its session.",
   connection: "Its session was not connected.",
+  sameFailure: "The last attempts of its session ended with the same failure.",
   restriction: "The platform had restricted its session's templates.",
   outage: "The platform did not answer.",
   restore: "The store was held after a restore.",
@@ -50,7 +58,7 @@ const changedBy = (
       return { ends: ["outage"] }
     case "session.blocked":
       return {
-        begins: ["block", data["reason"] === "platform_restriction" ? texts.restriction : texts.block]
+        begins: ["block", blockedBy(data["reason"])]
       }
     case "session.unblocked":
       return { ends: ["block"] }

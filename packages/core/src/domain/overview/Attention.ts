@@ -262,9 +262,14 @@ const blocked: Rule = ({ isAllKept, sessions }) =>
         title:
           session.blockReason === "platform_restriction"
             ? `The platform restricts the templates of ${named(session, account)}`
-            : `The platform blocks ${named(session, account)}`,
+            : session.blockReason === "same_failure"
+              ? `All that ${named(session, account)} sends fails with ${session.blockCode}`
+              : `The platform blocks ${named(session, account)}`,
         cost: waitFor(waiting, oldestAt),
-        cause: `It takes nothing more from it for a while.${because(figures)}`,
+        cause:
+          session.blockReason === "same_failure"
+            ? "Its last ten attempts ended with this one failure, which is no recipient's own."
+            : `It takes nothing more from it for a while.${because(figures)}`,
         next: `${endsBy(session.blockedUntil)} Look for what the platform complains of.`,
         count: waiting,
         target: target("session", session.id)

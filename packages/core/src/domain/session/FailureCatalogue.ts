@@ -246,6 +246,12 @@ export const own: Readonly<Record<string, string>> = {
     "It waited when the store was restored from a backup, and the platform may have it. Retry what is safe to send twice.",
   sender_missing:
     "The process has no sender for the session's provider. Start the service with that sender, then retry the job.",
+  gateway_redirects: "The gateway answered with a redirect. Set `url` to where it leads, then retry the job.",
+  gateway_refused: `The gateway refused the message with a code of its own, which is \`provider_code\`. ${consequences.fail}`,
+  provider_redirects:
+    "The platform answered with a redirect. Set `base_url` to where it leads, then retry the job.",
+  provider_refused: `The platform refused the message with a code that is not listed, which is \`provider_code\`. ${consequences.fail}`,
+  undeliverable: `The platform reported that the message failed, without a reason. ${consequences.fail}`,
   provider_unreachable: `The platform could not be reached. ${consequences.retry}`
 }
 

@@ -18,8 +18,11 @@ export const providerForm = /^[a-z][a-z0-9_-]{0,63}$/
 export const states = ["connected", "connecting", "disconnected"] as const
 export type State = (typeof states)[number]
 
-/** Why a session is blocked: what an answer of its platform means, or a restriction that its platform told of. */
-export const blockReasons = ["provider_blocked", "platform_restriction"] as const
+/**
+ * Why a session is blocked: what an answer of its platform means, a restriction that its platform told of, or one failure that
+ * its last attempts ended with (`SameFailure`).
+ */
+export const blockReasons = ["provider_blocked", "platform_restriction", "same_failure"] as const
 export type BlockReason = (typeof blockReasons)[number]
 
 /** The end of what its platform has to end, or the operator: behind it no time can be written. */
@@ -49,6 +52,8 @@ export interface Session {
   readonly blockedUntil: Instant | null
   /** Null without a block. */
   readonly blockReason: BlockReason | null
+  /** The code of the failure that its last attempts ended with; null of a block for another reason. */
+  readonly blockCode: string | null
   /** The end of the platform's restriction on answers to people, until which direct messages are refused; null without one. */
   readonly repliesBlockedUntil: Instant | null
   /** What the platform said last of its standing and its restrictions. */
@@ -210,16 +215,18 @@ export const block = (
   session: Session,
   until: Instant,
   now: Instant,
-  reason: BlockReason = "provider_blocked"
+  reason: BlockReason = "provider_blocked",
+  blockCode: string | null = null
 ): Session =>
   session.blockedUntil !== null && session.blockedUntil >= until
     ? { ...session, updatedAt: now }
-    : { ...session, blockedUntil: until, blockReason: reason, updatedAt: now }
+    : { ...session, blockedUntil: until, blockReason: reason, blockCode, updatedAt: now }
 
 export const unblock = (session: Session, now: Instant): Session => ({
   ...session,
   blockedUntil: null,
   blockReason: null,
+  blockCode: null,
   updatedAt: now
 })
 

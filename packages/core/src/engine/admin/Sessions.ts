@@ -265,6 +265,7 @@ export const make = Effect.gen(function* () {
         reason: connected ? null : meantReasons.never,
         blockedUntil: null,
         blockReason: null,
+        blockCode: null,
         repliesBlockedUntil: null,
         told: Told.nothing,
         outage: null,

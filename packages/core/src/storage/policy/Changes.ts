@@ -18,6 +18,7 @@ import type {
   Met,
   Refused,
   Report,
+  ReportedEnd,
   ReportsApplied,
   RetryResult,
   Settlement
@@ -223,6 +224,7 @@ function* apply<B extends Backend>(
   const matched = new Set<Report>()
   const met: Array<Met> = []
   const refused: Array<Refused> = []
+  const ended: Array<ReportedEnd> = []
   const steps: Array<JobChange<B["job"]>> = []
   for (const { group, job } of ofJobs) {
     const step = JobSteps.receive(job, (place) => find(job, place), group, now)
@@ -230,6 +232,7 @@ function* apply<B extends Backend>(
     for (const report of step.unmatched) matched.delete(report)
     met.push(...step.met)
     refused.push(...step.refused)
+    ended.push(...step.ended)
     if (step.changes.length > 0) steps.push(step)
   }
   yield* rows.saveJobs(steps, now)
@@ -238,6 +241,7 @@ function* apply<B extends Backend>(
     unmatched: brought.flatMap(({ report }) => (matched.has(report) ? [] : [report])),
     met,
     refused,
+    ended,
     ends: endsOf(jobs, steps)
   }
 }
@@ -271,8 +275,8 @@ export function* applyEarlyReports<B extends Backend>(
   now: Instant
 ): Tx<EarlyReportsApplied, B> {
   const forgotten = yield* rows.forgetEarlyReports(now - earlyReportMs, maximumEarlyReports)
-  const { applied, ends, met, refused } = yield* apply(rows, yield* rows.removeMatchedReports(), now)
-  return { applied, ends, met, refused, forgotten }
+  const { applied, ended, ends, met, refused } = yield* apply(rows, yield* rows.removeMatchedReports(), now)
+  return { applied, ended, ends, met, refused, forgotten }
 }
 
 /** `JobStore.cancel`. */

@@ -100,11 +100,14 @@ export function* announce<B extends Backend>(
 /** `SessionStore.block`. */
 export function* block<B extends Backend>(
   rows: SessionRows<B>,
-  { attempted, id, now, until }: Of & OfAttempt & { readonly until: Instant }
+  { attempted, id, now, sameFailure, until }: Parameters<Context.Tag.Service<SessionStore>["block"]>[0]
 ): Tx<Session | null, B> {
-  const changed = yield* change(rows, id, now, (session) =>
-    Sessions.isAbout(session, attempted) ? Sessions.block(session, until, now) : session
-  )
+  const changed = yield* change(rows, id, now, (session) => {
+    if (!Sessions.isAbout(session, attempted)) return session
+    return sameFailure === undefined
+      ? Sessions.block(session, until, now)
+      : Sessions.block(session, until, now, "same_failure", sameFailure)
+  })
   return changed === null ? null : changed.after
 }
 

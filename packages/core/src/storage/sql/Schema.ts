@@ -63,10 +63,11 @@ CREATE TABLE sendwright_session (
   mended_at ${long},
   created_at ${long} NOT NULL,
   updated_at ${long} NOT NULL,
-  -- block_reason: why, while there is a block. replies_blocked_until: the end of a restriction on direct messages. told: what
+  -- block_reason: why, while there is a block; block_code: the failure, where one failure is why. replies_blocked_until: the end of a restriction on direct messages. told: what
   -- the platform said last of its standing and its restrictions, and when, in JSON.
   blocked_until ${long},
   block_reason TEXT,
+  block_code TEXT,
   replies_blocked_until ${long},
   told TEXT,
   -- Null: the words that come with Sendwright.

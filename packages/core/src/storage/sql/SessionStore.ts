@@ -32,6 +32,7 @@ const standing = sessions.only(
   "reason",
   "blockedUntil",
   "blockReason",
+  "blockCode",
   "repliesBlockedUntil",
   "told",
   "unavailableSince",

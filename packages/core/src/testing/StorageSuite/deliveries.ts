@@ -225,12 +225,14 @@ export const suite = (layer: Stored): void => {
           ends: { recipients: [{ status: "sent", code: null, count: 1 }], jobs: [] },
           unmatched: [],
           refused: [],
+          ended: expect.any(Array),
           met: []
         })
         expect(yield* jobs.receive({ now: now + 1, reports: [report] })).toMatchObject({
           applied: 0,
           unmatched: [],
           refused: [],
+          ended: expect.any(Array),
           met: []
         })
         expect((yield* jobs.find(command.jobId))?.updatedAt).toBe(now)

@@ -347,6 +347,7 @@ export const suite = (layer: Stored): void => {
               ends: { recipients: [], jobs: [] },
               unmatched: [],
               refused: [],
+              ended: expect.any(Array),
               met: [
                 { sessionId, asked: first, report: reports[0] },
                 { sessionId, asked: other, report: reports[2] }

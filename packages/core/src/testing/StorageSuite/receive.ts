@@ -43,6 +43,7 @@ export const suite = (layer: Stored) =>
           applied: 3,
           unmatched: [],
           refused: [],
+          ended: expect.any(Array),
           met: []
         })
         const [first, second, third] = yield* results(jobId)
@@ -101,7 +102,7 @@ export const suite = (layer: Stored) =>
         const old = [report(0, "sent", now + 1000), report(0, "failed", now + 2000)]
         yield* jobs.receive({ now: now + 3000, reports: old })
         yield* jobs.retry({ jobId, now: now + 10_000, selection: everyLost })
-        const ignored = { applied: 0, unmatched: [], met: [], refused: [] }
+        const ignored = { applied: 0, unmatched: [], met: [], refused: [], ended: [] }
         expect(yield* jobs.receive({ now: now + 10_000, reports: old })).toMatchObject(ignored)
         // A time that is not believed is that of the coming.
         expect(
@@ -246,6 +247,7 @@ export const suite = (layer: Stored) =>
             applied: 1,
             unmatched: [],
             refused: [],
+            ended: expect.any(Array),
             met: []
           })
           expect((yield* jobs.delivered(jobId))[1]).toEqual({ phone: second?.phone, price, pricing })

@@ -56,6 +56,7 @@ export const sessions = table<SessionRow>({
   reason: textOrNull("reason"),
   blockedUntil: integerOrNull("blocked_until"),
   blockReason: nullable(word("block_reason", Sessions.blockReasons)),
+  blockCode: textOrNull("block_code"),
   repliesBlockedUntil: integerOrNull("replies_blocked_until"),
   told,
   unavailableSince: integerOrNull("unavailable_since"),
@@ -69,7 +70,7 @@ export const sessions = table<SessionRow>({
 
 export const identity = sessions.only("id", "provider")
 
-export const block = sessions.only("blockedUntil", "blockReason")
+export const block = sessions.only("blockedUntil", "blockReason", "blockCode")
 
 /** The columns of `Session.Outbound`. */
 export const outbound = sessions.only(

@@ -1,0 +1,118 @@
+/** A session whose attempts all end with one failure stops, by whichever way it comes (decisions.md §13). */
+import { describe, expect, it } from "@effect/vitest"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
+import * as LogLevel from "effect/LogLevel"
+import * as TestClock from "effect/TestClock"
+import { prepare } from "../../../../examples/support/prepare.ts"
+import * as Engine from "../../src/engine/Engine.ts"
+import * as SecretBox from "../../src/secret/SecretBox.ts"
+import * as Sender from "../../src/sender/Sender.ts"
+import type { Report } from "../../src/storage/JobStore.ts"
+import * as Memory from "../../src/storage/memory/Memory.ts"
+import type { Stores } from "../../src/storage/Stores.ts"
+import * as Sqlite from "../../src/storage/sqlite/Sqlite.ts"
+import * as RecordingTransport from "../../src/testing/RecordingTransport.ts"
+import * as AddressPolicy from "../../src/webhook/AddressPolicy.ts"
+
+const phones = Array.from({ length: 60 }, (_, n) => `346000012${String(n).padStart(2, "0")}`)
+const failure = {
+  code: "gateway_refused",
+  provider_code: "no_credit",
+  message: "No credit.",
+  permanent: true
+}
+
+/** A gateway that refuses all until it is mended, in its answers or by receipts. */
+const given = <E>(stores: Layer.Layer<Stores, E>, way: "answers" | "receipts") =>
+  Effect.gen(function* () {
+    let sent = 0
+    let isMended = false
+    const reports: Array<Report> = []
+    const sender: Sender.Sender = {
+      provider: "sandbox",
+      deduplicates: true,
+      receive: () =>
+        Effect.sync(() =>
+          Sender.HookResult.Content({
+            reports: reports.splice(0),
+            messages: [],
+            preferences: [],
+            templates: [],
+            unread: []
+          })
+        ),
+      send: ({ messageId }) =>
+        Effect.sync(() => {
+          sent += 1
+          if (isMended) return Sender.accepted(`p${sent}`, "accepted")
+          if (way === "answers") return Sender.SendResult.Rejected({ failure })
+          reports.push({ messageId, providerId: `p${sent}`, status: "failed", at: 0, failure })
+          return Sender.accepted(`p${sent}`, "accepted")
+        })
+    }
+    const context = yield* Layer.build(
+      Engine.layer().pipe(
+        Layer.provideMerge(stores),
+        Layer.provide(Sender.layer(sender)),
+        Layer.provide(RecordingTransport.layer),
+        Layer.provide(AddressPolicy.layer([])),
+        Layer.provide(SecretBox.layerRandom)
+      )
+    )
+    const engine = Context.get(context, Engine.Engine)
+    const { caller, templateId } = yield* prepare(engine, phones)
+    const { id } = caller.session
+    yield* engine.admin.sessions.change(id, { pacing: { messagesPerSecond: 1 } })
+    const variables = { "body.1": "Ana", "body.2": "tomorrow" }
+    const { jobId } = yield* engine.send(caller, {
+      idempotencyKey: "1",
+      request: { templateId, recipients: phones.map((phone) => ({ phone, variables })) }
+    })
+    const request = { method: "POST", headers: {}, query: {}, body: new Uint8Array() } as const
+    const pass = (seconds: number) =>
+      Effect.repeatN(
+        Effect.all([engine.drain, engine.hook("sandbox", id, request), TestClock.adjust("1 second")]),
+        seconds - 1
+      )
+    const mend = Effect.sync(() => {
+      isMended = true
+    })
+    const job = Effect.map(
+      engine.job(caller, jobId, { page: { limit: 1, after: null } }),
+      ({ job: found }) => found
+    )
+    return { engine, id, job, mend, pass, sent: () => sent }
+  })
+
+describe.each([
+  ["memory", () => Memory.layer],
+  ["SQLite", () => Sqlite.layer({ filename: ":memory:" })]
+] as const)("on %s", (_, stores) => {
+  it.effect.each(["answers", "receipts"] as const)(
+    "ten of one failure by %s stop the session; it probes by itself, and goes on once that is mended",
+    (way) =>
+      Effect.gen(function* () {
+        const { engine, id, job, mend, pass, sent } = yield* given(stores(), way)
+        yield* pass(30)
+        expect(sent()).toBeLessThanOrEqual(12)
+        expect(yield* engine.admin.sessions.find(id)).toMatchObject({
+          state: "connected",
+          blockReason: "same_failure",
+          blockCode: "gateway_refused"
+        })
+        expect(yield* job).toMatchObject({ status: "paused", pauseReason: "same_failure" })
+        const before = sent()
+        yield* pass(60)
+        expect(sent() - before).toBeGreaterThan(0)
+        expect(sent() - before).toBeLessThanOrEqual(3)
+        expect(yield* job).toMatchObject({ pauseReason: "same_failure" })
+        yield* mend
+        yield* engine.admin.sessions.change(id, { blockedUntil: null })
+        yield* pass(60)
+        expect(sent()).toBe(phones.length)
+      }).pipe(Effect.scoped, Logger.withMinimumLogLevel(LogLevel.None))
+  )
+})
