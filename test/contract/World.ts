@@ -58,6 +58,8 @@ export interface World {
   readonly trusting: string
   /** A text that may be a refusal. */
   readonly refusal: string
+  /** Another text of that kind. */
+  readonly question: string
 }
 
 /** What proves that the gateway posts. */
@@ -72,15 +74,20 @@ const gatewayHeaders = (body: string): Readonly<Record<string, string>> => {
 /** Somebody of whom something is known. */
 const doubtful = "34600000199"
 
-/** Brings a text over the gateway that may be a refusal, and finds it in the operator's list. */
-const doubt = async (host: TestHost, accountId: string, gateway: string): Promise<string> => {
+/** Brings two texts over the gateway that may be refusals, and finds them in the operator's list. */
+const doubts = async (
+  host: TestHost,
+  accountId: string,
+  gateway: string
+): Promise<Pick<World, "question" | "refusal">> => {
   const body = JSON.stringify({
-    messages: [{ id: "doubt", from: doubtful, text: "can you stop the order" }]
+    messages: ["doubt", "question"].map((id) => ({ id, from: doubtful, text: "can you stop the order" }))
   })
   const headers = { "content-type": "application/json", ...gatewayHeaders(body) }
   await fetch(`${host.base}/hooks/http/${gateway}`, { method: "POST", headers, body })
   const { json } = await host.admin(`/accounts/${accountId}/perhaps-refusals`)
-  return String(at(json, "perhaps_refusals", 0, "id"))
+  const idAt = (place: number) => String(at(json, "perhaps_refusals", place, "id"))
+  return { refusal: idAt(0), question: idAt(1) }
 }
 
 /** @param platform where the session of the WhatsApp Cloud API asks */
@@ -103,7 +110,7 @@ export const make = async (host: TestHost, caller: Owned, platform: string): Pro
     subject,
     operator,
     gateway,
-    refusal: await doubt(host, subject.accountId, gateway),
+    ...(await doubts(host, subject.accountId, gateway)),
     whatsApp: await session("whatsapp_cloud", {
       ...platformConfig,
       base_url: platform
@@ -121,24 +128,26 @@ const hookHeaders = (operation: Operation, body = ""): Readonly<Record<string, s
 /** What requests name is there, and who sends them is proven. */
 export const known = (
   host: TestHost,
-  { caller, gateway, operator, refusal, subject, trusting, whatsApp }: World
+  { caller, gateway, operator, question, refusal, subject, trusting, whatsApp }: World
 ): Known => {
   const operatorsId = ({ id, path }: Operation): string =>
     id === "admin.syncTemplates"
       ? whatsApp
-      : path.includes("/accounts/")
-        ? subject.accountId
-        : path.includes("/sessions/")
-          ? subject.sessionId
-          : path.includes("/webhooks/")
-            ? subject.webhookId
-            : path.includes("/deliveries/")
-              ? subject.deliveryId
-              : path.includes("/perhaps-refusals/")
-                ? refusal
-                : path.includes("/retries/")
-                  ? subject.retryId
-                  : subject.jobId
+      : id === "admin.dismissRefusal"
+        ? question
+        : path.includes("/accounts/")
+          ? subject.accountId
+          : path.includes("/sessions/")
+            ? subject.sessionId
+            : path.includes("/webhooks/")
+              ? subject.webhookId
+              : path.includes("/deliveries/")
+                ? subject.deliveryId
+                : path.includes("/perhaps-refusals/")
+                  ? refusal
+                  : path.includes("/retries/")
+                    ? subject.retryId
+                    : subject.jobId
   const platformsId = ({ path }: Operation): string => {
     if (path.startsWith("/hooks/http/")) return gateway
     return path.startsWith("/hooks/whatsapp/") ? whatsApp : trusting
