@@ -167,6 +167,7 @@ CREATE TABLE sendwright_earlier_attempt (
   outcome text NOT NULL,
   code text,
   provider_code text,
+  message text,
   ms bigint,
   process text,
   CONSTRAINT sendwright_earlier_attempt_pkey PRIMARY KEY (recipient, at, number)

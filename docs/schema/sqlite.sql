@@ -158,6 +158,7 @@ CREATE TABLE sendwright_earlier_attempt (
   outcome TEXT NOT NULL,
   code TEXT,
   provider_code TEXT,
+  message TEXT,
   ms INTEGER,
   process TEXT,
   PRIMARY KEY (recipient, at, number)

@@ -142,12 +142,30 @@ export const claim = <H extends JobState>(
 /** The attempts of a settlement that are not the last: its own, where that is to be repeated, and those before it. */
 const earlierOf = (
   { earlier = [], outcome, tried }: Settlement,
-  { attempts, nextAt }: RecipientResult,
+  { attempts, status }: RecipientResult,
+  { nextAt }: RecipientResult,
   now: Instant
-): ReadonlyArray<EarlierAttempt> =>
-  outcome._tag === "Retry" && nextAt !== null
-    ? [...earlier, Attempts.earlier(attempts, now, "retried", outcome.failure, tried)]
-    : earlier
+): ReadonlyArray<EarlierAttempt> => {
+  const and = (made: Attempts.Outcome, failure: Failure) => [
+    ...earlier,
+    Attempts.earlier(attempts, now, made, failure, tried)
+  ]
+  // A report came before the outcome: the recipient tells only that.
+  const isOvertaken = Recipient.leftDispatch(status)
+  switch (outcome._tag) {
+    case "Retry":
+      if (isOvertaken) return and(outcome.maybeSent ? "unknown" : "failed", outcome.failure)
+      return nextAt === null ? earlier : and("retried", outcome.failure)
+    case "Released":
+      return outcome.failure === undefined ? earlier : and("released", outcome.failure)
+    case "Failed":
+      return isOvertaken ? and("failed", outcome.failure) : earlier
+    case "Unknown":
+      return isOvertaken ? and("unknown", outcome.failure) : earlier
+    default:
+      return earlier
+  }
+}
 
 /** True when an outcome is of a cause that stops the whole job: then {@link settle} is given all of its recipients. */
 export const stopsJob = ({ outcome }: Settlement): boolean =>
@@ -191,7 +209,7 @@ export const settle = <H extends JobState>(
     const before = fenced.recipient
     const after = Transitions.settle(state.job, before, outcome, now)
     const change = { before, after, fenceBefore: fence, fence: null }
-    const earlier = earlierOf(settlement, after, now)
+    const earlier = earlierOf(settlement, before, after, now)
     changes.set(index, earlier.length === 0 ? change : { ...change, earlier })
     answer = settlement.answer ?? answer
     if (outcome._tag === "Failed" && outcome.stopsJob === true) cause ??= outcome.failure
@@ -298,7 +316,11 @@ export const receive = <H extends JobState>(
     if (isNamedOtherwise(report, before)) met.push({ sessionId, asked: before.phone, report })
     const after = Transitions.report(before, report, now)
     current.set(index, { recipient: after, fence })
-    if (after !== before) changes.push({ before, after, fenceBefore: fence, fence })
+    if (after !== before) {
+      const earlier = Attempts.overtaken(before, after)
+      const change = { before, after, fenceBefore: fence, fence }
+      changes.push(earlier.length === 0 ? change : { ...change, earlier })
+    }
     refused.push(...refusedBy(state.job, report, after))
     if (after !== before && before.phone !== null) ended.push(endOf(sessionId, before.phone, report, after))
   }
@@ -437,17 +459,8 @@ export const retry = <H extends JobState>(
   for (const { fence: fenceBefore, recipient: before, verdict } of judged) {
     if (verdict !== "chosen") continue
     const change = { before, after: Transitions.requeue(before, now), fenceBefore, fence: null }
-    const { attempts, failure, status, updatedAt } = before
-    changes.push(
-      attempts === 0 || !Recipient.isRetryable(status)
-        ? change
-        : {
-            ...change,
-            earlier: [
-              Attempts.earlier(attempts, Transitions.attemptedAt(before) ?? updatedAt, status, failure)
-            ]
-          }
-    )
+    const earlier = Attempts.repeated(before)
+    changes.push(earlier.length === 0 ? change : { ...change, earlier })
   }
   if (dryRun || changes.length === 0) {
     return { result: RetryResult.Retried({ job: state.job, counts, sums }), step: null, sums }

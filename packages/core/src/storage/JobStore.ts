@@ -225,8 +225,9 @@ export type Outcome = Data.TaggedEnum<{
   Unknown: { readonly failure: Failure }
   /** Consent was gone at dispatch. */
   Skipped: { readonly failure: Failure }
-  /** The worker stops: due again at once, at no cost of an attempt. Uncertain: its attempt was under way. */
-  Released: { readonly maybeSent: boolean }
+  /** The worker stops: due again at once, at no cost of an attempt. Uncertain: its attempt was under way. With a failure the platform was asked, and
+   * refused for now. */
+  Released: { readonly maybeSent: boolean; readonly failure?: Failure }
 }>
 export const Outcome = Data.taggedEnum<Outcome>()
 

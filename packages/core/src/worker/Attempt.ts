@@ -133,7 +133,7 @@ const meaningOf = (
     case "Transient": {
       const { failure, retryAfterMs } = result
       const action = FailureCatalogue.actionOf(failure)
-      if (waits.has(action)) return Outcome.Released({ maybeSent })
+      if (waits.has(action)) return Outcome.Released({ maybeSent, failure })
       const rest = action === "rest_pair" ? Retry.pairRest(attempts) : null
       // A sender of an embedder's own may have read no number out of a header.
       const asked = retryAfterMs !== null && retryAfterMs > (rest ?? 0) ? retryAfterMs : rest
@@ -395,7 +395,8 @@ const stopped: Failure = {
 /** The outcome of an attempt that costs none, in the place of another attempt or of the end. */
 const spared = (outcome: Outcome): Outcome =>
   Outcome.Released({
-    maybeSent: outcome._tag === "Unknown" || (outcome._tag === "Retry" && outcome.maybeSent)
+    maybeSent: outcome._tag === "Unknown" || (outcome._tag === "Retry" && outcome.maybeSent),
+    ...("failure" in outcome && outcome.failure !== undefined ? { failure: outcome.failure } : {})
   })
 
 /** The attempts of one job's recipients that a claim brought. */

@@ -298,9 +298,9 @@ export class Turns {
     const now = this.#now()
     Measured.ended(this.#measured, settled.outcome, now - beganAt)
     this.#bulkhead.ended(ticket, now)
-    // Only an attempt that is repeated is kept, and so how long it took.
     const tried = { ms: Math.round(now - beganAt), process: processOf(batch.worker) }
-    const settlement = settled.outcome._tag === "Retry" ? { ...settled, tried } : settled
+    // Of one that has no row of its own it is not kept.
+    const settlement = settled.outcome._tag === "Accepted" ? settled : { ...settled, tried }
     batch.inFlight.end({ batch, settlement, actionable }, now)
   }
 

@@ -1,6 +1,6 @@
 /**
- * Attempts of a recipient that were not its last, which the recipient tells itself: each has a row, so a message that goes at
- * once costs nothing for it.
+ * Attempts of a recipient that it does not tell itself: those before its last, and one whose first outcome a receipt changed. Each
+ * has a row, so a message that goes at once costs nothing for it.
  */
 import type { Instant } from "../Instant.ts"
 import type { RecipientResult } from "./Job.ts"
@@ -8,10 +8,11 @@ import * as Recipient from "./Recipient.ts"
 import * as Transitions from "./Transitions.ts"
 
 /**
- * `retried`: the platform did not take it, and it was tried again. `lost`: its process died meanwhile. `failed` and `unknown`:
- * an operator had it sent again.
+ * `retried`: the platform did not take it, and it was tried again. `released`: the same at no cost of an attempt, since nothing is
+ * sent for now. `lost`: its process died meanwhile. `failed`, `unknown` and `accepted`: an operator had it sent again, or a receipt
+ * says otherwise. `reported`: no attempt, but the receipt of the failure that an operator had sent again.
  */
-export const outcomes = ["retried", "lost", "failed", "unknown"] as const
+export const outcomes = ["retried", "released", "lost", "failed", "unknown", "accepted", "reported"] as const
 export type Outcome = (typeof outcomes)[number]
 
 export interface EarlierAttempt {
@@ -22,6 +23,8 @@ export interface EarlierAttempt {
   readonly outcome: Outcome
   readonly code: string | null
   readonly providerCode: string | null
+  /** What was said of it then; null where nothing was, and of a person who was erased. */
+  readonly message: string | null
   /** The time that it took; null where nobody could tell. */
   readonly ms: number | null
   /** The process that made it; null where it is not known. */
@@ -45,15 +48,14 @@ export const earlier = (
   outcome,
   code: failure?.code ?? null,
   providerCode: failure?.provider_code ?? null,
+  message: failure?.message ?? null,
   ms,
   process
 })
 
 /** An attempt of a recipient, as it is told. `under_way`: its outcome is awaited, and its time is that of its claim. */
 export interface Attempt extends Omit<EarlierAttempt, "outcome"> {
-  readonly outcome: Outcome | "accepted" | "sent" | "under_way"
-  /** The words of its failure; null where only its code is kept. */
-  readonly failure: Recipient.Failure | null
+  readonly outcome: Outcome | "sent" | "under_way"
 }
 
 /** The outcome of the last attempt, and its time; null where the recipient does not tell of one. */
@@ -79,7 +81,9 @@ const endOf = (
 /** The last attempt, as the recipient tells it; null where there is none, or it is among the earlier ones. */
 export const last = (recipient: RecipientResult, before: ReadonlyArray<EarlierAttempt>): Attempt | null => {
   const { attempts: number, requeuedAt } = recipient
-  const isToldOf = before.some((each) => each.number === number && each.at >= (requeuedAt ?? 0))
+  const isToldOf = before.some(
+    (each) => each.outcome !== "released" && each.number === number && each.at >= (requeuedAt ?? 0)
+  )
   const end = number === 0 || isToldOf ? null : endOf(recipient)
   if (end === null) return null
   const { at, failure = null, outcome } = end
@@ -89,8 +93,36 @@ export const last = (recipient: RecipientResult, before: ReadonlyArray<EarlierAt
     outcome,
     code: failure?.code ?? null,
     providerCode: failure?.provider_code ?? null,
+    message: failure?.message ?? null,
     ms: null,
-    process: null,
-    failure
+    process: null
   }
+}
+
+/**
+ * The outcome of an attempt that a receipt changes, or changed before it was stored: it is told beside what the receipt said.
+ * Nothing where the recipient tells it itself.
+ */
+export const overtaken = (before: RecipientResult, after: RecipientResult): ReadonlyArray<EarlierAttempt> => {
+  const { attemptedAt, attempts, failure, status, updatedAt } = before
+  // A backup that cannot tell is no attempt's outcome.
+  const isTold = Recipient.isRetryable(status) && failure?.code !== "restored"
+  return attempts === 0 || attemptedAt !== null || after.status === status || !isTold
+    ? []
+    : [earlier(attempts, updatedAt, status, failure)]
+}
+
+/** What an operator's retry leaves of a recipient: its attempt, and the receipt of its failure where that is another thing. */
+export const repeated = ({
+  attemptedAt,
+  attempts,
+  failure,
+  status,
+  updatedAt
+}: RecipientResult): ReadonlyArray<EarlierAttempt> => {
+  if (attempts === 0 || !Recipient.isRetryable(status)) return []
+  return attemptedAt === null
+    ? [earlier(attempts, updatedAt, status, failure)]
+    : // Of one whose first outcome has a row that stays.
+      [earlier(attempts, attemptedAt, "accepted", null), earlier(attempts, updatedAt, "reported", failure)]
 }

@@ -261,7 +261,8 @@ const sentences = (...all: ReadonlyArray<string | null>): string | null => {
   return found.length === 0 ? null : found.join(" ")
 }
 
-const isRepeated = (outcome: Attempt["outcome"]): boolean => outcome === "failed" || outcome === "unknown"
+const isRepeated = (outcome: Attempt["outcome"]): boolean =>
+  outcome === "failed" || outcome === "unknown" || outcome === "reported"
 
 const accepted = ({ job }: Rows): Placed =>
   entry("accepted", job.createdAt, "Accepted", {
@@ -320,6 +321,8 @@ const attemptTitles: Readonly<Record<Attempt["outcome"], string>> = {
   accepted: "the platform took it",
   sent: "the platform sent it",
   retried: "not taken, to be tried again",
+  released: "not taken, and nothing is sent for now",
+  reported: "failed, as the platform reported",
   lost: "its process died meanwhile",
   failed: "failed",
   unknown: "nobody knows whether the platform has it",
@@ -329,19 +332,20 @@ const attemptTitles: Readonly<Record<Attempt["outcome"], string>> = {
 const platformCode = (code: string | null): string | null =>
   code === null ? null : `The platform's own code is ${code}.`
 
-const attempt = (
-  each: Omit<Attempt, "failure"> & { readonly failure?: Recipient.Failure | null }
-): Placed => {
-  const { at, code, failure, ms, number, outcome, process, providerCode } = each
-  const said = failure?.message ?? (code === null ? null : (FailureCatalogue.find(code)?.message ?? null))
-  return entry("attempt", at, `Attempt ${number}: ${attemptTitles[outcome]}`, {
-    text: sentences(said, platformCode(providerCode)),
-    code,
-    ms,
-    process,
-    number,
-    outcome
-  })
+/** @param number counted on over retries */
+const attempt = (each: Attempt, number: number): Placed => {
+  const { at, code, message, ms, outcome, process, providerCode } = each
+  const said = message ?? (code === null ? null : (FailureCatalogue.find(code)?.message ?? null))
+  const rest = { text: sentences(said, platformCode(providerCode)), code }
+  return outcome === "reported"
+    ? entry("receipt", at, "Failed, as the platform reports", rest)
+    : entry("attempt", at, `Attempt ${number}: ${attemptTitles[outcome]}`, {
+        ...rest,
+        ms,
+        process,
+        number,
+        outcome
+      })
 }
 
 /** A failure of its whole job, before any attempt or between two. */
@@ -490,10 +494,11 @@ const retries = (
   if (requeuedAt === null) return []
   const acts = of(rows, "jobs.retry").toSorted((a, b) => a.at - b.at)
   const repeated = rows.earlier.filter(({ outcome }) => isRepeated(outcome))
-  const found = repeated.flatMap(({ at }) => {
+  const before = repeated.flatMap(({ at }) => {
     const act = acts.find((each) => each.at >= at)
-    return act === undefined || act.at >= requeuedAt - oneCommit ? [] : [{ at: act.at, act }]
+    return act === undefined || act.at >= requeuedAt - oneCommit ? [] : [act]
   })
+  const found = [...new Set(before)].map((act) => ({ at: act.at, act }))
   const last = acts.find(({ at }) => Math.abs(at - requeuedAt) <= oneCommit)
   return [...found, { at: requeuedAt, act: last }]
 }
@@ -598,6 +603,8 @@ const attempts = (rows: Rows, last: Attempt | null, known: Known): ReadonlyArray
   const obstacles = Obstacles.of(happenings, templateId)
   const again = retries(rows)
   const made = last === null ? earlier : [...earlier, last]
+  // By the row of an attempt whose first outcome a receipt changed.
+  const isTold = recipient.attemptedAt !== null
   const found = again.map(({ act, at }) =>
     entry("retried", at, "Queued again", byWhom(act, known.isOperator))
   )
@@ -608,12 +615,19 @@ const attempts = (rows: Rows, last: Attempt | null, known: Known): ReadonlyArray
     if (requeued !== undefined) [from, isRetry] = [requeued.at, false]
     found.push(...waited(rows, from, to, isRetry, obstacles))
   }
+  let number = 0
   for (const each of made) {
+    if (each.outcome === "reported") {
+      found.push(attempt(each, number))
+      from = Math.max(from, each.at)
+      continue
+    }
+    number += 1
     until(each.ms === null ? each.at : each.at - each.ms)
-    const told = attempt(each)
+    const told = attempt(each, number)
     found.push(each === last ? { ...told, place: placeOfLast(rows, each) } : told)
     from = each.at
-    isRetry = each.outcome === "retried" || each.outcome === "lost"
+    isRetry = each.outcome === "retried" || each.outcome === "released" || each.outcome === "lost"
   }
   const waiting = waitingNow(rows, known)
   if (waiting !== null) {
@@ -632,8 +646,8 @@ const attempts = (rows: Rows, last: Attempt | null, known: Known): ReadonlyArray
         until: waiting.until
       })
     )
-  } else if (last === null && Recipient.leftDispatch(recipient.status)) until(recipient.updatedAt)
-  const isStopped = recipient.status === "failed" && last === null
+  } else if (last === null && !isTold && Recipient.leftDispatch(recipient.status)) until(recipient.updatedAt)
+  const isStopped = recipient.status === "failed" && last === null && !isTold
   return isStopped ? [...found, stopped(recipient)] : found
 }
 

@@ -5,6 +5,7 @@ import type { ConsentRecord } from "../../domain/consent/Consent.ts"
 import * as Consent from "../../domain/consent/Consent.ts"
 import type { Name, Part, Redaction, Sought } from "../../domain/Erasure.ts"
 import * as Erasure from "../../domain/Erasure.ts"
+import * as Ids from "../../domain/Ids.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import * as Time from "../../domain/Instant.ts"
 import * as RetryPlan from "../../domain/job/RetryPlan.ts"
@@ -60,6 +61,13 @@ const rowsOf = (db: Database): ErasureRows<JobRows.Memory> => {
           each.sessionId === row.job.sessionId && each.report.providerId === providerId ? null : each
         )
         recipients[recipient.index] = { recipient, fence: null }
+        const messageId = Ids.messageId(id, recipient.index)
+        const earlier = db.earlierAttempts.get(messageId)
+        if (earlier !== undefined)
+          db.earlierAttempts.set(
+            messageId,
+            earlier.map((each) => ({ ...each, message: null }))
+          )
       }
       const isAlone = row.job.recipients === 1
       const job =

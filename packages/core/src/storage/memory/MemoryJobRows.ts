@@ -74,7 +74,11 @@ const save = (db: Database, { changes, drafts, state }: JobChange<JobRow>, now: 
     recipients[after.index] = { recipient: after, fence }
     if (earlier !== undefined) {
       const id = Ids.messageId(state.job.id, after.index)
-      db.earlierAttempts.set(id, [...(db.earlierAttempts.get(id) ?? []), ...earlier])
+      const known = db.earlierAttempts.get(id) ?? []
+      const fresh = earlier.filter(
+        ({ at, number }) => !known.some((each) => each.at === at && each.number === number)
+      )
+      db.earlierAttempts.set(id, [...known, ...fresh])
     }
     if (fenceBefore !== null && fence === null) count(db, "", fenceBefore, -1)
   }

@@ -30,6 +30,7 @@ import * as InboundRows from "./InboundRows.ts"
 import { insertInto, insertRows } from "./Insert.ts"
 import type { Sql } from "./jobs/Backend.ts"
 import * as Contents from "./jobs/Contents.ts"
+import * as EarlierAttempts from "./jobs/EarlierAttempts.ts"
 import * as Jobs from "./jobs/Jobs.ts"
 import { recipients } from "./jobs/RecipientColumns.ts"
 import * as Rows from "./jobs/Rows.ts"
@@ -147,6 +148,7 @@ const rowsOf = (jobs: Jobs.StoredJobs, dialect: Dialect, ids: Ids.Ids): ErasureR
         const before = (yield* get(searchedOf, key)) ?? {}
         yield* run(forgetReports, job.sessionId, key)
         yield* run(saveBlanked, ...blanked.write(recipient), key)
+        yield* EarlierAttempts.forgetWords(key)
         const texts = Object.values(before).filter((each) => typeof each === "string")
         yield* Segments.forgetKeys(key, texts)
       }

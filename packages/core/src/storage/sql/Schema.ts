@@ -624,7 +624,8 @@ CREATE TABLE sendwright_segment_key (
   PRIMARY KEY (segment, key, recipient)
 )${rows({ clustered: true })};
 
--- Attempts that were not the last of their recipients. number: counted anew after an operator's retry.
+-- Attempts that their recipients do not tell: those before the last, and one whose first outcome a receipt changed. number: counted
+-- anew after an operator's retry. message: what was said then; null once the person was erased.
 CREATE TABLE sendwright_earlier_attempt (
   recipient ${long} NOT NULL,
   at ${long} NOT NULL,
@@ -632,6 +633,7 @@ CREATE TABLE sendwright_earlier_attempt (
   outcome TEXT NOT NULL,
   code TEXT,
   provider_code TEXT,
+  message TEXT,
   ms ${long},
   process TEXT,
   PRIMARY KEY (recipient, at, number)

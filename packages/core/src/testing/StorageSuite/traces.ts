@@ -80,7 +80,14 @@ export const suite = (layer: Stored): void => {
         const again = yield* claim(1, now + 10)
         yield* settle(again, later(now + 20), now + 15, 5)
         yield* settle(yield* claim(1, now + 20), accepted, now + 26, 6)
-        const earlier = { code: "broken", providerCode: "1", outcome: "retried", process: "process-1" }
+        const { message } = failure
+        const earlier = {
+          code: "broken",
+          providerCode: "1",
+          message,
+          outcome: "retried",
+          process: "process-1"
+        }
         expect(yield* jobs.earlierAttempts({ jobId, index: 0 })).toEqual([
           { ...earlier, number: 1, at: now + 3, ms: 3 },
           { ...earlier, number: 2, at: now + 15, ms: 5 }
@@ -106,6 +113,69 @@ export const suite = (layer: Stored): void => {
           [2, now + 9, "failed", "broken"]
         ])
       }).pipe(Effect.provide(layer))
+    )
+  })
+
+  describe("the first outcome of an attempt", () => {
+    const report = (jobId: string, status: "delivered" | "failed", at: number) =>
+      Effect.flatMap(JobStore, (jobs) =>
+        jobs.receive({
+          now: at,
+          reports: [
+            {
+              messageId: Ids.messageId(jobId, 0),
+              status,
+              at,
+              failure: status === "failed" ? { ...failure, code: "undelivered" } : null,
+              providerId: null
+            }
+          ]
+        })
+      )
+    const kept = (jobId: string) =>
+      Effect.flatMap(JobStore, (jobs) =>
+        Effect.map(jobs.earlierAttempts({ jobId, index: 0 }), (found) =>
+          found.map(({ at, code, message, number, outcome }) => [number, at - now, outcome, code, message])
+        )
+      )
+
+    it.effect("stays where a receipt changes it, or came before it", () =>
+      Effect.gen(function* () {
+        const before = yield* accept()
+        yield* settle(yield* claim(1), Outcome.Unknown({ failure }), now + 3)
+        yield* report(before.jobId, "delivered", now + 5)
+        yield* report(before.jobId, "delivered", now + 6)
+        expect(yield* kept(before.jobId)).toEqual([[1, 3, "unknown", "broken", failure.message]])
+        const after = yield* accept()
+        const claimed = yield* claim(1, now + 10)
+        yield* report(after.jobId, "delivered", now + 12)
+        yield* settle(claimed, Outcome.Unknown({ failure }), now + 14)
+        expect(yield* kept(after.jobId)).toEqual([[1, 14, "unknown", "broken", failure.message]])
+        const accepts = yield* accept()
+        yield* settle(yield* claim(1, now + 20), accepted, now + 21)
+        yield* report(accepts.jobId, "delivered", now + 22)
+        expect(yield* kept(accepts.jobId)).toEqual([])
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect(
+      "stays of one that costs no attempt, and of one that failed by a receipt and is sent again",
+      () =>
+        Effect.gen(function* () {
+          const jobs = yield* JobStore
+          const { jobId } = yield* accept()
+          const expired = { ...failure, code: "credentials_rejected", message: "Token expired." }
+          yield* settle(yield* claim(1), Outcome.Released({ maybeSent: false, failure: expired }), now + 1)
+          yield* settle(yield* claim(1, now + 2), accepted, now + 3)
+          yield* report(jobId, "failed", now + 5)
+          yield* jobs.retry({ jobId, now: now + 9, selection: everyLost })
+          yield* settle(yield* claim(1, now + 10), accepted, now + 11)
+          expect(yield* kept(jobId)).toEqual([
+            [1, 1, "released", "credentials_rejected", "Token expired."],
+            [1, 3, "accepted", null, null],
+            [1, 5, "reported", "undelivered", failure.message]
+          ])
+        }).pipe(Effect.provide(layer))
     )
   })
 

@@ -96,6 +96,7 @@ const earlier = (some: Partial<EarlierAttempt>): EarlierAttempt => ({
   outcome: "retried",
   code: "rate_limited",
   providerCode: "130429",
+  message: null,
   ms: 200,
   process: "process-1",
   ...some
@@ -154,6 +155,36 @@ describe("what is told of a message", () => {
       about: { of: "job", id: job.id }
     })
     expect(first?.text).toContain("key-1")
+  })
+
+  it("is each attempt, counted on over retries, in the words of then, beside what receipts said", () => {
+    const requeued = { ...accepted(now + 4 * minute), requeuedAt: now + 3 * minute }
+    const rows = {
+      recipient: requeued,
+      earlier: [
+        earlier({
+          at: now + minute,
+          outcome: "released",
+          code: "credentials_rejected",
+          message: "Token expired."
+        }),
+        earlier({ at: now + 2 * minute, outcome: "accepted", code: null, providerCode: null }),
+        earlier({ at: now + 2 * minute + 1, outcome: "reported", code: "undelivered", message: "Not there." })
+      ]
+    } as const
+    expect(told("attempt", rows).map(({ number, outcome, text }) => [number, outcome, text])).toEqual([
+      [1, "released", "Token expired. The platform's own code is 130429."],
+      [2, "accepted", null],
+      [3, "accepted", null]
+    ])
+    expect(told("receipt", rows).map(({ code, title }) => [title, code])).toEqual([
+      ["Failed, as the platform reports", "undelivered"]
+    ])
+    const late = reported(settled(now + minute, { _tag: "Unknown", failure }), "delivered", now + 2 * minute)
+    const unknown = earlier({ outcome: "unknown", message: "It did not answer." })
+    const both = { recipient: late, earlier: [unknown] }
+    expect(told("attempt", both).map(({ number, outcome }) => [number, outcome])).toEqual([[1, "unknown"]])
+    expect(told("receipt", both).map(({ title }) => title)).toEqual(["Delivered"])
   })
 
   it("is no key of an acceptance in the engine's own process", () => {

@@ -5,7 +5,7 @@ import type { JobChange } from "../../JobSteps.ts"
 import { integer, integerOrNull, table, textOrNull, word } from "../Columns.ts"
 import { insertRows } from "../Insert.ts"
 import type { Program } from "../Program.ts"
-import { all } from "../Program.ts"
+import { all, run } from "../Program.ts"
 import { recipientKey } from "../RecipientKeys.ts"
 import { limited } from "../RowReader.ts"
 import type { StoredJob } from "./JobColumns.ts"
@@ -22,6 +22,7 @@ const attempts = table<AttemptRow>({
   outcome: word("outcome", Attempts.outcomes),
   code: textOrNull("code"),
   providerCode: textOrNull("provider_code"),
+  message: textOrNull("message"),
   ms: integerOrNull("ms"),
   process: textOrNull("process")
 })
@@ -38,6 +39,12 @@ export function* save(steps: ReadonlyArray<JobChange<StoredJob>>): Program<void>
         for (const each of earlier) made.push({ ...each, recipient: recipientKey(state.seq, after.index) })
   if (made.length > 0) yield* insert(made.map(attempts.write))
 }
+
+const forget =
+  "UPDATE sendwright_earlier_attempt SET message = NULL WHERE recipient = ? AND message IS NOT NULL"
+
+/** Platforms write numbers into their words. */
+export const forgetWords = (recipient: number): Program<void> => run(forget, recipient)
 
 const ofRecipient = attempts.without("recipient")
 
