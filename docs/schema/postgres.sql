@@ -159,7 +159,8 @@ CREATE INDEX sendwright_delivery_tried ON sendwright_delivery USING btree (endpo
 -- While a worker has a delivery in hand it has no due_at; the worker says that it lives, or is rescued.
 CREATE INDEX sendwright_delivery_worker ON sendwright_delivery USING btree (worker) WHERE worker IS NOT NULL;
 
--- Attempts that were not the last of their recipients. number: counted anew after an operator's retry.
+-- Attempts that their recipients do not tell: those before the last, and one whose first outcome a receipt changed. number: counted
+-- anew after an operator's retry. message: what was said then; null once the person was erased.
 CREATE TABLE sendwright_earlier_attempt (
   recipient bigint NOT NULL,
   at bigint NOT NULL,

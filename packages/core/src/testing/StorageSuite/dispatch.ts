@@ -366,12 +366,24 @@ export const suite = (layer: Stored) => {
         const ended = yield* find(jobId)
         const retry = { jobId, now: now + 1, selection: everyLost }
         const counts = { failed: 1, unknown: 1 }
-        expect(yield* jobs.retry({ ...retry, dryRun: true })).toEqual({ _tag: "Retried", job: ended, counts })
+        const sums = expect.objectContaining({
+          counts,
+          codes: (["failed", "unknown"] as const).map((status) => ({
+            code: "broken",
+            status,
+            recipients: 1
+          })),
+          permanent: [],
+          unknown: []
+        })
+        const counted = yield* jobs.retry({ ...retry, dryRun: true })
+        expect(counted).toEqual({ _tag: "Retried", job: ended, counts, sums })
         expect(yield* find(jobId)).toEqual(ended)
         expect(yield* jobs.retry({ ...retry, selection: {} })).toEqual({
           _tag: "Retried",
           job: ended,
-          counts: { failed: 0, unknown: 0 }
+          counts: { failed: 0, unknown: 0 },
+          sums: expect.objectContaining({ jobs: 0 })
         })
         expect(yield* jobs.retry(retry)).toMatchObject({
           counts,

@@ -126,7 +126,7 @@ export const suite = (layer: Stored): void => {
               messageId: Ids.messageId(jobId, 0),
               status,
               at,
-              failure: status === "failed" ? { ...failure, code: "undelivered" } : null,
+              failure: status === "failed" ? { ...failure, message: "Not there." } : null,
               providerId: null
             }
           ]
@@ -173,7 +173,7 @@ export const suite = (layer: Stored): void => {
           expect(yield* kept(jobId)).toEqual([
             [1, 1, "released", "credentials_rejected", "Token expired."],
             [1, 3, "accepted", null, null],
-            [1, 5, "reported", "undelivered", failure.message]
+            [1, 5, "reported", "broken", "Not there."]
           ])
         }).pipe(Effect.provide(layer))
     )
