@@ -40,7 +40,7 @@ const Entry = Schema.Struct({
       "A failure's code, or the limiter of a wait. `not_all` where more was there than is told, `expired` where it is kept no longer."
   }),
   ms: Schema.NullOr(Wire.Count).annotations({
-    description: "How long it took; null where no row tells: so of the last attempt."
+    description: "How long it took; null where no row tells: so of the last attempt that was taken."
   }),
   process: Wire.NullableText,
   link: Schema.NullOr(Texts.Link).annotations({
@@ -53,12 +53,17 @@ const Entry = Schema.Struct({
   limiter: optional(Wire.Text),
   number: optional(Schema.NullOr(Wire.Count)),
   outcome: optional(Wire.Text),
+  pace: optional(
+    Schema.NullOr(Schema.Number).annotations({
+      description: "The messages that its session sent a second then; null where it had no pace."
+    })
+  ),
   endpoint: optional(Wire.Id),
   answer: optional(Schema.NullOr(Wire.Count))
 }).annotations({
   identifier: "TimelineEntry",
   description:
-    "`accepted` and an operator's act have `request_id` and `address`, `accepted` has `key`; `waited` has `limiter` and `until`, `attempt` has `number` and `outcome`, `webhook` has `endpoint` and the status of its `answer`."
+    "`accepted` and an operator's act have `request_id` and `address`, `accepted` has `key`; `waited` has `limiter` and `until`, `attempt` has `number`, `outcome` and `pace`, `webhook` has `endpoint` and the status of its `answer`."
 })
 
 const entry = (isOperator: boolean) =>
@@ -169,7 +174,8 @@ const exampleOf = (isOperator: boolean): Schema.Schema.Type<ReturnType<typeof st
       kind: "attempt",
       title: "Attempt 1: the platform took it",
       number: 1,
-      outcome: "accepted"
+      outcome: "accepted",
+      pace: null
     },
     { ...nothing, at: later, kind: "receipt", title: "Delivered", text: "The platform bills it as utility." }
   ],

@@ -33,6 +33,8 @@ export interface TimelineEntry {
   /** Of an attempt. */
   readonly number?: number | null | undefined
   readonly outcome?: string | undefined
+  /** The messages that its session sent a second then; null where it had no pace. */
+  readonly pace?: number | null | undefined
   /** Of a webhook: the endpoint's id, and the status of its answer. */
   readonly endpoint?: string | undefined
   readonly answer?: number | null | undefined

@@ -95,6 +95,8 @@ export interface Rows {
   readonly happenings: ReadonlyArray<Happening>
   /** The acts of operators on the job. */
   readonly acts: ReadonlyArray<Audit.Entry>
+  /** Those on its session, which tell the paces of then. */
+  readonly sessionActs: ReadonlyArray<Audit.Entry>
   readonly deliveries: ReadonlyArray<ToldDelivery>
   readonly replies: ReadonlyArray<Reply>
   /** The kinds of which there is more than was read, with a time from which on that is so. */
@@ -183,6 +185,8 @@ export interface Entry {
   /** Of an attempt; null of a failure without one. */
   readonly number?: number | null
   readonly outcome?: Attempt["outcome"]
+  /** Of an attempt: the messages that its session sent a second then; null where it had no pace. */
+  readonly pace?: number | null
   /** Of a webhook: the endpoint's id, and the status of the answer; null where there was none. */
   readonly endpoint?: string
   readonly answer?: number | null
@@ -332,8 +336,34 @@ const attemptTitles: Readonly<Record<Attempt["outcome"], string>> = {
 const platformCode = (code: string | null): string | null =>
   code === null ? null : `The platform's own code is ${code}.`
 
+const paceIn = (view: Audit.View | null): number | null => {
+  const pacing = view?.["pacing"]
+  if (typeof pacing !== "object" || pacing === null || !("messages_per_second" in pacing)) return null
+  return typeof pacing.messages_per_second === "number" ? pacing.messages_per_second : null
+}
+
+/** The changes of its session's pace by operators, in their order. */
+const paceChanges = ({ sessionActs }: Rows): ReadonlyArray<Audit.Entry> =>
+  sessionActs
+    .filter(({ after, before }) => before !== null && after !== null && paceIn(before) !== paceIn(after))
+    .toSorted((a, b) => a.at - b.at)
+
+/** The pace of a session at a time, and the change that ended it. */
+const paceAt = (rows: Rows, at: Instant) => {
+  const ended = paceChanges(rows).find((each) => each.at > at)
+  const pace = ended === undefined ? (rows.session?.pacing.messagesPerSecond ?? null) : paceIn(ended.before)
+  return { pace, ended }
+}
+
+const paceText = (pace: number, ended: Audit.Entry | undefined, isOperator: boolean): string => {
+  const had = `Its session ${ended === undefined ? "sends" : "sent"} ${pace} messages a second, and had others before it.`
+  if (ended === undefined) return had
+  const after = paceIn(ended.after)
+  return `${had} ${isOperator ? ended.operator : "An operator"} changed that at ${Time.format(ended.at)}, to ${after === null ? "no pace" : String(after)}.`
+}
+
 /** @param number counted on over retries */
-const attempt = (each: Attempt, number: number): Placed => {
+const attempt = (rows: Rows, each: Attempt, number: number): Placed => {
   const { at, code, message, ms, outcome, process, providerCode } = each
   const said = message ?? (code === null ? null : (FailureCatalogue.find(code)?.message ?? null))
   const rest = { text: sentences(said, platformCode(providerCode)), code }
@@ -344,7 +374,8 @@ const attempt = (each: Attempt, number: number): Placed => {
         ms,
         process,
         number,
-        outcome
+        outcome,
+        pace: paceAt(rows, at - (ms ?? 0)).pace
       })
 }
 
@@ -542,12 +573,12 @@ const waited = (
   from: Instant,
   to: Instant,
   isRetry: boolean,
-  obstacles: ReadonlyArray<Obstacles.Obstacle>
+  obstacles: ReadonlyArray<Obstacles.Obstacle>,
+  isOperator: boolean
 ): ReadonlyArray<Placed> => {
-  const { session } = rows
-  const pace = session?.pacing.messagesPerSecond ?? null
   return Obstacles.within(from, to, obstacles).flatMap(({ from, obstacle, to }) => {
     if (to - from < shortestWait) return []
+    const { ended, pace } = paceAt(rows, from)
     const [limiter, text]: readonly [Limiter, string] =
       obstacle !== null
         ? [obstacle.limiter, obstacle.text]
@@ -555,10 +586,7 @@ const waited = (
           ? ["retry", "Another attempt was planned for later."]
           : pace === null
             ? ["worker", "Nothing that is on record held it up but its turn and a free worker."]
-            : [
-                "pace",
-                `Its session sends ${pace} messages a second, as it is set now, and had others before it.`
-              ]
+            : ["pace", paceText(pace, ended, isOperator)]
     return [
       entry("waited", from, `Waited for ${forWhat[limiter]}`, {
         text,
@@ -613,18 +641,18 @@ const attempts = (rows: Rows, last: Attempt | null, known: Known): ReadonlyArray
   const until = (to: Instant): void => {
     const requeued = again.findLast(({ at }) => at >= from && at <= to)
     if (requeued !== undefined) [from, isRetry] = [requeued.at, false]
-    found.push(...waited(rows, from, to, isRetry, obstacles))
+    found.push(...waited(rows, from, to, isRetry, obstacles, known.isOperator))
   }
   let number = 0
   for (const each of made) {
     if (each.outcome === "reported") {
-      found.push(attempt(each, number))
+      found.push(attempt(rows, each, number))
       from = Math.max(from, each.at)
       continue
     }
     number += 1
     until(each.ms === null ? each.at : each.at - each.ms)
-    const told = attempt(each, number)
+    const told = attempt(rows, each, number)
     found.push(each === last ? { ...told, place: placeOfLast(rows, each) } : told)
     from = each.at
     isRetry = each.outcome === "retried" || each.outcome === "released" || each.outcome === "lost"

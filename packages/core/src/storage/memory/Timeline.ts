@@ -61,6 +61,9 @@ const webhooksOf = (
   return { deliveries: deliveries.slice(0, most.deliveries), replies: [...replies.values()] }
 }
 
+const actsOn = (db: Database, target: string) =>
+  db.audit.flatMap(({ value }) => (value.target === target ? [value] : [])).slice(-most.acts)
+
 export const rowsOf = (
   db: Database,
   query: {
@@ -103,7 +106,8 @@ export const rowsOf = (
       .filter((record) => record.recordedAt >= job.createdAt && Timeline.isWord(record))
       .slice(-most.words),
     happenings: happenings.slice(-most.happenings),
-    acts: db.audit.flatMap(({ value }) => (value.target === jobId ? [value] : [])).slice(-most.acts),
+    acts: actsOn(db, jobId),
+    sessionActs: actsOn(db, job.sessionId),
     ...webhooksOf(db, job, messageId, recipient.phone, Timeline.looks(recipient, earlier)),
     cut: []
   }

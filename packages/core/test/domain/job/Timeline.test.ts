@@ -44,6 +44,7 @@ const rows = (some: Partial<Timeline.Rows> = {}): Timeline.Rows => ({
   words: [],
   happenings: [],
   acts: [],
+  sessionActs: [],
   deliveries: [],
   replies: [],
   cut: [],
@@ -185,6 +186,25 @@ describe("what is told of a message", () => {
     const both = { recipient: late, earlier: [unknown] }
     expect(told("attempt", both).map(({ number, outcome }) => [number, outcome])).toEqual([[1, "unknown"]])
     expect(told("receipt", both).map(({ title }) => title)).toEqual(["Delivered"])
+  })
+
+  it("is the pace of then, and who changed it since", () => {
+    const paced = { ...session, pacing: { messagesPerSecond: 50, pairIntervalMs: null } }
+    const view = (pace: number) => ({ pacing: { messages_per_second: pace, pair_interval_ms: null } })
+    const raised = Fixtures.auditEntry({
+      at: now + 2 * minute,
+      operator: "ana",
+      operation: "sessions.change",
+      before: view(1),
+      after: view(50)
+    })
+    const rows = { recipient: accepted(now + minute), session: paced, sessionActs: [raised] }
+    expect(told("waited", rows)[0]?.text).toBe(
+      `Its session sent 1 messages a second, and had others before it. ana changed that at ${new Date(now + 2 * minute).toISOString()}, to 50.`
+    )
+    expect(told("waited", rows, { isOperator: false })[0]?.text).toContain("An operator changed that")
+    expect(told("attempt", rows)[0]).toMatchObject({ pace: 1 })
+    expect(told("attempt", { ...rows, sessionActs: [] })[0]).toMatchObject({ pace: 50 })
   })
 
   it("is no key of an acceptance in the engine's own process", () => {

@@ -278,6 +278,7 @@ export const make = ({ dialect, find, recipients, recipientsOf }: StoredJobs) =>
       most.words
     )
     const { items } = yield* actsOn.page([jobId], { limit: most.acts + 1, after: null })
+    const ofSession = yield* actsOn.page([job.sessionId], { limit: most.acts, after: null })
     const acts = cutTo("retried", items.map(auditEntries.read).reverse(), most.acts)
     const happened = yield* happeningsOf(job, (Timeline.dispatchedAt(recipient) ?? now) + 1)
     const looks = Timeline.looks(recipient, earlier.kept)
@@ -292,6 +293,7 @@ export const make = ({ dialect, find, recipients, recipientsOf }: StoredJobs) =>
       words: words.kept.map(({ record }) => record),
       happenings: happened.happenings,
       acts: acts.kept,
+      sessionActs: ofSession.items.map(auditEntries.read),
       deliveries: told.deliveries,
       replies: told.replies,
       cut: [earlier, decided, words, acts, happened, told].flatMap(({ cut }) => cut)
