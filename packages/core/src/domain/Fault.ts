@@ -19,7 +19,8 @@ export const codes = [
   "currency_unsupported",
   "idempotency_key_invalid",
   "invalid_value",
-  "consent_required"
+  "consent_required",
+  "kept_refused"
 ] as const
 export type Code = (typeof codes)[number]
 

@@ -10,6 +10,9 @@ import type { StorageError } from "./StorageError.ts"
 /** A record for a phone, as operators and platforms' answers give it. */
 export type RecordOfPhone = ConsentRecord & { readonly phone: string }
 
+/** Ids of records of which nobody knows when they were said, and whether each person was erased. */
+export type Undated = ReadonlyMap<string, { readonly isErased: boolean }>
+
 /** Where a record lies among those of an account. */
 export interface Filing {
   readonly person: Key
@@ -68,12 +71,16 @@ export class ConsentStore extends Context.Tag("@sendwright/core/storage/ConsentS
      * is not recorded again, and has no event: an import may be repeated.
      *
      * Answers them as they are on record, in the order given: a revocation that is dated by its recording occurred no earlier than
-     * the grants that were recorded before it, whichever clock is ahead.
+     * the grants that were recorded before it, whichever clock is ahead. Null stands for one that is not recorded, since consent
+     * stays refused (`Consent.isKeptRefused`).
+     *
+     * @param command.undated the ids of records of which nobody knows when they were said
      */
     readonly record: (command: {
       readonly accountId: string
       readonly records: ReadonlyArray<RecordOfPhone>
-    }) => Effect.Effect<ReadonlyArray<RecordOfPhone>, StorageError>
+      readonly undated?: Undated
+    }) => Effect.Effect<ReadonlyArray<RecordOfPhone | null>, StorageError>
     /** Which of the phones lack consent, by their places; mostly none. Two queries at the most (`ConsentSource`). */
     readonly refusals: (asked: Asked) => Effect.Effect<ReadonlyMap<number, Refusal>, StorageError>
     /** The verdict for each phone, in the order given, with the record that decided: much to read. */

@@ -11,7 +11,7 @@ import * as Person from "../domain/Person.ts"
 import * as Phone from "../domain/Phone.ts"
 import type { Draft } from "../domain/webhook/Event.ts"
 import * as Event from "../domain/webhook/Event.ts"
-import type { RecordOfPhone } from "./ConsentStore.ts"
+import type { RecordOfPhone, Undated } from "./ConsentStore.ts"
 import type { InboundItem, InPortfolio, Received } from "./InboundStore.ts"
 import { maximumItems, maximumWeight, weights } from "./InboundStore.ts"
 
@@ -289,24 +289,28 @@ export const outranked = (records: ReadonlyArray<RecordOfPhone>, circle: Circle)
   ...new Set(records.flatMap((record) => keysOfRegistered(record, circle)))
 ]
 
-/** What an account registers: each record as it is on record then, and what is filed of those that were not yet. */
+/** What an account registers: each record as it is on record then, null for what stays refused, and what is filed of the new ones. */
 export interface Registered {
-  readonly records: ReadonlyArray<RecordOfPhone>
+  readonly records: ReadonlyArray<RecordOfPhone | null>
   readonly filed: ReadonlyArray<Filed>
 }
 
 export const registered = (
   records: ReadonlyArray<RecordOfPhone>,
+  undated: Undated,
   circle: Circle,
   histories: Histories,
   ids: Ids
 ): Registered => {
   const growing = new Growing(histories)
   const filed: Array<Filed> = []
-  const onRecord = records.map((record): RecordOfPhone => {
+  const onRecord = records.map((record): RecordOfPhone | null => {
     const { phone } = record
-    const known = Consent.recordedAlready(record, growing.historyOf(phone))
+    const history = growing.historyOf(phone)
+    const known = Consent.recordedAlready(record, history)
     if (known !== undefined) return { ...known, phone }
+    const undatedOne = undated.get(record.id)
+    if (undatedOne !== undefined && Consent.isKeptRefused(record, history, undatedOne.isErased)) return null
     const placed = place(record, keysOfRegistered(record, circle), growing, () => ids.uuid(record.recordedAt))
     filed.push(...placed)
     return placed[0]?.record ?? record

@@ -73,6 +73,47 @@ describe("a person over all accounts", () => {
   )
 })
 
+describe("a list of consents without times", () => {
+  it.scoped("opens nobody who said no, who was erased, or whom it refuses itself; with a time it does", () =>
+    Effect.gen(function* () {
+      const { account, admin, register, say, send } = yield* NamingPlatform.shop
+      const [stopped, erased, both, listed] = ["34600000011", "34600000012", "34600000013", "34600000014"]
+      const list = [stopped, erased, listed].map((phone) => ({ phone, source: "list" }))
+      const record = (items: Parameters<typeof admin.consents.record>[1], importedAt?: string) =>
+        Effect.map(admin.consents.record(account.id, items, importedAt), (results) =>
+          results.map(({ _tag }) => _tag)
+        )
+      const may = (phone: string) => Effect.map(send(phone), Either.isRight)
+      expect(yield* record(list)).toEqual(["Recorded", "Recorded", "Recorded"])
+      const before = "2026-03-14T12:00:00Z"
+      yield* TestClock.adjust("2 seconds")
+      yield* say(named(stopped), "STOP")
+      yield* admin.people.erase({ phone: erased, reason: "asked" })
+      yield* TestClock.adjust("2 seconds")
+      for (const importedAt of [undefined, before])
+        expect(yield* record(list, importedAt)).toEqual(["KeptRefused", "KeptRefused", "Recorded"])
+      expect([yield* may(stopped), yield* may(erased), yield* may(listed)]).toEqual([false, false, true])
+      // In whatever order; what does not concern each other is recorded.
+      expect(
+        yield* record([
+          { phone: both, source: "list", purpose: "marketing" },
+          { phone: both, source: "list", status: "revoked", purpose: "marketing" },
+          { phone: both, source: "list" },
+          { phone: both, source: "list", purpose: "utility" }
+        ])
+      ).toEqual(["KeptRefused", "Recorded", "KeptRefused", "Recorded"])
+      expect(yield* may(both)).toBe(false)
+      // An account's own export has what is left of the erased.
+      expect(yield* record([{ phone: "erased:0123456789abcdef01234567", source: "list" }])).toEqual([
+        "KeptRefused"
+      ])
+      yield* TestClock.adjust("2 seconds")
+      for (const phone of [stopped, erased]) yield* register(phone)
+      expect([yield* may(stopped), yield* may(erased)]).toEqual([true, true])
+    })
+  )
+})
+
 describe("an erasure beside a transaction of the app's", () => {
   it.scoped("is not done before it has looked at what that transaction has written", () =>
     Effect.gen(function* () {

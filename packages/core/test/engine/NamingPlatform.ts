@@ -134,7 +134,9 @@ export const shopOver = Effect.fnUntraced(function* <E>(stores: Layer.Layer<Stor
     })
   })
   const register = (phone: string, status: "granted" | "revoked" = "granted") =>
-    admin.consents.record(account.id, [{ phone, source: "form", status }])
+    Effect.flatMap(Clock.currentTimeMillis, (now) =>
+      admin.consents.record(account.id, [{ phone, source: "form", status, occurredAt: Time.format(now) }])
+    )
   const caller = engine.identify({ publicKey: key.publicKey, secretKey })
   /** Accepts a send of the template; answers its job, or why it was refused. */
   const sendOf = (templateId: number, ...phones: ReadonlyArray<string>) => {

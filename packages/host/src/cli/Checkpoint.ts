@@ -26,6 +26,7 @@ const Reached = Schema.Struct({
   /** The last of them in the file. */
   line: Count,
   recorded: Count,
+  kept_refused: Count,
   refused: Count,
   /** How long the file of rejected lines is. */
   rejects_bytes: Count
@@ -78,7 +79,16 @@ export const begin = (
         return yield* told(
           `${rejects} is there already, of another import: move it away, or name another file with --rejects.`
         )
-      const nothing = { ...fresh, rows: 0, digest: "", line: 0, recorded: 0, refused: 0, rejects_bytes: 0 }
+      const nothing = {
+        ...fresh,
+        rows: 0,
+        digest: "",
+        line: 0,
+        recorded: 0,
+        kept_refused: 0,
+        refused: 0,
+        rejects_bytes: 0
+      }
       yield* save(rejects, nothing)
       return nothing
     }
@@ -120,6 +130,8 @@ export const end = (rejects: string): Effect.Effect<void, Refused> =>
 export interface Rejected {
   readonly line: number
   readonly text: string
+  /** True where consent stays refused: nothing is wrong with the line. */
+  readonly isKept: boolean
   readonly wrong: ReadonlyArray<Wrong>
 }
 

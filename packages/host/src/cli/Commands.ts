@@ -234,12 +234,12 @@ const commandOf = (name: string, operation: Operation, { options, screen }: Sett
         const done =
           host === null
             ? yield* withinDatabase(options, (perform) =>
-                Import.run(table, target, (consents) =>
-                  Effect.map(perform(operation, requestOf({ consents })), ({ body }) => body)
+                Import.run(table, target, (part) =>
+                  Effect.map(perform(operation, requestOf(part)), ({ body }) => body)
                 )
               )
-            : yield* Import.run(table, target, (consents) =>
-                OnHost.performPatiently(host, endpoint, requestOf({ consents }))
+            : yield* Import.run(table, target, (part) =>
+                OnHost.performPatiently(host, endpoint, requestOf(part))
               )
         yield* Console.log(Answer.text(done.imported, screen.out))
         return done.refused === undefined ? undefined : yield* done.refused

@@ -39,7 +39,7 @@ const headerOf = (head: string, separator: Csv.Separator): Csv.Line | undefined 
   Csv.read(head, separator).next().value ?? undefined
 
 const hasPhone = (line: Csv.Line | undefined): boolean =>
-  line?.cells.some((cell) => columnOf(cell) === "phone") === true
+  line?.fault === undefined && line?.cells.some((cell) => columnOf(cell) === "phone") === true
 
 /** The separator that the text announces, else the first that makes a column of phones. */
 const separatorOf = (file: string, head: string): Either.Either<Csv.Separator, HelpDoc.HelpDoc> => {

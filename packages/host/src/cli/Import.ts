@@ -2,7 +2,7 @@
  * Records the consents of a table of any length, in requests of at most a thousand, one after the other: the rows of one person
  * stay in their order. A row that is refused keeps none of the others.
  */
-import { Instant } from "@sendwright/core"
+import { Consent, Instant } from "@sendwright/core"
 import { Json } from "@sendwright/core/adapter"
 import * as Clock from "effect/Clock"
 import * as Console from "effect/Console"
@@ -26,8 +26,10 @@ export interface Imported {
   readonly ok: true
   readonly lines: number
   readonly recorded: number
+  /** Lines without a time that open nothing: consent stays refused. */
+  readonly kept_refused: number
   readonly refused: number
-  /** The file of the refused lines; null where there are none. */
+  /** The file of the refused lines and of those that open nothing; null where there are none. */
   readonly rejects: string | null
 }
 
@@ -37,15 +39,25 @@ interface Waiting {
   readonly row: ConsentTable.Row
 }
 
-/** What the API says of each item that it refuses, by the item's place. */
-const refusalsIn = (body: unknown): ReadonlyMap<number, ReadonlyArray<ConsentTable.Wrong>> =>
+/** The body of one request: rows without a time were said when the import began. */
+export interface ImportPart {
+  readonly consents: ReadonlyArray<ConsentTable.Row>
+  readonly imported_at: string
+}
+
+/** What the API says of an item that it does not record. */
+type Unrecorded = Pick<Checkpoint.Rejected, "isKept" | "wrong">
+
+/** What the API says of each item that it does not record, by the item's place. */
+const refusalsIn = (body: unknown): ReadonlyMap<number, Unrecorded> =>
   new Map(
     Json.listAt(body, "results").flatMap((result, place) => {
+      const isKept = Json.at(result, "kept_refused") === true
       const errors = Json.listAt(result, "errors").map((error) => ({
         column: Json.textAt(error, "pointer")?.replace(/^\/consents\/\d+\/?/, "") || undefined,
         message: Json.textAt(error, "message") ?? ""
       }))
-      return errors.length === 0 ? [] : [[place, errors] as const]
+      return errors.length === 0 ? [] : [[place, { isKept, wrong: errors }] as const]
     })
   )
 
@@ -63,6 +75,8 @@ class Importing {
   #characters = 0
   #waiting: Array<Waiting> = []
   #rejected: Array<Checkpoint.Rejected> = []
+  /** The file's refusals, since one may stand in an earlier request than a grant of the same number. */
+  readonly #refusals = new Consent.ListRefusals()
   readonly told: Array<string> = []
   /** An import that goes on tells of what it finds itself. */
   #told = 0
@@ -90,38 +104,45 @@ class Importing {
     this.#digest.add(line)
     this.#rows += 1
     this.#line = line.number
+    const row = ConsentTable.rowOf(table, line)
+    if (Either.isRight(row)) this.#refusals.add(row.right)
     if (this.#rows <= this.#reached.rows)
       return this.#rows < this.#reached.rows || this.#digest.value === this.#reached.digest
-    const row = ConsentTable.rowOf(table, line)
-    if (Either.isLeft(row)) this.#rejected.push({ line: line.number, text: line.text, wrong: row.left })
+    const { number, text } = line
+    if (Either.isLeft(row)) this.#rejected.push({ line: number, text, isKept: false, wrong: row.left })
+    else if (row.right.occurred_at === undefined && this.#refusals.has(row.right))
+      this.#rejected.push({ line: number, text, isKept: true, wrong: inList })
     else {
-      const dated = { occurred_at: this.#reached.began_at, ...row.right }
-      this.#waiting.push({ line: line.number, text: line.text, row: dated })
+      this.#waiting.push({ line: number, text, row: row.right })
       this.#characters += line.text.length
     }
     return true
   }
 
   /** Sends what waits, and remembers that it is done. */
-  flush<E>(record: (rows: ReadonlyArray<ConsentTable.Row>) => Effect.Effect<unknown, E>) {
+  flush<E>(record: (part: ImportPart) => Effect.Effect<unknown, E>) {
     const waiting = this.#waiting
     return Effect.gen(this, function* () {
       if (this.#rows <= this.#reached.rows) return
-      const body = waiting.length === 0 ? undefined : yield* record(waiting.map(({ row }) => row))
-      for (const [place, wrong] of refusalsIn(body)) {
+      const body =
+        waiting.length === 0
+          ? undefined
+          : yield* record({ consents: waiting.map(({ row }) => row), imported_at: this.#reached.began_at })
+      for (const [place, unrecorded] of refusalsIn(body)) {
         const found = waiting[place]
-        if (found !== undefined) this.#rejected.push({ line: found.line, text: found.text, wrong })
+        if (found !== undefined) this.#rejected.push({ line: found.line, text: found.text, ...unrecorded })
       }
       const rejected = this.#rejected.toSorted((a, b) => a.line - b.line)
       const before = this.#reached
-      const refused = before.refused + rejected.length
+      const kept = rejected.filter(({ isKept }) => isKept).length
       const reached = {
         ...before,
         rows: this.#rows,
         line: this.#line,
         digest: this.#digest.value,
         recorded: before.recorded + this.#rows - before.rows - rejected.length,
-        refused,
+        kept_refused: before.kept_refused + kept,
+        refused: before.refused + rejected.length - kept,
         rejects_bytes: yield* Checkpoint.reject(this.#rejects, rejected, before.rejects_bytes)
       }
       yield* Checkpoint.save(this.#rejects, reached)
@@ -136,6 +157,14 @@ class Importing {
     })
   }
 }
+
+const inList: ReadonlyArray<ConsentTable.Wrong> = [
+  {
+    column: undefined,
+    message:
+      "Consent stays refused: the file has a refusal of this number. Tell in occurred_at when each was said."
+  }
+]
 
 /** Where rejected lines go unless a file is named for them. */
 export const rejectsOf = (file: string): string => `${file === "-" ? "stdin" : file}.rejected.csv`
@@ -160,7 +189,7 @@ export interface Done {
 export const run = <E>(
   table: ConsentTable.Table,
   { account, rejects, screen }: Target,
-  record: (rows: ReadonlyArray<ConsentTable.Row>) => Effect.Effect<unknown, E>
+  record: (part: ImportPart) => Effect.Effect<unknown, E>
 ): Effect.Effect<Done, E | Refused> =>
   Effect.gen(function* () {
     const { size } = table
@@ -200,12 +229,14 @@ export const run = <E>(
       Effect.onError(() => again)
     )
     yield* Checkpoint.end(rejects)
-    const { recorded, refused, rows } = importing.reached
-    const isClean = refused === 0
+    const { kept_refused, recorded, refused, rows } = importing.reached
+    const isClean = refused + kept_refused === 0
+    const kept = kept_refused === 0 ? "" : `${kept_refused} kept refused`
+    const both = [refused === 0 ? "" : `${refused} refused`, kept].filter(Boolean).join(", ")
+    const lines = [...importing.told, `${both}: ${rejects} has each line with its reasons.`]
+    if (refused === 0 && !isClean) for (const line of lines) yield* Console.error(line)
     return {
-      imported: { ok: true, lines: rows, recorded, refused, rejects: isClean ? null : rejects },
-      refused: isClean
-        ? undefined
-        : told(...importing.told, `${refused} refused: ${rejects} has each line with its reasons.`)
+      imported: { ok: true, lines: rows, recorded, kept_refused, refused, rejects: isClean ? null : rejects },
+      refused: refused === 0 ? undefined : told(...lines)
     }
   })

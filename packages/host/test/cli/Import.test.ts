@@ -89,7 +89,10 @@ describe("a table of consents", () => {
     const early = await sendwright("consents", "record", account, path)
     expect([early.code, early.err]).toEqual([2, expect.stringContaining("must be UTF-8.")])
     const { code, err, json } = await sendwright("consents", "record", account, long, "--rejects", bad)
-    expect([code, json]).toEqual([1, { ok: true, lines: 10_008, recorded: 10_001, refused: 7, rejects: bad }])
+    expect([code, json]).toEqual([
+      1,
+      { ok: true, lines: 10_008, recorded: 10_001, kept_refused: 0, refused: 7, rejects: bad }
+    ])
     const [head, ...rows] = [...Csv.read(readFileSync(bad, "utf8"), ",")]
     expect(head?.cells).toEqual(["line", "reason", "text"])
     expect(rows.map(({ cells: [line, reason] }) => [line, reason])).toEqual([
@@ -105,6 +108,40 @@ describe("a table of consents", () => {
     expect(err).toMatch(/\n7 refused: \S+bad\.csv has each line with its reasons\.\n$/)
     expect(existsSync(`${bad}.unfinished`)).toBe(false)
   }, 60_000)
+
+  it("opens nobody whom it refuses itself, nor who was erased, and tells how many", async () => {
+    const { account, sendwright } = await fresh()
+    const both = file(
+      `phone,status,source\n34699999601,revoked,list\n${Array.from({ length: 1200 }, (_, n) => `${phoneOf(n)},granted,list\n`).join("")}34699999601,granted,list\n`
+    )
+    const done = await sendwright("consents", "record", account, both)
+    expect(done).toMatchObject({
+      code: 0,
+      json: { lines: 1202, recorded: 1201, kept_refused: 1, refused: 0 }
+    })
+    expect(done.err).toContain("line 1203: Consent stays refused")
+    expect(done.err.trimEnd().split("\n").at(-1)).toMatch(/^1 kept refused: /)
+    expect(await historyOf(sendwright, account, "34699999601")).toMatchObject([{ status: "revoked" }])
+
+    await sendwright("people", "erase", "--phone", phoneOf(0), "--reason", "asked")
+    const exported = await sendwright("export", "consents", "--account-id", account, "--format", "csv")
+    const own = file(exported.out)
+    const again = await sendwright("consents", "record", account, own)
+    expect(again).toMatchObject({ code: 0, json: { lines: 1201, recorded: 1200, kept_refused: 1 } })
+    expect(readFileSync(`${own}.rejected.csv`, "utf8")).toContain("erased:")
+  }, 60_000)
+
+  for (const separator of [";", "\t"])
+    it(`may have its header in quotes, with ${JSON.stringify(separator)} between`, async () => {
+      const { account, sendwright } = await fresh()
+      const rows = [
+        ["phone", "source"],
+        ["34600000643", "form"]
+      ]
+      const path = file(rows.map((row) => row.map((cell) => `"${cell}"`).join(separator)).join("\n"))
+      const { code, json } = await sendwright("consents", "record", account, path)
+      expect([code, json]).toMatchObject([0, { recorded: 1, refused: 0 }])
+    })
 
   it("is told by the API's rules, several of a row, and by the row's own shape", async () => {
     const { account, sendwright } = await fresh()
@@ -239,7 +276,14 @@ describe("a table of consents", () => {
       }
       const done = await started(environment, ["consents", "record", account, "-"], table(1500)).ended
       expect([done.code, done.err]).toEqual([0, ""])
-      expect(done.json).toEqual({ ok: true, lines: 1500, recorded: 1500, refused: 0, rejects: null })
+      expect(done.json).toEqual({
+        ok: true,
+        lines: 1500,
+        recorded: 1500,
+        kept_refused: 0,
+        refused: 0,
+        rejects: null
+      })
       expect(busy).toEqual([429, 503, 502])
       const shown = await host.admin(`/accounts/${account}/consents?phone=${phoneOf(1499)}`)
       expect(items(shown.json, "history")).toHaveLength(1)

@@ -9,7 +9,7 @@ import { codec, computed, list, part, struct } from "./Codec.ts"
 import * as Examples from "./Examples.ts"
 import { MaximumValues } from "./MaximumValues.ts"
 import { answer, forOperator, one, pageOf } from "./Operation.ts"
-import { id, Paging } from "./Parameters.ts"
+import { id, Paging, TimeText } from "./Parameters.ts"
 import { NullablePhone, Phone as PhoneText } from "./Texts.ts"
 import * as Wire from "./Wire.ts"
 
@@ -69,19 +69,33 @@ const ConsentResult = Schema.Struct({
   phone: PhoneText,
   ok: Schema.Boolean,
   consent_id: optional(Wire.Id),
+  /** True where consent stays refused, since the item tells no time. */
+  kept_refused: optional(Schema.Boolean),
   errors: optional(Schema.Array(Wire.Fault.schema))
 })
 
 const consentResult = (result: Admin.ConsentResult, index: number): typeof ConsentResult.Type =>
   result._tag === "Recorded"
     ? { index, phone: result.record.phone, ok: true, consent_id: result.record.id }
-    : { index, phone: result.phone, ok: false, errors: Wire.faults(result.faults) }
+    : {
+        index,
+        phone: result.phone,
+        ok: false,
+        ...(result._tag === "KeptRefused" ? { kept_refused: true } : {}),
+        errors: Wire.faults(result.faults)
+      }
 
 const consentResults = codec(
-  Schema.Struct({ ok: Wire.Ok, recorded: Wire.Count, results: Schema.Array(ConsentResult) }),
+  Schema.Struct({
+    ok: Wire.Ok,
+    recorded: Wire.Count,
+    kept_refused: Wire.Count,
+    results: Schema.Array(ConsentResult)
+  }),
   (results: ReadonlyArray<Admin.ConsentResult>) => ({
     ...Wire.ok,
     recorded: results.filter(({ _tag }) => _tag === "Recorded").length,
+    kept_refused: results.filter(({ _tag }) => _tag === "KeptRefused").length,
     results: results.map(consentResult)
   })
 )
@@ -155,7 +169,13 @@ export const admin = [
       .setPath(id)
       .setPayload(
         Schema.Struct({
-          consents: Schema.Array(NewConsent).pipe(Schema.minItems(1), Schema.maxItems(10_000))
+          consents: Schema.Array(NewConsent).pipe(Schema.minItems(1), Schema.maxItems(10_000)),
+          imported_at: optional(
+            TimeText.annotations({
+              description:
+                "When an import began: items without `occurred_at` are recorded of that time, so that the same request may be repeated."
+            })
+          )
         })
       )
       // 10,000 of five members, which 1 MiB has room for, have 60,000.
@@ -163,22 +183,23 @@ export const admin = [
     answer(consentResults, {
       ...Wire.ok,
       recorded: 1,
+      kept_refused: 0,
       results: [{ index: 0, phone, ok: true, consent_id: ids.consent }]
     }),
     {
       summary: "Record up to 10,000 consents",
       description:
-        "Grants and revocations of phones, item by item: a wrong one is told in `results` and keeps none of the others. An operator of the role `support` records revocations alone.",
+        "Grants and revocations of phones, item by item: a wrong one is told in `results` and keeps none of the others. An item without `occurred_at` never outranks a refusal by the person's own words, an erasure, or a refusal of the same number in the same list: it is counted as `kept_refused`, and consent stays refused. An operator of the role `support` records revocations alone.",
       request: { consents: [{ phone, purpose: "utility", source: "checkout form", proof: "order A-17" }] },
       command: { name: "consents record", description: "Record the consents of a table." },
       role: "support"
     },
-    ({ admin }, { path, payload: { consents } }) =>
+    ({ admin }, { path, payload: { consents, imported_at: importedAt } }) =>
       Effect.gen(function* () {
         const role = yield* ActingRole
         if (role === "support" && consents.some(({ status }) => status !== "revoked"))
           return yield* new Errors.InsufficientRole({ role, needed: "admin" })
-        return yield* admin.consents.record(path.id, consents.map(newConsent))
+        return yield* admin.consents.record(path.id, consents.map(newConsent), importedAt)
       }),
     ({ admin }, { payload: { consents = [] } }) =>
       admin.consents.faults(consents.map((item) => item && newConsent(item)))

@@ -175,6 +175,8 @@ export const faultCatalogue: Readonly<Record<Fault.Code, string>> = {
   invalid_json: "The body is no JSON text in UTF-8.",
   out_of_range: "The field is too short, too long, too small or too large.",
   invalid_value: "The field's value is not one that is allowed.",
+  kept_refused:
+    "The item tells no time, so that it does not outrank a refusal by the person's own words, an erasure, or a refusal in the same list. Consent stays refused.",
   recipient_invalid:
     "The recipient's phone or reference is not valid. Phones are digits with the country calling code.",
   recipient_duplicate:

@@ -342,14 +342,20 @@ export interface ConsentInput {
   /** `all` unless said otherwise. */
   readonly purpose?: Purpose | "all" | undefined
   readonly proof?: string | undefined
-  /** Now unless said otherwise. */
+  /** Now unless said otherwise; without it a grant outranks no refusal by the person's own words, and no erasure. */
   readonly occurredAt?: Date | undefined
 }
 
 /** What became of one item: its record, or why it was not taken. */
 export type ConsentOutcome =
   | { readonly recorded: true; readonly record: ConsentRecord }
-  | { readonly recorded: false; readonly phone: string; readonly issues: ReadonlyArray<Issue> }
+  | {
+      readonly recorded: false
+      /** True where consent stays refused: the item tells no time, and outranks no refusal by the person's own words. */
+      readonly keptRefused: boolean
+      readonly phone: string
+      readonly issues: ReadonlyArray<Issue>
+    }
 
 export interface ConsentState {
   readonly phone: string | null

@@ -35,7 +35,12 @@ const importedOf = ({ results, templates }: Core.Imported): Admin.ImportedTempla
 const consentOf = (result: Core.ConsentResult): Admin.ConsentOutcome =>
   result._tag === "Recorded"
     ? { recorded: true, record: Views.consent(result.record) }
-    : { recorded: false, phone: result.phone, issues: ofItem(result.faults, "consents") }
+    : {
+        recorded: false,
+        keptRefused: result._tag === "KeptRefused",
+        phone: result.phone,
+        issues: ofItem(result.faults, "consents")
+      }
 
 const verdicts = { Granted: "granted", Revoked: "revoked", Missing: "missing" } as const
 

@@ -212,16 +212,12 @@ const tableOf = (text: string, separator: Csv.Separator): Table | undefined => {
   return bare
 }
 
-/** Commas are looked for first, and semicolons where they make no table with prices. */
+/** Commas are looked for first, then semicolons and tabs, until one makes a table with prices. */
 const find = (text: string): Table | undefined => {
   const announced = Csv.separators.find((each) => each === Csv.announced(text))
   if (announced !== undefined) return tableOf(text, announced)
-  const byCommas = tableOf(text, ",")
-  if (byCommas !== undefined && byCommas.columns.length > 0) return byCommas
-  const bySemicolons = tableOf(text, ";")
-  return bySemicolons !== undefined && bySemicolons.columns.length > 0
-    ? bySemicolons
-    : (byCommas ?? bySemicolons)
+  const tables = Csv.separators.flatMap((separator) => tableOf(text, separator) ?? [])
+  return tables.find(({ columns }) => columns.length > 0) ?? tables[0]
 }
 
 interface Row {

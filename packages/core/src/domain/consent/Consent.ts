@@ -4,6 +4,7 @@
  */
 import type { Instant } from "../Instant.ts"
 import * as Time from "../Instant.ts"
+import * as Phone from "../Phone.ts"
 
 /** The purpose that a message is sent for. */
 export type Purpose = "marketing" | "utility" | "authentication" | "direct"
@@ -154,6 +155,49 @@ export const recordedAlready = (
 /** Sources of records of what people said to a platform. */
 export const inboundSources = { message: "inbound-message", platform: "platform" } as const
 
+const isInbound = ({ source }: Pick<ConsentRecord, "source">): boolean =>
+  source === inboundSources.message || source === inboundSources.platform
+
+/** True where one of two records' purposes is the other's, too. */
+export const overlap = (one: Scope, other: Scope): boolean =>
+  one === other || one === "all" || other === "all"
+
+/**
+ * True for a grant of which nobody knows when it was given, and which would open what the person's own words, or an erasure,
+ * have closed: consent stays refused (decisions.md §13).
+ */
+export const isKeptRefused = (
+  { purpose, status }: Pick<ConsentRecord, "purpose" | "status">,
+  history: ReadonlyArray<ConsentRecord>,
+  isErased: boolean
+): boolean =>
+  status === "granted" &&
+  purposes.some((each) => {
+    if (!overlap(each, purpose)) return false
+    const verdict = decide(history, each)
+    if (verdict._tag === "Granted") return false
+    return verdict._tag === "Missing" ? isErased : isInbound(verdict.record)
+  })
+
+/** Refusals of one list: a grant of the same number in it, of which nobody knows when it was given, does not outrank one. */
+export class ListRefusals {
+  readonly #purposes = new Map<string, ReadonlyArray<Scope>>()
+
+  add({
+    phone,
+    purpose,
+    status
+  }: Readonly<{ phone: string; purpose?: Scope | undefined; status?: Status | undefined }>): void {
+    if (status !== "revoked") return
+    for (const form of Phone.forms(phone))
+      this.#purposes.set(form, [...(this.#purposes.get(form) ?? []), purpose ?? "all"])
+  }
+
+  has({ phone, purpose = "all", status = "granted" }: Parameters<ListRefusals["add"]>[0]): boolean {
+    return status === "granted" && (this.#purposes.get(phone) ?? []).some((each) => overlap(each, purpose))
+  }
+}
+
 /** True for what holds for all of a person's names: a refusal, and what they said themselves to a platform. */
 export const isOfPerson = ({ source, status }: Pick<ConsentRecord, "source" | "status">): boolean =>
-  status === "revoked" || source === inboundSources.message || source === inboundSources.platform
+  status === "revoked" || isInbound({ source })

@@ -23,7 +23,7 @@ import { Signals } from "../../runtime/Signals.ts"
 import type { Readable } from "../../schema/Readable.ts"
 import * as PersonHash from "../../secret/PersonHash.ts"
 import { AccountStore } from "../../storage/AccountStore.ts"
-import type { RecordOfPhone } from "../../storage/ConsentStore.ts"
+import type { RecordOfPhone, Undated } from "../../storage/ConsentStore.ts"
 import { ConsentStore } from "../../storage/ConsentStore.ts"
 import type { InboundItem, InPortfolio } from "../../storage/InboundStore.ts"
 import { InboundStore } from "../../storage/InboundStore.ts"
@@ -45,6 +45,8 @@ export interface NewConsent {
 export type ConsentResult =
   | { readonly _tag: "Recorded"; readonly record: RecordOfPhone }
   | { readonly _tag: "Refused"; readonly phone: string; readonly faults: ReadonlyArray<Fault.Fault> }
+  /** It tells no time, and consent stays refused: by the person's own words, an erasure, or a refusal in the same list. */
+  | { readonly _tag: "KeptRefused"; readonly phone: string; readonly faults: ReadonlyArray<Fault.Fault> }
 
 /** The person whose consents are asked for: by a phone, or by a platform's user id. */
 export interface Whose {
@@ -66,10 +68,13 @@ export interface Consents {
    * Records the items without a fault and returns the faults of the others, in the given order. Every hundred items
    * are a commit with an entry in the audit log. If one fails, the earlier ones are recorded. An item that tells its
    * time and is on record already is not recorded twice, so that a request may be repeated.
+   *
+   * @param importedAt RFC 3339: items without a time are recorded of that one, so that an import may be repeated, too
    */
   readonly record: (
     accountId: string,
-    consents: ReadonlyArray<NewConsent>
+    consents: ReadonlyArray<NewConsent>,
+    importedAt?: string
   ) => Effect.Effect<ReadonlyArray<ConsentResult>, NotFound | StorageError>
   /** The rules that items break, as far as they can be read. */
   readonly faults: (
@@ -149,7 +154,8 @@ const shown = (results: ReadonlyArray<ConsentResult>): View => {
   const counts = {
     granted: records.filter(({ status }) => status === "granted").length,
     revoked: records.filter(({ status }) => status === "revoked").length,
-    refused: results.length - records.length
+    kept_refused: results.filter(({ _tag }) => _tag === "KeptRefused").length,
+    refused: results.filter(({ _tag }) => _tag === "Refused").length
   }
   if (results.length > Audit.listedItems) return counts
   const listed = records.map(({ id, phone, purpose, source, status }) => ({
@@ -162,8 +168,13 @@ const shown = (results: ReadonlyArray<ConsentResult>): View => {
   return { ...counts, consents: listed }
 }
 
-const recordOf = (ids: Ids.Ids, item: NewConsent, now: Instant): RecordOfPhone => {
-  const reportedAt = (item.occurredAt === undefined ? undefined : Time.parse(item.occurredAt)) ?? null
+const recordOf = (
+  ids: Ids.Ids,
+  item: NewConsent,
+  now: Instant,
+  undatedAt: Instant | undefined
+): RecordOfPhone => {
+  const reportedAt = (item.occurredAt === undefined ? undatedAt : Time.parse(item.occurredAt)) ?? null
   return {
     id: ids.uuid(now),
     phone: item.phone,
@@ -187,18 +198,41 @@ const erasedFault = (place: number, at: Instant): Fault.Fault =>
     `This person was erased on ${Time.format(at)}. What was said before counts no more; record what is said since.`
   )
 
+const keptRefused = (place: number, phone: string, message: string): ConsentResult => ({
+  _tag: "KeptRefused",
+  phone,
+  faults: [Fault.make(["consents", place], "kept_refused", message)]
+})
+
+const keptMessages = {
+  closed:
+    "Consent stays refused: the person said so, left the number, or was erased, and an item without `occurred_at` does not outrank that. Tell when they consented since.",
+  inList:
+    "Consent stays refused: the same list has a refusal of this number. Tell in `occurred_at` when each was said.",
+  erased: "This is what is left of a person who was erased. Nothing is recorded of it."
+} as const
+
 /** What is said of people who were erased before is refused: it would bring the number back, and opens nothing. */
 const withoutErased = (hash: PersonHash.PersonHash) =>
-  Effect.fnUntraced(function* (accountId: string, from: number, results: ReadonlyArray<ConsentResult>) {
+  Effect.fnUntraced(function* (
+    accountId: string,
+    from: number,
+    results: ReadonlyArray<ConsentResult>,
+    undated: Map<string, { readonly isErased: boolean }>
+  ) {
     const phones = results.flatMap((result) => (result._tag === "Recorded" ? [result.record.phone] : []))
     const erased = yield* hash.erased(accountId, Person.written(phones))
     if (erased.size === 0) return results
     return results.map((result, place): ConsentResult => {
-      if (result._tag === "Refused") return result
-      const { occurredAt, phone } = result.record
+      if (result._tag !== "Recorded") return result
+      const { id, occurredAt, phone } = result.record
       const at = Math.max(
         ...Phone.forms(phone).map((form) => erased.get(form)?.at ?? Number.NEGATIVE_INFINITY)
       )
+      if (undated.has(id)) {
+        undated.set(id, { isErased: Number.isFinite(at) })
+        return result
+      }
       return Erasure.isBefore(occurredAt, at)
         ? { _tag: "Refused", phone, faults: [erasedFault(from + place, at)] }
         : result
@@ -207,15 +241,23 @@ const withoutErased = (hash: PersonHash.PersonHash) =>
 
 /** Records items in one commit, and finishes it even if the client hangs up. */
 const recordingPart = (store: Context.Tag.Service<ConsentStore>, signals: Context.Tag.Service<Signals>) =>
-  Effect.fnUntraced(function* (accountId: string, results: ReadonlyArray<ConsentResult>) {
+  Effect.fnUntraced(function* (
+    accountId: string,
+    from: number,
+    results: ReadonlyArray<ConsentResult>,
+    undated: Undated
+  ) {
     const records = results.flatMap((result) => (result._tag === "Recorded" ? [result.record] : []))
     if (records.length === 0) return results
-    const recorded = (yield* store.record({ accountId, records })).values()
+    const recorded = (yield* store.record({ accountId, records, undated })).values()
     yield* signals.deliveries.notify
-    return results.map(
-      (result): ConsentResult =>
-        result._tag === "Recorded" ? { ...result, record: recorded.next().value ?? result.record } : result
-    )
+    return results.map((result, place): ConsentResult => {
+      if (result._tag !== "Recorded") return result
+      const record = recorded.next().value ?? null
+      return record === null
+        ? keptRefused(from + place, result.record.phone, keptMessages.closed)
+        : { ...result, record }
+    })
   }, Effect.uninterruptible)
 
 /** As the hook would have recorded it, so that it counts by the session's time. Done twice it changes nothing more. */
@@ -283,22 +325,33 @@ export const make = Effect.gen(function* () {
       )
 
   const consents: Consents = {
-    record: Effect.fnUntraced(function* (accountId, items) {
+    record: Effect.fnUntraced(function* (accountId, items, importedAt) {
       yield* account(accountId)
       const now = yield* Clock.currentTimeMillis
       const entry = (part: ReadonlyArray<ConsentResult>) => ({ target: accountId, after: shown(part) })
+      const undatedAt = importedAt === undefined ? undefined : Time.parse(importedAt)
       const results: Array<ConsentResult> = []
+      const refusals = new Consent.ListRefusals()
+      for (const item of items) refusals.add(item)
       // In parts, so that an import of thousands does not block other requests.
       for (let from = 0; from < items.length; from += atOnce) {
         if (from > 0) yield* EventLoopBudget.yieldIfSpent
+        const undated = new Map<string, { readonly isErased: boolean }>()
         const checked = items.slice(from, from + atOnce).map((item, place): ConsentResult => {
+          const { phone } = item
+          // An account's own export has such rows after an erasure.
+          if (Erasure.isErased(phone)) return keptRefused(from + place, phone, keptMessages.erased)
           const faults = check(item, from + place, now)
-          return faults.length === 0
-            ? { _tag: "Recorded", record: recordOf(ids, item, now) }
-            : { _tag: "Refused", phone: item.phone, faults }
+          if (faults.length > 0) return { _tag: "Refused", phone, faults }
+          const made = recordOf(ids, item, now, undatedAt)
+          if (item.occurredAt !== undefined) return { _tag: "Recorded", record: made }
+          if (refusals.has(item)) return keptRefused(from + place, phone, keptMessages.inList)
+          undated.set(made.id, { isErased: false })
+          return { _tag: "Recorded", record: made }
         })
-        const part = yield* counting(accountId, from, checked)
-        results.push(...(yield* record({ operation: "consents.record", entry }, recordPart(accountId, part))))
+        const part = yield* counting(accountId, from, checked, undated)
+        const recording = recordPart(accountId, from, part, undated)
+        results.push(...(yield* record({ operation: "consents.record", entry }, recording)))
       }
       return results
     }),

@@ -22,11 +22,17 @@ export const layer: Layer.Layer<ConsentStore, never, MemoryDatabase> = Layer.eff
         phones.map((phone) => Consent.decide(People.historyOf(db, accountId, phone), purpose))
       )
     return {
-      record: ({ accountId, records }) =>
+      record: ({ accountId, records, undated = new Map() }) =>
         Effect.sync(() => {
           const circle = Person.circle(People.linksFrom(db, accountId, InboundSteps.registering(records)))
           const histories = People.historiesOf(db, accountId, InboundSteps.outranked(records, circle))
-          const { filed, records: recorded } = InboundSteps.registered(records, circle, histories, db.ids)
+          const { filed, records: recorded } = InboundSteps.registered(
+            records,
+            undated,
+            circle,
+            histories,
+            db.ids
+          )
           for (const each of filed) {
             const { record } = each
             People.file(db, accountId, each)

@@ -179,12 +179,18 @@ export const layer: Layer.Layer<ConsentStore, never, Database> = Layer.effect(
     const { evidence, refusals } = verdictsOf(db.dialect)
 
     return {
-      record: ({ accountId, records }) =>
+      record: ({ accountId, records, undated = new Map() }) =>
         db.write("ConsentStore.record", function* () {
           yield* serialize(People.serialized(accountId))
           const circle = Person.circle(yield* people.linksFrom(accountId, InboundSteps.registering(records)))
           const histories = yield* people.historiesOf(accountId, InboundSteps.outranked(records, circle))
-          const { filed, records: recorded } = InboundSteps.registered(records, circle, histories, ids)
+          const { filed, records: recorded } = InboundSteps.registered(
+            records,
+            undated,
+            circle,
+            histories,
+            ids
+          )
           yield* people.file(accountId, filed)
           const drafts = new Map<Instant, Array<Draft>>()
           for (const { record } of filed) {

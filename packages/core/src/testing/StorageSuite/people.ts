@@ -89,6 +89,41 @@ export const suite = (layer: Stored): void => {
       }).pipe(Effect.provide(layer))
     )
 
+    it.effect("stays refused by their own words, and by an erasure, where a list tells no time", () =>
+      Effect.gen(function* () {
+        const consents = yield* ConsentStore
+        const { accountId, refused, register, said } = yield* account
+        const recorded = (
+          phone: string,
+          isErased: boolean,
+          some: Parameters<typeof Fixtures.consent>[1] = {}
+        ) => {
+          const record = Fixtures.consent(phone, { occurredAt: now + 5, recordedAt: now + 5, ...some })
+          const undated = new Map([[record.id, { isErased }]])
+          return Effect.map(
+            consents.record({ accountId, records: [record], undated }),
+            ([each]) => each !== null
+          )
+        }
+        yield* said("revoked", asked, now + 1)
+        yield* register("revoked", waId, now + 1)
+        // Of the account's own refusal nobody knows more than of the list.
+        expect([yield* recorded(asked, false), yield* recorded(waId, false)]).toEqual([false, true])
+        expect(yield* recorded(asked, false, { purpose: "utility" })).toBe(false)
+        expect(yield* refused(asked, waId)).toEqual([asked])
+        expect([yield* recorded(second, true), yield* recorded(third, false)]).toEqual([false, true])
+        expect(yield* refused(second, third)).toEqual([second])
+        // What is known of a time since opens it, and a list that follows changes nothing.
+        yield* register("granted", asked, now + 6)
+        yield* register("granted", second, now + 6)
+        expect([yield* recorded(asked, false), yield* recorded(second, true)]).toEqual([true, true])
+        expect(
+          yield* recorded(asked, false, { status: "revoked", occurredAt: now + 7, recordedAt: now + 7 })
+        ).toBe(true)
+        expect(yield* refused(asked, second)).toEqual([asked])
+      }).pipe(Effect.provide(layer))
+    )
+
     it.effect("says it in a reply to a message of ours, also where the platform mixes people up", () =>
       Effect.gen(function* () {
         const { named, receive, refused, register } = yield* account

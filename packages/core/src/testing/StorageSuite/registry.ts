@@ -643,11 +643,11 @@ export const suite = (layer: Stored) => {
           told("2", { status: "revoked" })
         ]
         const recorded = yield* consents.record({ accountId, records: first })
-        const ids = recorded.map(({ id }) => id)
+        const ids = recorded.map((each) => each?.id)
         const before = yield* Effect.forEach(["1", "2"], (phone) => consents.history({ accountId, phone }))
         const later = first.map((record) => ({ ...record, id: Fixtures.consent("").id, recordedAt: now + 5 }))
         const again = yield* consents.record({ accountId, records: [...later, ...later] })
-        expect(again.map(({ id }) => id)).toEqual([...ids, ...ids])
+        expect(again.map((each) => each?.id)).toEqual([...ids, ...ids])
         const after = yield* Effect.forEach(["1", "2"], (phone) => consents.history({ accountId, phone }))
         expect(after).toEqual(before)
         expect(yield* events()).toHaveLength(before.flat().length)
