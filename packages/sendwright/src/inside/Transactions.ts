@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect"
 import type * as Postgres from "../api/Postgres.ts"
 import type { Transaction } from "../api/Sendwright.ts"
-import type { SendwrightError } from "../api/SendwrightError.ts"
+import { SendwrightError } from "../api/SendwrightError.ts"
 import type * as Sqlite from "../api/Sqlite.ts"
 import * as Brand from "./Brand.ts"
 import { noTransaction } from "./Stores.ts"
@@ -40,7 +40,10 @@ export const refusal = (kinds: Kinds, adapter: string, what: string, given: unkn
 export const explained = <A, E>(joined: Effect.Effect<A, E>): Effect.Effect<A, E | SendwrightError> =>
   Effect.mapError(joined, (error) => {
     const reason = memberOf(error, "_tag") === "StorageError" ? memberOf(error, "reason") : undefined
-    return typeof reason === "string"
-      ? noTransaction(`The transaction of \`tx\` takes no send: ${reason}`)
-      : error
+    if (typeof reason !== "string") return error
+    return memberOf(error, "fault") === "collision"
+      ? new SendwrightError("transaction_conflict", `The transaction of \`tx\` cannot go on: ${reason}`, {
+          cause: error
+        })
+      : noTransaction(`The transaction of \`tx\` takes no send: ${reason}`)
   })

@@ -69,9 +69,11 @@ export class Refused {
  */
 const isCollision = (cause: unknown): boolean => ["40001", "40P01", "23505"].includes(SqlState.of(cause))
 
+const lockNotGiven = "55P03"
+
 /** A lock that was not given in time. */
 export const isLockTimeout = (cause: unknown): boolean =>
-  cause instanceof Refused && SqlState.of(cause.cause) === "55P03"
+  cause instanceof Refused && SqlState.of(cause.cause) === lockNotGiven
 
 /** Data exceptions, integrity constraints and program limits (PostgreSQL's documentation, appendix A). */
 const ofContent = /^(22|23|54)/
@@ -95,6 +97,8 @@ const faultOf = (cause: unknown): StorageError["fault"] => {
 
 /** Why a transaction that was handed over cannot be used, by its SQLSTATE. */
 const unusable: Readonly<Record<string, string>> = {
+  "25001":
+    "its isolation level is not READ COMMITTED, in which alone this operation sees what others have committed. Hand over one of READ COMMITTED, which is PostgreSQL's default; a send takes any.",
   "25006": "the transaction is read only. Hand over one that may write.",
   "25P01":
     "no transaction is open on the client that was handed over. Hand over the client that it was begun on, and not a pool, between its BEGIN and its COMMIT.",
@@ -108,8 +112,16 @@ const unusable: Readonly<Record<string, string>> = {
 /** The same, where the server refuses no statement. */
 export class Unusable extends Error {}
 
-const reasonOf = (cause: unknown): string | undefined =>
-  cause instanceof Unusable ? cause.message : unusable[SqlState.of(cause)]
+/** Serialization failures and deadlocks: to repeat the operation in the same transaction helps nothing. */
+const collided = (code: string): string | undefined =>
+  collisions.test(code) && code !== lockNotGiven
+    ? `another transaction was in the way (SQLSTATE ${code}). Roll back, and run the whole transaction again.`
+    : undefined
+
+const reasonOf = (cause: unknown): string | undefined => {
+  const code = SqlState.of(cause)
+  return cause instanceof Unusable ? cause.message : (unusable[code] ?? collided(code))
+}
 
 /** What is kept of a client's error. Its words and members may quote the statement's values: phones, texts, their variables. */
 class ClientError extends Error {

@@ -93,7 +93,8 @@ const lockOf = Memo.ofObject((_transaction: Queryable | Connection) => Lock.make
 /**
  * Runs the engine's operations inside a transaction of a client of yours, in the engine's database: what they write is
  * committed or rolled back by it, and a send goes out after its commit. An operation that fails leaves the transaction as
- * it was. Begin it READ COMMITTED, and neither commit nor roll back inside.
+ * it was. A send takes any isolation, all else READ COMMITTED. Neither commit nor roll back inside. An error of the fault
+ * `collision` with a reason, and a COMMIT that the server refuses with 40001, mean: run the whole transaction again.
  *
  * @param transaction a client, or the `TransactionConnection` of another client of `@effect/sql`
  */

@@ -115,14 +115,23 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
           : Effect.succeed(result)
       )
 
+    /** A transaction that goes by an older snapshot does not see what was written apart. */
+    const withContent = (snapshot: number): typeof jobRows => ({
+      ...jobRows,
+      acceptanceFacts: function* (query) {
+        return { ...(yield* jobRows.acceptanceFacts(query)), snapshot }
+      }
+    })
+
     const acceptEmbedded = (command: AcceptSend) =>
       Effect.gen(function* () {
         const { content } = command
         // Whoever sends the same content would wait until the transaction ends that has written it first.
-        if (!(yield* db.read("JobStore.accept", () => Acceptance.isFrozen(content))))
-          yield* db.writeApart("JobStore.accept", () => Contents.freeze(content))
+        const frozen =
+          (yield* db.read("JobStore.accept", () => Contents.find(content))) ??
+          (yield* db.writeApart("JobStore.accept", () => Contents.freeze(content)))
         return yield* db.write("JobStore.accept", function* () {
-          const result = yield* accept(jobRows, command)
+          const result = yield* accept(withContent(frozen), command)
           if (result._tag === "Accepted") yield* dialect.announce()
           return result
         })

@@ -518,6 +518,34 @@ describe("the embedder's transaction", () => {
     })
   )
 
+  it.scopedLive.each(["SERIALIZABLE", "REPEATABLE READ"])(
+    "of %s takes a send, and nothing that decides after a lock",
+    (isolation) =>
+      Effect.gen(function* () {
+        const url = yield* emptyDatabase
+        const other = yield* connection(url)
+        const program = Effect.gen(function* () {
+          const jobs = yield* JobStore
+          const who = yield* owner
+          const command = Fixtures.send(who)
+          yield* query(other, `BEGIN ISOLATION LEVEL ${isolation}`)
+          yield* query(other, "SELECT count(*) FROM sendwright_job")
+          // Its content is new, and is written apart from the transaction.
+          const sent = Postgres.within(other)(jobs.accept({ ...command, isEmbedded: true }))
+          expect(yield* sent).toMatchObject({ _tag: "Accepted" })
+          const consents = yield* ConsentStore
+          const refused = Postgres.within(other)(consents.record({ accountId: who.accountId, records: [] }))
+          expect(yield* Effect.flip(refused)).toMatchObject({
+            _tag: "StorageError",
+            reason: expect.stringMatching(/isolation level is not READ COMMITTED/)
+          })
+          yield* query(other, "COMMIT")
+          expect(yield* jobs.find(command.jobId)).toMatchObject({ id: command.jobId, status: "queued" })
+        })
+        yield* Effect.provide(program, stores(url))
+      })
+  )
+
   it.scopedLive("outlives a verb that fails, without a trace of it", () =>
     Effect.gen(function* () {
       const { db, sql } = yield* database

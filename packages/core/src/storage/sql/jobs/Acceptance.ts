@@ -272,8 +272,3 @@ export function* awaitKey(command: AcceptSend): Program<void> {
 /** The name by which those wait together that repeat one send. */
 export const repetitionsOf = ({ idempotency, publicKey }: AcceptSend): string =>
   `key ${publicKey} ${idempotency?.key ?? ""}`
-
-/** True when the content is written already. */
-export function* isFrozen(content: Content): Program<boolean> {
-  return (yield* get(Contents.findSnapshot, Contents.digestOf(content))) !== undefined
-}

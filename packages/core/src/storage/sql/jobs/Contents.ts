@@ -76,6 +76,12 @@ export const digestOf = (content: Content): string => snapshotOf(content).digest
 export const findSnapshot = "SELECT seq FROM sendwright_snapshot WHERE digest = ?"
 const insertSnapshot = `${insertInto("sendwright_snapshot", ["digest", "body"])} ON CONFLICT (digest) DO NOTHING RETURNING seq`
 
+/** The number of a content that is written already. */
+export function* find(content: Content): Program<number | null> {
+  const row = yield* get(findSnapshot, digestOf(content))
+  return row === undefined ? null : integer(row, "seq")
+}
+
 /** Writes a content that is new, and answers its number. */
 export function* freeze(content: Content): Program<number> {
   const { body, digest } = snapshotOf(content)
