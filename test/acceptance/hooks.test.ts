@@ -106,6 +106,41 @@ describe("what nobody understands of a hook", () => {
   })
 })
 
+describe("a secret that is changed", () => {
+  it("is changed alone: a hook signed by the old or the new one is taken, and all else of the session stays", async () => {
+    const accountId = await account()
+    const id = await session(accountId, "1101", "2101")
+    const change = (config: object) => host.admin(`/sessions/${id}`, { config }, "PATCH")
+    const raw = JSON.stringify({ entry: [] })
+    const posted = (by: string) =>
+      Webhooks.post(`${host.base}/hooks/whatsapp/${id}`, raw, Webhooks.signature(raw, by))
+    expect([await posted(secret), await posted("the new one")]).toEqual([200, 401])
+    expect(
+      (await change({ app_secret: "the new one", app_secrets: [secret, "of another app"] })).status
+    ).toBe(200)
+    const all = ["the new one", secret, "of another app", "of nobody"]
+    expect(await Promise.all(all.map(posted))).toEqual([200, 200, 200, 401])
+    const six = Array.from({ length: 6 }, (_, place) => `secret ${place}`)
+    const refused = await change({ app_secrets: six, waba_id: null, pone_number_id: "1" })
+    expect(
+      items(refused.json, "errors")
+        .map((each) => at(each, "pointer"))
+        .toSorted()
+    ).toEqual(["/config/app_secrets", "/config/pone_number_id", "/config/waba_id"])
+    expect((await change({ app_secrets: null })).status).toBe(200)
+    expect(await Promise.all(all.map(posted))).toEqual([200, 401, 401, 401])
+    // Of two changes at once none undoes the other's.
+    await Promise.all([change({ verify_token: "anew" }), change({ app_secrets: [secret] })])
+    const shake = new URLSearchParams({
+      "hub.mode": "subscribe",
+      "hub.challenge": "7",
+      "hub.verify_token": "anew"
+    })
+    const shaken = await fetch(`${host.base}/hooks/whatsapp/${id}?${shake}`)
+    expect([shaken.status, await posted(secret)]).toEqual([200, 200])
+  })
+})
+
 describe("a change for another number or account of the app", () => {
   const news = (wabaId: string, field: string, value: object) => ({
     entry: [{ id: wabaId, changes: [{ field, value }] }]

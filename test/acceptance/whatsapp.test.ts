@@ -444,7 +444,8 @@ describe("a session of the WhatsApp Cloud API", () => {
     )
     const both = { config: { ...local, messages_per_second: 1000 }, pacing: { messages_per_second: 30 } }
     expect(await change(both)).toEqual(pace(30))
-    expect(await change({ config: local })).toEqual(pace(80))
+    expect(await change({ config: local })).toEqual(pace(30))
+    expect(await change({ config: { messages_per_second: null } })).toEqual(pace(80))
   }, 30_000)
 })
 

@@ -1,14 +1,14 @@
 /**
  * Routes what came to one session's hook to every session that it is about (decisions.md §11): a platform's app has one
  * address to post to, however many numbers and accounts it has. A session has news of another one's hook where it has the
- * number or account that they name, and the same secret as the app that signed them.
+ * number or account that they name, and a secret that signed them.
  */
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { Session } from "../domain/session/Session.ts"
 import * as EventLoopBudget from "../runtime/EventLoopBudget.ts"
 import * as Sanitize from "../sender/Sanitize.ts"
-import type { Addressed, HookContent, UnreadPart } from "../sender/Sender.ts"
+import type { Addressed, HookContent, HookRequest, UnreadPart } from "../sender/Sender.ts"
 import type * as SessionSender from "../sender/SessionSender.ts"
 import { SessionStore } from "../storage/SessionStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
@@ -22,6 +22,7 @@ import type { Inbound } from "../worker/Inbound.ts"
 export type Route = (
   session: Session,
   sessionSender: SessionSender.SessionSender,
+  request: HookRequest,
   content: HookContent
 ) => Effect.Effect<void, StorageError>
 
@@ -36,21 +37,22 @@ export const make: (
       Effect.exit(inbound.content(session, clean))
     )
 
-  /** The other sessions that have one of the addresses and the same app. */
+  /** The other sessions that have one of the addresses, and for which the post is signed. */
   const othersOf = Effect.fnUntraced(function* (
     session: Session,
-    { config, sender }: SessionSender.SessionSender,
+    { sender }: SessionSender.SessionSender,
+    request: HookRequest,
     addressed: ReadonlyArray<Addressed>
   ) {
-    const { addresses: addressesOf, isOneApp } = sender
-    if (addressesOf === undefined || isOneApp === undefined || addressed.length === 0) return []
+    const { addresses: addressesOf, isSigned } = sender
+    if (addressesOf === undefined || isSigned === undefined || addressed.length === 0) return []
     const addresses = addressed.map(({ address }) => Addressing.stored(session.provider, address))
     const found = yield* sessions.addressed({ addresses })
     const others: Array<{ session: Session; config: unknown; parts: ReadonlyArray<Addressed> }> = []
     for (const other of found) {
       if (other.id === session.id || other.provider !== session.provider) continue
       const theirs = yield* resolve(other)
-      if (theirs === undefined || !isOneApp(config, theirs.config)) continue
+      if (theirs === undefined || !isSigned(request, theirs.config)) continue
       const named = new Set(addressesOf(theirs.config))
       const parts = addressed.filter(({ address }) => named.has(address))
       others.push({ session: other, config: theirs.config, parts })
@@ -58,9 +60,9 @@ export const make: (
     return others
   })
 
-  return Effect.fnUntraced(function* (session, sessionSender, { addressed = [], ...own }) {
+  return Effect.fnUntraced(function* (session, sessionSender, request, { addressed = [], ...own }) {
     const { config, sender } = sessionSender
-    const others = yield* othersOf(session, sessionSender, addressed)
+    const others = yield* othersOf(session, sessionSender, request, addressed)
     const known = new Set(sender.addresses?.(config) ?? [])
     const exits: Array<Exit.Exit<void, StorageError>> = []
     for (const other of others)

@@ -36,7 +36,8 @@ export const make = Effect.fnUntraced(function* (resolve: SessionSender.Resolve,
     }
     const body = request.body instanceof Uint8Array ? request.body : yield* request.body
     const now = yield* Clock.currentTimeMillis
-    const result = yield* receive({ ...request, body, now }, sessionSender.config)
+    const read = { ...request, body, now }
+    const result = yield* receive(read, sessionSender.config)
     switch (result._tag) {
       case "Challenge":
         return result.text
@@ -45,7 +46,7 @@ export const make = Effect.fnUntraced(function* (resolve: SessionSender.Resolve,
       case "Malformed":
         return yield* new InvalidRequest({ faults: [Fault.make([], "invalid_json", result.reason)] })
       case "Content":
-        yield* route(session, sessionSender, result)
+        yield* route(session, sessionSender, read, result)
         yield* Effect.zipRight(signals.deliveries.notify, signals.sends.notify)
         return null
     }

@@ -326,8 +326,8 @@ export interface Sender {
   readonly addresses?: (config: unknown) => ReadonlyArray<string>
   /** True when the session has the number, as the platform writes numbers; null when that cannot be told now. */
   readonly hasNumber?: (config: unknown, number: string) => Effect.Effect<boolean | null>
-  /** True when a post to the hook of one is to be believed of the other: one app, with one secret. In constant time. */
-  readonly isOneApp?: (config: unknown, other: unknown) => boolean
+  /** True when a post is signed by a secret of this session, so that it is believed of it whatever hook it came to. */
+  readonly isSigned?: (request: HookRequest, config: unknown) => boolean
   /** Reads what the platform posted to the session's hook; thousands of items in turns of the event loop. */
   readonly receive?: (request: HookRequest, config: unknown) => Effect.Effect<HookResult>
   /** Whether the platform drops a second request under one message id, so that repeating it is harmless. */

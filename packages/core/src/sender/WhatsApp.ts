@@ -21,7 +21,7 @@ import type { Named, OutboundMessage, Sender } from "./Sender.ts"
 import { accepted, PlatformRefusal, refused, SendResult } from "./Sender.ts"
 import { type Config, decode, read, urlOf } from "./whatsapp/Config.ts"
 import { failureOf, withoutCode } from "./whatsapp/Failure.ts"
-import { addressesOf, isOneApp, receive } from "./whatsapp/Hook.ts"
+import { addressesOf, isSigned, receive } from "./whatsapp/Hook.ts"
 
 /** Of an answer to a message, of which many are under way at once; and of a page of templates. */
 const maximumBytes = 64 * 1024
@@ -192,7 +192,7 @@ export const make = (options?: PlatformHttp.Options): Effect.Effect<Sender, neve
     return {
       provider: "whatsapp_cloud",
       configDescription:
-        "`phone_number_id`, `waba_id`, `access_token`, `app_secret` and `verify_token`, and `api_version`, `base_url`, `messages_per_second` and `portfolio_id`",
+        "`phone_number_id`, `waba_id`, `access_token`, `app_secret` and `verify_token`, and `app_secrets` (at most 5 more), `api_version`, `base_url`, `messages_per_second` and `portfolio_id`",
       deduplicates: false,
       closedMarkets: ClosedMarkets.whatsApp,
       configure: (given) => read(given, urlFaults("base_url", given["base_url"])),
@@ -211,7 +211,7 @@ export const make = (options?: PlatformHttp.Options): Effect.Effect<Sender, neve
             : undefined
         return found === undefined ? null : digitsOf(found) === digitsOf(number)
       }),
-      isOneApp,
+      isSigned,
       receive,
       pacing: (given) => ({ messagesPerSecond: decode(given).messages_per_second, pairIntervalMs: null }),
       send: (message) => {

@@ -35,7 +35,10 @@ export class SessionStore extends Context.Tag("@sendwright/core/storage/SessionS
       readonly provider: Provider
       readonly page: Page
     }) => Effect.Effect<Paged<Session>, StorageError>
-    /** Replaces the given fields. Null when there is no such session. */
+    /**
+     * Replaces the given fields. Null when there is no such session; `stale`, with nothing changed, when its configuration is
+     * another one than the change was made from.
+     */
     readonly change: (command: {
       readonly id: string
       readonly change: Partial<
@@ -43,8 +46,10 @@ export class SessionStore extends Context.Tag("@sendwright/core/storage/SessionS
       >
       /** True when its block ends, too, and the platform's restrictions (`Session.released`). */
       readonly releases?: boolean
+      /** The configuration that a new one was made from. */
+      readonly basedOn?: Session["config"] | undefined
       readonly now: Instant
-    }) => Effect.Effect<Session | null, StorageError>
+    }) => Effect.Effect<Session | "stale" | null, StorageError>
     /**
      * Moves the session to a state and appends `session.connected` or `session.disconnected`; one that is there already
      * only has its reason replaced. Leaving `connected` pauses its processing jobs (`session_disconnected`, with

@@ -224,9 +224,12 @@ export const admin = [
     Session,
     {
       summary: "Change a session",
-      description: "What is absent stays as it was; a `config` replaces all of the old one.",
+      description: "What is absent stays as it was, in `config`, too, where null takes a member away.",
       request: { name: example.name, pacing: { messages_per_second: null }, retry_for: 3600 },
-      command: { name: "sessions change", description: "Change a session; its configuration as a whole." }
+      command: {
+        name: "sessions change",
+        description: "Change a session, and what it names of its configuration."
+      }
     },
     ({ admin }, { path, payload }) => admin.sessions.change(path.id, settingsOf(payload)),
     ({ admin }, { path, payload }) =>

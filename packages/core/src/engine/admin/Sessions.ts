@@ -93,7 +93,10 @@ export interface SessionChange {
   readonly keywords?: KeywordsChange | undefined
   /** Null ends a block by hand, and what the platform restricts. */
   readonly blockedUntil?: null | undefined
-  /** Replaces the whole configuration. If the new one asks for another pace than the old one, the pace changes, too. */
+  /**
+   * Its members take the places of the old ones, and null takes one away. If it asks for another pace than before, the pace
+   * changes, too.
+   */
   readonly config?: Readonly<Record<string, unknown>> | undefined
 }
 
@@ -132,6 +135,16 @@ export interface Sessions {
   readonly disconnect: (id: string) => Effect.Effect<Session, NotFound | StorageError>
   /** What came to its hook and was not understood, newest first (decisions.md §11). */
   readonly unreadHooks: (id: string, page: Page) => Effect.Effect<Paged<UnreadHook>, NotFound | StorageError>
+}
+
+/** A configuration with the members of a change in their places. */
+const withConfig = (stored: unknown, change: Readable<SessionChange>["config"]) => {
+  const members = new Map<string, unknown>(Object.entries(stored ?? {}))
+  for (const [name, value] of Object.entries(change ?? {})) {
+    if (value === null) members.delete(name)
+    else if (value !== undefined) members.set(name, value)
+  }
+  return Object.fromEntries(members)
 }
 
 const milliseconds = (seconds: number | null): number | null =>
@@ -189,14 +202,21 @@ export const make = Effect.gen(function* () {
       ? (senders.get(provider)?.configure ?? noConfiguration)(given ?? {})
       : Either.right({})
 
-  /** The pace, if the new configuration asks for another one than the old. Settings of the operator stay. */
-  const paceAskedBy = Effect.fnUntraced(function* (config: unknown, session: Session) {
-    const paceOf = senders.get(session.provider)?.pacing
-    const before = yield* resolve(session)
-    return paceOf === undefined || before === undefined
-      ? undefined
-      : changeOf(paceOf(before.config), paceOf(config))
+  /** The configuration as it would be; undefined when nothing of it is to change. One that cannot be read counts as empty. */
+  const mergedConfig = Effect.fnUntraced(function* (
+    session: Session,
+    change: Readable<SessionChange>["config"]
+  ) {
+    if (change === undefined) return undefined
+    const before = (yield* resolve(session))?.config
+    return { before, after: withConfig(before, change) }
   })
+
+  /** The pace, if the new configuration asks for another one than the old. Settings of the operator stay. */
+  const paceAskedBy = (provider: Provider, before: unknown, after: unknown) => {
+    const paceOf = senders.get(provider)?.pacing
+    return paceOf === undefined || before === undefined ? undefined : changeOf(paceOf(before), paceOf(after))
+  }
 
   const providerFaults = (provider: Provider | undefined): ReadonlyArray<Fault.Fault> => {
     if (provider === undefined || senders.has(provider)) return []
@@ -234,15 +254,25 @@ export const make = Effect.gen(function* () {
     ...(input.provider === undefined ? [] : configFaults(input.provider, input.config))
   ]
 
-  const changeFaultsOf = (session: Session, input: Readable<SessionChange>): ReadonlyArray<Fault.Fault> => [
+  /** @param config as it would be with the change */
+  const changeFaultsOf = (
+    session: Session,
+    input: Readable<SessionChange>,
+    config: Readable<SessionChange>["config"]
+  ): ReadonlyArray<Fault.Fault> => [
     ...commonFaults(input, session.keywords),
-    ...(input.config === undefined ? [] : configFaults(session.provider, input.config))
+    ...(config === undefined
+      ? []
+      : [...providerFaults(session.provider), ...configFaults(session.provider, config)])
   ]
 
   const sessions: Sessions = {
     createFaults,
-    changeFaults: (id, input) =>
-      Effect.map(store.find(id), (found) => (found === null ? [] : changeFaultsOf(found, input))),
+    changeFaults: Effect.fnUntraced(function* (id, input) {
+      const found = yield* store.find(id)
+      if (found === null) return []
+      return changeFaultsOf(found, input, (yield* mergedConfig(found, input.config))?.after)
+    }),
     create: Effect.fnUntraced(function* (accountId, input) {
       const { closedMarkets = null, config, keywords, name, pacing, provider, retryFor = null } = input
       yield* account(accountId)
@@ -282,10 +312,10 @@ export const make = Effect.gen(function* () {
     change: Effect.fnUntraced(function* (id, input) {
       const { blockedUntil, closedMarkets, config, keywords, name, pacing, retryFor } = input
       const found = (yield* store.find(id)) ?? (yield* missing)
-      yield* refuseIf(changeFaultsOf(found, input))
-      const stored =
-        config === undefined ? undefined : Either.getOrUndefined(configurationOf(found.provider, config))
-      const asked = stored === undefined ? undefined : yield* paceAskedBy(stored, found)
+      const merged = yield* mergedConfig(found, config)
+      yield* refuseIf(changeFaultsOf(found, input, merged?.after))
+      const stored = merged && Either.getOrUndefined(configurationOf(found.provider, merged.after))
+      const asked = stored && paceAskedBy(found.provider, merged?.before, stored)
       const now = yield* Clock.currentTimeMillis
       const change = {
         name: name ?? found.name,
@@ -295,8 +325,10 @@ export const make = Effect.gen(function* () {
         keywords: withKeywords(found.keywords, keywords),
         ...(stored === undefined ? {} : { config: box.seal(SessionSender.place(id), JSON.stringify(stored)) })
       }
-      const session =
-        (yield* store.change({ id, change, releases: blockedUntil === null, now })) ?? (yield* missing)
+      const basedOn = stored && found.config
+      const changed = yield* store.change({ id, change, basedOn, releases: blockedUntil === null, now })
+      if (changed === "stale") return yield* sessions.change(id, input)
+      const session = changed ?? (yield* missing)
       if (stored !== undefined) yield* addressing.write(session)
       yield* signals.sends.notify
       return session

@@ -5,11 +5,15 @@ import * as Configuration from "../Configuration.ts"
 
 const digits = Schema.String.pipe(Schema.pattern(/^[0-9]{1,32}$/, { message: () => "digits" }))
 
+const secret = Text.between(1, 512)
+
 const Config = Schema.Struct({
   phone_number_id: digits,
   waba_id: digits,
   access_token: Text.between(1, 2048),
-  app_secret: Text.between(1, 512),
+  app_secret: secret,
+  /** Others that sign the hooks, too: the one before or after a change, or those of other apps. */
+  app_secrets: Schema.optional(Schema.Array(secret).pipe(Schema.maxItems(5))),
   verify_token: Text.between(1, 512),
   api_version: Schema.optionalWith(Schema.String.pipe(Schema.pattern(/^v[0-9]{1,3}\.[0-9]{1,3}$/)), {
     default: () => "v23.0"

@@ -1,5 +1,5 @@
 /** Reads what the platform posts to a session's hook (whatsapp-cloud.md §1.8, §1.11, §1.12). */
-import { createHash, createHmac, timingSafeEqual } from "node:crypto"
+import { createHmac, timingSafeEqual } from "node:crypto"
 import * as Effect from "effect/Effect"
 import type { Instant } from "../../domain/Instant.ts"
 import * as Time from "../../domain/Instant.ts"
@@ -24,11 +24,16 @@ import { type Config, decode } from "./Config.ts"
 import { failureOf } from "./Failure.ts"
 import * as News from "./News.ts"
 
-/** Compares in constant time, over the received bytes. */
-const isSigned = (body: Uint8Array, header: string | undefined, secret: string): boolean => {
-  const given = Buffer.from(/^sha256=([0-9a-f]{64})$/.exec(header ?? "")?.[1] ?? "", "hex")
-  const expected = createHmac("sha256", secret).update(body).digest()
-  return given.length === expected.length && timingSafeEqual(given, expected)
+/** Compares with each of the session's secrets in constant time, over the received bytes. */
+export const isSigned = ({ body, headers }: HookRequest, config: unknown): boolean => {
+  const { app_secret, app_secrets = [] } = decode(config)
+  const header = headers["x-hub-signature-256"] ?? ""
+  const given = Buffer.from(/^sha256=([0-9a-f]{64})$/.exec(header)?.[1] ?? "", "hex")
+  const isBy = (secret: string): boolean => {
+    const expected = createHmac("sha256", secret).update(body).digest()
+    return given.length === expected.length && timingSafeEqual(given, expected)
+  }
+  return [app_secret, ...app_secrets].filter(isBy).length > 0
 }
 
 /** Seconds since 1970, as text or number; null for what is no number. */
@@ -483,12 +488,6 @@ export const addressesOf = (given: unknown): ReadonlyArray<string> => {
   return [`number ${phone_number_id}`, ...accounts.map((id) => `account ${id}`)]
 }
 
-const digestOf = (secret: string): Buffer => createHash("sha256").update(secret).digest()
-
-/** An app signs all that it posts with one secret. */
-export const isOneApp = (given: unknown, other: unknown): boolean =>
-  timingSafeEqual(digestOf(decode(given).app_secret), digestOf(decode(other).app_secret))
-
 /**
  * Whose a change is: a number's, or an account's if it names no number (decisions.md §10). News of partners come under
  * their portfolio and name the account in the value (whatsapp-cloud.md §1.12).
@@ -554,10 +553,8 @@ function* contentOf(json: unknown, now: Instant, config: Config): Generator<void
   }
 }
 
-export const receive = Effect.fnUntraced(function* (
-  { body, headers, method, now, query }: HookRequest,
-  given: unknown
-) {
+export const receive = Effect.fnUntraced(function* (request: HookRequest, given: unknown) {
+  const { body, method, now, query } = request
   const config = decode(given)
   if (method === "GET") {
     const [token, text] = [Buffer.from(query["hub.verify_token"] ?? ""), query["hub.challenge"] ?? ""]
@@ -567,8 +564,8 @@ export const receive = Effect.fnUntraced(function* (
       ? HookResult.Challenge({ text })
       : HookResult.Forged({ reason: "hub.verify_token is not this session's." })
   }
-  if (!isSigned(body, headers["x-hub-signature-256"], config.app_secret)) {
-    return HookResult.Forged({ reason: "X-Hub-Signature-256 is not by this session's app secret." })
+  if (!isSigned(request, config)) {
+    return HookResult.Forged({ reason: "X-Hub-Signature-256 is not by an app secret of this session." })
   }
   const json = yield* HookBody.read(body)
   if (!Array.isArray(Json.at(json, "entry"))) {

@@ -75,10 +75,17 @@ export function* transition<B extends Backend>(
 /** `SessionStore.change`. */
 export function* set<B extends Backend>(
   rows: SessionRows<B>,
-  { change: fields, id, now, releases = false }: Parameters<Context.Tag.Service<SessionStore>["change"]>[0]
-): Tx<Session | null, B> {
+  {
+    basedOn,
+    change: fields,
+    id,
+    now,
+    releases = false
+  }: Parameters<Context.Tag.Service<SessionStore>["change"]>[0]
+): Tx<Session | "stale" | null, B> {
   const before = yield* rows.lockSession(id)
   if (before === null) return null
+  if (basedOn !== undefined && basedOn !== before.config) return "stale"
   const mendedAt = fields.config === undefined ? before.mendedAt : now
   const changed: Session = { ...before, ...fields, mendedAt, updatedAt: now }
   yield* rows.saveSettings(changed)

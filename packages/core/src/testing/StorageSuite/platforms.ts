@@ -35,6 +35,21 @@ const accepted = (index: number): Outcome => Outcome.Accepted({ providerId: `p${
 const stopping = (): Outcome => Outcome.Failed({ failure, stopsJob: true })
 
 export const suite = (layer: Stored): void => {
+  describe("a change of a configuration", () => {
+    it.effect("is not made from another one than the session has", () =>
+      Effect.gen(function* () {
+        const sessions = yield* SessionStore
+        const { sessionId: id } = yield* owner
+        const before = yield* sessions.find(id)
+        const changed = (basedOn: string | undefined, config: string) =>
+          sessions.change({ id, change: { config, name: config }, basedOn, now: now + 1 })
+        expect(yield* changed(before?.config, "first")).toMatchObject({ config: "first" })
+        expect(yield* changed(before?.config, "second")).toBe("stale")
+        expect(yield* sessions.find(id)).toMatchObject({ config: "first", name: "first" })
+      }).pipe(Effect.provide(layer))
+    )
+  })
+
   describe("an answer to a connection that the session no longer has", () => {
     it.effect("asks for nothing of the session: it has another configuration, or was connected anew", () =>
       Effect.gen(function* () {
