@@ -81,11 +81,11 @@ export const sandbox: (options?: SandboxOptions) => BuiltInSender = Senders.sand
  *     name: "main",
  *     provider: "whatsapp_cloud",
  *     config: {
- *       phone_number_id: "106540352242922",
- *       waba_id: "102290129340398",
- *       access_token: process.env["WHATSAPP_TOKEN"],
- *       app_secret: process.env["WHATSAPP_APP_SECRET"],
- *       verify_token: "any word of yours"
+ *       phoneNumberId: "106540352242922",
+ *       wabaId: "102290129340398",
+ *       accessToken: process.env["WHATSAPP_TOKEN"],
+ *       appSecret: process.env["WHATSAPP_APP_SECRET"],
+ *       verifyToken: "any word of yours"
  *     }
  *   })
  * ```

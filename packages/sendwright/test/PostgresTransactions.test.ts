@@ -11,7 +11,7 @@ import Knex from "knex"
 import { CamelCasePlugin, Kysely, ParseJSONResultsPlugin, PostgresDialect } from "kysely"
 import Pg from "pg"
 import Postgres from "postgres"
-import type { Outbound, Sendwright, Sent, Session } from "sendwright"
+import type { Outbound, Sendwright, Sent, Session, Transaction } from "sendwright"
 import { createSendwright, SendwrightError } from "sendwright"
 import {
   fromDrizzle,
@@ -33,6 +33,7 @@ let scope: Scope.CloseableScope
 let url: string
 let sw: Sendwright
 let session: Session
+let accountId: string
 let sent: ReadonlyArray<Outbound>
 /** A connection of the app's that is in no transaction. */
 let app: Pg.Client
@@ -50,7 +51,9 @@ beforeAll(async () => {
     secretKey,
     logLevel: "none"
   })
-  session = (await furnish(sw, "own")).session
+  const furnished = await furnish(sw, "own")
+  session = furnished.session
+  accountId = furnished.account.id
   await sw.start()
 }, 60_000)
 
@@ -150,6 +153,25 @@ describe.each(Object.entries(libraries))("a transaction of %s", (_, open) => {
     expect(await isThere(jobId)).toBe(false)
     const again = await session.send(given)
     expect([again.replayed, again.jobId === jobId]).toEqual([false, false])
+  })
+
+  it("has the consent that is recorded in it, and the send that goes by it", async () => {
+    const phone = `3460002${String(++serial).padStart(4, "0")}`
+    const record = (tx: Transaction) =>
+      sw.admin.consents.record({ accountId, consents: [{ phone, source: "checkout" }] }, { tx })
+    const send = { ...message(), to: [{ phone }] }
+    const undone = library.transaction(async ({ tx }) => {
+      await record(tx)
+      await session.send(send, { tx })
+      throw new Undone()
+    })
+    await expect(undone).rejects.toThrow(Undone)
+    expect(await codeOf(session.send(send))).toBe("consent_required")
+    const jobId = await library.transaction(async ({ tx }) => {
+      await record(tx)
+      return (await session.send(send, { tx })).jobId
+    })
+    await goesOut(jobId)
   })
 
   it("has savepoints: what one takes back is not sent, and the rest is", async () => {

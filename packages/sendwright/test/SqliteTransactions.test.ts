@@ -375,6 +375,35 @@ describe("a handle of the app's", () => {
 /** What who writes JavaScript may give. */
 const untyped = (value: unknown): never => value as never
 
+describe("a consent that is recorded in a transaction", () => {
+  const cleo = "34600009012"
+  it.each([
+    ["COMMIT", 1, "nothing"],
+    ["ROLLBACK", 0, "consent_required"]
+  ])("is a part of it, and so is the send that goes by it: %s", async (end, messages, afterwards) => {
+    const { library, sent, session, sw } = await given(libraries["better-sqlite3"])
+    const { database } = library
+    const [account] = await list(sw.admin.accounts.list())
+    const agreed = { accountId: account?.id ?? "", consents: [{ phone: cleo, source: "checkout" }] }
+    database.exec("BEGIN")
+    const tx = fromBetterSqlite3(database)
+    expect(await sw.admin.consents.record(agreed, { tx })).toMatchObject([{ recorded: true }])
+    await session.send(message("1", cleo), { tx })
+    database.exec(end)
+    await sw.drain()
+    expect(sent).toHaveLength(messages)
+    const later = session.send(message("2", cleo)).then(
+      () => "nothing",
+      (error: unknown) => (SendwrightError.is(error) ? error.code : String(error))
+    )
+    expect(await later).toBe(afterwards)
+    const record: (given: unknown, options: unknown) => Promise<unknown> = untyped(sw.admin.consents.record)
+    await expect(record(agreed, { transaction: tx })).rejects.toMatchObject({
+      code: "transaction_unsupported"
+    })
+  })
+})
+
 describe("options of a send that leave it unclear where it is", () => {
   const tx = (database: SqliteHandle) => fromBetterSqlite3(database)
   it.each<[string, (database: SqliteHandle) => unknown]>([

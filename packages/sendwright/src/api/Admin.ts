@@ -11,6 +11,7 @@ import type {
   Retry
 } from "./Messages.ts"
 import type { HealthReport, Overview } from "./Overview.ts"
+import type { InTransaction } from "./Sendwright.ts"
 import type { Issue } from "./SendwrightError.ts"
 import type { PlatformTemplate, Template } from "./Templates.ts"
 import type { Timeline } from "./Timelines.ts"
@@ -176,6 +177,8 @@ export interface SessionRecord {
   readonly pacing: Pacing
   /** Seconds for which a passing failure is tried again; null = by what is sent. */
   readonly retryFor: number | null
+  /** null = those of the provider. */
+  readonly closedMarkets: ReadonlyArray<ClosedMarket> | null
   readonly keywords: Keywords
   /** Since when its platform does not answer; null while it does. */
   readonly unavailableSince: Date | null
@@ -193,10 +196,15 @@ export interface SessionRecord {
 
 /** What a session may be given, when it is made and later. */
 export interface SessionSettings {
-  /** By the provider: `{ phoneNumberId, … }` of WhatsApp, `{ url, token }` of a gateway. Kept encrypted. */
+  /**
+   * By the provider: `{ phoneNumberId, wabaId, accessToken, appSecret, verifyToken }` of WhatsApp, `{ url, secret }` of a gateway,
+   * and of a sender of yours what it takes. Kept encrypted. A change takes what it names, and null takes a member away.
+   */
   readonly config?: Readonly<Record<string, unknown>> | undefined
   readonly pacing?: { readonly [Field in keyof Pacing]?: Pacing[Field] | undefined } | undefined
   readonly retryFor?: number | null | undefined
+  /** Markets to which nothing of a category is sent; null = those of the provider, `[]` = none. */
+  readonly closedMarkets?: ReadonlyArray<ClosedMarket> | null | undefined
   readonly keywords?: { readonly [List in keyof Keywords]?: Keywords[List] | undefined } | undefined
 }
 
@@ -389,13 +397,13 @@ export interface PerhapsRefusal {
 
 export interface Consents {
   /**
-   * Takes what can be taken, and tells of each item what became of it: it does not throw for a bad phone. It commits by
-   * itself, so record consent before your transaction.
+   * Takes what can be taken, and tells of each item what became of it: it does not throw for a bad phone. With a transaction of
+   * yours it is a part of that, and a send in it goes by it.
    */
-  readonly record: (input: {
-    readonly accountId: string
-    readonly consents: ReadonlyArray<ConsentInput>
-  }) => Promise<ReadonlyArray<ConsentOutcome>>
+  readonly record: (
+    input: { readonly accountId: string; readonly consents: ReadonlyArray<ConsentInput> },
+    options?: InTransaction
+  ) => Promise<ReadonlyArray<ConsentOutcome>>
   /** By one of the two. */
   readonly find: (input: {
     readonly accountId: string

@@ -254,10 +254,13 @@ export const assemble = async (options: Options, world: World = {}): Promise<Ass
   const running = Running.make(runtime, alive)
   const [engine, worker] = await running.runWith(Effect.all([Engine.Engine, Worker.Worker]))
   const subscriptions = local.over(engine.admin, running)
+  const store = Stores.partsOf(options.store)
+  const ours = options.senders.filter((sender) => Senders.builtIn(sender) !== undefined)
+  const place = { store, isOurs: (name: string) => ours.some(({ provider }) => provider === name) }
   const context = {
     engine,
     running,
-    store: Stores.partsOf(options.store),
+    store,
     listenTo: subscriptions.listenTo,
     beginListening: subscriptions.beginListening
   }
@@ -269,7 +272,7 @@ export const assemble = async (options: Options, world: World = {}): Promise<Ass
   })
   const stay = staying(alive, options, () => runtime.runPromise(dueIn))
   const own: Sendwright = {
-    admin: heard(Operators.make(engine.admin, running), subscriptions.listenTo),
+    admin: heard(Operators.make(engine.admin, running, place), subscriptions.listenTo),
     session: Sessions.make(context),
     on: (pattern, handler) => subscriptions.on(pattern, handler),
     events: (options = {}) => subscriptions.read(Inputs.reading(options).signal),

@@ -51,6 +51,20 @@ const renamed: ReadonlyMap<string, string> = new Map([
 const camel = (name: string): string =>
   renamed.get(name) ?? name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
 
+/** In snake_case where it is in camelCase, and the other way around, so that what is unknown in one is unknown in the other. */
+const swapped = (name: string): string =>
+  name.includes("_") ? camel(name) : name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+
+/** A session's `config` with the names of core, of one of our senders. The names below its members are the caller's own. */
+export const configOf = (config: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> =>
+  Object.fromEntries(Object.entries(config).map(([name, value]) => [swapped(name), value]))
+
+/** A message with the names of a `config` as callers write them. */
+const wordedOfConfig = (message: string): string =>
+  message
+    .replace(/`(\w+)`/g, (_, name: string) => `\`${swapped(name)}\``)
+    .replace(/Known here: .*/, (known) => known.replace(/\w+_\w+/g, swapped))
+
 /** A message with the names of fields as callers of this package write them, and without HTTP's headers. */
 const worded = (message: string): string =>
   message
@@ -62,19 +76,33 @@ const worded = (message: string): string =>
 /** Parts of a request that no caller of this package sees. */
 const parts: ReadonlySet<unknown> = new Set(["headers", "query", "path"])
 
-/** Names below `variables` are the caller's own. */
+/** Names below `variables` are the caller's own, and those below `templates` the platform's. */
 const named = (path: Fault.Fault["path"]): Fault.Fault["path"] => {
+  const [first, second, ...rest] = path
+  if (first === "templates") return path
+  if (first === "config" && typeof second === "string") return [first, swapped(second), ...rest]
   const own = path.indexOf("variables")
   return path.map((part, place) =>
     typeof part === "string" && (own < 0 || place < own) ? camel(part) : part
   )
 }
 
-export const issueOf = ({ code, message, path }: Fault.Fault): Issue => ({
-  path: Fault.pointer({ path: named(parts.has(path[0]) ? path.slice(1) : path) }),
-  code,
-  message: worded(message)
+const wordsOf = ({ message, path: [first] }: Fault.Fault): string => {
+  if (first === "templates") return message
+  return first === "config" ? wordedOfConfig(message) : worded(message)
+}
+
+export const issueOf = (fault: Fault.Fault): Issue => ({
+  path: Fault.pointer({ path: named(parts.has(fault.path[0]) ? fault.path.slice(1) : fault.path) }),
+  code: fault.code,
+  message: wordsOf(fault)
 })
+
+/** What an error of several issues says. */
+const toldBy = (issues: ReadonlyArray<Issue>): string | undefined => {
+  const more = issues.length > 1 ? ` (and ${issues.length - 1} more)` : ""
+  return issues[0] && `${issues[0].message}${more}`
+}
 
 /** Nothing is wrong but these, of an input whose names are the caller's. */
 export const invalid = (faults: ReadonlyArray<Fault.Fault>, code = "invalid_request"): SendwrightError => {
@@ -83,10 +111,7 @@ export const invalid = (faults: ReadonlyArray<Fault.Fault>, code = "invalid_requ
     code: fault.code,
     message: fault.message.replace(/^The body\b/, "What is given")
   }))
-  const more = issues.length > 1 ? ` (and ${issues.length - 1} more)` : ""
-  return new SendwrightError(code, `${issues[0]?.message ?? "The input is not valid."}${more}`, {
-    issues
-  })
+  return new SendwrightError(code, toldBy(issues) ?? "The input is not valid.", { issues })
 }
 
 interface Tagged {
@@ -131,8 +156,10 @@ export const ofCore = (error: unknown): unknown => {
   const code = isTagged(error) ? codes.get(error._tag) : undefined
   if (code === undefined || !isTagged(error)) return error
   const { _tag, faults, retryAfterMs } = error
-  return new SendwrightError(code, worded(messageOf(error)), {
-    issues: isFaults(faults) ? faults.map(issueOf) : [],
+  const issues = isFaults(faults) ? faults.map(issueOf) : []
+  const told = _tag === "InvalidRequest" ? toldBy(issues) : undefined
+  return new SendwrightError(code, told ?? worded(messageOf(error)), {
+    issues,
     retryAfterMs: typeof retryAfterMs === "number" ? retryAfterMs : (waits.get(_tag) ?? null),
     details: detailsOf(error),
     cause: error

@@ -92,6 +92,11 @@ const settings = {
     object({ messagesPerSecond: optional(NullableCount), pairIntervalMs: optional(NullableCount) })
   ),
   retryFor: optional(NullableCount),
+  closedMarkets: optional(
+    Schema.NullOr(
+      list(object({ category: oneOf("marketing", "utility", "authentication"), prefixes: list(Text) }))
+    )
+  ),
   keywords: optional(object({ optOut: optional(words), optIn: optional(words) }))
 }
 export const session = input<Admin.SessionInput>(

@@ -8,6 +8,8 @@ import * as Failures from "./Failures.ts"
 import * as Glances from "./Glances.ts"
 import * as Inputs from "./Inputs.ts"
 import type { Running } from "./Running.ts"
+import type { Parts } from "./Stores.ts"
+import { transactionOf } from "./Transactions.ts"
 import * as Views from "./Views.ts"
 
 export const queryOf = ({ createdAfter, createdBefore, reference, status }: JobQuery) => ({
@@ -18,10 +20,11 @@ export const queryOf = ({ createdAfter, createdBefore, reference, status }: JobQ
 })
 
 /** The faults of one item of a list, from the item on. */
-const ofItem = (faults: ReadonlyArray<Fault.Fault>, list: string) =>
-  faults.map((fault) =>
-    Failures.issueOf({ ...fault, path: fault.path[0] === list ? fault.path.slice(2) : fault.path })
-  )
+const ofItem = (faults: ReadonlyArray<Fault.Fault>, list: "consents" | "templates") =>
+  faults.map((fault) => {
+    const { path, ...issue } = Failures.issueOf(fault)
+    return { ...issue, path: fault.path[0] === list ? path.replace(/^\/\w+\/\d+/, "") : path }
+  })
 
 const importedOf = ({ results, templates }: Core.Imported): Admin.ImportedTemplates => ({
   templates: templates.map(Views.template),
@@ -72,7 +75,14 @@ async function* mapped<A, B>(items: AsyncIterable<A>, view: (item: A) => B): Asy
   for await (const item of items) yield view(item)
 }
 
-type Group<A> = (admin: CoreAdmin, running: Running) => A
+/** The engine's own around the operations. */
+export interface Place {
+  readonly store: Pick<Parts, "within">
+  /** True of a provider whose sender is one of ours: the names of its `config` are core's, in camelCase. */
+  readonly isOurs: (provider: string) => boolean
+}
+
+type Group<A> = (admin: CoreAdmin, running: Running, place: Place) => A
 
 const issued = ({
   key,
@@ -126,14 +136,28 @@ const accounts: Group<Admin.Accounts> = (admin, { pages, run }) => ({
   }
 })
 
-const sessions: Group<Admin.Sessions> = (admin, { pages, run }) => ({
+/** Settings with the names of core. */
+const settingsOf = <Settings extends Admin.SessionSettings>(
+  settings: Settings,
+  provider: string,
+  { isOurs }: Place
+): Settings =>
+  settings.config === undefined || !isOurs(provider)
+    ? settings
+    : { ...settings, config: Failures.configOf(settings.config) }
+
+const sessions: Group<Admin.Sessions> = (admin, { pages, run }, place) => ({
   create: async (given) => {
     const { accountId, ...session } = Inputs.session(given)
-    return Views.session(await run(admin.sessions.create(accountId, session)))
+    const settings = settingsOf(session, session.provider, place)
+    return Views.session(await run(admin.sessions.create(accountId, settings)))
   },
   change: async (given) => {
     const { id, ...change } = Inputs.sessionChange(given)
-    return Views.session(await run(admin.sessions.change(id, change)))
+    const changing = Effect.flatMap(admin.sessions.find(id), ({ provider }) =>
+      admin.sessions.change(id, settingsOf(change, provider, place))
+    )
+    return Views.session(await run(changing))
   },
   find: async (given) => Views.session(await run(admin.sessions.find(Inputs.byId(given).id))),
   list: (given) => {
@@ -192,14 +216,16 @@ const templates: Group<Admin.Templates> = (admin, { pages, run }) => ({
   sync: async (given) => importedOf(await run(admin.templates.sync(Inputs.bySession(given).sessionId)))
 })
 
-const consents: Group<Admin.Consents> = (admin, { pages, run }) => ({
-  record: async (given) => {
+const consents: Group<Admin.Consents> = (admin, { pages, run }, { store }) => ({
+  record: async (given, options) => {
     const { accountId, consents } = Inputs.consents(given)
+    const tx = transactionOf(options)
     const items = consents.map(({ occurredAt, ...consent }) => ({
       ...consent,
       occurredAt: occurredAt === undefined ? undefined : Instant.format(occurredAt.getTime())
     }))
-    return (await run(admin.consents.record(accountId, items))).map(consentOf)
+    const recording = admin.consents.record(accountId, items)
+    return (await run(tx === undefined ? recording : store.within(tx)(recording))).map(consentOf)
   },
   find: async (given) => {
     const { accountId, ...whose } = Inputs.person(given)
@@ -463,22 +489,22 @@ const search: Group<Admin.Admin["search"]> =
     )
   }
 
-export const make: Group<Admin.Admin> = (admin, running) => ({
-  accounts: accounts(admin, running),
-  sessions: sessions(admin, running),
-  keys: keys(admin, running),
-  templates: templates(admin, running),
-  consents: consents(admin, running),
-  people: people(admin, running),
-  webhooks: webhooks(admin, running),
-  rateCards: rateCards(admin, running),
-  jobs: jobs(admin, running),
-  restore: restore(admin, running),
-  storage: storage(admin, running),
-  secrets: secrets(admin, running),
-  operators: operators(admin, running),
-  audit: audit(admin, running),
+export const make: Group<Admin.Admin> = (admin, running, place) => ({
+  accounts: accounts(admin, running, place),
+  sessions: sessions(admin, running, place),
+  keys: keys(admin, running, place),
+  templates: templates(admin, running, place),
+  consents: consents(admin, running, place),
+  people: people(admin, running, place),
+  webhooks: webhooks(admin, running, place),
+  rateCards: rateCards(admin, running, place),
+  jobs: jobs(admin, running, place),
+  restore: restore(admin, running, place),
+  storage: storage(admin, running, place),
+  secrets: secrets(admin, running, place),
+  operators: operators(admin, running, place),
+  audit: audit(admin, running, place),
   overview: async () => Glances.overview(await running.run(admin.overview.now)),
   health: async () => Glances.health(await running.run(admin.overview.health)),
-  search: search(admin, running)
+  search: search(admin, running, place)
 })

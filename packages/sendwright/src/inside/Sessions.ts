@@ -8,7 +8,7 @@ import * as Inputs from "./Inputs.ts"
 import * as Operators from "./Operators.ts"
 import type { Running } from "./Running.ts"
 import { noTransaction, type Parts } from "./Stores.ts"
-import { isTransaction } from "./Transactions.ts"
+import { transactionOf } from "./Transactions.ts"
 import * as Views from "./Views.ts"
 
 type CoreEngine = Engine.Engine["Type"]
@@ -22,9 +22,6 @@ export interface Context {
   /** Begins that, where a transaction of the app's is not to wait for it: it would have to end first. */
   readonly beginListening: (accountId: string) => void
 }
-
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
 
 const notFound = (template: string, language: string | undefined): SendwrightError => {
   const where = language === undefined ? "" : ` in "${language}"`
@@ -91,28 +88,6 @@ const bodiesOf = (engine: CoreEngine) => {
       ? Effect.map(numberOf(who, template, language), of)
       : Effect.succeed(of(template))
   }
-}
-
-const isPlain = (value: unknown): value is object => {
-  if (!isRecord(value)) return false
-  const prototype: unknown = Object.getPrototypeOf(value)
-  return prototype === null || Object.getPrototypeOf(prototype) === null
-}
-
-/**
- * The transaction of a send, undefined where none is meant. Whatever else is given, a transaction that is not under its name or a
- * variable that was never set, means one: a send outside it would stay when it rolls back.
- */
-const transactionOf = (options: unknown): Transaction | undefined => {
-  if (options === undefined) return undefined
-  const isIt = isPlain(options) && Object.keys(options).every((name) => name === "tx")
-  if (!isIt)
-    throw noTransaction("The options of a send are `{ tx }`: give `{ tx: fromPg(client) }`, or none.")
-  if (!("tx" in options)) return undefined
-  if (isTransaction(options.tx)) return options.tx
-  throw noTransaction(
-    "`tx` must be a transaction by an adapter, such as `fromPg(client)`: leave it out for none."
-  )
 }
 
 /** @see transactionOf */

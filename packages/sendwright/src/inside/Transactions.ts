@@ -22,6 +22,27 @@ export const memberOf = (value: unknown, name: string): unknown =>
     ? Reflect.get(value, name)
     : undefined
 
+const isPlain = (value: unknown): value is object => {
+  if (typeof value !== "object" || value === null) return false
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === null || Object.getPrototypeOf(prototype) === null
+}
+
+/**
+ * The transaction of a call, undefined where none is meant. Whatever else is given, a transaction that is not under its name or a
+ * variable that was never set, means one: what is done outside it would stay when it rolls back.
+ */
+export const transactionOf = (options: unknown): Transaction | undefined => {
+  if (options === undefined) return undefined
+  const isIt = isPlain(options) && Object.keys(options).every((name) => name === "tx")
+  if (!isIt) throw noTransaction("The options are `{ tx }`: give `{ tx: fromPg(client) }`, or none.")
+  if (!("tx" in options)) return undefined
+  if (isTransaction(options.tx)) return options.tx
+  throw noTransaction(
+    "`tx` must be a transaction by an adapter, such as `fromPg(client)`: leave it out for none."
+  )
+}
+
 /** What is given to an adapter, and how each adapter knows what is meant for it. */
 export type Kinds = Readonly<Record<string, (given: unknown) => boolean>>
 

@@ -58,6 +58,7 @@ export const session = (found: Sessions.Session): Admin.SessionRecord => ({
   reason: found.reason,
   pacing: found.pacing,
   retryFor: Session.retryFor(found),
+  closedMarkets: found.closedMarkets,
   keywords: found.keywords,
   unavailableSince: dateOrNull(found.outage?.since ?? null),
   blockedUntil: dateOrNull(found.blockedUntil),
