@@ -624,6 +624,21 @@ const waitingNow = ({ recipient }: Rows, { now, waiting }: Known): NonNullable<K
 const waitText = ({ limiter, until }: NonNullable<Known["waiting"]>): string =>
   `It waits for ${forWhat[limiter]}${until === null ? "" : `, until ${Time.format(until)}`}.`
 
+/** True where the end of an attempt is told by no row: neither by the recipient's own, nor by that of a first outcome. */
+const endedUntold = ({ recipient }: Rows, last: Attempt | null): boolean =>
+  last === null && recipient.attemptedAt === null && Recipient.leftDispatch(recipient.status)
+
+const followedByRetry: ReadonlyArray<Attempt["outcome"]> = ["retried", "released", "lost"]
+
+const waits = (waiting: NonNullable<Known["waiting"]>, since: Instant, { job }: Rows): Placed =>
+  entry("waited", since, `Waits for ${forWhat[waiting.limiter]}`, {
+    text: waiting.until === null ? null : `Until ${Time.format(waiting.until)}.`,
+    code: waiting.limiter,
+    about: { of: "session", id: job.sessionId },
+    limiter: waiting.limiter,
+    until: waiting.until
+  })
+
 /** The attempts, and the waits before, between and behind them. */
 const attempts = (rows: Rows, last: Attempt | null, known: Known): ReadonlyArray<Placed> => {
   const { earlier, happenings, job, recipient } = rows
@@ -631,8 +646,6 @@ const attempts = (rows: Rows, last: Attempt | null, known: Known): ReadonlyArray
   const obstacles = Obstacles.of(happenings, templateId)
   const again = retries(rows)
   const made = last === null ? earlier : [...earlier, last]
-  // By the row of an attempt whose first outcome a receipt changed.
-  const isTold = recipient.attemptedAt !== null
   const found = again.map(({ act, at }) =>
     entry("retried", at, "Queued again", byWhom(act, known.isOperator))
   )
@@ -645,17 +658,15 @@ const attempts = (rows: Rows, last: Attempt | null, known: Known): ReadonlyArray
   }
   let number = 0
   for (const each of made) {
-    if (each.outcome === "reported") {
-      found.push(attempt(rows, each, number))
-      from = Math.max(from, each.at)
-      continue
+    const isReceipt = each.outcome === "reported"
+    if (!isReceipt) {
+      number += 1
+      until(each.at - (each.ms ?? 0))
     }
-    number += 1
-    until(each.ms === null ? each.at : each.at - each.ms)
     const told = attempt(rows, each, number)
     found.push(each === last ? { ...told, place: placeOfLast(rows, each) } : told)
     from = each.at
-    isRetry = each.outcome === "retried" || each.outcome === "released" || each.outcome === "lost"
+    isRetry = followedByRetry.includes(each.outcome)
   }
   const waiting = waitingNow(rows, known)
   if (waiting !== null) {
@@ -665,18 +676,9 @@ const attempts = (rows: Rows, last: Attempt | null, known: Known): ReadonlyArray
     )
     const since = Math.max(requeued?.at ?? from, ...turned)
     if (since > from) until(since)
-    found.push(
-      entry("waited", since, `Waits for ${forWhat[waiting.limiter]}`, {
-        text: waiting.until === null ? null : `Until ${Time.format(waiting.until)}.`,
-        code: waiting.limiter,
-        about: { of: "session", id: job.sessionId },
-        limiter: waiting.limiter,
-        until: waiting.until
-      })
-    )
-  } else if (last === null && !isTold && Recipient.leftDispatch(recipient.status)) until(recipient.updatedAt)
-  const isStopped = recipient.status === "failed" && last === null && !isTold
-  return isStopped ? [...found, stopped(recipient)] : found
+    found.push(waits(waiting, since, rows))
+  } else if (endedUntold(rows, last)) until(recipient.updatedAt)
+  return recipient.status === "failed" && endedUntold(rows, last) ? [...found, stopped(recipient)] : found
 }
 
 const cutTexts: Partial<Readonly<Record<Kind, string>>> = {
