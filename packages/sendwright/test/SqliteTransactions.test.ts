@@ -509,7 +509,7 @@ describe("sqlite({ database })", () => {
     const database = new Database(":memory:")
     const options = { senders: [platform().sender], secretKey, logLevel: "none" } as const
     const without = createSendwright({ ...options, store: sqlite({ database }) })
-    await expect(without).rejects.toMatchObject({ code: "unavailable" })
+    await expect(without).rejects.toMatchObject({ code: "migration_required" })
     const sw = await createSendwright({ ...options, store: sqlite({ database, migrate: true }) })
     await sw.stop()
     expect(database.open).toBe(true)
