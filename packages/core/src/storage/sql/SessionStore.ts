@@ -39,6 +39,7 @@ const standing = sessions.only(
   "probeAt",
   "probeInterval",
   "connectedSince",
+  "mendedAt",
   "updatedAt"
 )
 
@@ -65,6 +66,7 @@ const settings = sessions.only(
   "closedMarkets",
   "keywords",
   "config",
+  "mendedAt",
   "updatedAt"
 )
 
