@@ -129,7 +129,11 @@ export const makeApp = ({ accountId, database, now = () => new Date(), sessionId
   })
   http.post<{ Body: Booking }>("/appointments", { schema: { body } }, async ({ body: booking }, reply) => {
     const { phone, remindMe } = booking
-    if (remindMe) await sw.admin.consents.record({ accountId, consents: [{ phone, source: "booking form" }] })
+    if (remindMe) {
+      // With its time it counts behind an earlier STOP; a list that tells none brings nobody back.
+      const consents = [{ phone, source: "booking form", occurredAt: now() }]
+      await sw.admin.consents.record({ accountId, consents })
+    }
     const id = randomUUID()
     book(id, booking)
     return reply.code(201).send({ id })

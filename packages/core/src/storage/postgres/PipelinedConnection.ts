@@ -1,4 +1,5 @@
 /** How a verb runs over a connection: named prepared statements, in a transaction, again after a collision. */
+import { createHash } from "node:crypto"
 import { TransactionConnection } from "@effect/sql/SqlClient"
 import type { Connection } from "@effect/sql/SqlConnection"
 import { SqlError } from "@effect/sql/SqlError"
@@ -31,6 +32,10 @@ interface Prepared {
 /** The statement in PostgreSQL's notation of parameters, under a name that each connection prepares once. */
 export type Prepare = (text: string) => Prepared
 
+/** A name means one text in every process and every build, whoever shares the server's connection (decisions.md §13). */
+const statementName = (text: string): string =>
+  `sendwright_${createHash("sha256").update(text).digest("base64url").slice(0, 32)}`
+
 /** The names of one pool's statements. */
 export const makePrepare = (): Prepare => {
   const prepared = new Map<string, Prepared>()
@@ -42,7 +47,7 @@ export const makePrepare = (): Prepare => {
       place += 1
       return `$${place}`
     })
-    const fresh = { name: `sendwright_${prepared.size + 1}`, text: numbered }
+    const fresh = { name: statementName(numbered), text: numbered }
     prepared.set(text, fresh)
     return fresh
   }
