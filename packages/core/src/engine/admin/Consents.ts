@@ -286,6 +286,30 @@ const recordingText = (inbound: Context.Tag.Service<InboundStore>, signals: Cont
     yield* signals.deliveries.notify
   }, Effect.uninterruptible)
 
+/** What an operator decides of a text that may be a refusal. */
+const decisions = (inbound: Context.Tag.Service<InboundStore>, record: Recorder.Recorder) => ({
+  doubtful: (refusalId: string) =>
+    Effect.filterOrFail(
+      inbound.perhapsRefusal(refusalId),
+      (found) => found !== null,
+      () => new NotFound({ what: "text" })
+    ),
+  /** Names the person by four digits, and nothing of the text. */
+  ofText:
+    (operation: string, { accountId, id, phone }: PerhapsRefusal) =>
+    <A, E>(act: Effect.Effect<A, E>) =>
+      record(
+        {
+          operation,
+          entry: () => ({
+            target: accountId,
+            after: { refusal_id: id, phone: phone === null ? null : Audit.phone(phone) }
+          })
+        },
+        act
+      )
+})
+
 export const make = Effect.gen(function* () {
   const accounts = yield* AccountStore
   const inbound = yield* InboundStore
@@ -302,27 +326,7 @@ export const make = Effect.gen(function* () {
   const counting = withoutErased(yield* PersonHash.make)
   const recordText = recordingText(inbound, signals)
 
-  const doubtful = (refusalId: string) =>
-    Effect.filterOrFail(
-      inbound.perhapsRefusal(refusalId),
-      (found) => found !== null,
-      () => new NotFound({ what: "text" })
-    )
-
-  /** Names the person by four digits, and nothing of the text. */
-  const ofText =
-    (operation: string, { accountId, id, phone }: PerhapsRefusal) =>
-    <A, E>(act: Effect.Effect<A, E>) =>
-      record(
-        {
-          operation,
-          entry: () => ({
-            target: accountId,
-            after: { refusal_id: id, phone: phone === null ? null : Audit.phone(phone) }
-          })
-        },
-        act
-      )
+  const { doubtful, ofText } = decisions(inbound, record)
 
   const consents: Consents = {
     record: Effect.fnUntraced(function* (accountId, items, importedAt) {
