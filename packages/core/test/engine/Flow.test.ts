@@ -383,7 +383,7 @@ describe("a job that nobody works on", () => {
           yield* (yield* Worker).start
           yield* TestClock.adjust("500 millis")
           const detail = yield* engine.job(caller, jobId, { page: whole })
-          expect(detail.waitingFor).toEqual({ limiter: "pace", until: null })
+          expect(detail.waitingFor).toEqual({ limiter: "pace", until: 2500 })
         })
       )
     }).pipe(Effect.provide(TestEngine.layer))
@@ -401,7 +401,7 @@ describe("a paced session", () => {
       const now = yield* Clock.currentTimeMillis
       yield* (yield* JobStore).heartbeat({ workers: ["elsewhere"], beats: 1, dispatchesAt: now })
       const detail = yield* engine.job(caller, jobId, { page: whole })
-      expect(detail.waitingFor).toEqual({ limiter: "pace", until: null })
+      expect(detail.waitingFor).toEqual({ limiter: "pace", until: now + 2000 })
       expect(detail.expectedCompletionAt).toBe(now + 2000)
       for (let step = 0; step < 4; step++) {
         yield* TestClock.adjust("500 millis")

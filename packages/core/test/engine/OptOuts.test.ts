@@ -56,6 +56,10 @@ const shop = Effect.gen(function* () {
       account.id,
       phones.map((phone) => ({ phone, source: "test" }))
     )
+  const consentNow = (phone: string) =>
+    Effect.flatMap(Clock.currentTimeMillis, (now) =>
+      admin.consents.record(account.id, [{ phone, source: "test", occurredAt: new Date(now).toISOString() }])
+    )
   yield* consent(ana, ben)
   yield* TestClock.adjust("1 minute")
 
@@ -105,7 +109,7 @@ const shop = Effect.gen(function* () {
       admin.consents.find(account.id, { phone }),
       ({ current }) => current.find(({ purpose }) => purpose === "marketing")?.verdict._tag
     )
-  return { account, admin, bringToGateway, change, consent, say, seconds, verdict, write }
+  return { account, admin, bringToGateway, change, consent, consentNow, say, seconds, verdict, write }
 })
 
 const scenario = <E>(test: (made: Effect.Effect.Success<typeof shop>) => Effect.Effect<void, E>) =>
@@ -430,7 +434,7 @@ describe("a number of two forms", () => {
     ["5511987654321", "551187654321"],
     ["551187654321", "5511987654321"]
   ] as const)("%s is revoked and granted as %s, by its phone and by its user id", ([phone, from]) =>
-    scenario(({ change, consent, verdict, write }) =>
+    scenario(({ change, consent, consentNow, verdict, write }) =>
       Effect.gen(function* () {
         yield* consent(phone)
         const verdicts = Effect.all([verdict(phone), verdict(from)])
@@ -440,7 +444,11 @@ describe("a number of two forms", () => {
         expect(yield* verdicts).toEqual(["Granted", "Granted"])
         yield* write({ from: undefined, from_user_id: "MX.1", text: { body: "STOP" } })
         expect(yield* verdicts).toEqual(["Revoked", "Revoked"])
+        // What is recorded without a time brings nobody back who refused by words (decisions.md §13 "People").
         yield* consent(phone)
+        expect(yield* verdict(phone)).toBe("Revoked")
+        yield* TestClock.adjust("1 second")
+        yield* consentNow(phone)
         expect(yield* verdict(phone)).toBe("Granted")
         yield* change({ user_preferences: [{ wa_id: from, value: "stop" }] }, "user_preferences")
         expect(yield* verdicts).toEqual(["Revoked", "Revoked"])
