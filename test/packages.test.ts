@@ -76,8 +76,8 @@ describe("@sendwright/core's public names", () => {
     [
       "adapter",
       words(
-        "ClientTexts Csv Diagnosis EventLoopBudget Idempotency Json JsonScan Memo Metrics Moment PublicUrl RateLimit Reachability Readable Reference StoreClock",
-        "Text Throttle Url"
+        "ClientTexts Csv Diagnosis EventLoopBudget Folder Idempotency Json JsonScan Memo Metrics Moment PublicUrl RateLimit Reachability Readable Reference StoreClock Suggestion",
+        "Text Throttle Timers Url"
       )
     ],
     ["sender", words("FailureCatalogue Json PlatformHttp PublicUrl Rendering Sender Text Variables")],

@@ -661,7 +661,7 @@ describe("what is refused", () => {
     )
     const unfound = await sendwright("jobs", "retry", id, "--statuses", "failed,unknown")
     expect([unfound.code, unfound.err]).toEqual([1, "There is no such job.\n"])
-    expect(await on("nowhere")("accounts", "list")).toMatchObject({
+    expect(await on("mysql://nowhere/database")("accounts", "list")).toMatchObject({
       code: 1,
       out: "",
       err: expect.stringMatching(/^DATABASE_URL: must be sqlite:/)

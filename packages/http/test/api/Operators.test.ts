@@ -348,7 +348,7 @@ describe("the audit log", () => {
       yield* admin("POST", `/accounts/${String(at(json, "account", "id"))}/consents`, { consents })
       const recorded = yield* entries("&operation=consents.record")
       expect(recorded.map((entry) => at(entry, "after"))).toEqual(
-        Array.from({ length: 10 }, () => ({ granted: 100, revoked: 0, refused: 0 }))
+        Array.from({ length: 10 }, () => ({ granted: 100, revoked: 0, refused: 0, kept_refused: 0 }))
       )
     }).pipe(Effect.provide(layer), quiet)
   )

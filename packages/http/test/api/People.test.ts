@@ -2,6 +2,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { AddressPolicy, Engine, Memory, Sandbox, SecretBox, Sender } from "@sendwright/core"
 import { RecordingTransport } from "@sendwright/core/testing"
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as TestClock from "effect/TestClock"
@@ -131,7 +132,10 @@ describe("a person", () => {
       expect(log.text).not.toContain(phone)
 
       yield* TestClock.adjust("1 second")
-      expect(at((yield* record({})).json, "results", 0, "ok")).toBe(true)
+      // Without a time it opens nobody who was erased.
+      expect(at((yield* record({})).json, "results", 0, "ok")).toBe(false)
+      const now = new Date(yield* Clock.currentTimeMillis).toISOString()
+      expect(at((yield* record({ occurred_at: now })).json, "results", 0, "ok")).toBe(true)
       expect(yield* verdictOf("utility")).toBe("Granted")
       const known = yield* request("GET", `/people/${phone}/export`)
       expect(items(known.json, "person", "consents")).toMatchObject([

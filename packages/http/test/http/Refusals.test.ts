@@ -306,7 +306,7 @@ describe("parameters", () => {
 })
 
 describe("every answer", () => {
-  const rate = { "ratelimit-policy": '"per-minute";q=120;w=60', ratelimit: '"per-minute";r=119;t=1' }
+  const rate = { "ratelimit-policy": '"per-minute";q=600;w=60', ratelimit: '"per-minute";r=119;t=1' }
 
   it.effect("to a known key tells the rate, refusals and bugs included", () =>
     Effect.gen(function* () {

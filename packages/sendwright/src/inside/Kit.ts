@@ -414,12 +414,15 @@ const furnish = async (sw: Sendwright, journal: Journal) => {
 const sendingBy = (
   { account, session }: Awaited<ReturnType<typeof furnish>>,
   sw: Sendwright,
-  journal: Journal
+  journal: Journal,
+  clock: TestClock
 ) => {
   const asked = new Set<string>()
   let serial = 0
   const consent = async (...phones: ReadonlyArray<string>): Promise<void> => {
-    const consents = phones.map((phone) => ({ phone: Inputs.phone(phone), source: "test" }))
+    // With its time it brings back whoever said STOP before; without one it would open nobody.
+    const occurredAt = new Date(clock.now)
+    const consents = phones.map((phone) => ({ phone: Inputs.phone(phone), source: "test", occurredAt }))
     for (const phone of phones) asked.add(phone)
     if (phones.length === 0) return
     const outcomes = await sw.admin.consents.record({ accountId: account.id, consents })
@@ -472,7 +475,7 @@ export const createTestSendwright = async (options: Api.TestOptions = {}): Promi
   drainer = over
   const furnished = await furnish(sw, journal)
   const { account, session, template } = furnished
-  const { consent, send } = sendingBy(furnished, sw, journal)
+  const { consent, send } = sendingBy(furnished, sw, journal, clock)
   const hear = async (content: Parameters<TestPlatform["post"]>[0]): Promise<void> => {
     platform.post(content)
     const hook = { provider: "sandbox", sessionId: session.id, method: "POST", headers: {} } as const

@@ -179,22 +179,36 @@ export const isKeptRefused = (
     return verdict._tag === "Missing" ? isErased : isInbound(verdict.record)
   })
 
-/** Refusals of one list: a grant of the same number in it, of which nobody knows when it was given, does not outrank one. */
-export class ListRefusals {
-  readonly #purposes = new Map<string, ReadonlyArray<Scope>>()
+interface Listed {
+  readonly phone: string
+  readonly purpose?: Scope | undefined
+  readonly status?: Status | undefined
+}
 
-  add({
-    phone,
-    purpose,
-    status
-  }: Readonly<{ phone: string; purpose?: Scope | undefined; status?: Status | undefined }>): void {
+/**
+ * Refusals of one list: a grant of the same number in it, of which nobody knows when it was given, does not outrank one, wherever
+ * it stands. One that is wider than the refusal is recorded where it stands before it: the refusal then holds for its purpose.
+ */
+export class ListRefusals {
+  readonly #refusals = new Map<string, ReadonlyArray<{ readonly purpose: Scope; readonly place: number }>>()
+
+  /** @param place in the list; left out where a list is read on and only what came before is asked for */
+  add({ phone, purpose = "all", status }: Listed, place = 0): void {
     if (status !== "revoked") return
     for (const form of Phone.forms(phone))
-      this.#purposes.set(form, [...(this.#purposes.get(form) ?? []), purpose ?? "all"])
+      this.#refusals.set(form, [...(this.#refusals.get(form) ?? []), { purpose, place }])
   }
 
-  has({ phone, purpose = "all", status = "granted" }: Parameters<ListRefusals["add"]>[0]): boolean {
-    return status === "granted" && (this.#purposes.get(phone) ?? []).some((each) => overlap(each, purpose))
+  has({ phone, purpose = "all", status = "granted" }: Listed, place = Number.POSITIVE_INFINITY): boolean {
+    return (
+      status === "granted" &&
+      (this.#refusals.get(phone) ?? []).some(
+        (refusal) =>
+          refusal.purpose === "all" ||
+          refusal.purpose === purpose ||
+          (refusal.place < place && overlap(refusal.purpose, purpose))
+      )
+    )
   }
 }
 

@@ -336,7 +336,7 @@ export const make = Effect.gen(function* () {
       const undatedAt = importedAt === undefined ? undefined : Time.parse(importedAt)
       const results: Array<ConsentResult> = []
       const refusals = new Consent.ListRefusals()
-      for (const item of items) refusals.add(item)
+      for (const [place, item] of items.entries()) refusals.add(item, place)
       // In parts, so that an import of thousands does not block other requests.
       for (let from = 0; from < items.length; from += atOnce) {
         if (from > 0) yield* EventLoopBudget.yieldIfSpent
@@ -349,7 +349,7 @@ export const make = Effect.gen(function* () {
           if (faults.length > 0) return { _tag: "Refused", phone, faults }
           const made = recordOf(ids, item, now, undatedAt)
           if (item.occurredAt !== undefined) return { _tag: "Recorded", record: made }
-          if (refusals.has(item)) return keptRefused(from + place, phone, keptMessages.inList)
+          if (refusals.has(item, from + place)) return keptRefused(from + place, phone, keptMessages.inList)
           undated.set(made.id, { isErased: false })
           return { _tag: "Recorded", record: made }
         })
