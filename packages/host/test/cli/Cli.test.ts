@@ -664,7 +664,7 @@ describe("what is refused", () => {
     expect(await on("mysql://nowhere/database")("accounts", "list")).toMatchObject({
       code: 1,
       out: "",
-      err: expect.stringMatching(/^DATABASE_URL: must be sqlite:/)
+      err: expect.stringMatching(/^DATABASE_URL: must be a path such as .*, sqlite:/)
     })
   })
 

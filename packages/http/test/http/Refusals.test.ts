@@ -334,7 +334,7 @@ describe("every answer", () => {
           {},
           {
             identify: () =>
-              Effect.fail(new Errors.RateLimited({ limit: 120, retryAfterMs, resetAfterMs: 59_001 }))
+              Effect.fail(new Errors.RateLimited({ limit: 600, retryAfterMs, resetAfterMs: 59_001 }))
           }
         )
         expect([answer.status, answer.headers]).toMatchObject([
