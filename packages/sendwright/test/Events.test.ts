@@ -7,6 +7,34 @@ import { ana, furnish, list, open, start } from "./Support.ts"
 
 const message = (idempotencyKey: string) => ({ template: "hello", to: [{ phone: ana }], idempotencyKey })
 
+describe("the data of every event", () => {
+  it("tell whose it is: the account, and the session where it is of one", async () => {
+    const { session, sw } = await start()
+    const [first] = await list(sw.admin.accounts.list())
+    const heard: Array<SendwrightEvent> = []
+    sw.on("*", (event) => void heard.push(event))
+    await sw.ready()
+    const other = await furnish(sw)
+    const stopping = "34600000009"
+    for (const { id: accountId } of await list(sw.admin.accounts.list()))
+      await sw.admin.consents.record({ accountId, consents: [{ phone: stopping, source: "form" }] })
+    for (const { send } of [session, other.session])
+      await send({ template: "hello", to: [{ phone: stopping }], idempotencyKey: "1" })
+    await sw.drain()
+    const whose = (type: string) =>
+      heard
+        .flatMap((each) => (each.type === type ? [[each.data.accountId, each.data.sessionId]] : []))
+        .toSorted()
+    const both = [
+      [first?.id, session.id],
+      [other.account.id, other.session.id]
+    ].toSorted()
+    for (const type of ["job.completed", "recipient.delivered", "message.received", "consent.revoked"])
+      expect([type, whose(type)]).toEqual([type, both])
+    expect(whose("consent.granted")).toContainEqual([other.account.id, null])
+  })
+})
+
 describe("a handler", () => {
   it("that was given at the start hears what matches, with times as dates", async () => {
     const heard: Array<SendwrightEvent<"recipient.delivered">> = []

@@ -38,7 +38,7 @@ export const unfold = <Key>(
   for (const { draft, to } of addressed) {
     const id = ids.uuid(now)
     const { type } = draft
-    const event = { id, accountId, type, createdAt: now, body: Events.encode(id, draft, now) }
+    const event = { id, accountId, type, createdAt: now, body: Events.encode(id, accountId, draft, now) }
     events.push(event)
     for (const endpoint of to) deliveries.push({ id: ids.uuid(now), endpoint, event })
   }

@@ -102,7 +102,8 @@ const perform = (step: Step, world: Cast, names: Names): Effect.Effect<unknown, 
       }
       case "test": {
         const endpointId = endpointIdOf(world, step.endpoint)
-        const draft = Event.webhookTest({ id: `${world.step}` }, endpointId)
+        const test = Event.webhookTest(endpointId)
+        const draft = { ...test, data: { ...test.data, message: `Step ${world.step}.` } }
         return (yield* store.send({ endpointId, draft, now })) !== null
       }
       case "tell": {

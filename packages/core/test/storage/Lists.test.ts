@@ -196,7 +196,7 @@ const prepared = (database: Pick<Explained, "columns" | "hex" | "series">) =>
     for (const each of [endpoint, quiet]) yield* webhooks.create(each)
     yield* webhooks.send({
       endpointId: endpoint.id,
-      draft: Event.webhookTest({ id: big.accountId }, endpoint.id),
+      draft: Event.webhookTest(endpoint.id),
       now
     })
     const accepted = { reference: "spring", key: null }

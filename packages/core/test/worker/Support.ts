@@ -129,7 +129,7 @@ export const deliveries = Effect.fnUntraced(function* (count: number) {
   const sealed = seal(`webhook|${endpoint.id}`, "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
   const secret = { sealed, createdAt: 0, expiresAt: null }
   yield* store.rotate({ id: endpoint.id, secret, expireOthersAt: 0, now: 0 })
-  const draft = Event.webhookTest({ id: accountId }, endpoint.id)
+  const draft = Event.webhookTest(endpoint.id)
   for (let n = 0; n < count; n++) yield* store.send({ endpointId: endpoint.id, draft, now: 0 })
   const statuses = Effect.map(
     store.deliveries({ endpointId: endpoint.id, page: { limit: 100, after: null } }),

@@ -126,17 +126,20 @@ const progress = {
   read_at: null
 } as const
 
+const owner = { account_id: ids.account, session_id: ids.session }
+const ofAccount = { account_id: ids.account, session_id: null }
+
 const recipientData: EventData.RecipientData = {
+  ...owner,
   job_id: ids.job,
   message_id: ids.message,
-  session_id: ids.session,
   phone,
   ...progress
 }
 
 const jobData: EventData.JobData = {
+  ...owner,
   job_id: ids.job,
-  session_id: ids.session,
   status: "completed",
   template_id: template.template_id,
   ...clientTexts,
@@ -148,15 +151,15 @@ const jobData: EventData.JobData = {
 }
 
 const messageData: EventData.MessageData = {
+  ...owner,
   message_id: ids.message,
-  session_id: ids.session,
   to: phone,
   ...progress,
   external_id: null
 }
 
 const sessionData: EventData.SessionData = {
-  session_id: ids.session,
+  ...owner,
   name: session.name,
   provider: session.provider,
   state: "connected",
@@ -180,15 +183,15 @@ export const eventData = {
   "recipient.failed": { ...recipientData, status: "failed" },
   "recipient.skipped": { ...recipientData, status: "skipped" },
   "recipient.unknown": { ...recipientData, status: "unknown" },
-  "recipient.batch": { changes: [{ type: "recipient.delivered", data: recipientData }] },
+  "recipient.batch": { ...owner, changes: [{ type: "recipient.delivered", data: recipientData }] },
   "message.accepted": { ...messageData, status: "accepted" },
   "message.sent": { ...messageData, status: "sent" },
   "message.delivered": messageData,
   "message.read": { ...messageData, status: "read", read_at: later },
   "message.failed": { ...messageData, status: "failed" },
   "message.received": {
+    ...owner,
     message_id: "wamid.HBgLMzQ2MDAwMDAxMDA",
-    session_id: ids.session,
     from: phone,
     user_id: null,
     text: "When will it be here?",
@@ -201,16 +204,16 @@ export const eventData = {
     group_id: null
   },
   "inbound.unattributed": {
+    ...owner,
     unattributed_id: ids.unattributed,
-    session_id: ids.session,
     kind: "opt_out",
     message_id: null,
     text: "STOP",
     occurred_at: at
   },
   "inbound.perhaps_refusal": {
+    ...owner,
     refusal_id: ids.unattributed,
-    session_id: ids.session,
     message_id: "wamid.HBgLMzQ2MDAwMDAxMDA",
     from: phone,
     user_id: null,
@@ -222,13 +225,13 @@ export const eventData = {
   "session.unavailable": { ...sessionData, unavailable_since: at },
   "session.available": sessionData,
   "session.updated": {
-    session_id: ids.session,
+    ...owner,
     kind: "phone_number_quality_update",
     news: { display_phone_number: "15550100100", event: "FLAGGED", current_limit: "TIER_1K" }
   },
   "template.updated": {
+    ...owner,
     template_id: template.template_id,
-    session_id: ids.session,
     name: template.name,
     language: template.language,
     category: template.category,
@@ -240,10 +243,10 @@ export const eventData = {
     disable_info: null,
     correct_category: null
   },
-  "consent.granted": consentData,
-  "consent.revoked": consentData,
-  "webhook.test": { account_id: ids.account, webhook_id: ids.webhook, message: "This is a test event." },
-  "webhook.disabled": { webhook_id: ids.webhook, url: webhook.url, reason: "It answered 410." }
+  "consent.granted": { ...ofAccount, ...consentData },
+  "consent.revoked": { ...owner, ...consentData },
+  "webhook.test": { ...ofAccount, webhook_id: ids.webhook, message: "This is a test event." },
+  "webhook.disabled": { ...ofAccount, webhook_id: ids.webhook, url: webhook.url, reason: "It answered 410." }
 } as const satisfies {
   readonly [Type in keyof typeof EventData.byType]: (typeof EventData.byType)[Type]["Type"]
 }

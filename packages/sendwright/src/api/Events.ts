@@ -1,9 +1,18 @@
 /** Events: what changed, told to handlers in the process and to webhooks outside of it. */
 import type { Counts, Failure, JobStatus, Purpose, RecipientStatus } from "./Messages.ts"
 
-export interface JobEvent {
-  readonly jobId: string
+/** Whose an event is. */
+interface OfAccount {
+  readonly accountId: string
+  readonly sessionId: string | null
+}
+
+interface OfSession extends OfAccount {
   readonly sessionId: string
+}
+
+export interface JobEvent extends OfSession {
+  readonly jobId: string
   readonly status: JobStatus
   readonly templateId: number
   readonly reference: string | null
@@ -14,9 +23,8 @@ export interface JobEvent {
   readonly completedAt: Date | null
 }
 
-interface ProgressEvent {
+interface ProgressEvent extends OfSession {
   readonly messageId: string
-  readonly sessionId: string
   readonly reference: string | null
   readonly externalId: string | null
   readonly status: RecipientStatus
@@ -41,9 +49,8 @@ export interface DirectMessageEvent extends ProgressEvent {
 }
 
 /** What a person wrote, or the button that they pressed. */
-export interface ReceivedEvent {
+export interface ReceivedEvent extends OfSession {
   readonly messageId: string
-  readonly sessionId: string
   readonly from: string | null
   readonly userId: string | null
   readonly text: string
@@ -59,18 +66,16 @@ export interface ReceivedEvent {
   readonly groupId: string | null
 }
 
-export interface UnattributedEvent {
+export interface UnattributedEvent extends OfSession {
   readonly unattributedId: string
-  readonly sessionId: string
   readonly kind: "message" | "opt_out" | "opt_in"
   readonly messageId: string | null
   readonly text: string
   readonly occurredAt: Date
 }
 
-export interface PerhapsRefusalEvent {
+export interface PerhapsRefusalEvent extends OfSession {
   readonly refusalId: string
-  readonly sessionId: string
   readonly messageId: string | null
   readonly from: string | null
   readonly userId: string | null
@@ -78,8 +83,7 @@ export interface PerhapsRefusalEvent {
   readonly occurredAt: Date
 }
 
-export interface SessionEvent {
-  readonly sessionId: string
+export interface SessionEvent extends OfSession {
   readonly name: string
   readonly provider: string
   readonly state: "connected" | "connecting" | "disconnected"
@@ -87,16 +91,14 @@ export interface SessionEvent {
   readonly unavailableSince: Date | null
 }
 
-export interface SessionNewsEvent {
-  readonly sessionId: string
+export interface SessionNewsEvent extends OfSession {
   readonly kind: string
   /** The platform's object, as it came. */
   readonly news: unknown
 }
 
-export interface TemplateEvent {
+export interface TemplateEvent extends OfSession {
   readonly templateId: number
-  readonly sessionId: string
   readonly name: string
   readonly language: string
   readonly category: "marketing" | "utility" | "authentication"
@@ -111,7 +113,8 @@ export interface TemplateEvent {
   readonly correctCategory: string | null
 }
 
-export interface ConsentEvent {
+/** `sessionId` is that of whose platform it came by; null for your own records. */
+export interface ConsentEvent extends OfAccount {
   readonly consentId: string
   readonly phone: string | null
   readonly userId: string | null
@@ -121,13 +124,12 @@ export interface ConsentEvent {
   readonly reportedAt: Date | null
 }
 
-export interface WebhookTestEvent {
-  readonly accountId: string
+export interface WebhookTestEvent extends OfAccount {
   readonly webhookId: string
   readonly message: string
 }
 
-export interface WebhookDisabledEvent {
+export interface WebhookDisabledEvent extends OfAccount {
   readonly webhookId: string
   readonly url: string
   readonly reason: string

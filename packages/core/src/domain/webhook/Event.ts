@@ -3,7 +3,6 @@
  * reports. Its body is encoded once, so that id and bytes are the same in all attempts.
  */
 import * as Arrays from "effect/Array"
-import type { Account } from "../account/Account.ts"
 import type { ConsentRecord } from "../consent/Consent.ts"
 import type { PerhapsRefusal } from "../consent/PerhapsRefusal.ts"
 import * as Ids from "../Ids.ts"
@@ -41,8 +40,17 @@ export interface Event {
   readonly body: string
 }
 
-export const encode = (id: string, draft: Draft, createdAt: Instant): string =>
-  JSON.stringify({ id, type: draft.type, created_at: Time.format(createdAt), data: draft.data })
+/** The data of every event begin with whose it is; `session_id` is null where it is of no session. */
+export const encode = (id: string, accountId: string, { data, type }: Draft, createdAt: Instant): string =>
+  JSON.stringify({
+    id,
+    type,
+    created_at: Time.format(createdAt),
+    data: { account_id: accountId, session_id: null, ...data }
+  })
+
+/** The data of a draft, which {@link encode} adds the account to. */
+type Drafted<Data> = Omit<Data, "account_id">
 
 /** The pattern that an endpoint subscribes to: a type, every type of a family (`job.*`), or everything (`*`). */
 export const defaultSubscription: ReadonlyArray<string> = ["job.*", "recipient.*", "message.*"]
@@ -68,10 +76,11 @@ export const matches = (patterns: ReadonlyArray<string>, type: Type): boolean =>
 /** Changes in one event of many. */
 export const batchSize = 100
 
-const batch = (changes: ReadonlyArray<Draft>): Draft => ({
-  type: batchType,
-  data: { changes: changes.map(({ data, type }) => ({ type, data })) }
-})
+const batch = (drafts: ReadonlyArray<Draft>): Draft => {
+  const changes = drafts.map(({ data, type }) => ({ type, data }))
+  const [session, other] = new Set(changes.map(({ data }) => data["session_id"]))
+  return { type: batchType, data: { session_id: other === undefined ? session : null, changes } }
+}
 
 /** An endpoint as the outbox sees it. */
 export interface Subscriber<Key> {
@@ -101,13 +110,13 @@ export const address = <Key>(
   return [...batched, ...single].filter(({ to }) => to.length > 0)
 }
 
-type Owner = Pick<Job, "id" | "content" | "sessionId"> & ClientTexts.ClientTexts
+type Owner = Pick<Job, "id" | "accountId" | "content" | "sessionId"> & ClientTexts.ClientTexts
 
 const recipientData = (
   job: Owner,
   recipient: RecipientResult
 ): EventData.MessageData | EventData.RecipientData => {
-  const { content, id, sessionId: session_id } = job
+  const { accountId: account_id, content, id, sessionId: session_id } = job
   const message_id = Ids.messageId(id, recipient.index)
   const rest = {
     ...ClientTexts.of(job),
@@ -121,8 +130,8 @@ const recipientData = (
     read_at: Time.formatOrNull(recipient.readAt)
   }
   return content.kind === "direct"
-    ? { message_id, session_id, to: recipient.phone, ...rest }
-    : { job_id: id, message_id, session_id, phone: recipient.phone, ...rest }
+    ? { account_id, session_id, message_id, to: recipient.phone, ...rest }
+    : { account_id, session_id, job_id: id, message_id, phone: recipient.phone, ...rest }
 }
 
 /** A draft whose data are made once an endpoint subscribes to it. */
@@ -147,9 +156,9 @@ export const recipientChanged = (job: Owner, recipient: RecipientResult): Draft 
   return type === undefined ? undefined : new Told(type, () => recipientData(job, recipient))
 }
 
-const jobData = (job: Job, templateId: number): EventData.JobData => ({
-  job_id: job.id,
+const jobData = (job: Job, templateId: number): Drafted<EventData.JobData> => ({
   session_id: job.sessionId,
+  job_id: job.id,
   status: job.status,
   template_id: templateId,
   ...ClientTexts.of(job),
@@ -187,14 +196,14 @@ export const sessionChanged = (before: Session, after: Session): ReadonlyArray<D
       state: after.state,
       reason: after.reason,
       unavailable_since: Time.formatOrNull(after.outage?.since ?? null)
-    } satisfies EventData.SessionData
+    } satisfies Drafted<EventData.SessionData>
   }))
 }
 
 /** What the platform tells of a session's account or number. */
 export const sessionUpdated = (session: Pick<Session, "id">, kind: string, news: unknown): Draft => ({
   type: "session.updated",
-  data: { session_id: session.id, kind, news } satisfies EventData.SessionNewsData
+  data: { session_id: session.id, kind, news } satisfies Drafted<EventData.SessionNewsData>
 })
 
 export const templateUpdated = (template: Template): Draft => ({
@@ -209,12 +218,13 @@ export const templateUpdated = (template: Template): Draft => ({
     quality: template.quality,
     ...whyToWire(template),
     correct_category: template.correctCategory ?? null
-  } satisfies EventData.TemplateData
+  } satisfies Drafted<EventData.TemplateData>
 })
 
 export const consentRecorded = (record: ConsentRecord): Draft => ({
   type: record.status === "granted" ? "consent.granted" : "consent.revoked",
   data: {
+    session_id: record.datedBy,
     consent_id: record.id,
     phone: record.phone,
     user_id: record.userId,
@@ -222,7 +232,7 @@ export const consentRecorded = (record: ConsentRecord): Draft => ({
     source: record.source,
     occurred_at: Time.format(record.occurredAt),
     reported_at: record.reportedAt === null ? null : Time.format(record.reportedAt)
-  } satisfies EventData.ConsentData
+  } satisfies Drafted<EventData.ConsentData>
 })
 
 /** A person's inbound text as it is stored. */
@@ -258,7 +268,7 @@ export const messageReceived = (session: Pick<Session, "id">, message: Received)
     content: message.content,
     context_id: message.contextId,
     group_id: message.groupId
-  } satisfies EventData.ReceivedData
+  } satisfies Drafted<EventData.ReceivedData>
 })
 
 export const inboundUnattributed = (found: Unattributed): Draft => ({
@@ -270,7 +280,7 @@ export const inboundUnattributed = (found: Unattributed): Draft => ({
     message_id: found.messageId,
     text: found.text,
     occurred_at: Time.format(found.occurredAt)
-  } satisfies EventData.UnattributedData
+  } satisfies Drafted<EventData.UnattributedData>
 })
 
 export const inboundPerhapsRefusal = (found: PerhapsRefusal): Draft => ({
@@ -283,16 +293,16 @@ export const inboundPerhapsRefusal = (found: PerhapsRefusal): Draft => ({
     user_id: found.userId,
     text: found.text,
     occurred_at: Time.format(found.occurredAt)
-  } satisfies EventData.PerhapsRefusalData
+  } satisfies Drafted<EventData.PerhapsRefusalData>
 })
 
-export const webhookTest = (account: Pick<Account, "id">, endpointId: string): Draft => ({
+export const webhookTest = (endpointId: string): Draft => ({
   type: "webhook.test",
   data: {
-    account_id: account.id,
+    session_id: null,
     webhook_id: endpointId,
     message: "This is a test event."
-  } satisfies EventData.WebhookTestData
+  } satisfies Drafted<EventData.WebhookTestData>
 })
 
 export const webhookDisabled = (
@@ -300,5 +310,10 @@ export const webhookDisabled = (
   reason: string
 ): Draft => ({
   type: "webhook.disabled",
-  data: { webhook_id: endpoint.id, url: endpoint.url, reason } satisfies EventData.WebhookDisabledData
+  data: {
+    session_id: null,
+    webhook_id: endpoint.id,
+    url: endpoint.url,
+    reason
+  } satisfies Drafted<EventData.WebhookDisabledData>
 })

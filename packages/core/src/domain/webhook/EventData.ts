@@ -34,9 +34,13 @@ export const Counts = Schema.Struct(Records.map(Recipient.noCounts, () => Count)
   identifier: "Counts"
 })
 
+/** Whose it is, of every event. */
+const ofAccount = { account_id: Id, session_id: Schema.NullOr(Id) }
+const ofSession = { account_id: Id, session_id: Id }
+
 export const JobData = Schema.Struct({
+  ...ofSession,
   job_id: Id,
-  session_id: Id,
   status: Schema.Literal(...Job.statuses),
   template_id: Count,
   ...ClientTexts.told,
@@ -63,9 +67,9 @@ const progress = {
 }
 
 export const RecipientData = Schema.Struct({
+  ...ofSession,
   job_id: Id,
   message_id: Id,
-  session_id: Id,
   phone: Schema.String,
   ...progress
 }).annotations({ identifier: "RecipientEventData" })
@@ -73,8 +77,8 @@ export type RecipientData = typeof RecipientData.Type
 
 /** The `data` of a direct message's events. */
 export const MessageData = Schema.Struct({
+  ...ofSession,
   message_id: Id,
-  session_id: Id,
   to: Schema.String,
   ...progress
 }).annotations({ identifier: "MessageEventData" })
@@ -82,12 +86,13 @@ export type MessageData = typeof MessageData.Type
 
 /** Many recipients' changes, each with the `data` of its own event. */
 export const BatchData = Schema.Struct({
+  ...ofAccount,
   changes: Schema.Array(Schema.Struct({ type: Schema.String, data: RecipientData }))
 }).annotations({ identifier: "RecipientBatchEventData" })
 
 export const ReceivedData = Schema.Struct({
+  ...ofSession,
   message_id: Schema.String,
-  session_id: Id,
   from: NullableText,
   user_id: NullableText,
   text: Schema.String,
@@ -102,8 +107,8 @@ export const ReceivedData = Schema.Struct({
 export type ReceivedData = typeof ReceivedData.Type
 
 export const UnattributedData = Schema.Struct({
+  ...ofSession,
   unattributed_id: Id,
-  session_id: Id,
   kind: Schema.Literal(...Unattributed.kinds),
   message_id: NullableText,
   text: Schema.String,
@@ -112,8 +117,8 @@ export const UnattributedData = Schema.Struct({
 export type UnattributedData = typeof UnattributedData.Type
 
 export const PerhapsRefusalData = Schema.Struct({
+  ...ofSession,
   refusal_id: Id,
-  session_id: Id,
   message_id: NullableText,
   from: NullableText,
   user_id: NullableText,
@@ -123,7 +128,7 @@ export const PerhapsRefusalData = Schema.Struct({
 export type PerhapsRefusalData = typeof PerhapsRefusalData.Type
 
 export const SessionData = Schema.Struct({
-  session_id: Id,
+  ...ofSession,
   name: Schema.String,
   provider: Schema.String,
   state: Schema.Literal("connected", "connecting", "disconnected"),
@@ -133,15 +138,15 @@ export const SessionData = Schema.Struct({
 export type SessionData = typeof SessionData.Type
 
 export const SessionNewsData = Schema.Struct({
-  session_id: Id,
+  ...ofSession,
   kind: Schema.String,
   news: PlatformObject
 }).annotations({ identifier: "SessionNewsEventData" })
 export type SessionNewsData = typeof SessionNewsData.Type
 
 export const TemplateData = Schema.Struct({
+  ...ofSession,
   template_id: Count,
-  session_id: Id,
   name: Schema.String,
   language: Schema.String,
   category: Template.Category,
@@ -155,6 +160,7 @@ export const TemplateData = Schema.Struct({
 export type TemplateData = typeof TemplateData.Type
 
 export const ConsentData = Schema.Struct({
+  ...ofAccount,
   consent_id: Id,
   phone: NullableText,
   user_id: NullableText,
@@ -166,13 +172,14 @@ export const ConsentData = Schema.Struct({
 export type ConsentData = typeof ConsentData.Type
 
 export const WebhookTestData = Schema.Struct({
-  account_id: Id,
+  ...ofAccount,
   webhook_id: Id,
   message: Schema.String
 }).annotations({ identifier: "WebhookTestEventData" })
 export type WebhookTestData = typeof WebhookTestData.Type
 
 export const WebhookDisabledData = Schema.Struct({
+  ...ofAccount,
   webhook_id: Id,
   url: Schema.String,
   reason: Schema.String

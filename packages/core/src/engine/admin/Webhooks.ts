@@ -309,10 +309,9 @@ export const make = Effect.gen(function* () {
       return { endpoint, secret }
     }),
     test: Effect.fnUntraced(function* (id) {
-      const { accountId } = yield* find(id)
+      yield* find(id)
       const now = yield* Clock.currentTimeMillis
-      const draft = Event.webhookTest({ id: accountId }, id)
-      const deliveryId = yield* store.send({ endpointId: id, draft, now })
+      const deliveryId = yield* store.send({ endpointId: id, draft: Event.webhookTest(id), now })
       yield* due
       return deliveryId ?? (yield* missing)
     }),

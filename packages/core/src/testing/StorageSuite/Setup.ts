@@ -1,8 +1,11 @@
 /** What the parts of the suite share. */
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
 import * as Retention from "../../domain/Retention.ts"
 import type { News } from "../../domain/session/Circuit.ts"
+import * as EventData from "../../domain/webhook/EventData.ts"
+import * as EventType from "../../domain/webhook/EventType.ts"
 import { AccountStore } from "../../storage/AccountStore.ts"
 import { ApiKeyStore } from "../../storage/ApiKeyStore.ts"
 import { JobStore } from "../../storage/JobStore.ts"
@@ -58,6 +61,15 @@ export const find = Effect.fnUntraced(function* (jobId: string) {
   return (yield* jobs.find(jobId)) ?? (yield* Effect.dieMessage("The job is gone."))
 })
 
+const decodeEvent = Schema.decodeUnknownSync(
+  Schema.parseJson(
+    Schema.Struct({
+      type: Schema.Literal(...EventType.types, EventType.batchType),
+      data: Schema.Record({ key: Schema.String, value: Schema.Unknown })
+    })
+  )
+)
+
 /** Claims the events that wait for an endpoint of all events, oldest first: the next call answers those that came since. */
 export const events = Effect.fnUntraced(function* (at = now + 1) {
   const webhooks = yield* WebhookStore
@@ -66,10 +78,12 @@ export const events = Effect.fnUntraced(function* (at = now + 1) {
     settlements: [],
     claim: Fixtures.deliveryClaim({ worker: "events" })
   })
-  return claimed.claimed.map(
-    ({ body }): { readonly type: string; readonly data: Readonly<Record<string, unknown>> } =>
-      JSON.parse(body)
-  )
+  return claimed.claimed.map(({ body }) => {
+    const { data, type } = decodeEvent(body)
+    // Whatever it tells, its data are those of its type, of which each says whose it is.
+    Schema.validateSync(Schema.make(EventData.byType[type].ast), { onExcessProperty: "error" })(data)
+    return { type, data }
+  })
 })
 
 export const listen = Effect.fnUntraced(function* (accountId: string) {

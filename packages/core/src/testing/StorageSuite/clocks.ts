@@ -96,7 +96,7 @@ export const suite = (layer: Stored): void => {
         const store = yield* WebhookStore
         const { accountId } = yield* owner
         const endpoint = yield* listen(accountId)
-        const draft = Event.webhookTest({ id: accountId }, endpoint.id)
+        const draft = Event.webhookTest(endpoint.id)
         const send = (at: number) => store.send({ endpointId: endpoint.id, draft, now: at })
         const take = (at: number) =>
           Effect.map(

@@ -16,7 +16,7 @@ const make = Effect.gen(function* () {
   const store = yield* WebhookStore
   const { accountId, sessionId } = yield* owner
   const endpoint = yield* listen(accountId)
-  const draft = Event.webhookTest({ id: accountId }, endpoint.id)
+  const draft = Event.webhookTest(endpoint.id)
   const send = (at: number) => store.send({ endpointId: endpoint.id, draft, now: at })
   const claim = (at: number, limit = 100) => {
     const lease = Fixtures.deliveryClaim({ limit })
@@ -84,7 +84,7 @@ export const suite = (layer: Stored): void => {
         const { claim, endpoint, send, store } = yield* make
         for (let n = 0; n < 20; n++) yield* send(now + n)
         const other = yield* listen(endpoint.accountId)
-        const draft = Event.webhookTest({ id: endpoint.accountId }, other.id)
+        const draft = Event.webhookTest(other.id)
         yield* store.send({ endpointId: other.id, draft, now: now + 50 })
         const taken = yield* claim(now + 60, 4)
         expect(taken.map((each) => each.endpoint.id).sort()).toEqual(

@@ -21,7 +21,7 @@ const make = Effect.gen(function* () {
   const endpoint = Effect.fnUntraced(function* (deliveries: number, some: Partial<Endpoint> = {}) {
     const made = Fixtures.endpoint(accountId, { events: ["session.*"], ...some })
     yield* store.create(made)
-    const draft = Event.webhookTest({ id: accountId }, made.id)
+    const draft = Event.webhookTest(made.id)
     for (let n = 0; n < deliveries; n++) yield* store.send({ endpointId: made.id, draft, now })
     return made
   })
@@ -78,7 +78,7 @@ export const suite = (layer: Stored): void => {
 
     it.effect("that their rate holds back, or that are full, leave their turn to others", () =>
       Effect.gen(function* () {
-        const { accountId, claim, endpoint, store } = yield* make
+        const { claim, endpoint, store } = yield* make
         const paced: Array<string> = []
         for (let n = 0; n < 8; n++) paced.push((yield* endpoint(2, { deliveriesPerSecond: 1 })).id)
         const other = yield* endpoint(1)
@@ -86,7 +86,7 @@ export const suite = (layer: Stored): void => {
         expect(endpointsOf(yield* claim({ limit: 8 }))).toEqual(paced)
         expect(endpointsOf(yield* claim({ limit: 1, full: [full.id] }))).toEqual([other.id])
         // Its turn is over, and those before it in the circle may have nothing now.
-        const draft = Event.webhookTest({ id: accountId }, other.id)
+        const draft = Event.webhookTest(other.id)
         yield* store.send({ endpointId: other.id, draft, now })
         expect(endpointsOf(yield* claim({ limit: 1, full: [full.id] }))).toEqual([other.id])
         expect(yield* claim({ full: [full.id] })).toEqual([])

@@ -65,7 +65,7 @@ export const suite = (layer: Stored): void => {
         const failing = yield* make({ failingSince: now - 5 })
         const disabled = yield* make({ enabled: false, disabledReason: "It failed." })
         for (const { id } of [failing, failing, disabled])
-          yield* store.send({ endpointId: id, draft: Event.webhookTest({ id: accountId }, id), now })
+          yield* store.send({ endpointId: id, draft: Event.webhookTest(id), now })
         const [claimed] = (yield* store.settleAndClaim({
           now,
           settlements: [],

@@ -70,7 +70,7 @@ export const suite = (layer: Stored): void => {
         const [first, second] = [Fixtures.endpoint(accountId), Fixtures.endpoint(accountId)]
         for (const each of [first, second]) yield* store.create(each)
         const send = (endpointId: string, at: number) =>
-          store.send({ endpointId, draft: Event.webhookTest({ id: accountId }, endpointId), now: at })
+          store.send({ endpointId, draft: Event.webhookTest(endpointId), now: at })
         const early = (yield* send(first.id, now)) ?? ""
         const late = (yield* send(second.id, now + 10)) ?? ""
         const find = (query: Partial<Parameters<typeof store.deliveries>[0]>) =>

@@ -91,7 +91,7 @@ export const suite = (layer: Stored): void => {
         const { accountId } = yield* owner
         const [endpoint, other] = [Fixtures.endpoint(accountId), Fixtures.endpoint(accountId)]
         for (const each of [endpoint, other]) yield* store.create(each)
-        const draft = Event.webhookTest({ id: accountId }, endpoint.id)
+        const draft = Event.webhookTest(endpoint.id)
         const send = (at: number) => store.send({ endpointId: endpoint.id, draft, now: at })
         const sent = [yield* send(now), yield* send(now + 1), yield* send(now + 2)]
         yield* store.send({ endpointId: other.id, draft, now })

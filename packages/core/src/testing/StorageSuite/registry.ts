@@ -230,6 +230,7 @@ export const suite = (layer: Stored) => {
           "session.disconnected"
         ])
         expect(since[0]?.data).toEqual({
+          account_id: accountId,
           session_id: id,
           kind: "account_update",
           news: { event: "x" }

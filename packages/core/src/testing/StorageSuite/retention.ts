@@ -326,7 +326,7 @@ export const suite = (layer: Stored): void => {
       const send = (at: number) =>
         webhooks.send({
           endpointId: endpoint.id,
-          draft: Event.webhookTest({ id: accountId }, endpoint.id),
+          draft: Event.webhookTest(endpoint.id),
           now: at
         })
       return { accountId, endpoint, send, webhooks }

@@ -291,7 +291,7 @@ export const suite = (layer: Stored) =>
             ["fresh", null],
             ["sealed", now + 5]
           ])
-          const draft = Event.webhookTest({ id: accountId }, endpoint.id)
+          const draft = Event.webhookTest(endpoint.id)
           const deliveryId = yield* store.send({ endpointId: endpoint.id, draft, now })
           expect((yield* claim()).map((each) => each.deliveryId)).toEqual([deliveryId])
           expect(yield* store.findDelivery(deliveryId ?? "")).toMatchObject({ endpointId: endpoint.id })
