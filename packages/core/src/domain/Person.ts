@@ -239,7 +239,14 @@ export const circle = (links: Iterable<Known>): Circle => {
 /** The name of a link. It is the same whether the keys were reported together or not. */
 export const nameOfLink = ({ other, person }: Pick<Link, "other" | "person">): string => `${person}\n${other}`
 
+/** A number that its owner left: consent that was granted for it ends. */
+export interface LeftNumber {
+  readonly number: string
+  readonly at: Instant
+}
+
 export interface Learnt {
+  readonly left: ReadonlyArray<LeftNumber>
   /** The new or changed links, each once. A link that is now reported together replaces one that was not. */
   readonly retained: ReadonlyArray<Known>
   /** Links that are not stored, because their key has the maximum already. Revocations until now hold for them. */
@@ -264,6 +271,7 @@ class Learning {
   readonly #retained = new Map<string, Known>()
   readonly #beyond = new Map<string, Link>()
   readonly #ended = new Map<string, Known>()
+  readonly #left = new Map<string, Instant>()
   readonly #at: Instant
   readonly #now: Instant
 
@@ -282,6 +290,7 @@ class Learning {
     }
     const [personNow, otherNow] = [this.#successor(person, reportedAt), this.#successor(other, reportedAt)]
     if (personNow === undefined && otherNow === undefined) {
+      this.#noteOwner(link, reportedAt)
       this.#learn(link)
       return
     }
@@ -292,8 +301,11 @@ class Learning {
 
   change(change: NumberChange): void {
     if (!this.#isNew(change)) return
-    const { from, to } = change
+    const { from, reportedAt, to } = change
     const numbers = Phone.forms(from)
+    // The number may be asked for by others that stand for the same line.
+    for (const number of circle(this.#found.values()).numbers(from))
+      if (!Phone.forms(to).includes(number)) this.#left.set(number, reportedAt)
     for (const link of numbers.flatMap((number) => this.#linksOf(number)))
       if (!numbers.includes(link.other)) this.#leave(link, to)
     this.#end({ person: to, other: from })
@@ -302,10 +314,25 @@ class Learning {
 
   learnt(): Learnt {
     return {
+      left: Array.from(this.#left, ([number, at]) => ({ number, at })),
       retained: [...this.#retained.values()],
       beyond: [...this.#beyond.values()],
       ended: [...this.#ended.values()]
     }
+  }
+
+  /** Notes that a number has another owner than it had, as the user ids of one portfolio tell: none is the other's successor. */
+  #noteOwner(link: Link, at: Instant): void {
+    const { other: user, person: phone } = link
+    if (isOfUser(phone) || !isOfUser(user) || this.#found.has(nameOfLink(link))) return
+    const isAnother = ({ other, reportedTogether }: Known) =>
+      reportedTogether &&
+      other !== user &&
+      isOfUser(other) &&
+      portfolioOf(other) === portfolioOf(user) &&
+      !this.#found.has(nameOfLink({ person: other, other: user })) &&
+      !this.#found.has(nameOfLink({ person: user, other }))
+    if (this.#linksOf(phone).some(isAnother)) this.#left.set(phone, at)
   }
 
   /** False for a repetition, and where a later change is known. */

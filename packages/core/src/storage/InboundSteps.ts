@@ -6,6 +6,8 @@ import type { PerhapsRefusal } from "../domain/consent/PerhapsRefusal.ts"
 import * as ExternalText from "../domain/ExternalText.ts"
 import type { Ids } from "../domain/Ids.ts"
 import type { Instant } from "../domain/Instant.ts"
+import * as Time from "../domain/Instant.ts"
+import * as Occurrence from "../domain/Occurrence.ts"
 import type { Circle, Key, Known, Learnt, Link, NumberChange } from "../domain/Person.ts"
 import * as Person from "../domain/Person.ts"
 import * as Phone from "../domain/Phone.ts"
@@ -126,10 +128,10 @@ export const learn = (
 export const concerned = (
   items: ReadonlyArray<InboundItem>,
   portfolio: string,
-  { beyond, retained }: Learnt,
+  { beyond, left, retained }: Learnt,
   circle: Circle
 ): ReadonlyArray<Key> => {
-  const keys = new Set<Key>()
+  const keys = new Set<Key>(left.map(({ number }) => number))
   const add = (some: ReadonlyArray<Key>) => {
     for (const key of circle.everything(some)) keys.add(key)
   }
@@ -198,7 +200,7 @@ const carried = (
   )
   const deciding = new Map<Key, ReadonlyArray<ConsentRecord>>()
   const decidingOf = (key: Key): ReadonlyArray<ConsentRecord> => {
-    const found = deciding.get(key) ?? Consent.deciding(historyOf(key).filter(Consent.isOfPerson))
+    const found = deciding.get(key) ?? Consent.decidingOfPerson(historyOf(key))
     deciding.set(key, found)
     return found
   }
@@ -281,8 +283,8 @@ export const registering = (records: ReadonlyArray<RecordOfPhone>): ReadonlyArra
   Person.written(records.map(({ phone }) => phone))
 
 /** Under which keys an account's record holds: a revocation for the person, a grant for the number that it names. */
-const keysOfRegistered = ({ phone, status }: RecordOfPhone, circle: Circle): ReadonlyArray<Key> =>
-  status === "revoked" ? circle.everything(Phone.forms(phone)) : [phone]
+const keysOfRegistered = ({ phone, source, status }: RecordOfPhone, circle: Circle): ReadonlyArray<Key> =>
+  status === "revoked" && source !== Consent.numberChanged ? circle.everything(Phone.forms(phone)) : [phone]
 
 /** The keys whose histories have to be known before an account registers these. */
 export const outranked = (records: ReadonlyArray<RecordOfPhone>, circle: Circle): ReadonlyArray<Key> => [
@@ -338,6 +340,36 @@ const said = (
   return place(record, keys, growing, () => ids.uuid(now))
 }
 
+/** The platform tells whole seconds, and the new owner may have spoken within the one that tells of them. */
+const beforeNewOwner = Time.second
+
+/** The end of what was granted for numbers that their owners left: of the number alone, since it is no refusal of anybody's. */
+const endsOfLeft = (
+  { learnt, sessionId }: Pick<Batch, "learnt" | "sessionId">,
+  growing: Growing,
+  ids: Ids,
+  now: Instant
+): ReadonlyArray<Filed> =>
+  learnt.left.flatMap(({ at, number }) =>
+    Consent.grantedPurposes(growing.historyOf(number)).flatMap((purpose) => {
+      const reportedAt = Occurrence.timeOf(at - beforeNewOwner)
+      const record: ConsentRecord = {
+        id: ids.uuid(now),
+        phone: number,
+        userId: null,
+        purpose,
+        status: "revoked",
+        source: Consent.numberChanged,
+        proof: "The platform says that the number has another owner.",
+        reportedAt,
+        occurredAt: Order.saidAt("revoked", reportedAt, now),
+        datedBy: sessionId,
+        recordedAt: now
+      }
+      return place(record, [number], growing, () => ids.uuid(now))
+    })
+  )
+
 interface Batch {
   readonly sessionId: string
   readonly items: ReadonlyArray<InboundItem>
@@ -353,7 +385,8 @@ export const records = (batch: Batch, ids: Ids, now: Instant): ReadonlyArray<Fil
   const growing = new Growing(histories)
   const brought = carried(learnt, circle, histories, ids, now)
   growing.add(brought)
-  return [...brought, ...items.flatMap((item) => said(item, batch, growing, ids, now))]
+  const ends = endsOfLeft(batch, growing, ids, now)
+  return [...brought, ...ends, ...items.flatMap((item) => said(item, batch, growing, ids, now))]
 }
 
 /** What is to be told of a batch. */

@@ -148,18 +148,25 @@ describe("what is learnt", () => {
       many.slice(0, Person.maximumLinks).map(({ other }) => other)
     )
     expect(first.beyond).toEqual(many.slice(Person.maximumLinks))
-    expect(Person.learn(many, first.retained, 2)).toEqual({ retained: [], beyond: first.beyond, ended: [] })
+    expect(Person.learn(many, first.retained, 2)).toEqual({
+      left: [],
+      retained: [],
+      beyond: first.beyond,
+      ended: []
+    })
   })
 
   it("marks a replaced key as reported together, and keeps its age", () => {
     const replaced = { ...link(0), reportedTogether: false }
     const { retained } = Person.learn([replaced], [], 1)
     expect(Person.learn([link(0)], retained, 9)).toEqual({
+      left: [],
       retained: [{ ...link(0), at: 1 }],
       beyond: [],
       ended: []
     })
     expect(Person.learn([replaced], [{ ...link(0), at: 1 }], 9)).toEqual({
+      left: [],
       retained: [],
       beyond: [],
       ended: []

@@ -151,6 +151,11 @@ const writes = Effect.gen(function* () {
     "templates.sync": admin.templates.sync(sessionId),
     "consents.record": admin.consents.record(accountId, [{ phone, source: "test" }]),
     "consents.recordRefusal": admin.consents.recordRefusal("refusal-1"),
+    "consents.move": admin.consents.move(accountId, {
+      from: phone,
+      to: "34600000999",
+      reason: "told"
+    }),
     "consents.dismissRefusal": admin.consents.dismissRefusal("refusal-2"),
     "webhooks.create": admin.webhooks.create(accountId, { url: "https://shop.example/second" }),
     "webhooks.change": admin.webhooks.change(endpoint.id, { enabled: false }),

@@ -119,6 +119,13 @@ const consentState = struct({
   history: list(consentRecord)
 })
 
+const movedConsents = struct({
+  ok: Wire.isOk,
+  from: PhoneText,
+  to: PhoneText,
+  consents: part(list(consentRecord), ({ records }: Admin.Moved) => records)
+})
+
 const WhoseConsents = Schema.Struct({
   phone: optional(
     Schema.String.annotations({
@@ -203,6 +210,34 @@ export const admin = [
       }),
     ({ admin }, { payload: { consents = [] } }) =>
       admin.consents.faults(consents.map((item) => item && newConsent(item)))
+  ),
+  forOperator(
+    HttpApiEndpoint.post("moveConsents", "/admin/v1/accounts/:id/consents/move")
+      .setPath(id)
+      .setPayload(
+        Schema.Struct({
+          from: Schema.String.annotations({ description: "The number that its owner left." }),
+          to: Schema.String.annotations({ description: "The number that they have now." }),
+          reason: Schema.String.annotations({ description: "For the audit log: 1 to 255 characters." })
+        })
+      ),
+    answer(movedConsents, {
+      ...Wire.ok,
+      from: phone,
+      to: "34600000101",
+      consents: [{ ...Examples.consent, phone: "34600000101" }]
+    }),
+    {
+      summary: "Move consent to a person's new number",
+      description:
+        "Grants for `to` what was granted for `from`, of the same time, and ends it there (`consent.revoked`, source `number_changed`). When a platform says that a number's owner left it, the grant ends by itself, and goes to no other number but in this way. A purpose that `to` refuses is not moved. A repetition changes nothing.",
+      request: { from: phone, to: "34600000101", reason: "told by the customer" },
+      command: {
+        name: "consents move",
+        description: "Move what was granted for a number to its owner's new one: --from, --to, --reason."
+      }
+    },
+    ({ admin }, { path, payload }) => admin.consents.move(path.id, payload)
   ),
   forOperator(
     HttpApiEndpoint.get("consents", "/admin/v1/accounts/:id/consents")

@@ -192,8 +192,15 @@ const everyAct = Effect.gen(function* () {
     "recordConsents",
     "POST",
     `/accounts/${account}/consents`,
-    { consents: [{ phone, source: "form" }] },
+    { consents: [phone, "34600009998"].map((phone) => ({ phone, source: "form" })) },
     "consents.record"
+  )
+  yield* act(
+    "moveConsents",
+    "POST",
+    `/accounts/${account}/consents/move`,
+    { from: "34600009998", to: "34600009997", reason: "told" },
+    "consents.move"
   )
   yield* request("POST", `/hooks/whatsapp/${idOf(mirrored, "session")}`, {})
   const doubtful = yield* admin("GET", `/accounts/${account}/perhaps-refusals`)
@@ -324,7 +331,9 @@ describe("the audit log", () => {
       const [removed] = yield* entries("&operation=webhooks.remove")
       expect(removed).toMatchObject({ before: { url: "https://shop.example/hook" }, after: null })
       const [recorded] = yield* entries("&operation=consents.record")
-      expect(recorded).toMatchObject({ after: { granted: 1, refused: 0, consents: [{ phone: "…1234" }] } })
+      expect(recorded).toMatchObject({
+        after: { granted: 2, refused: 0, consents: [{ phone: "…1234" }, { phone: "…9998" }] }
+      })
       const [retried] = yield* entries("&operation=jobs.retry")
       expect(retried).toMatchObject({ after: { dry_run: true, phones: ["…1234"] } })
       const log = JSON.stringify(yield* entries())

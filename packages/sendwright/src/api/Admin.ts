@@ -404,6 +404,16 @@ export interface Consents {
     input: { readonly accountId: string; readonly consents: ReadonlyArray<ConsentInput> },
     options?: InTransaction
   ) => Promise<ReadonlyArray<ConsentOutcome>>
+  /**
+   * Grants for a person's new number what was granted for the one that they left, and ends it there. A platform's word that a
+   * number has another owner ends its grant by itself, and moves it to none.
+   */
+  readonly move: (input: {
+    readonly accountId: string
+    readonly from: string
+    readonly to: string
+    readonly reason: string
+  }) => Promise<ReadonlyArray<ConsentRecord>>
   /** By one of the two. */
   readonly find: (input: {
     readonly accountId: string

@@ -142,6 +142,7 @@ export const consents = input<{
   readonly accountId: string
   readonly consents: ReadonlyArray<Admin.ConsentInput>
 }>(object({ accountId: Text, consents: list(consent) }))
+export const move = input(object({ accountId: Text, from: Text, to: Text, reason: Text }))
 export const person = input(object({ accountId: Text, phone: optional(Text), userId: optional(Text) }))
 
 const whichPerson = { phone: optional(Text), userId: optional(Text), accountId: optional(Text) }

@@ -227,6 +227,10 @@ const consents: Group<Admin.Consents> = (admin, { pages, run }, { store }) => ({
     const recording = admin.consents.record(accountId, items)
     return (await run(tx === undefined ? recording : store.within(tx)(recording))).map(consentOf)
   },
+  move: async (given) => {
+    const { accountId, ...move } = Inputs.move(given)
+    return (await run(admin.consents.move(accountId, move))).records.map(Views.consent)
+  },
   find: async (given) => {
     const { accountId, ...whose } = Inputs.person(given)
     return stateOf(await run(admin.consents.find(accountId, whose)))

@@ -155,6 +155,9 @@ export const recordedAlready = (
 /** Sources of records of what people said to a platform. */
 export const inboundSources = { message: "inbound-message", platform: "platform" } as const
 
+/** Source of the end of what was granted for a number that its owner left. It says nothing of the person. */
+export const numberChanged = "number_changed"
+
 const isInbound = ({ source }: Pick<ConsentRecord, "source">): boolean =>
   source === inboundSources.message || source === inboundSources.platform
 
@@ -176,7 +179,9 @@ export const isKeptRefused = (
     if (!overlap(each, purpose)) return false
     const verdict = decide(history, each)
     if (verdict._tag === "Granted") return false
-    return verdict._tag === "Missing" ? isErased : isInbound(verdict.record)
+    return verdict._tag === "Missing"
+      ? isErased
+      : isInbound(verdict.record) || verdict.record.source === numberChanged
   })
 
 interface Listed {
@@ -214,4 +219,22 @@ export class ListRefusals {
 
 /** True for what holds for all of a person's names: a refusal, and what they said themselves to a platform. */
 export const isOfPerson = ({ source, status }: Pick<ConsentRecord, "source" | "status">): boolean =>
-  status === "revoked" || isInbound({ source })
+  isInbound({ source }) || (status === "revoked" && source !== numberChanged)
+
+/** What decides of the person's own, who may have left the number: what ended with it counts no more, and ends nothing else. */
+export const decidingOfPerson = (history: ReadonlyArray<ConsentRecord>): ReadonlyArray<ConsentRecord> =>
+  deciding(history.filter((record) => isOfPerson(record) || record.source === numberChanged)).filter(
+    isOfPerson
+  )
+
+/** The purposes for which a number has a grant that ends when its owner leaves it: all of them, or each. */
+export const grantedPurposes = (history: ReadonlyArray<Standing>): ReadonlyArray<Scope> => {
+  const granted = purposes.filter((purpose) => decide(history, purpose)._tag === "Granted")
+  return granted.length === purposes.length ? ["all"] : granted
+}
+
+/** The grants that a number has, or had before its owner left it. */
+export const movable = (history: ReadonlyArray<ConsentRecord>): ReadonlyArray<ConsentRecord> =>
+  deciding(history.filter(({ source }) => source !== numberChanged)).filter(
+    ({ status }) => status === "granted"
+  )

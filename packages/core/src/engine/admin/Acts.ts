@@ -124,6 +124,7 @@ const templateActs: Acts["templates"] = {
 
 const consentActs: Acts["consents"] = {
   record: "records",
+  move: "records",
   recordRefusal: "records",
   dismissRefusal: "records",
   find: "reads",

@@ -63,6 +63,18 @@ export interface ConsentState {
   readonly history: ReadonlyArray<ConsentRecord>
 }
 
+/** The number that somebody left, and the one that they have now. */
+export interface Move {
+  readonly from: string
+  readonly to: string
+  readonly reason: string
+}
+
+/** What was granted for a number, as it is on record for the other. */
+export interface Moved extends Pick<Move, "from" | "to"> {
+  readonly records: ReadonlyArray<ConsentRecord>
+}
+
 export interface Consents {
   /**
    * Records the items without a fault and returns the faults of the others, in the given order. Every hundred items
@@ -84,6 +96,14 @@ export interface Consents {
     accountId: string,
     whose: Whose
   ) => Effect.Effect<ConsentState, InvalidRequest | NotFound | StorageError>
+  /**
+   * Grants for a number what was granted for another one that its owner left (decisions.md §13), and ends it there. Refusals are
+   * the person's: a purpose that either number refuses is not moved. A repetition changes nothing.
+   */
+  readonly move: (
+    accountId: string,
+    move: Move
+  ) => Effect.Effect<Moved, InvalidRequest | NotFound | StorageError>
   /** Inbound items that name nobody, newest first (decisions.md §10). */
   readonly unattributed: (
     accountId: string,
@@ -260,6 +280,57 @@ const recordingPart = (store: Context.Tag.Service<ConsentStore>, signals: Contex
     })
   }, Effect.uninterruptible)
 
+const moveFaults = ({ from, reason, to }: Move): ReadonlyArray<Fault.Fault> => {
+  const faults = Object.entries({ from, to }).flatMap(([name, phone]) => {
+    const message = Phone.check(phone)
+    return message === undefined ? [] : [Fault.make([name], "recipient_invalid", message)]
+  })
+  if (faults.length === 0 && Phone.forms(from).includes(to))
+    faults.push(Fault.make(["to"], "invalid_value", "`to` must be another number than `from`."))
+  return [...faults, ...ValidateName.validateName(reason, "reason", 255, ["reason"])]
+}
+
+const refuseMove = (name: keyof Move, code: Fault.Code, message: string) =>
+  Effect.fail(new InvalidRequest({ faults: [Fault.make([name], code, message)] }))
+
+/** The grants of one number as the other has them, and the end of what stands there yet. */
+const movedOf = (
+  ids: Ids.Ids,
+  { from, reason, to }: Move,
+  { before, ofNew }: Readonly<Record<"before" | "ofNew", ReadonlyArray<ConsentRecord>>>,
+  now: Instant
+) => {
+  const grants = Consent.movable(before).flatMap((grant): ReadonlyArray<RecordOfPhone> => {
+    const isRefused = Consent.purposes.some(
+      (purpose) =>
+        Consent.overlap(purpose, grant.purpose) && Consent.decide(ofNew, purpose)._tag === "Revoked"
+    )
+    if (isRefused) return []
+    const proof = ExternalText.lines(
+      `Moved from ${from} (${reason}): ${grant.proof ?? "no proof was given"}`,
+      ExternalText.longest.words
+    )
+    const at = { occurredAt: grant.occurredAt, reportedAt: grant.occurredAt, recordedAt: now }
+    return [{ ...grant, ...at, id: ids.uuid(now), phone: to, userId: null, proof, datedBy: null }]
+  })
+  const ends = Consent.grantedPurposes(before).map(
+    (purpose): RecordOfPhone => ({
+      id: ids.uuid(now),
+      phone: from,
+      userId: null,
+      purpose,
+      status: "revoked",
+      source: Consent.numberChanged,
+      proof: ExternalText.lines(`Moved to ${to}: ${reason}`, ExternalText.longest.words),
+      occurredAt: now,
+      reportedAt: null,
+      datedBy: null,
+      recordedAt: now
+    })
+  )
+  return { grants, ends }
+}
+
 /** As the hook would have recorded it, so that it counts by the session's time. Done twice it changes nothing more. */
 const recordingText = (inbound: Context.Tag.Service<InboundStore>, signals: Context.Tag.Service<Signals>) =>
   Effect.fnUntraced(function* (found: InPortfolio<PerhapsRefusal>) {
@@ -323,7 +394,8 @@ export const make = Effect.gen(function* () {
   })
 
   const recordPart = recordingPart(store, signals)
-  const counting = withoutErased(yield* PersonHash.make)
+  const hash = yield* PersonHash.make
+  const counting = withoutErased(hash)
   const recordText = recordingText(inbound, signals)
 
   const { doubtful, ofText } = decisions(inbound, record)
@@ -358,6 +430,42 @@ export const make = Effect.gen(function* () {
         results.push(...(yield* record({ operation: "consents.record", entry }, recording)))
       }
       return results
+    }),
+    move: Effect.fnUntraced(function* (accountId, move) {
+      yield* account(accountId)
+      const { from, reason, to } = move
+      const faults = moveFaults(move)
+      if (faults.length > 0) return yield* new InvalidRequest({ faults })
+      const now = yield* Clock.currentTimeMillis
+      const before = yield* store.history({ accountId, phone: from })
+      if (Consent.movable(before).length === 0)
+        return yield* refuseMove("from", "invalid_value", "Nothing is granted for this number.")
+      const ofNew = yield* store.history({ accountId, phone: to })
+      const { ends, grants } = movedOf(ids, move, { before, ofNew }, now)
+      if (grants.length === 0)
+        return yield* refuseMove("to", "kept_refused", "Consent stays refused: the person said so.")
+      const erased = yield* hash.erased(accountId, Phone.forms(to))
+      const erasedAt = Math.max(...[...erased.values()].map(({ at }) => at))
+      if (grants.some(({ occurredAt }) => Erasure.isBefore(occurredAt, erasedAt)))
+        return yield* refuseMove("to", "out_of_range", "This person was erased since the consent was given.")
+      const entry = (moved: Moved) => ({
+        target: accountId,
+        after: {
+          from: Audit.phone(from),
+          to: Audit.phone(to),
+          reason: Audit.free(reason),
+          consents: moved.records.map(({ id }) => id)
+        }
+      })
+      const moving = Effect.map(store.record({ accountId, records: [...grants, ...ends] }), (recorded) => ({
+        from,
+        to,
+        records: recorded.slice(0, grants.length).flatMap((record) => record ?? [])
+      }))
+      return yield* record(
+        { operation: "consents.move", entry },
+        Effect.uninterruptible(Effect.zipLeft(moving, signals.deliveries.notify))
+      )
     }),
     faults: (items) =>
       Effect.map(Clock.currentTimeMillis, (now) => {

@@ -89,6 +89,52 @@ export const suite = (layer: Stored): void => {
       }).pipe(Effect.provide(layer))
     )
 
+    it.effect("leaves a number with what was granted for it, and with no refusal of theirs", () =>
+      Effect.gen(function* () {
+        const { accountId, moved, named, refused, register, said, met } = yield* account
+        const consents = yield* ConsentStore
+        const sourcesOf = (phone: string) =>
+          Effect.map(consents.history({ accountId, phone }), (history) =>
+            history.map(({ purpose, source, status }) => [status, source, purpose])
+          )
+        for (const phone of [asked, second, third]) yield* register("granted", phone, now - 10)
+        // The platform names the line that is asked for by another number.
+        yield* named(asked, waId)
+        yield* moved(waId, second, now + Time.second)
+        expect(yield* refused(asked, second)).toEqual([asked])
+        expect(yield* sourcesOf(asked)).toEqual([
+          ["granted", "test", "all"],
+          ["revoked", "number_changed", "all"]
+        ])
+        yield* moved(waId, second, now + Time.second)
+        expect(yield* sourcesOf(asked)).toHaveLength(2)
+        // What ended with a number is no word of anybody's.
+        expect(yield* sourcesOf(second)).toEqual([["granted", "test", "all"]])
+
+        // Another user id of the portfolio has it; one that replaced the first is the same person's.
+        yield* met({ person: person(third, "ES.1"), formerly: null }, now)
+        yield* met({ person: person(null, "ES.2"), formerly: person(null, "ES.1") }, now + 1)
+        yield* met({ person: person(third, "ES.2"), formerly: null }, now + 2)
+        expect(yield* refused(third)).toEqual([])
+        // The new owner's own word of the same second stands.
+        const at = now + 3 * Time.second
+        yield* said("granted", third, at, "ES.9")
+        expect(yield* sourcesOf(third)).toEqual([
+          ["granted", "test", "all"],
+          ["revoked", "number_changed", "all"],
+          ["granted", "inbound-message", "all"]
+        ])
+        expect(yield* refused(third)).toEqual([])
+        yield* register("granted", third, at + Time.second)
+        yield* met({ person: person(third, "ES.9"), formerly: null }, at + 2 * Time.second)
+        expect(yield* refused(third)).toEqual([])
+        // A list without times opens no number that its owner left.
+        const record = Fixtures.consent(asked, { occurredAt: at, recordedAt: at })
+        const undated = new Map([[record.id, { isErased: false }]])
+        expect(yield* consents.record({ accountId, records: [record], undated })).toEqual([null])
+      }).pipe(Effect.provide(layer))
+    )
+
     it.effect("stays refused by their own words, and by an erasure, where a list tells no time", () =>
       Effect.gen(function* () {
         const consents = yield* ConsentStore
