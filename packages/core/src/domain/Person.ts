@@ -332,7 +332,11 @@ class Learning {
       portfolioOf(other) === portfolioOf(user) &&
       !this.#found.has(nameOfLink({ person: other, other: user })) &&
       !this.#found.has(nameOfLink({ person: user, other }))
-    if (this.#linksOf(phone).some(isAnother)) this.#left.set(phone, at)
+    const known = this.#linksOf(phone)
+    if (!known.some(isAnother)) return
+    this.#left.set(phone, at)
+    for (const { other, reportedTogether } of known)
+      if (reportedTogether && !isOfUser(other)) this.#left.set(other, at)
   }
 
   /** False for a repetition, and where a later change is known. */

@@ -610,7 +610,7 @@ export const make = Effect.gen(function* () {
     Effect.flatMap(consents.refusals(caller.account.id, phones, purpose), (refusals) => {
       if (refusals.size === 0) return Effect.void
       const faults = Array.from(refusals, ([index, refusal]) => consentFault(refusal, purpose, path(index)))
-      const withdrawn = [...refusals.values()].filter(({ _tag }) => _tag === "Revoked").length
+      const withdrawn = [...refusals.values()].filter(Consent.isWithdrawn).length
       return Effect.fail(new ConsentRequired({ faults, withdrawn }))
     })
 

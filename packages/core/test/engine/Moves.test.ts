@@ -73,4 +73,57 @@ describe("a number that its owner left", () => {
       expect(Either.isRight(yield* send(left))).toBe(false)
     })
   )
+
+  it.scoped("leaves the next owner alone, and what the person refused", () =>
+    Effect.gen(function* () {
+      const { account, admin, message, register, say, send, seconds } = yield* NamingPlatform.shop
+      const may = (phone: string) => Effect.map(send(phone), Either.isRight)
+      yield* admin.consents.record(account.id, [
+        { phone: left, source: "form" },
+        { phone: left, source: "form", purpose: "marketing", status: "revoked" }
+      ])
+      const other = "34600000003"
+      yield* admin.consents.move(account.id, { from: left, to: other, reason: "told" })
+      const { current } = yield* admin.consents.find(account.id, { phone: other })
+      expect(current.map(({ verdict }) => verdict._tag)).toEqual(["Missing", "Granted", "Granted", "Granted"])
+
+      yield* register(now)
+      yield* TestClock.adjust("2 seconds")
+      const at = yield* seconds
+      yield* TestClock.adjust("1 minute")
+      yield* say(named(now), "START")
+      // The news of before comes late, and twice.
+      const system = { type: "user_changed_number", body: "User Bo changed", wa_id: "34600000004" }
+      yield* message(named(now), { type: "system", system }, at)
+      yield* message(named(now), { type: "system", system }, at)
+      expect(yield* may(now)).toBe(true)
+      const move = admin.consents.move(account.id, { from: now, to: "34600000004", reason: "told" })
+      expect(yield* Effect.flip(move)).toMatchObject({ faults: [{ path: ["from"] }] })
+      expect([yield* may(now), yield* may("34600000004")]).toEqual([true, false])
+    })
+  )
+
+  it.scoped("tells so to who sends there, and goes on to a number that somebody else had left", () =>
+    Effect.gen(function* () {
+      const { account, admin, message, register, send } = yield* NamingPlatform.shop
+      for (const [from, to] of [
+        [left, "34600000005"],
+        [now, left]
+      ] as const) {
+        yield* register(from)
+        yield* TestClock.adjust("2 seconds")
+        yield* message(named(from), { type: "system", system: { type: "user_changed_number", wa_id: to } })
+      }
+      expect(yield* Effect.flip(yield* send(left))).toMatchObject({
+        withdrawn: 0,
+        message: expect.stringMatching(/^The number has a new owner since /)
+      })
+      // An account's list of before opens nothing.
+      const imported = admin.consents.record(account.id, [{ phone: left, source: "list" }])
+      expect(yield* imported).toMatchObject([{ _tag: "KeptRefused" }])
+      const { records } = yield* admin.consents.move(account.id, { from: now, to: left, reason: "told" })
+      expect(records).toMatchObject([{ proof: "Moved from …0002 (told): no proof was given" }])
+      expect(Either.isRight(yield* send(left))).toBe(true)
+    })
+  )
 })

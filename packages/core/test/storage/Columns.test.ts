@@ -428,8 +428,8 @@ describe("Columns", () => {
           const json = (select: string) =>
             answer(`SELECT ${dialect.jsonArrays(select)} FROM sendwright_consent AS consent`)
           expect(histories.parse(json(histories.select("7")))).toEqual([{ place: 7, record }])
-          const { occurredAt, purpose, status } = record
-          const standing = { purpose, status, occurredAt }
+          const { occurredAt, purpose, source, status } = record
+          const standing = { purpose, status, source, occurredAt }
           expect(standings.parse(json(standings.select("7")))).toEqual([{ place: 7, record: standing }])
         }
       })

@@ -110,7 +110,7 @@ describe("a table of consents", () => {
   }, 60_000)
 
   it("opens nobody whom it refuses itself, nor who was erased, and tells how many", async () => {
-    const { account, environment, sendwright } = await fresh()
+    const { account, sendwright } = await fresh()
     const both = file(
       `phone,status,source\n34699999601,revoked,list\n${Array.from({ length: 1200 }, (_, n) => `${phoneOf(n)},granted,list\n`).join("")}34699999601,granted,list\n`
     )

@@ -230,7 +230,7 @@ export const admin = [
     {
       summary: "Move consent to a person's new number",
       description:
-        "Grants for `to` what was granted for `from`, of the same time, and ends it there (`consent.revoked`, source `number_changed`). When a platform says that a number's owner left it, the grant ends by itself, and goes to no other number but in this way. A purpose that `to` refuses is not moved. A repetition changes nothing.",
+        "Grants for `to` what was granted for `from`, of the same time, and ends it there (`consent.revoked`, source `number_changed`). When a platform says that a number's owner left it, the grant ends by itself, and goes to no other number but in this way. A purpose that either refuses is not moved, and nothing is once the next owner of `from` has consented: record then what the person gave for `to`. A repetition changes nothing.",
       request: { from: phone, to: "34600000101", reason: "told by the customer" },
       command: {
         name: "consents move",

@@ -37,8 +37,9 @@ export interface ConsentRecord {
   readonly recordedAt: Instant
 }
 
-/** The part of a record that decides. */
-export type Standing = Pick<ConsentRecord, "purpose" | "status" | "occurredAt">
+/** The part of a record that decides, and why it says so, where that is known. */
+export type Standing = Pick<ConsentRecord, "purpose" | "status" | "occurredAt"> &
+  Partial<Pick<ConsentRecord, "source">>
 
 export type Verdict<R extends Standing = Standing> =
   | { readonly _tag: "Granted"; readonly record: R }
@@ -62,11 +63,22 @@ export const decide = <R extends Standing>(history: Iterable<R>, purpose: Purpos
   return { _tag: last.status === "granted" ? "Granted" : "Revoked", record: last }
 }
 
+/** Source of the end of what was granted for a number that its owner left. It says nothing of the person. */
+export const numberChanged = "number_changed"
+
+/** True where the person refuses; else there is no consent of whoever has the number now. */
+export const isWithdrawn = (refusal: Refusal): boolean =>
+  refusal._tag === "Revoked" && refusal.record.source !== numberChanged
+
 /** Why the person is sent nothing, and who can change it. */
-export const refusalText = (refusal: Refusal<Standing>, purpose: Purpose): string =>
-  refusal._tag === "Revoked"
-    ? `The recipient withdrew consent on ${Time.format(refusal.record.occurredAt)}. Only they can give it again: leave them out.`
-    : `The recipient has no registered consent for ${purpose} messages. Register it if they gave it, or leave them out.`
+export const refusalText = (refusal: Refusal, purpose: Purpose): string => {
+  if (refusal._tag === "Missing")
+    return `The recipient has no registered consent for ${purpose} messages. Register it if they gave it, or leave them out.`
+  const at = Time.format(refusal.record.occurredAt)
+  return isWithdrawn(refusal)
+    ? `The recipient withdrew consent on ${at}. Only they can give it again: leave them out.`
+    : `The number has a new owner since ${at}, and what was granted for it has ended. Register what the new owner gave, or leave them out.`
+}
 
 /** The verdicts that forbid a message, by their index. */
 export const refusals = <R extends Standing>(
@@ -155,9 +167,6 @@ export const recordedAlready = (
 /** Sources of records of what people said to a platform. */
 export const inboundSources = { message: "inbound-message", platform: "platform" } as const
 
-/** Source of the end of what was granted for a number that its owner left. It says nothing of the person. */
-export const numberChanged = "number_changed"
-
 const isInbound = ({ source }: Pick<ConsentRecord, "source">): boolean =>
   source === inboundSources.message || source === inboundSources.platform
 
@@ -233,8 +242,42 @@ export const grantedPurposes = (history: ReadonlyArray<Standing>): ReadonlyArray
   return granted.length === purposes.length ? ["all"] : granted
 }
 
-/** The grants that a number has, or had before its owner left it. */
-export const movable = (history: ReadonlyArray<ConsentRecord>): ReadonlyArray<ConsentRecord> =>
-  deciding(history.filter(({ source }) => source !== numberChanged)).filter(
-    ({ status }) => status === "granted"
-  )
+/** A grant, for one purpose that it decides. */
+export interface Given {
+  readonly purpose: Purpose
+  readonly record: ConsentRecord
+}
+
+/** The grants that ended when a number's owner left it, and those that stand there now: the next owner's, where there are both. */
+export const movable = (
+  history: ReadonlyArray<ConsentRecord>
+): Readonly<Record<"ended" | "standing", ReadonlyArray<Given>>> => {
+  const isEnd = ({ source }: ConsentRecord) => source === numberChanged
+  const given = (some: ReadonlyArray<ConsentRecord>) =>
+    purposes.flatMap((purpose): ReadonlyArray<Given> => {
+      const { record } = { record: undefined, ...decide(some, purpose) }
+      return record?.status === "granted" ? [{ purpose, record }] : []
+    })
+  const endedAt = Math.max(...history.filter(isEnd).map(({ occurredAt }) => occurredAt))
+  const until = history.filter(({ occurredAt }) => occurredAt <= endedAt)
+  // An end may be recorded for each purpose, and twice. Those before the last grant are of owners before.
+  const lastGrant = until.findLastIndex(({ status }) => status === "granted")
+  const ended = until.filter((record, place) => place <= lastGrant || !isEnd(record))
+  return { ended: given(ended), standing: given(history) }
+}
+
+/** The grants that go on to the person's new number: none for a purpose that is refused there. */
+export const moved = (
+  given: ReadonlyArray<Given>,
+  ofNew: ReadonlyArray<ConsentRecord>
+): ReadonlyArray<ConsentRecord> => {
+  const left = given.filter(({ purpose }) => {
+    const verdict = decide(ofNew, purpose)
+    return verdict._tag === "Granted" || verdict._tag === "Missing" || !isWithdrawn(verdict)
+  })
+  const [first] = left
+  const isOne = left.length === purposes.length && left.every(({ record }) => record === first?.record)
+  return isOne && first !== undefined
+    ? [first.record]
+    : left.map(({ purpose, record }) => ({ ...record, purpose }))
+}

@@ -98,7 +98,8 @@ export interface Consents {
   ) => Effect.Effect<ConsentState, InvalidRequest | NotFound | StorageError>
   /**
    * Grants for a number what was granted for another one that its owner left (decisions.md §13), and ends it there. Refusals are
-   * the person's: a purpose that either number refuses is not moved. A repetition changes nothing.
+   * the person's: a purpose that either number refuses is not moved. A repetition changes nothing. Once the next owner has
+   * consented, too, nobody can tell whose consent is meant: it is refused.
    */
   readonly move: (
     accountId: string,
@@ -293,43 +294,119 @@ const moveFaults = ({ from, reason, to }: Move): ReadonlyArray<Fault.Fault> => {
 const refuseMove = (name: keyof Move, code: Fault.Code, message: string) =>
   Effect.fail(new InvalidRequest({ faults: [Fault.make([name], code, message)] }))
 
-/** The grants of one number as the other has them, and the end of what stands there yet. */
-const movedOf = (
+const ofMove = { userId: null, datedBy: null } as const
+
+/** The grants as the new number has them. The time that they tell is the same each time, so that a move may be repeated. */
+const grantsOf = (
   ids: Ids.Ids,
   { from, reason, to }: Move,
-  { before, ofNew }: Readonly<Record<"before" | "ofNew", ReadonlyArray<ConsentRecord>>>,
+  given: ReadonlyArray<Consent.Given>,
+  ofNew: ReadonlyArray<ConsentRecord>,
   now: Instant
-) => {
-  const grants = Consent.movable(before).flatMap((grant): ReadonlyArray<RecordOfPhone> => {
-    const isRefused = Consent.purposes.some(
-      (purpose) =>
-        Consent.overlap(purpose, grant.purpose) && Consent.decide(ofNew, purpose)._tag === "Revoked"
-    )
-    if (isRefused) return []
-    const proof = ExternalText.lines(
-      `Moved from ${from} (${reason}): ${grant.proof ?? "no proof was given"}`,
-      ExternalText.longest.words
-    )
-    const at = { occurredAt: grant.occurredAt, reportedAt: grant.occurredAt, recordedAt: now }
-    return [{ ...grant, ...at, id: ids.uuid(now), phone: to, userId: null, proof, datedBy: null }]
-  })
-  const ends = Consent.grantedPurposes(before).map(
-    (purpose): RecordOfPhone => ({
-      id: ids.uuid(now),
-      phone: from,
-      userId: null,
-      purpose,
-      status: "revoked",
-      source: Consent.numberChanged,
-      proof: ExternalText.lines(`Moved to ${to}: ${reason}`, ExternalText.longest.words),
-      occurredAt: now,
-      reportedAt: null,
-      datedBy: null,
-      recordedAt: now
-    })
+): ReadonlyArray<RecordOfPhone> => {
+  // Somebody may have left the new number before, too.
+  const freeSince = Math.max(
+    ...ofNew.filter(({ source }) => source === Consent.numberChanged).map(({ occurredAt }) => occurredAt)
   )
-  return { grants, ends }
+  return Consent.moved(given, ofNew).map((grant) => ({
+    ...grant,
+    ...ofMove,
+    id: ids.uuid(now),
+    phone: to,
+    proof: ExternalText.lines(
+      `Moved from ${Audit.phone(from)} (${reason}): ${grant.proof ?? "no proof was given"}`,
+      ExternalText.longest.words
+    ),
+    occurredAt: Math.max(grant.occurredAt, freeSince),
+    reportedAt: grant.occurredAt,
+    recordedAt: now
+  }))
 }
+
+/** The end of what stands for a number in one of its forms. */
+const endsOf = (
+  ids: Ids.Ids,
+  phone: string,
+  history: ReadonlyArray<ConsentRecord>,
+  { reason, to }: Move,
+  now: Instant
+): ReadonlyArray<RecordOfPhone> =>
+  Consent.grantedPurposes(history).map((purpose) => ({
+    ...ofMove,
+    id: ids.uuid(now),
+    phone,
+    purpose,
+    status: "revoked",
+    source: Consent.numberChanged,
+    // Of the new number no more than tells an operator which it is: the old one is somebody else's.
+    proof: ExternalText.lines(`Moved to ${Audit.phone(to)}: ${reason}`, ExternalText.longest.words),
+    occurredAt: now,
+    reportedAt: null,
+    recordedAt: now
+  }))
+
+/** Moves grants in one commit, with its entry in the audit log. */
+const moving = (
+  parts: Readonly<{
+    hash: PersonHash.PersonHash
+    record: Recorder.Recorder
+    signals: Context.Tag.Service<Signals>
+    store: Context.Tag.Service<ConsentStore>
+  }>,
+  ids: Ids.Ids
+) =>
+  Effect.fnUntraced(function* (accountId: string, move: Move) {
+    const { hash, record, signals, store } = parts
+    const { from, reason, to } = move
+    const faults = moveFaults(move)
+    if (faults.length > 0) return yield* new InvalidRequest({ faults })
+    const now = yield* Clock.currentTimeMillis
+    const historyOf = (phone: string) => store.history({ accountId, phone })
+    const forms = yield* Effect.forEach(Phone.forms(from), (phone) =>
+      Effect.map(historyOf(phone), (history) => ({ phone, history, ...Consent.movable(history) }))
+    )
+    const found = forms.find(({ ended, standing }) => ended.length + standing.length > 0)
+    if (found === undefined)
+      return yield* refuseMove("from", "invalid_value", "Nothing is granted for this number.")
+    const { ended, standing } = found
+    const ofNew = yield* historyOf(to)
+    const grants = grantsOf(ids, move, ended.length > 0 ? ended : standing, ofNew, now)
+    if (grants.length === 0)
+      return yield* refuseMove("to", "kept_refused", "Consent stays refused: the person said so.")
+    const isRepeated = grants.every((grant) => Consent.recordedAlready(grant, ofNew) !== undefined)
+    if (!isRepeated && ended.length > 0 && standing.length > 0)
+      return yield* refuseMove(
+        "from",
+        "invalid_value",
+        "The number's next owner consented since, and whose consent is meant is not known. Record for the new number what its owner gave."
+      )
+    const erasedAt = Math.max(
+      ...[...(yield* hash.erased(accountId, Phone.forms(to))).values()].map(({ at }) => at)
+    )
+    if (grants.some(({ reportedAt }) => Erasure.isBefore(reportedAt ?? now, erasedAt)))
+      return yield* refuseMove("to", "out_of_range", "This person was erased since the consent was given.")
+    const ends = isRepeated
+      ? []
+      : forms.flatMap(({ history, phone }) => endsOf(ids, phone, history, move, now))
+    const entry = ({ records }: Moved) => ({
+      target: accountId,
+      after: {
+        from: Audit.phone(from),
+        to: Audit.phone(to),
+        reason: Audit.free(reason),
+        consents: records.map(({ id }) => id)
+      }
+    })
+    const committed = Effect.map(store.record({ accountId, records: [...grants, ...ends] }), (recorded) => ({
+      from,
+      to,
+      records: recorded.slice(0, grants.length).flatMap((each) => each ?? [])
+    }))
+    return yield* record(
+      { operation: "consents.move", entry },
+      Effect.uninterruptible(Effect.zipLeft(committed, signals.deliveries.notify))
+    )
+  })
 
 /** As the hook would have recorded it, so that it counts by the session's time. Done twice it changes nothing more. */
 const recordingText = (inbound: Context.Tag.Service<InboundStore>, signals: Context.Tag.Service<Signals>) =>
@@ -396,6 +473,7 @@ export const make = Effect.gen(function* () {
   const recordPart = recordingPart(store, signals)
   const hash = yield* PersonHash.make
   const counting = withoutErased(hash)
+  const moveGrants = moving({ hash, record, signals, store }, ids)
   const recordText = recordingText(inbound, signals)
 
   const { doubtful, ofText } = decisions(inbound, record)
@@ -431,42 +509,7 @@ export const make = Effect.gen(function* () {
       }
       return results
     }),
-    move: Effect.fnUntraced(function* (accountId, move) {
-      yield* account(accountId)
-      const { from, reason, to } = move
-      const faults = moveFaults(move)
-      if (faults.length > 0) return yield* new InvalidRequest({ faults })
-      const now = yield* Clock.currentTimeMillis
-      const before = yield* store.history({ accountId, phone: from })
-      if (Consent.movable(before).length === 0)
-        return yield* refuseMove("from", "invalid_value", "Nothing is granted for this number.")
-      const ofNew = yield* store.history({ accountId, phone: to })
-      const { ends, grants } = movedOf(ids, move, { before, ofNew }, now)
-      if (grants.length === 0)
-        return yield* refuseMove("to", "kept_refused", "Consent stays refused: the person said so.")
-      const erased = yield* hash.erased(accountId, Phone.forms(to))
-      const erasedAt = Math.max(...[...erased.values()].map(({ at }) => at))
-      if (grants.some(({ occurredAt }) => Erasure.isBefore(occurredAt, erasedAt)))
-        return yield* refuseMove("to", "out_of_range", "This person was erased since the consent was given.")
-      const entry = (moved: Moved) => ({
-        target: accountId,
-        after: {
-          from: Audit.phone(from),
-          to: Audit.phone(to),
-          reason: Audit.free(reason),
-          consents: moved.records.map(({ id }) => id)
-        }
-      })
-      const moving = Effect.map(store.record({ accountId, records: [...grants, ...ends] }), (recorded) => ({
-        from,
-        to,
-        records: recorded.slice(0, grants.length).flatMap((record) => record ?? [])
-      }))
-      return yield* record(
-        { operation: "consents.move", entry },
-        Effect.uninterruptible(Effect.zipLeft(moving, signals.deliveries.notify))
-      )
-    }),
+    move: (accountId, move) => Effect.zipRight(account(accountId), moveGrants(accountId, move)),
     faults: (items) =>
       Effect.map(Clock.currentTimeMillis, (now) => {
         const faults = new Fault.Faults()

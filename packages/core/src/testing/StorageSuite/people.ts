@@ -128,11 +128,30 @@ export const suite = (layer: Stored): void => {
         yield* register("granted", third, at + Time.second)
         yield* met({ person: person(third, "ES.9"), formerly: null }, at + 2 * Time.second)
         expect(yield* refused(third)).toEqual([])
+        // News of before the new owner's word, late and twice, ends nothing that they said.
+        yield* moved(third, second, at - Time.second)
+        yield* moved(third, second, at - Time.second)
+        expect(yield* refused(third)).toEqual([])
         // A list without times opens no number that its owner left.
         const record = Fixtures.consent(asked, { occurredAt: at, recordedAt: at })
         const undated = new Map([[record.id, { isErased: false }]])
         expect(yield* consents.record({ accountId, records: [record], undated })).toEqual([null])
       }).pipe(Effect.provide(layer))
+    )
+
+    it.effect(
+      "leaves a number that another user id has, as it is asked for and as the platform names it",
+      () =>
+        Effect.gen(function* () {
+          const { accountId, met, named, refused, register } = yield* account
+          const consents = yield* ConsentStore
+          for (const phone of [asked, waId]) yield* register("granted", phone, now - 10)
+          yield* named(asked, waId, userId)
+          yield* met({ person: person(waId, "CI.2"), formerly: null }, now + Time.second)
+          expect(yield* refused(asked, waId)).toEqual([asked, waId])
+          const why = yield* consents.refusals({ accountId, phones: [asked], purpose: "marketing" })
+          expect(why.get(0)).toMatchObject({ _tag: "Revoked", record: { source: "number_changed" } })
+        }).pipe(Effect.provide(layer))
     )
 
     it.effect("stays refused by their own words, and by an erasure, where a list tells no time", () =>

@@ -101,7 +101,7 @@ const expressions = (place: string) => ({ place, ...consents.expressions(({ name
 const purposeOf = RowReader.wordOf(Consent.scopes)
 const statusOf = RowReader.wordOf(Consent.statuses)
 
-const standing = layout<PlacedRow>()("place", "purpose", "status", "occurredAt")
+const standing = layout<PlacedRow>()("place", "purpose", "status", "source", "occurredAt")
 
 /** The part of the records that decides. */
 export const standings: Answered<Consent.Standing> = {
@@ -113,6 +113,7 @@ export const standings: Answered<Consent.Standing> = {
       record: {
         purpose: purposeOf("purpose", array[at.purpose]),
         status: statusOf("status", array[at.status]),
+        source: array[at.source],
         occurredAt: array[at.occurredAt]
       }
     }))
