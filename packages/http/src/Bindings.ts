@@ -36,6 +36,8 @@ export interface Options extends HttpApp.Options {
   readonly adminToken?: Redacted.Redacted<string> | undefined
   /** Seals the cursors of lists. Without it a key of this process does, so that other processes cannot read them. */
   readonly secretKey?: Redacted.Redacted<Uint8Array> | undefined
+  /** Former ones, which open the cursors that they sealed. */
+  readonly olderSecretKeys?: ReadonlyArray<Redacted.Redacted<Uint8Array>> | undefined
   /** How many wrong credentials are answered before the rest is refused for a while. */
   readonly guesses?: Guesses.Limits | undefined
 }
@@ -47,7 +49,14 @@ const prefixOf = (given: string): Effect.Effect<string> => {
     : Effect.succeed(prefix)
 }
 
-const make = ({ adminToken, baseUrl = "", prefix: given = "", secretKey, ...options }: Options) =>
+const make = ({
+  adminToken,
+  baseUrl = "",
+  olderSecretKeys = [],
+  prefix: given = "",
+  secretKey,
+  ...options
+}: Options) =>
   Effect.gen(function* () {
     const engine = yield* Engine.Engine
     const prefix = yield* prefixOf(given)
@@ -59,7 +68,7 @@ const make = ({ adminToken, baseUrl = "", prefix: given = "", secretKey, ...opti
       baseUrl: address,
       prefix,
       adminToken,
-      cursors: secretKey === undefined ? undefined : Cursors.make(secretKey)
+      cursors: secretKey === undefined ? undefined : Cursors.make(secretKey, ...olderSecretKeys)
     })
     return { prefix, serving }
   })

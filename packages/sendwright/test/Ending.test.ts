@@ -49,6 +49,7 @@ describe("after stop, a call says that it was stopped:", () => {
     ["drain", ({ sw }) => sw.drain()],
     ["ready", ({ sw }) => sw.ready()],
     ["health", ({ sw }) => sw.health()],
+    ["metrics", ({ sw }) => sw.metrics()],
     ["on", ({ sw }) => sw.on("recipient.delivered", () => {})],
     ["events", ({ sw }) => first(sw.events())],
     ["receive", ({ sw }) => sw.receive([{ messageId: "m", status: "delivered" }])],

@@ -15,7 +15,10 @@ export const template = (name = "hello", language = "en", text = "Hello") => ({
   components: [{ type: "BODY", text }]
 })
 
-export const open = async (some: Partial<Options> = {}): Promise<Sendwright> => {
+/** All but the secret key. */
+type Some = Partial<Omit<Options, "secretKey" | "secretKeys">>
+
+export const open = async (some: Some = {}): Promise<Sendwright> => {
   const sw = await createSendwright({
     store: memory(),
     senders: [sandbox({ latencyMs: 0, receiptDelayMs: 0 })],
@@ -40,7 +43,7 @@ export const furnish = async (sw: Sendwright, provider = "sandbox") => {
   return { account, session: sw.session(id) }
 }
 
-export const start = async (some: Partial<Options> = {}) => {
+export const start = async (some: Some = {}) => {
   const sw = await open(some)
   return { sw, ...(await furnish(sw)) }
 }

@@ -7,10 +7,12 @@ import {
   createSendwright,
   type EventData,
   type Handler,
+  type Logger,
   memory,
   type Options,
   type Sender,
   type Sendwright,
+  type SendwrightError,
   type Session,
   type Store,
   sandbox,
@@ -69,6 +71,10 @@ it("of what an app calls", () => {
   expectTypeOf<ReturnType<Session["sendSync"]>>().toEqualTypeOf<Awaited<ReturnType<Session["send"]>>>()
   expectTypeOf<Parameters<Handler<"message.received">>[0]["data"]["from"]>().toEqualTypeOf<string | null>()
   expectTypeOf(createTestSendwright).returns.resolves.toEqualTypeOf<TestSendwright>()
+  expectTypeOf<Parameters<Handler<"error">>[0]>().toEqualTypeOf<SendwrightError>()
+  expectTypeOf<{ store: Store; senders: [Sender]; secretKeys: [string, string] }>().toExtend<Options>()
+  expectTypeOf<{ store: Store; senders: [Sender] }>().not.toExtend<Options>()
+  expectTypeOf<Console>().toExtend<Logger>()
   // A promise that nobody awaits is no send in a synchronous transaction.
   expectTypeOf<Parameters<Session["sendSync"]>[1]>().toEqualTypeOf<{ readonly tx: Transaction }>()
 })

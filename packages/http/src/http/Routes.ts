@@ -1,5 +1,6 @@
 /** What a role answers: routes of the contract, and pages besides. */
 import type { Engine } from "@sendwright/core"
+import { Exposition } from "@sendwright/core/adapter"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Api from "../api/Api.ts"
@@ -16,11 +17,11 @@ const metrics: readonly [string, Page] = [
     access: "operator",
     role: "metrics",
     contentType: Metrics.contentTypes.prometheus,
-    body: Metrics.text("prometheus"),
+    body: Exposition.text("prometheus"),
     otherwise: (accept) =>
       Metrics.formatOf(accept) === "prometheus"
         ? undefined
-        : { contentType: Metrics.contentTypes.openMetrics, body: Metrics.text("openMetrics") }
+        : { contentType: Metrics.contentTypes.openMetrics, body: Exposition.text("openMetrics") }
   }
 ]
 

@@ -1,14 +1,14 @@
 /** `/metrics`, as those read it for whom it is there. */
 import { spawnSync } from "node:child_process"
 import { describe, expect, it } from "@effect/vitest"
-import { Metrics } from "@sendwright/core/adapter"
+import { Exposition, Metrics } from "@sendwright/core/adapter"
 import { TestEngine } from "@sendwright/core/testing"
 import * as Effect from "effect/Effect"
 import * as Metric from "effect/Metric"
 import parse from "parse-prometheus-text-format"
 import { growth, value } from "../../../../test/support/Metered.ts"
 import { at, sendBody, template } from "../../../../test/support/TestHost.ts"
-import * as Exposition from "../../src/http/Metrics.ts"
+import { formatOf } from "../../src/http/Metrics.ts"
 import * as Handler from "./Handler.ts"
 
 const phone = "34600001234"
@@ -154,7 +154,7 @@ describe("who asks for OpenMetrics", () => {
     ["application/openmetrics-text; version=1.0.0", "openMetrics"],
     ["text/plain;version=0.0.4;q=0.5,APPLICATION/OpenMetrics-Text;version=1.0.0;q=0.5", "openMetrics"]
   ])("says so by %s: %s", (accept, format) => {
-    expect(Exposition.formatOf(accept)).toBe(format)
+    expect(formatOf(accept)).toBe(format)
   })
 })
 

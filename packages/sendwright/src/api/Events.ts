@@ -1,5 +1,6 @@
 /** Events: what changed, told to handlers in the process and to webhooks outside of it. */
 import type { Counts, Failure, JobStatus, Purpose, RecipientStatus } from "./Messages.ts"
+import type { SendwrightError } from "./SendwrightError.ts"
 
 /** Whose an event is. */
 interface OfAccount {
@@ -195,10 +196,16 @@ export type Matching<Pattern extends EventPattern> = Pattern extends "*"
     ? Extract<EventType, `${Name}.${string}`>
     : Extract<EventType, Pattern>
 
-/** Done when it returns, or its promise is fulfilled; called again later when it throws. */
-export type Handler<Pattern extends EventPattern = EventPattern> = (
-  event: SendwrightEvent<Matching<Pattern>>
-) => void | PromiseLike<void>
+/** What `on` takes: a pattern of events, or `error` for what failed in the background. */
+export type Topic = EventPattern | "error"
+
+/** What a handler is called with. */
+export type Heard<Of extends Topic> = Of extends EventPattern
+  ? SendwrightEvent<Matching<Of>>
+  : SendwrightError
+
+/** Done with an event when it returns, or its promise is fulfilled; called again later when it throws. Errors are told once. */
+export type Handler<Of extends Topic = EventPattern> = (heard: Heard<Of>) => void | PromiseLike<void>
 
 /** Handlers by what they want to hear. */
-export type Handlers = { readonly [Pattern in EventPattern]?: Handler<Pattern> | undefined }
+export type Handlers = { readonly [Of in Topic]?: Handler<Of> | undefined }

@@ -1,6 +1,6 @@
 /** What `createSendwright` takes and gives. */
 import type { Admin } from "./Admin.ts"
-import type { EventPattern, Handler, Handlers, SendwrightEvent } from "./Events.ts"
+import type { Handler, Handlers, SendwrightEvent, Topic } from "./Events.ts"
 import type {
   DirectMessage,
   DirectResult,
@@ -25,16 +25,41 @@ export interface Store {
   readonly name: "memory" | "sqlite" | "postgres"
 }
 
-export interface Options {
+/** Takes what is logged: the `console`, or a logger of the app's. */
+export type Logger = {
+  /** `details` has what it is about, such as `sessionId`, and the `cause` of a failure in words. */
+  readonly [Level in "debug" | "info" | "warn" | "error"]: (
+    message: string,
+    details: Readonly<Record<string, unknown>>
+  ) => void
+}
+
+interface Settings {
   readonly store: Store
   readonly senders: ReadonlyArray<Sender>
+  /** Handlers of events, and of `error`: `on: { "message.received": ({ data }) => … }`. */
+  readonly on?: Handlers | undefined
+  /** In the place of the console. */
+  readonly logger?: Logger | undefined
+  /** What is logged: `warning` and above unless said otherwise. */
+  readonly logLevel?: "debug" | "info" | "warning" | "error" | "none" | undefined
+  /** The most sends under way at once in this process: 64 unless said otherwise. */
+  readonly concurrency?: number | undefined
+}
+
+interface OneKey {
   /** 32 bytes in base64 (`openssl rand -base64 32`), the same at every start: what one sealed no other key reads. */
   readonly secretKey: string
-  /** Handlers of events: `on: { "message.received": ({ data }) => … }`. */
-  readonly on?: Handlers | undefined
-  /** What is written to the console: `warning` unless said otherwise. */
-  readonly logLevel?: "debug" | "info" | "warning" | "error" | "none" | undefined
+  readonly secretKeys?: undefined
 }
+
+interface SeveralKeys {
+  readonly secretKey?: undefined
+  /** To change the key: the first seals, all of them open, and `admin.secrets.reseal()` ends the others. */
+  readonly secretKeys: ReadonlyArray<string>
+}
+
+export type Options = Settings & (OneKey | SeveralKeys)
 
 export interface InTransaction {
   /** The app's open transaction, by an adapter: `fromDrizzle(tx)`. The message goes out after its commit, or never. */
@@ -108,8 +133,11 @@ export interface Sendwright {
    * day, for 8 days; a pattern that has seen nothing but failures for 5 days rests until the next start. The log tells each failure,
    * and when an event was given up. Where several handlers have one pattern and one
    * of them fails, all of them are called again: what they do must bear that.
+   *
+   * A handler of `error` hears what failed in the background, a handler's failure among it, while this process runs: what is
+   * logged as an error, whatever `logLevel` says. Nothing of it is kept.
    */
-  readonly on: <Pattern extends EventPattern>(pattern: Pattern, handler: Handler<Pattern>) => () => void
+  readonly on: <Of extends Topic>(topic: Of, handler: Handler<Of>) => () => void
   /**
    * When this returns, the events of every pattern that `on` has are kept, of every account that there is. Every call but a send
    * in a transaction waits for it by itself. Of an account that another process creates they are kept within a second or so of a
@@ -136,6 +164,8 @@ export interface Sendwright {
   readonly stop: (options?: { readonly graceMs?: number | undefined }) => Promise<void>
   readonly [Symbol.asyncDispose]: () => Promise<void>
   readonly health: () => Promise<Health>
+  /** What this process has counted and measured, as Prometheus reads it: the text of the REST API's `/metrics`. */
+  readonly metrics: () => Promise<string>
   /** Applies what a platform reports of messages, for a sender of your own. Answers the reports of unknown ones. */
   readonly receive: (reports: ReadonlyArray<Report>) => Promise<ReadonlyArray<Report>>
   /** Applies a platform's post to the hook of a session; answers the text of a handshake, else null. */

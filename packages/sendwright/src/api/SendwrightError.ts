@@ -45,7 +45,8 @@ export class SendwrightError extends Error {
   /**
    * The codes of the REST API: `invalid_request`, `consent_required`, `quota_exceeded`,
    * `idempotency_conflict`, `not_found`, `unavailable`, …; and of this package `invalid_options`, `migration_required`,
-   * `transaction_unsupported`, `transaction_conflict` and `inside_transaction`, and `handler_late` of the test kit.
+   * `transaction_unsupported`, `transaction_conflict` and `inside_transaction`, `handler_failed` and `internal` of what
+   * `sw.on("error")` hears, and `handler_late` of the test kit.
    */
   readonly code: string
   /** Every fault of what was given, at most 250; none where nothing given is at fault. */

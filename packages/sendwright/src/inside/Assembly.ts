@@ -1,12 +1,11 @@
 /** Core's engine over a store and senders, as promises. */
 import { AddressPolicy, Engine, SecretBox, UndiciTransport, WebhookTransport, Worker } from "@sendwright/core"
-import { Timers } from "@sendwright/core/adapter"
+import { Exposition, Metrics, Timers } from "@sendwright/core/adapter"
+import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
-import * as Logger from "effect/Logger"
-import * as LogLevel from "effect/LogLevel"
 import * as ManagedRuntime from "effect/ManagedRuntime"
 import * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
@@ -16,6 +15,7 @@ import type { Options, Sendwright } from "../api/Sendwright.ts"
 import * as Alive from "./Alive.ts"
 import * as Inputs from "./Inputs.ts"
 import * as Known from "./Known.ts"
+import * as Logging from "./Logging.ts"
 import * as Operators from "./Operators.ts"
 import * as Checked from "./Options.ts"
 import * as Running from "./Running.ts"
@@ -42,20 +42,16 @@ export interface Assembled {
   readonly runWith: Running.Running<Services>["runWith"]
 }
 
-const levels = {
-  debug: LogLevel.Debug,
-  info: LogLevel.Info,
-  warning: LogLevel.Warning,
-  error: LogLevel.Error,
-  none: LogLevel.None
-}
-
 const longestGraceMs = 25_000
 
 /** How often accounts are looked for that other processes have created. */
 const lookMs = 1000
 
-const keyOf = (secretKey: string) => Redacted.make(Buffer.from(secretKey, "base64"))
+const keysOf = ({ secretKey, secretKeys }: Options) => {
+  const [current = "", ...older] = secretKeys ?? [secretKey]
+  const keyOf = (text: string) => Redacted.make(Buffer.from(text, "base64"))
+  return { current: keyOf(current), older: older.map(keyOf) }
+}
 
 const ofNetwork = UndiciTransport.layer().pipe(Layer.provide(AddressPolicy.layer([])))
 
@@ -96,7 +92,15 @@ const mounts = (): Mounts => {
   }
 }
 
-type Process = "drain" | "health" | "hook" | "receive" | "start" | "stop" | typeof Symbol.asyncDispose
+type Process =
+  | "drain"
+  | "health"
+  | "hook"
+  | "metrics"
+  | "receive"
+  | "start"
+  | "stop"
+  | typeof Symbol.asyncDispose
 
 /** The methods that are no operation of a session or of an operator. */
 const processOf = (
@@ -121,7 +125,7 @@ const processOf = (
 
   /** Other processes create accounts, too. */
   const looking = Effect.tryPromise({ try: look, catch: (error) => error }).pipe(
-    Effect.catchAll((error) => Effect.logWarning("New accounts could not be looked for", error)),
+    Effect.catchAll((error) => Effect.logError("New accounts could not be looked for", Cause.fail(error))),
     Effect.delay(lookMs),
     Effect.forever
   )
@@ -177,6 +181,7 @@ const processOf = (
       const checks = await run(engine.readiness)
       return { ready: checks.every(({ fault }) => fault === null), checks }
     },
+    metrics: () => run(Exposition.text("prometheus")),
     receive: async (given) => {
       const reports = Inputs.reports(given)
       await ready()
@@ -196,19 +201,22 @@ const processOf = (
   }
 }
 
+const described = { role: "embedded", version: Version.read() }
+
 const layerOf = (options: Options, world: World, subscriptions: Subscriptions.Local) => {
   const transport = Layer.effect(
     WebhookTransport.WebhookTransport,
     Effect.map(WebhookTransport.WebhookTransport, subscriptions.beside)
   )
-  const process = { role: "embedded", version: Version.read() }
-  return Engine.layer({ graceMs: longestGraceMs, process }).pipe(
+  const keys = keysOf(options)
+  const { concurrency = Worker.defaults.concurrency } = options
+  return Engine.layer({ graceMs: longestGraceMs, process: described, concurrency }).pipe(
     Layer.provide(Stores.partsOf(options.store).layer),
     Layer.provide(Senders.layer(options.senders)),
     Layer.provide(Layer.provide(transport, transportOf(world))),
     Layer.provide(AddressPolicy.layer([])),
-    Layer.provide(SecretBox.layer(keyOf(options.secretKey))),
-    Layer.provideMerge(Logger.minimumLogLevel(levels[options.logLevel ?? "warning"])),
+    Layer.provide(SecretBox.layer(keys.current, ...keys.older)),
+    Layer.provideMerge(Logging.layer(options, subscriptions.tell)),
     Layer.provideMerge(Layer.setClock(world.clock ?? Timers.idleClock)),
     Layer.provideMerge(Layer.setScheduler(Timers.scheduler))
   )
@@ -248,6 +256,7 @@ const nameOf = ({
 
 export const assemble = async (options: Options, world: World = {}): Promise<Assembled> => {
   Checked.check(options)
+  Metrics.ofBuild({ ...described, node: process.version })
   const local = world.handlers ?? Subscriptions.make(options.on ?? {})
   const runtime = ManagedRuntime.make(layerOf(options, world, local))
   const alive = new Alive.Alive()
@@ -286,7 +295,7 @@ export const assemble = async (options: Options, world: World = {}): Promise<Ass
   }
   const sw = Known.make(own, {
     engine,
-    secretKey: keyOf(options.secretKey),
+    secretKeys: keysOf(options),
     runSync: running.runSync,
     hold: running.hold,
     listenTo: subscriptions.listenTo,

@@ -7,7 +7,10 @@ import type { Running } from "./Running.ts"
 
 export interface Inside extends Pick<Running, "hold" | "runSync"> {
   readonly engine: Engine.Engine["Type"]
-  readonly secretKey: Redacted.Redacted<Uint8Array>
+  readonly secretKeys: {
+    readonly current: Redacted.Redacted<Uint8Array>
+    readonly older: ReadonlyArray<Redacted.Redacted<Uint8Array>>
+  }
   /** Makes sure that the events of an account are kept for the handlers of this process. */
   readonly listenTo: (accountId: string) => Promise<void>
   /** Has something ended with the Sendwright, within the milliseconds that it is given. */

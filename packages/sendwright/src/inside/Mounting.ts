@@ -2,6 +2,7 @@
 import { AddressPolicy, Engine, Fault, RequestDecoder } from "@sendwright/core"
 import { type Handlers, handlers } from "@sendwright/http"
 import { Address, AdminToken } from "@sendwright/http/server"
+import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
@@ -75,7 +76,10 @@ const heard = ({ engine, listenTo }: Known.Inside): Engine.Engine["Type"] => {
     return Effect.tryPromise(() => listenTo(accountId)).pipe(
       Effect.tap(() => Effect.sync(() => known.add(accountId))),
       Effect.catchAll((error) =>
-        Effect.logWarning("Events may not be kept yet for handlers; the next call tries again", error)
+        Effect.logError(
+          "Events may not be kept yet for handlers; the next call tries again",
+          Cause.fail(error)
+        )
       )
     )
   }
@@ -116,10 +120,10 @@ const mounted = ({ node, web }: Handlers, hold: Known.Inside["hold"]): Mounted =
 export const createHandler = (sw: Sendwright, options: HandlerOptions = {}): Handler => {
   const inside = Known.of(sw)
   const given = optionsOf(options)
-  const { endWith, hold, runSync, secretKey } = inside
+  const { endWith, hold, runSync, secretKeys } = inside
   const made = runSync(
     Effect.flatMap(Scope.make(), (scope) =>
-      handlers({ ...given, secretKey }).pipe(
+      handlers({ ...given, secretKey: secretKeys.current, olderSecretKeys: secretKeys.older }).pipe(
         Effect.provideService(Engine.Engine, heard(inside)),
         Scope.extend(scope)
       )

@@ -1,7 +1,7 @@
 /** What `createSendwright` takes, looked at before anything is opened: every fault at once. */
 import { Event, Fault, RequestDecoder, Session } from "@sendwright/core"
 import * as Schema from "effect/Schema"
-import type { Options, Store } from "../api/Sendwright.ts"
+import type { Logger, Options, Store } from "../api/Sendwright.ts"
 import * as Failures from "./Failures.ts"
 import * as Senders from "./Senders.ts"
 import * as Stores from "./Stores.ts"
@@ -22,19 +22,36 @@ const Provider = formed(
   "1 to 64 lower-case letters, digits, `_` and `-`, a letter first"
 )
 
+const levels = ["debug", "info", "warn", "error"] as const
+const isLogger = (value: unknown): value is Logger =>
+  typeof value === "object" &&
+  value !== null &&
+  levels.every((level) => isCallable(Reflect.get(value, level)))
+const OneLogger = Schema.declare(isLogger, {
+  title: `an object with ${levels.join(", ")}, as \`console\` is`
+})
+
 /** 32 bytes, perhaps with the line break of the tool that made them. */
 const SecretKey = formed(
   /^\s*[A-Za-z0-9+/_-]{43}=?\s*$/,
   "32 bytes in base64: make one with `openssl rand -base64 32`, and keep it with the database"
 )
 
+const topics = [...Event.patterns, "error"]
+
+/** As many as a process of the host may have. */
+const mostConcurrency = 10_000
+
 const decoded = RequestDecoder.decoder(
   Schema.Struct({
     store: OneStore,
     senders: Schema.Array(Schema.Unknown),
-    secretKey: SecretKey,
-    on: optional(Schema.Struct(Object.fromEntries(Event.patterns.map((name) => [name, optional(Callable)])))),
-    logLevel: optional(Schema.Literal("debug", "info", "warning", "error", "none"))
+    secretKey: optional(SecretKey),
+    secretKeys: optional(Schema.Array(SecretKey)),
+    on: optional(Schema.Struct(Object.fromEntries(topics.map((name) => [name, optional(Callable)])))),
+    logger: optional(OneLogger),
+    logLevel: optional(Schema.Literal("debug", "info", "warning", "error", "none")),
+    concurrency: optional(Schema.Int.pipe(Schema.between(1, mostConcurrency)))
   })
 )
 
@@ -90,11 +107,25 @@ const noneFaults = (senders: ReadonlyArray<unknown> | undefined): ReadonlyArray<
     ? [Fault.make(["senders"], "out_of_range", "`senders` needs at least one sender, for example sandbox().")]
     : []
 
+/** One of the two says which they are. */
+const keyFaults = (options: unknown): ReadonlyArray<Fault.Fault> => {
+  if (typeof options !== "object" || options === null) return []
+  const [one, several] = ["secretKey", "secretKeys"].map((name): unknown => Reflect.get(options, name))
+  if (Array.isArray(several) && several.length === 0)
+    return [Fault.make(["secretKeys"], "out_of_range", "`secretKeys` needs at least one key.")]
+  if (one === undefined && several === undefined)
+    return [Fault.make(["secretKey"], "required", "`secretKey` is required, or `secretKeys` to change it.")]
+  if (one === undefined || several === undefined) return []
+  const message = "`secretKeys` has every key: leave `secretKey` out beside it."
+  return [Fault.make(["secretKeys"], "invalid_value", message)]
+}
+
 export const check: (options: unknown) => asserts options is Options = (options) => {
   const read = decoded(options)
   const given = sendersOf(options)
   const senders = given ?? []
   const faults = [
+    ...keyFaults(options),
     ...(read._tag === "Left" ? read.left : []),
     ...noneFaults(given),
     ...senders.flatMap(senderFaults),

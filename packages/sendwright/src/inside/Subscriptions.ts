@@ -8,9 +8,10 @@
  */
 import type { WebhookTransport } from "@sendwright/core"
 import { Event } from "@sendwright/core"
+import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import type * as Events from "../api/Events.ts"
-import type { Signal } from "../api/Sendwright.ts"
+import type { Sendwright, Signal } from "../api/Sendwright.ts"
 import { SendwrightError } from "../api/SendwrightError.ts"
 import { isEvent, ofWire } from "./EventView.ts"
 import type { CoreAdmin } from "./Operators.ts"
@@ -26,13 +27,17 @@ const subscriptionAt = (url: string): string | undefined =>
 /** The subscription of `events()`, whose readers share the events. */
 const readers = "reader"
 
+/** What is told to no address: what failed in this process. */
+const errors = "error"
+
 /** What a subscription hears. */
 const patternOf = (subscription: string): string => (subscription === readers ? "*" : subscription)
 
 /** How long a handler may take before it is called again. */
 const patience = "30 seconds"
 
-type AnyHandler = (event: Events.SendwrightEvent) => void | PromiseLike<void>
+type AnyHeard = Events.SendwrightEvent | SendwrightError
+type AnyHandler = (heard: AnyHeard) => void | PromiseLike<void>
 type Transport = WebhookTransport.WebhookTransport["Type"]
 type Answer = Effect.Effect.Success<ReturnType<Transport["post"]>>
 
@@ -53,8 +58,14 @@ class Handlers {
     return [...(this.#handlers.get(subscription) ?? [])]
   }
 
+  /** Those that events are kept for. */
   get subscriptions(): ReadonlyArray<string> {
-    return [...this.#handlers.keys()].toSorted()
+    return [...this.#handlers.keys()].filter((each) => each !== errors).toSorted()
+  }
+
+  /** Tells each handler of errors, whatever the others do. */
+  tell(error: SendwrightError): ReadonlyArray<Promise<void>> {
+    return this.of(errors).map(async (handle) => handle(error))
   }
 }
 
@@ -70,29 +81,49 @@ const late: Answer = { _tag: "Unanswered", reason: "timeout", status: null }
 const reason = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
 /** Calls each handler, whatever the others do. */
-const tell = async (handlers: ReadonlyArray<AnyHandler>, body: string): Promise<Answer> => {
-  const event = ofWire(JSON.parse(body))
-  if (!isEvent(event)) return answered(400, "No event.")
+const callEach = async (
+  handlers: ReadonlyArray<AnyHandler>,
+  event: Events.SendwrightEvent
+): Promise<void> => {
   const told = await Promise.allSettled(handlers.map(async (handle) => handle(event)))
   const failed = told.find((each) => each.status === "rejected")
-  return failed === undefined ? answered(204) : answered(500, reason(failed.reason))
+  if (failed !== undefined) throw failed.reason
 }
 
-/** Whoever wrote the handler looks into the log before they look at deliveries. */
-const logged = (subscription: string, answer: Answer): Effect.Effect<void> => {
-  if (subscription === readers || answer.status === 204) return Effect.void
-  const why = answer._tag === "Answered" ? answer.excerpt : `It took longer than ${patience}.`
-  return Effect.logWarning(`A handler of "${subscription}" failed, and is called again later: ${why}`)
+/** Whoever wrote the handler looks into the log, or listens to `error`, before they look at deliveries. */
+const failing = (
+  subscription: string,
+  { id, type }: Events.SendwrightEvent,
+  cause: unknown
+): Effect.Effect<void> => {
+  // A reader has left, and left this event to the next one.
+  if (subscription === readers) return Effect.void
+  const message = `A handler of "${subscription}" failed, and is called again later: ${reason(cause)}`
+  const details = { pattern: subscription, eventId: id, eventType: type }
+  const error = new SendwrightError("handler_failed", message, { cause, details })
+  return Effect.logError("A handler failed", Cause.fail(error))
+}
+
+const tell = (handlers: Handlers, subscription: string, body: string): Effect.Effect<Answer> => {
+  const event = ofWire(JSON.parse(body))
+  if (!isEvent(event)) return Effect.succeed(answered(400, "No event."))
+  return Effect.tryPromise({
+    try: () => callEach(handlers.of(subscription), event),
+    catch: (cause) => ({ cause, answer: answered(500, reason(cause)) })
+  }).pipe(
+    Effect.as(answered(204)),
+    Effect.timeoutFail({
+      duration: patience,
+      onTimeout: () => ({ cause: new Error(`It took longer than ${patience}.`), answer: late })
+    }),
+    Effect.catchAll(({ answer, cause }) => Effect.as(failing(subscription, event, cause), answer))
+  )
 }
 
 const transportTo = (handlers: Handlers, outside: Transport): Transport => ({
   post: (request) => {
     const subscription = subscriptionAt(request.url)
-    if (subscription === undefined) return outside.post(request)
-    return Effect.timeoutTo(
-      Effect.promise(() => tell(handlers.of(subscription), request.body)),
-      { duration: patience, onSuccess: (answer) => answer, onTimeout: () => late }
-    ).pipe(Effect.tap((answer) => logged(subscription, answer)))
+    return subscription === undefined ? outside.post(request) : tell(handlers, subscription, request.body)
   },
   reaches: (url) => {
     const subscription = subscriptionAt(url)
@@ -172,7 +203,7 @@ class Readers {
       readers,
       (event) =>
         new Promise<void>((done, left) => {
-          this.#waiting.push({ event, done, left })
+          if ("type" in event) this.#waiting.push({ event, done, left })
           this.#wake()
         })
     )
@@ -222,39 +253,33 @@ class Readers {
   }
 }
 
-const isPattern = (name: string): name is Events.EventPattern => Event.isPattern(name)
+const isTopic = (name: string): name is Events.Topic => name === errors || Event.isPattern(name)
 
-const refusePattern = (name: string): never => {
-  const message = `No event matches "${name}". Known are ${Event.patterns.join(", ")}.`
+const refuseTopic = (name: string): never => {
+  const message = `No event matches "${name}". Known are ${Event.patterns.join(", ")}, and "${errors}".`
   throw new SendwrightError("invalid_options", message)
 }
 
-const matches = <Pattern extends Events.EventPattern>(
-  pattern: Pattern,
-  event: Events.SendwrightEvent
-): event is Events.SendwrightEvent & Events.SendwrightEvent<Events.Matching<Pattern>> =>
-  Event.matches([pattern], event.type)
+const isOf = <Of extends Events.Topic>(topic: Of, heard: AnyHeard): heard is AnyHeard & Events.Heard<Of> =>
+  "type" in heard ? Event.matches([topic], heard.type) : topic === errors
 
-type On = <Pattern extends Events.EventPattern>(
-  pattern: Pattern,
-  handler: Events.Handler<Pattern>
-) => () => void
+type On = Sendwright["on"]
 
 const listening =
   (handlers: Handlers): On =>
-  (pattern, handler) => {
-    if (!isPattern(pattern)) refusePattern(pattern)
+  (topic, handler) => {
+    if (!isTopic(topic)) refuseTopic(topic)
     if (typeof handler !== "function")
-      throw new SendwrightError("invalid_options", `The handler of "${pattern}" must be a function.`)
-    return handlers.add(pattern, (event) => (matches(pattern, event) ? handler(event) : undefined))
+      throw new SendwrightError("invalid_options", `The handler of "${topic}" must be a function.`)
+    return handlers.add(topic, (heard) => (isOf(topic, heard) ? handler(heard) : undefined))
   }
 
 const onEach = (on: On, given: Events.Handlers): void => {
-  const onOne = <Pattern extends Events.EventPattern>(pattern: Pattern): void => {
-    const handler = given[pattern]
-    if (handler !== undefined) on(pattern, handler)
+  const onOne = <Of extends Events.Topic>(topic: Of): void => {
+    const handler = given[topic]
+    if (handler !== undefined) on(topic, handler)
   }
-  for (const name of Object.keys(given)) onOne(isPattern(name) ? name : refusePattern(name))
+  for (const name of Object.keys(given)) onOne(isTopic(name) ? name : refuseTopic(name))
 }
 
 export interface Subscriptions {
@@ -277,6 +302,8 @@ export interface Local {
   /** Delivers to them, and by the other transport to every address of a network. */
   readonly beside: (outside: Transport) => Transport
   readonly over: (admin: CoreAdmin, running: Running) => Subscriptions
+  /** Calls the handlers of errors. */
+  readonly tell: (error: SendwrightError) => ReadonlyArray<Promise<void>>
 }
 
 /** So many of the newest accounts are looked at each time: their order is that of their beginnings, not of their commits. */
@@ -326,7 +353,12 @@ const beginning =
   ({ run }: Running) =>
   (step: Promise<void>): void => {
     const told = (cause: unknown) =>
-      run(Effect.logWarning("Events may not be kept yet for handlers; the next call tries again", cause))
+      run(
+        Effect.logError(
+          "Events may not be kept yet for handlers; the next call tries again",
+          Cause.fail(cause)
+        )
+      )
     step.catch(told).catch(() => {})
   }
 
@@ -337,6 +369,7 @@ export const make = (given: Events.Handlers): Local => {
   onEach(on, given)
   return {
     beside: (outside) => transportTo(handlers, outside),
+    tell: (error) => handlers.tell(error),
     over: (admin, running) => {
       const { listenTo, look, ready } = keeping(handlers, admin, running)
       const begin = beginning(running)
