@@ -4,8 +4,9 @@
  *
  *   npx tsx --conditions=@sendwright/source bench/year.ts [recipients a day] [days]
  */
+
 import { existsSync, statSync } from "node:fs"
-import { Retention } from "@sendwright/core"
+import { Instant, Retention } from "@sendwright/core"
 import { Sqlite } from "@sendwright/core/sqlite"
 import { JobStore, RetentionStore, SizeStore, WebhookStore } from "@sendwright/core/storage"
 import * as Console from "effect/Console"
@@ -31,7 +32,7 @@ const program = Effect.fnUntraced(function* (filename: string) {
   const who = yield* owner
   yield* listen(who.accountId)
   for (let day = 0; day <= days; day += 1) {
-    const at = now + day * dayMs
+    const at = Instant.after(now, day * dayMs)
     for (let sent = 0; sent < perDay; sent += perJob)
       yield* jobs.accept(Fixtures.send(who, { now: at, phones: perJob }))
     const settlements = (yield* claim(perDay, at)).flatMap(({ fence, jobId, recipients }) =>

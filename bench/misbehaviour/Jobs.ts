@@ -2,7 +2,16 @@
  * 2,000 recipients over a platform that misbehaves in every way by turns: each must be taken, have failed or be unknown
  * with a reason, or wait with the reason that the platform gave for it.
  */
-import { AddressPolicy, Engine, Memory, SecretBox, Sender, UndiciTransport, Worker } from "@sendwright/core"
+import {
+  AddressPolicy,
+  Engine,
+  Instant,
+  Memory,
+  SecretBox,
+  Sender,
+  UndiciTransport,
+  Worker
+} from "@sendwright/core"
 import { JobStore } from "@sendwright/core/storage"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
@@ -138,7 +147,7 @@ export const run = (told: Told, repeated: Effect.Effect<number>) =>
         .toSorted(([a], [b]) => a.localeCompare(b))
         .map(([what, count]) => [...what.split("\t"), String(count)])
     )
-    const next = yield* store.nextDue(Date.now())
+    const next = yield* store.nextDue(Instant.at(Date.now()))
     const idle = next === null || next - Date.now() > 23 * hourMs
     const again = yield* repeated
     yield* Console.log(

@@ -1,5 +1,5 @@
 /** The store's own verb, `JobStore.accept`. Given: "sqlite" and a file, or "postgres" and a URL. */
-import { Ids } from "@sendwright/core"
+import { Ids, Instant } from "@sendwright/core"
 import { Postgres } from "@sendwright/core/postgres"
 import { Sqlite } from "@sendwright/core/sqlite"
 import { JobStore } from "@sendwright/core/storage"
@@ -21,7 +21,7 @@ const program = Effect.gen(function* () {
     write: (ms, atOnce) =>
       during(ms, atOnce, () =>
         Effect.suspend(() => {
-          const now = Date.now()
+          const now = Instant.at(Date.now())
           const [jobId, key] = [ids.jobId(now), ids.uuid(now)]
           return accept({ ...send, now, jobId, idempotency: { key, fingerprint: key } })
         }).pipe(Effect.runPromise)

@@ -1,5 +1,5 @@
 /** What the engine relies on, proven for the sender of this folder. */
-import type { Sender } from "@sendwright/core"
+import type { Instant, Sender } from "@sendwright/core"
 import * as SenderSuite from "@sendwright/core/testing/SenderSuite"
 import * as Effect from "effect/Effect"
 import { platform, signed } from "./platform.ts"
@@ -23,7 +23,7 @@ const subject = Effect.map(platform, ({ closedUrl, config, messages, situations 
       })),
     templates: null,
     hook: {
-      signed: (body: string, now: number) => ({
+      signed: (body: string, now: Instant.Instant) => ({
         method: "POST" as const,
         headers: signed(body, now),
         query: {},

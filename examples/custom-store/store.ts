@@ -3,7 +3,7 @@
  * install. The tables, the dialect and the stores are core's; this file is the driver, which runs their statements.
  */
 import { DatabaseSync, type StatementSync } from "node:sqlite"
-import { StorageError, type Stores } from "@sendwright/core"
+import { Instant, StorageError, type Stores } from "@sendwright/core"
 import {
   Database,
   type MigrationError,
@@ -13,7 +13,6 @@ import {
   SqliteSchema,
   SqliteStores
 } from "@sendwright/core/sql"
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as FiberRef from "effect/FiberRef"
 import * as Layer from "effect/Layer"
@@ -258,7 +257,7 @@ export const layer = (
         Effect.gen(function* () {
           const db = yield* open(options)
           const handle = { execute: executing(db), isInTransaction: () => db.isTransaction }
-          const now = yield* Clock.currentTimeMillis
+          const now = yield* Instant.now
           yield* SqliteMigrations.migrate(handle, SqliteSchema.migrations, now)
           return yield* make(db)
         })

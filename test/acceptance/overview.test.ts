@@ -1,7 +1,7 @@
 /** A bad night, asked for over a socket and on the command line: each thing that needs somebody is told (decisions.md §12). */
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
-import { AddressPolicy, Engine, Sandbox, SecretBox, Sender, type Stores } from "@sendwright/core"
+import { AddressPolicy, Engine, Instant, Sandbox, SecretBox, Sender, type Stores } from "@sendwright/core"
 import { Sqlite } from "@sendwright/core/sqlite"
 import {
   AccountStore,
@@ -14,7 +14,6 @@ import {
 } from "@sendwright/core/storage"
 import { Fixtures, RecordingTransport } from "@sendwright/core/testing"
 import { handlers } from "@sendwright/http"
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
@@ -70,20 +69,26 @@ const owner = Effect.gen(function* () {
 
 /** Another process that sends, which said that it lives so long ago. */
 const lives = Effect.fnUntraced(function* (worker: string, agoMs: number) {
-  const now = yield* Clock.currentTimeMillis
-  const process = { version: "1.2.3", role: "worker", slots: 8, startedAt: now - minute, saidAt: now - agoMs }
+  const now = yield* Instant.now
+  const process = {
+    version: "1.2.3",
+    role: "worker",
+    slots: 8,
+    startedAt: Instant.before(now, minute),
+    saidAt: Instant.before(now, agoMs)
+  }
   yield* (yield* JobStore.JobStore).heartbeat({
     workers: [worker],
     beats: 1,
-    dispatchesAt: now - agoMs,
+    dispatchesAt: Instant.before(now, agoMs),
     process
   })
 })
 
 const night = Effect.gen(function* () {
-  const now = yield* Clock.currentTimeMillis
+  const now = yield* Instant.now
   const jobs = yield* JobStore.JobStore
-  const claim = (at: number, news: Parameters<typeof jobs.settleAndClaim>[0]["news"] = []) =>
+  const claim = (at: Instant.Instant, news: Parameters<typeof jobs.settleAndClaim>[0]["news"] = []) =>
     jobs.settleAndClaim({ now: at, settlements: [], news, claim: { worker: "here.1", limit: 250 } })
   yield* lives("here.1", 0)
   yield* lives("dead.1", 20_000)
@@ -144,7 +149,7 @@ const night = Effect.gen(function* () {
 
   // A receiver that fails, and one that its failures disabled.
   const webhooks = yield* WebhookStore.WebhookStore
-  yield* webhooks.create(Fixtures.endpoint(out.accountId, { failingSince: now - 2 * minute }))
+  yield* webhooks.create(Fixtures.endpoint(out.accountId, { failingSince: Instant.before(now, 2 * minute) }))
   yield* webhooks.create(
     Fixtures.endpoint(out.accountId, { enabled: false, disabledReason: "It failed for 5 days." })
   )

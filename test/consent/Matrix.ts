@@ -2,12 +2,14 @@
  * Every shape of an opt-out, with a fault at every step of the hook that brings it. The platform repeats what it got no
  * 200 for. Afterwards nothing may be sent to any of those people, neither what was accepted before nor anything new.
  */
+
 import { createHmac } from "node:crypto"
 import {
   AddressPolicy,
   Engine,
   HttpGateway,
   Ids,
+  Instant,
   SecretBox,
   Sender,
   Signature,
@@ -144,7 +146,7 @@ const inAccount = (
       config: { url: "http://127.0.0.1:9", secret: secrets.http }
     })
     for (const { id } of [whatsApp, gateway])
-      yield* sessions.transition({ id, state: "connected", reason: null, now: Date.now() })
+      yield* sessions.transition({ id, state: "connected", reason: null, now: Instant.at(Date.now()) })
     const content = {
       name: "offer",
       language: "en",

@@ -3,6 +3,7 @@
  * they are, over a store of backlogs that takes 2 ms for a commit.
  */
 import type { Instant } from "../../packages/core/src/domain/Instant.ts"
+import * as Time from "../../packages/core/src/domain/Instant.ts"
 
 import type { Asking, Ticket } from "../../packages/core/src/worker/Bulkhead.ts"
 import { Bulkhead, patienceMs } from "../../packages/core/src/worker/Bulkhead.ts"
@@ -20,13 +21,13 @@ const commitMs = 2
 
 /** Events in the order of their times, and of those of one time as they were asked for. */
 class Clock {
-  now: Instant = 0
+  now: Instant = Time.at(0)
   #asked = 0
   readonly #heap: Array<{ readonly at: Instant; readonly turn: number; readonly run: () => void }> = []
 
   after(ms: number, run: () => void): void {
     this.#asked += 1
-    this.#heap.push({ at: this.now + ms, turn: this.#asked, run })
+    this.#heap.push({ at: Time.after(this.now, ms), turn: this.#asked, run })
     for (let child = this.#heap.length - 1; child > 0; ) {
       const parent = (child - 1) >> 1
       if (!this.#swapIfBefore(child, parent)) break
@@ -163,8 +164,10 @@ export const run = (
     begin()
   }
   const staleAt = (): Instant =>
-    Math.min(
-      ...[...hands.values()].map(([first]) => (first?.claimedAt ?? Number.POSITIVE_INFINITY) + patienceMs)
+    Time.at(
+      Math.min(
+        ...[...hands.values()].map(([first]) => (first?.claimedAt ?? Number.POSITIVE_INFINITY) + patienceMs)
+      )
     )
 
   const claim = (claiming: Asking): ReadonlyArray<Message> => {

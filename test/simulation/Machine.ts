@@ -4,6 +4,7 @@
  * does after its machine was suspended.
  */
 
+import { Instant } from "@sendwright/core"
 import type * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -203,7 +204,10 @@ export const start = async (surroundings: Surroundings): Promise<Machine> => {
       AddressPolicy.layer([]),
       SecretBox.layer(Redacted.make(new Uint8Array(32))),
       Layer.succeed(RandomBytes, bytes),
-      Layer.succeed(StoreTime, wrongBy === null ? null : Effect.zipRight(pass, Effect.sync(time.now)))
+      Layer.succeed(
+        StoreTime,
+        wrongBy === null ? null : Effect.zipRight(pass, Effect.map(Effect.sync(time.now), Instant.at))
+      )
     ])
   )
 

@@ -1,5 +1,7 @@
 /** Runs one seed: days of random life of an installation, faults and crashes included, then peace, then the sum. */
+
 import { createHash } from "node:crypto"
+import { Instant } from "@sendwright/core"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Invariants from "./Invariants.ts"
@@ -149,7 +151,13 @@ const receipts: Action = (world, machine) => {
             permanent: true
           }
         : null
-    return { messageId: pick(world, known), status, at: world.time.now(), failure, providerId: null }
+    return {
+      messageId: pick(world, known),
+      status,
+      at: Instant.at(world.time.now()),
+      failure,
+      providerId: null
+    }
   })
   begin(world, machine, `receipts ${reports.length}`, machine.engine.receive(reports))
 }

@@ -1,4 +1,5 @@
 /** Hosts whose clocks are wrong, or are set while they run: nothing waits longer than 30 s for it (docs/adr/0021). */
+import { Instant } from "@sendwright/core"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -81,7 +82,9 @@ const took = async (scenario: Scenario): Promise<number> => {
   const scope = Effect.runSync(Scope.make())
   const stores = Effect.runSync(Layer.buildWithScope(Memory.layer, scope).pipe(Effect.withClock(time.clock)))
   const db = Context.get(stores, MemoryDatabase)
-  const asked = scenario.shared ? Effect.as(Effect.sleep(10), 0).pipe(Effect.map(time.now)) : null
+  const asked = scenario.shared
+    ? Effect.as(Effect.sleep(10), 0).pipe(Effect.map(time.now), Effect.map(Instant.at))
+    : null
   const outside = Layer.mergeAll(
     Sender.layer(sender()),
     transport(),
@@ -138,7 +141,7 @@ const took = async (scenario: Scenario): Promise<number> => {
   if (isThere) await worker.start()
   await api.run(sendAll)
   if (scenario.bereaved === true) {
-    const now = time.now() + (scenario.shared ? 10 : scenario.accepting)
+    const now = Instant.at(time.now() + (scenario.shared ? 10 : scenario.accepting))
     const claim = { worker: "gone", limit: 3, full: [], room: () => 3 }
     const command = { now, settlements: [], claim }
     const taken = await api.run(Context.get(stores, JobStore).settleAndClaim(command))

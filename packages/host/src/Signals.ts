@@ -1,6 +1,7 @@
 /** Ends a process without a graceful stop. The graceful one, at the first signal, is `NodeRuntime.runMain`'s. */
+
 import { constants } from "node:os"
-import * as Clock from "effect/Clock"
+import { Instant } from "@sendwright/core"
 import * as Effect from "effect/Effect"
 import * as Queue from "effect/Queue"
 
@@ -55,8 +56,8 @@ export const watch = (graceMs: number): Effect.Effect<void> =>
     const ungraceful = Effect.gen(function* () {
       // After a signal nobody looks any more: a second one would end the stop that the first one began.
       const first = yield* Effect.raceFirst(Queue.take(signals), stopAbandoned)
-      const since = yield* Clock.currentTimeMillis
-      const second = Effect.repeat(Effect.zip(Queue.take(signals), Clock.currentTimeMillis), {
+      const since = yield* Instant.now
+      const second = Effect.repeat(Effect.zip(Queue.take(signals), Instant.now), {
         until: ([signal, now]) => signal !== "SIGINT" || signal !== first || now - since >= echoMs
       })
       yield* Effect.raceFirst(

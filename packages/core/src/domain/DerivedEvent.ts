@@ -205,7 +205,7 @@ export interface Place {
 }
 
 export const placeOf = (position: number): Place => ({
-  at: Math.floor(position / ofOneMs),
+  at: Time.at(position / ofOneMs),
   skip: position % ofOneMs
 })
 
@@ -221,7 +221,7 @@ export const pageOf = (
   limit: number
 ): Paged<DerivedEvent> => {
   const looked = sources.flatMap(({ lookedTo }) => lookedTo ?? [])
-  const floor = looked.length === 0 ? null : Math.max(...looked)
+  const floor = looked.length === 0 ? null : Time.max(...looked)
   const found = sources
     .flatMap(({ items }) => items)
     .filter(({ at }) => floor === null || at > floor)
@@ -234,5 +234,8 @@ export const pageOf = (
     const given = items.filter(({ at }) => at === end.at).length
     return { items, next: positionOf({ at: end.at, skip: given + (end.at === place.at ? place.skip : 0) }) }
   }
-  return { items, next: floor === null ? null : positionOf({ at: Math.min(floor, place.at - 1), skip: 0 }) }
+  return {
+    items,
+    next: floor === null ? null : positionOf({ at: Time.min(floor, Time.before(place.at, 1)), skip: 0 })
+  }
 }

@@ -162,7 +162,7 @@ export const settlesMs = Time.minute
 const againMs = 30 * Time.second
 
 /** The time when it is looked again for what keeps an erasure. */
-export const nextLook = (now: Instant): Instant => now + againMs
+export const nextLook = (now: Instant): Instant => Time.after(now, againMs)
 
 /**
  * The time of the next sweep after one that began at a time, left so many in flight, and may have missed what some
@@ -174,7 +174,7 @@ export const nextSweep = (
   inFlight: number,
   waitsFor: ReadonlyArray<string>
 ): Instant | null => {
-  const settledAt = begunAt + settlesMs
+  const settledAt = Time.after(begunAt, settlesMs)
   if (sweptAt < settledAt) return settledAt
   return inFlight === 0 && waitsFor.length === 0 ? null : nextLook(sweptAt)
 }

@@ -1,10 +1,33 @@
 /**
- * A point in time as milliseconds since the Unix epoch.
+ * Points in time as whole milliseconds since the Unix epoch.
  *
  * Every function that needs the time takes it as an argument, and every store verb takes it as a field, so
  * that Effect's `Clock` (and in tests `TestClock`) is the only source of time.
  */
-export type Instant = number
+import type * as Brand from "effect/Brand"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+
+/** A number that {@link at} made: a duration, a fraction or a time of another clock is none (decisions.md §13). */
+export type Instant = number & Brand.Brand<"Instant">
+
+/** Makes every instant that there is, so that whatever is stored as one is whole. */
+export const at = (milliseconds: number): Instant => Math.floor(milliseconds) as Instant
+
+export const ofDate = (date: Date): Instant => at(date.getTime())
+
+/** So much later. A part of a millisecond counts as a whole one, so that nothing is due too early. */
+export const after = (from: Instant, milliseconds: number): Instant => at(Math.ceil(from + milliseconds))
+
+export const before = (until: Instant, milliseconds: number): Instant => at(until - milliseconds)
+
+export const max = (...all: ReadonlyArray<Instant>): Instant => at(Math.max(...all))
+
+export const min = (...all: ReadonlyArray<Instant>): Instant => at(Math.min(...all))
+
+export const unsafeNow = (clock: Clock.Clock): Instant => at(clock.unsafeCurrentTimeMillis())
+
+export const now: Effect.Effect<Instant> = Effect.map(Clock.currentTimeMillis, at)
 
 export const second = 1000
 export const minute = 60 * second
@@ -15,7 +38,7 @@ export const day = 24 * hour
 const tolerance = second
 
 /** The latest time that a correct clock can have written by now. */
-export const latestWritten = (now: Instant): Instant => now + tolerance
+export const latestWritten = (now: Instant): Instant => after(now, tolerance)
 
 /**
  * True for an instant that a clock ahead of ours wrote. A time computed from it is wrong, too, and may be far off.
@@ -66,14 +89,14 @@ const daysOf = (year: number, month: number): number =>
 const between = (value: number, least: number, most: number): boolean => value >= least && value <= most
 
 /** The instants that {@link format} can write: the years 0000 to 9999 in UTC. */
-const earliest: Instant = -62_167_219_200_000
-export const latest: Instant = 253_402_300_799_999
+const earliest = at(-62_167_219_200_000)
+export const latest = at(253_402_300_799_999)
 
 /**
  * The instant of a date. `Date.UTC` maps the years 0 to 99 to the 20th century, so that 400 years are added, after
  * which the calendar repeats.
  */
-const utc = (year: number, month: number, date: number): Instant =>
+const utc = (year: number, month: number, date: number): number =>
   Date.UTC(year + 400, month - 1, date) - 146_097 * day
 
 /**
@@ -106,7 +129,7 @@ export const parse = (text: string): Instant | undefined => {
     Math.min(seconds, 59) * second +
     millisecondsOf(text)
   const offset = (text[text.length - 6] === "-" ? -1 : 1) * (offsetHours * hour + offsetMinutes * minute)
-  const instant = local - offset
+  const instant = at(local - offset)
   return between(instant, earliest, latest) ? instant : undefined
 }
 
@@ -117,10 +140,10 @@ export const utcDay = (instant: Instant): string => format(instant).slice(0, 10)
 export const startOfUtcMonth = (instant: Instant): Instant =>
   parse(`${format(instant).slice(0, 7)}-01T00:00:00Z`) ?? instant
 
-export const startOfUtcDay = (instant: Instant): Instant => Math.floor(instant / day) * day
+export const startOfUtcDay = (instant: Instant): Instant => at(Math.floor(instant / day) * day)
 
 /** When the UTC day of `instant` ends: the moment at which daily limits are fresh again. */
-export const endOfUtcDay = (instant: Instant): Instant => (Math.floor(instant / day) + 1) * day
+export const endOfUtcDay = (instant: Instant): Instant => after(startOfUtcDay(instant), day)
 
 /** The first of those that are there; null when none is. */
 export const firstOf = (all: ReadonlyArray<Instant | null>): Instant | null =>

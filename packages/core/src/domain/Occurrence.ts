@@ -4,6 +4,7 @@
  * are the exception ({@link since}).
  */
 import type { Instant } from "./Instant.ts"
+import * as Time from "./Instant.ts"
 import { day, minute, second } from "./Instant.ts"
 
 /** The end of the year 9999, behind which no time can be written (RFC 3339). */
@@ -15,33 +16,33 @@ const skewMs = 5 * minute
 export const rememberedMs = 10 * day
 
 /** True when a reported time can be believed; null means that none was reported. */
-export const isPlausible = (reported: Instant | null, cameAt: Instant): reported is Instant =>
+export const isPlausible = <A extends number>(reported: A | null, cameAt: Instant): reported is A =>
   reported !== null && Math.abs(reported - cameAt) <= skewMs
 
 /** Accepts any number as the reported time: negative, beyond every date, or not a number. */
-export const occurredAt = (reported: Instant | null, cameAt: Instant): Instant =>
-  isPlausible(reported, cameAt) ? Math.min(Math.floor(reported), cameAt) : cameAt
+export const occurredAt = (reported: number | null, cameAt: Instant): Instant =>
+  isPlausible(reported, cameAt) ? Time.min(Time.at(reported), cameAt) : cameAt
 
 /** The time that a platform told, where it is one: whole milliseconds after 1970 that a calendar has. */
-export const timeOf = (reported: Instant | null): Instant | null =>
-  reported !== null && reported >= 1 && reported <= lastInstant ? Math.floor(reported) : null
+export const timeOf = (reported: number | null): Instant | null =>
+  reported !== null && reported >= 1 && reported <= lastInstant ? Time.at(reported) : null
 
 /** At the reported time, however old, but never later than the report came. */
-export const since = (reported: Instant | null, cameAt: Instant): Instant =>
-  Math.min(timeOf(reported) ?? cameAt, cameAt)
+export const since = (reported: number | null, cameAt: Instant): Instant =>
+  Time.min(timeOf(reported) ?? cameAt, cameAt)
 
 /**
  * The time of a report. The platform's own time is returned as `reportedAt` when it is too far in the past to be
  * believed.
  */
 export const ofReport = (
-  reported: Instant,
+  reported: number,
   cameAt: Instant
 ): { readonly at: Instant; readonly reportedAt?: Instant } => {
   const at = occurredAt(reported, cameAt)
-  return reported >= 0 && reported < at - skewMs ? { at, reportedAt: Math.floor(reported) } : { at }
+  return reported >= 0 && reported < at - skewMs ? { at, reportedAt: Time.at(reported) } : { at }
 }
 
 /** The last moment that a reported time may stand for, since platforms report whole seconds. */
 export const latest = (occurred: Instant, cameAt: Instant): Instant =>
-  Math.max(occurred, Math.min(occurred % second === 0 ? occurred + second - 1 : occurred, cameAt))
+  Time.max(occurred, Time.min(occurred % second === 0 ? Time.after(occurred, second - 1) : occurred, cameAt))

@@ -278,7 +278,7 @@ class Learning {
   constructor(known: ReadonlyArray<Known>, now: Instant) {
     this.#now = now
     // New links must be later than the known ones even if the clock was set back.
-    this.#at = known.reduce((at, link) => Math.max(at, link.at + 1), now)
+    this.#at = Time.max(now, ...known.map(({ at }) => Time.after(at, 1)))
     for (const link of known) this.#put(link)
   }
 
@@ -515,7 +515,7 @@ export const linksOf = (
 ): ReadonlyArray<Link | NumberChange> => {
   const { asked, formerly, person } = report
   const { at = now } = report
-  const reportedAt = Number.isFinite(at) ? Math.min(at, now) : now
+  const reportedAt = Number.isFinite(at) ? Time.min(at, now) : now
   const names = [...new Set([...keysOf(person, portfolio), ...(asked === undefined ? [] : [asked])])]
   const before = formerly === null ? [] : keysOf(formerly, portfolio).filter((key) => !names.includes(key))
   const change = numberChangeOf(report, reportedAt)

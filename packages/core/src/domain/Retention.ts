@@ -129,9 +129,9 @@ export interface Found {
 
 const limitOf = (retention: Retention, walk: Walk, now: Instant): Instant | null => {
   const kept = walks[walk]
-  if (typeof kept === "number") return now - kept
+  if (typeof kept === "number") return Time.before(now, kept)
   const days = daysOf(retention, kept)
-  return days === null ? null : now - days * Time.day
+  return days === null ? null : Time.before(now, days * Time.day)
 }
 
 export const isDue = (
@@ -147,7 +147,8 @@ export const isDue = (
 const unknownAfterDays = 7
 
 /** The time since which a day must have been noted, for {@link isTimeSure}. */
-export const knownSince = (now: Instant): Instant => Time.startOfUtcDay(now) - unknownAfterDays * Time.day
+export const knownSince = (now: Instant): Instant =>
+  Time.before(Time.startOfUtcDay(now), unknownAfterDays * Time.day)
 
 /**
  * False on the first day of a store, and on the first after a leap of time: a clock that is years ahead makes everything due, and
@@ -179,7 +180,7 @@ export const horizon = (walk: Walk, accounts: ReadonlyArray<OwnRetention>, now: 
     const limit = limitOf(retention, walk, now)
     if (limit !== null && (latest === null || limit > latest)) latest = limit
   }
-  return latest === null ? null : latest + disorderMs
+  return latest === null ? null : Time.after(latest, disorderMs)
 }
 
 /** The share of an account in what goes, or would. */

@@ -44,7 +44,10 @@ export const nextDelivery = (options: {
 }): Instant | undefined => {
   const delay = deliveryDelays[options.failed - 1] ?? Time.day
   const jittered = Math.round(delay * (1 - options.jitter + 2 * options.jitter * options.fraction))
-  const at = options.now + Math.max(jittered, Math.min(options.retryAfterMs ?? 0, longestRetryAfter))
+  const at = Time.after(
+    options.now,
+    Math.max(jittered, Math.min(options.retryAfterMs ?? 0, longestRetryAfter))
+  )
   return at - options.firstAttemptAt > deliveryWindow ? undefined : at
 }
 
@@ -112,12 +115,12 @@ export const nextSend = (options: {
 }): Instant | undefined => {
   const { attempts, firstAttemptAt, fraction, isOfRecipient, now, retryAfterMs, windowMs } = options
   if (isOfRecipient && attempts >= recipientAttempts) return undefined
-  const end = firstAttemptAt + windowMs
+  const end = Time.after(firstAttemptAt, windowMs)
   const earliest = now + Math.min(retryAfterMs ?? 0, longestRetryAfter)
   if (now >= end || earliest > end) return undefined
   const cap = Math.min(sendCap, windowMs / attemptsPerWindow)
   const ceiling = Math.min(cap, sendBase * 2 ** (attempts - 1))
-  return Math.min(end, Math.round(earliest + ceiling * fraction))
+  return Time.min(end, Time.at(Math.round(earliest + ceiling * fraction)))
 }
 
 /** A recipient over which so many workers died in a row is a suspect: it may be what ends them. */

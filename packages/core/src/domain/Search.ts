@@ -80,12 +80,12 @@ const templateIdForm = /^[1-9][0-9]{2,14}$/
 /** The version of a UUID stands behind its second hyphen. */
 export const isTimed = (requestId: string): boolean => requestId.length === 36 && requestId[14] === "7"
 
-const timeOf = (uuid: string): Instant => Number.parseInt(uuid.slice(0, 8) + uuid.slice(9, 13), 16)
+const timeOf = (uuid: string): Instant => Time.at(Number.parseInt(uuid.slice(0, 8) + uuid.slice(9, 13), 16))
 
 const requestOf = (text: string): OfJobs["request"] => {
   if (!isTimed(text) || !Ids.isUuid(text.toLowerCase())) return null
   const at = timeOf(text)
-  return { id: text, from: Ids.since(at), before: Ids.since(at + longestRequestMs) }
+  return { id: text, from: Ids.since(at), before: Ids.since(Time.after(at, longestRequestMs)) }
 }
 
 const within = (text: string, form: RegExp): string | null => (form.test(text) ? text : null)

@@ -40,7 +40,7 @@ export const of = (measure: Measure, noted: Noted | null, oldest: Size["oldest"]
   const bytesPerDay = perDay(measure, noted, now)
   const { freeBytes } = measure
   const isFilling = bytesPerDay !== null && bytesPerDay > 0 && freeBytes !== null
-  const fullAt = isFilling ? Math.round(now + (freeBytes / bytesPerDay) * Time.day) : null
+  const fullAt = isFilling ? Time.at(Math.round(now + (freeBytes / bytesPerDay) * Time.day)) : null
   return { ...measure, bytesPerDay, fullAt: fullAt !== null && fullAt > Time.latest ? null : fullAt, oldest }
 }
 

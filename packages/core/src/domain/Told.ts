@@ -25,7 +25,7 @@ const maximumWords = 10
 /** When something was said: at the platform's time, never later than it came. Without one it was said when it came. */
 const saidAt = (at: Instant | null, now: Instant): Instant => {
   const said = Occurrence.since(at, now)
-  return said - (said % Time.second)
+  return Time.before(said, said % Time.second)
 }
 
 const noted = (known: Said | undefined, word: string, at: Instant): Said => {

@@ -17,7 +17,6 @@
  * Each is a function below, but for the last two, which the commit asks (`storage/policy/Acceptance`). `Engine` puts `authorize` before every operation that takes a caller; `Sends` and
  * `DirectMessages` call 6 to 11 from top to bottom.
  */
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type { Permission } from "../domain/account/ApiKey.ts"
 import * as ApiKey from "../domain/account/ApiKey.ts"
@@ -420,7 +419,7 @@ export const make = Effect.gen(function* () {
 
   /** Identifies the caller. An unknown key costs the same work as a wrong secret, so that the time reveals nothing. */
   const identify = Effect.fnUntraced(function* (credentials: Credentials) {
-    const now = yield* Clock.currentTimeMillis
+    const now = yield* Time.now
     const identity = yield* keys.identify(credentials.publicKey ?? "")
     const hashes = identity === null ? [] : ApiKey.validHashes(identity.key, now)
     const proven = box.matches(credentials.secretKey ?? "", hashes)
@@ -455,7 +454,7 @@ export const make = Effect.gen(function* () {
     const identity = yield* identityOf(sessionId)
     if (identity === null) return yield* new NotFound({ what: "session" })
     const rate = RateLimit.untouched(identity.account.plan.requestsPerMinute)
-    const caller: Caller = { ...identity, rate, knownAt: yield* Clock.currentTimeMillis }
+    const caller: Caller = { ...identity, rate, knownAt: yield* Time.now }
     return caller
   })
 
@@ -478,7 +477,7 @@ export const make = Effect.gen(function* () {
 
   /** The caller as it is now, when it may do what needs the permission; null when nothing is needed. */
   const authorize = (caller: Caller, permission: Permission | null): Effect.Effect<Caller, Unauthorized> =>
-    Effect.flatMap(Clock.currentTimeMillis, (now) => {
+    Effect.flatMap(Time.now, (now) => {
       const latest = renewed.get(caller) ?? caller
       const age = now - latest.knownAt
       const current = age >= 0 && age < knownForMs ? Effect.succeed(latest) : renew(caller, now)

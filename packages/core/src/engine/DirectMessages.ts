@@ -4,7 +4,6 @@
  * meanwhile is rescued like any other.
  */
 
-import * as Clock from "effect/Clock"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -18,6 +17,7 @@ import type * as Consent from "../domain/consent/Consent.ts"
 import { DailyLimitReached, SendFailed } from "../domain/Errors.ts"
 import * as Ids from "../domain/Ids.ts"
 import type { Instant } from "../domain/Instant.ts"
+import * as Time from "../domain/Instant.ts"
 import type { EarlierAttempt } from "../domain/job/Attempts.ts"
 import * as Attempts from "../domain/job/Attempts.ts"
 import * as ClientTexts from "../domain/job/ClientTexts.ts"
@@ -143,7 +143,7 @@ const reply = (
         messageId,
         to: answer.to,
         status: answer.status,
-        createdAt: answer.createdAt,
+        createdAt: Time.at(answer.createdAt),
         replayed
       })
     : Effect.fail(new SendFailed({ messageId, outcome: answer.outcome, failure: answer.failure }))
@@ -177,10 +177,10 @@ const dispatch = Effect.fnUntraced(function* (
   measured: ReturnType<typeof Metrics.ofAttempts>
 ) {
   const clock = yield* Effect.clock
-  const started = clock.unsafeCurrentTimeMillis()
+  const started = Time.unsafeNow(clock)
   let askedAt = consentedAt
   const consent: Attempt.Consent = {
-    isFresh: () => Attempt.isFresh(askedAt, clock.unsafeCurrentTimeMillis()),
+    isFresh: () => Attempt.isFresh(askedAt, Time.unsafeNow(clock)),
     askAgain: () => consentNow(claimed)
   }
   const [recipient] = claimed.recipients
@@ -208,7 +208,7 @@ const dispatch = Effect.fnUntraced(function* (
   })
   let outcome = yield* attempt(recipient)
   while (outcome._tag === "Retry") {
-    const now = yield* Clock.currentTimeMillis
+    const now = yield* Time.now
     const { failure, maybeSent } = outcome
     if (outcome.at - started > Retry.directWindow || circuit.isOpen()) {
       return { outcome: ended(failure, maybeSent), inbound, earlier }
@@ -216,7 +216,7 @@ const dispatch = Effect.fnUntraced(function* (
     const tried = { ms: Math.round(Moment.unsafeNow(clock) - beganAt), process: processOf(worker) }
     earlier.push(Attempts.earlier(attempts, now, "retried", failure, tried))
     yield* Effect.sleep(outcome.at - now)
-    askedAt = clock.unsafeCurrentTimeMillis()
+    askedAt = Time.unsafeNow(clock)
     const refusal = yield* Effect.option(consentNow(claimed))
     if (Option.isNone(refusal)) return { outcome: ended(failure, maybeSent), inbound, earlier }
     if (refusal.value !== undefined)
@@ -235,7 +235,7 @@ const admission = (circuits: Context.Tag.Service<Circuits>, sessions: Context.Ta
     if (!isKnown) return "available"
     // The store may not know of an outage yet, and perhaps no other message will write it there.
     yield* circuits.store
-    const now = yield* Clock.currentTimeMillis
+    const now = yield* Time.now
     // The caller's session may be a second old. Whether the outage has ended since shows at the next probe.
     if (outage !== null && !Circuit.mayProbeDirectly(outage, now)) return "refused"
     return yield* Effect.catchAll(sessions.acquireProbe({ id, now }), () =>
@@ -366,7 +366,7 @@ const busy = new StorageError({
 const settling = (circuits: Context.Tag.Service<Circuits>) => (settlement: Settlement) => {
   let left = settlement
   const once = Effect.gen(function* () {
-    const now = yield* Clock.currentTimeMillis
+    const now = yield* Time.now
     const { postponed } = yield* circuits.settleAndClaim({ now, settlements: [left], claim: null })
     const [again] = postponed
     if (again === undefined) return
@@ -404,7 +404,7 @@ export const make = Effect.fnUntraced(function* (options: {
   const countAccepted = Metrics.ofAcceptance()
 
   const send = Effect.fnUntraced(function* (caller: Caller, command: DirectCommand) {
-    const now = yield* Clock.currentTimeMillis
+    const now = yield* Time.now
     const { session } = caller
 
     const { key, request } = yield* Checks.directShape(command)

@@ -1,8 +1,9 @@
 /** Platforms' posts: the session's sender verifies and reads them, and they are applied. */
-import * as Clock from "effect/Clock"
+
 import * as Effect from "effect/Effect"
 import { HookForged, InvalidRequest, NotFound } from "../domain/Errors.ts"
 import * as Fault from "../domain/Fault.ts"
+import * as Time from "../domain/Instant.ts"
 import { Signals } from "../runtime/Signals.ts"
 import type { HookRequest } from "../sender/Sender.ts"
 import type * as SessionSender from "../sender/SessionSender.ts"
@@ -35,7 +36,7 @@ export const make = Effect.fnUntraced(function* (resolve: SessionSender.Resolve,
       return yield* new NotFound({ what: "hook" })
     }
     const body = request.body instanceof Uint8Array ? request.body : yield* request.body
-    const now = yield* Clock.currentTimeMillis
+    const now = yield* Time.now
     const read = { ...request, body, now }
     const result = yield* receive(read, sessionSender.config)
     switch (result._tag) {

@@ -1,10 +1,10 @@
 /** Reading and canceling jobs: a caller's own, and any for the operator. */
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Money from "../domain/billing/Money.ts"
 import * as RateCard from "../domain/billing/RateCard.ts"
 import { JobEnded, NotFound } from "../domain/Errors.ts"
 import type { Instant } from "../domain/Instant.ts"
+import * as Time from "../domain/Instant.ts"
 import type { Job, TemplateJob } from "../domain/job/Job.ts"
 import { dispatchable, isReadable, isTemplateJob } from "../domain/job/Job.ts"
 import type { Status as RecipientStatus } from "../domain/job/Recipient.ts"
@@ -97,7 +97,7 @@ export const waiting = Effect.gen(function* () {
   const heartbeat = yield* Heartbeat
   const quarantineWatch = yield* QuarantineWatch
   return Effect.fnUntraced(function* (job: Job, nextAt: Instant | null, session: Session | null) {
-    const now = yield* Clock.currentTimeMillis
+    const now = yield* Time.now
     if (isUnended(job) && (yield* quarantineWatch.look) !== null) return forRestore
     const isDispatched = !isOpen(job) || (yield* heartbeat.isDispatched)
     return waitingFor(job, nextAt, session, isDispatched, now)
@@ -141,8 +141,8 @@ export const make = Effect.gen(function* () {
     const due = waiting?.items.flatMap(({ nextAt }) => (nextAt === null ? [] : [nextAt])) ?? []
     const session = yield* sessions.find(job.sessionId)
     const pacing = session?.pacing ?? unpaced
-    const now = yield* Clock.currentTimeMillis
-    const nextAt = due.length === 0 ? null : Math.min(...due)
+    const now = yield* Time.now
+    const nextAt = due.length === 0 ? null : Time.min(...due)
     const found: JobDetail = {
       job,
       template,
@@ -177,7 +177,7 @@ export const make = Effect.gen(function* () {
 
   /** Cancels a job that was found. The owner need not be checked again, since it never changes. */
   const cancelFound = Effect.fnUntraced(function* ({ id: jobId }: Job) {
-    const result = yield* jobs.cancel({ jobId, now: yield* Clock.currentTimeMillis })
+    const result = yield* jobs.cancel({ jobId, now: yield* Time.now })
     if (result === null) return yield* new NotFound({ what: "job" })
     if (result._tag === "Ended") return yield* new JobEnded({ status: result.job.status })
     yield* Effect.zipRight(signals.sends.notify, signals.deliveries.notify)

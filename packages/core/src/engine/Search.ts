@@ -1,10 +1,11 @@
 /** Finds things of all accounts for the operator, and for a caller what is its own (`domain/Search`). */
-import * as Clock from "effect/Clock"
+
 import * as Effect from "effect/Effect"
 import { isOfSession } from "../domain/account/ApiKey.ts"
 import { InvalidRequest } from "../domain/Errors.ts"
 import type * as Fault from "../domain/Fault.ts"
 import * as Ids from "../domain/Ids.ts"
+import * as Time from "../domain/Instant.ts"
 import type { Job } from "../domain/job/Job.ts"
 import { isReadable } from "../domain/job/Job.ts"
 import type { Page, Paged } from "../domain/Page.ts"
@@ -42,9 +43,9 @@ const evenMs = 50
 
 const evenly = <A, E>(search: Effect.Effect<A, E>): Effect.Effect<A, E> =>
   Effect.gen(function* () {
-    const begun = yield* Clock.currentTimeMillis
+    const begun = yield* Time.now
     const found = yield* search
-    const spent = Math.max(0, (yield* Clock.currentTimeMillis) - begun)
+    const spent = Math.max(0, (yield* Time.now) - begun)
     yield* Effect.sleep(evenMs - (spent % evenMs))
     return found
   })

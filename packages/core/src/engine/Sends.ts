@@ -1,5 +1,5 @@
 /** Template sends and their estimates: checks 6 to 11 of `Checks`, from top to bottom. */
-import * as Clock from "effect/Clock"
+
 import * as Effect from "effect/Effect"
 import * as ApiKey from "../domain/account/ApiKey.ts"
 import * as Idempotency from "../domain/account/Idempotency.ts"
@@ -7,6 +7,7 @@ import * as Plan from "../domain/account/Plan.ts"
 import * as RateCard from "../domain/billing/RateCard.ts"
 import { QuotaExceeded } from "../domain/Errors.ts"
 import type * as Ids from "../domain/Ids.ts"
+import * as Time from "../domain/Instant.ts"
 import * as ClientTexts from "../domain/job/ClientTexts.ts"
 import * as Job from "../domain/job/Job.ts"
 import * as ClosedMarkets from "../domain/session/ClosedMarkets.ts"
@@ -90,7 +91,7 @@ export const make = Effect.fnUntraced(function* (checks: Checks.Checks, ids: Ids
     ClosedMarkets.closedFor(SessionSender.closedOf(session, senders.get(session.provider)), template.category)
 
   const send = Effect.fnUntraced(function* (caller: Caller, command: SendCommand) {
-    const now = yield* Clock.currentTimeMillis
+    const now = yield* Time.now
 
     const shaped = Checks.sendShape(command)
     if (Either.isLeft(shaped)) return yield* checks.misshapen(caller, shaped.left, now)
@@ -149,7 +150,7 @@ export const make = Effect.fnUntraced(function* (checks: Checks.Checks, ids: Ids
     request: TemplateMessage | Unchecked,
     options?: { readonly explain?: boolean | undefined }
   ) {
-    const now = yield* Clock.currentTimeMillis
+    const now = yield* Time.now
     const shaped = Checks.estimateShape(request)
     if (Either.isLeft(shaped)) return yield* checks.misshapen(caller, shaped.left, now)
     const resolved = yield* checks.resolve(caller, shaped.right, now)

@@ -1,9 +1,10 @@
 /** The story of a message: a caller's own, and any for the operator. */
-import * as Clock from "effect/Clock"
+
 import * as Effect from "effect/Effect"
 import type { ApiKey } from "../domain/account/ApiKey.ts"
 import { NotFound } from "../domain/Errors.ts"
 import * as Ids from "../domain/Ids.ts"
+import * as Time from "../domain/Instant.ts"
 import * as Timeline from "../domain/job/Timeline.ts"
 import { JobStore } from "../storage/JobStore.ts"
 import * as JobAccess from "./JobAccess.ts"
@@ -19,7 +20,7 @@ export const make = Effect.gen(function* () {
   const told = Effect.fnUntraced(function* (messageId: string, key: ApiKey | undefined) {
     const publicKey = key?.publicKey
     const place = Ids.parseMessageId(messageId.toLowerCase())
-    const now = yield* Clock.currentTimeMillis
+    const now = yield* Time.now
     const rows = place === undefined ? null : yield* jobs.timeline({ ...place, publicKey, now })
     if (rows === null) return yield* new NotFound({ what: "message" })
     const { job, recipient, session } = rows

@@ -3,12 +3,13 @@
  * secrets"): a process that lacks one is refused at the start, and the store's newest key seals. The keys of a shared
  * store are read again every few seconds, since another process may have added a newer key.
  */
-import * as Clock from "effect/Clock"
+
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schedule from "effect/Schedule"
+import * as Time from "../domain/Instant.ts"
 import type { Remembered } from "../domain/Keyring.ts"
 import * as Keyring from "../domain/Keyring.ts"
 import { KeyringStore } from "../storage/KeyringStore.ts"
@@ -68,7 +69,7 @@ const make = Effect.gen(function* () {
     }
   }).pipe(Effect.catchAll((error) => Effect.logWarning(error.message)))
 
-  const now = yield* Clock.currentTimeMillis
+  const now = yield* Time.now
   const { joining, remembered } = yield* store.join({ given: box.keys, now })
   switch (joining._tag) {
     case "Missing":

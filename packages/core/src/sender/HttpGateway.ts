@@ -342,7 +342,7 @@ export const make = (options?: PlatformHttp.Options): Effect.Effect<Sender, neve
       Effect.clockWith((clock) => {
         const config = decode(message.config)
         const { timeout_ms: timeoutMs, url } = config
-        const timestamp = Math.floor(clock.unsafeCurrentTimeMillis() / Time.second)
+        const timestamp = Math.floor(Time.unsafeNow(clock) / Time.second)
         const body = Buffer.from(bodyOf(message))
         const exchanged = exchange({
           method: "POST",
@@ -358,6 +358,6 @@ export const make = (options?: PlatformHttp.Options): Effect.Effect<Sender, neve
           timeoutMs,
           maximumBytes
         })
-        return Effect.map(exchanged, (answer) => meaning(answer, url, clock.unsafeCurrentTimeMillis()))
+        return Effect.map(exchanged, (answer) => meaning(answer, url, Time.unsafeNow(clock)))
       })
   }))

@@ -2,9 +2,9 @@
  * The sandbox: a platform of its own, deterministic and without a network. The last four digits of the number
  * choose the outcome (decisions.md §9); the rest succeed and are delivered.
  */
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type { Instant } from "../domain/Instant.ts"
+import * as Time from "../domain/Instant.ts"
 import type { Failure, Reported } from "../domain/job/Recipient.ts"
 import type { Report } from "../storage/JobStore.ts"
 import type { InboundMessage, OutboundMessage, Sender, UnreportedMessage } from "./Sender.ts"
@@ -117,25 +117,34 @@ export const make = (options: Partial<Options> = {}): Sender => {
   let news: Array<News> = []
 
   const announce = (message: Named, script: Script, providerId: string, now: Instant): void => {
-    let at = now + (script.late === true ? resolutionDelayMs : 0)
+    let at = Time.after(now, script.late === true ? resolutionDelayMs : 0)
     for (const status of script.receipts) {
-      at += receiptDelayMs
+      at = Time.after(at, receiptDelayMs)
       const reportedFailure = status === "failed" ? (script.failure ?? null) : null
       news.push({
         at,
-        report: { messageId: message.messageId, status, at, failure: reportedFailure, providerId }
+        report: {
+          messageId: message.messageId,
+          status,
+          at,
+          failure: reportedFailure,
+          providerId
+        }
       })
     }
     if (script.reply !== undefined) {
-      at += receiptDelayMs
+      at = Time.after(at, receiptDelayMs)
       const { sessionId, to: from } = message
-      news.push({ at, message: { id: `${providerId}-reply`, sessionId, from, text: script.reply, at } })
+      news.push({
+        at,
+        message: { id: `${providerId}-reply`, sessionId, from, text: script.reply, at }
+      })
     }
   }
 
   const send = Effect.fnUntraced(function* (message: OutboundMessage) {
     if (latencyMs > 0) yield* Effect.sleep(latencyMs)
-    const now = yield* Clock.currentTimeMillis
+    const now = yield* Time.now
     const script = scriptOf(message)
     const providerId = providerIdOf(message)
     const result = script.result(message.attempt, providerId)
@@ -144,7 +153,7 @@ export const make = (options: Partial<Options> = {}): Sender => {
   })
 
   const resume = (unreported: ReadonlyArray<UnreportedMessage>) =>
-    Effect.map(Clock.currentTimeMillis, (now) => {
+    Effect.map(Time.now, (now) => {
       for (const message of unreported) {
         const script = scriptOf(message)
         // A crash amid an attempt leaves it open; a time-out that this number asked for does not.

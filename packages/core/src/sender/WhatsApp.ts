@@ -3,10 +3,10 @@
  * deduplicate, so that a message without an answer is unknown until a receipt settles it. Our id is sent with the
  * message and comes back in its receipts.
  */
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Instant } from "../domain/Instant.ts"
+import * as Time from "../domain/Instant.ts"
 import * as Json from "../domain/Json.ts"
 import type { Failure } from "../domain/job/Recipient.ts"
 import * as Memo from "../domain/Memo.ts"
@@ -218,9 +218,7 @@ export const make = (options?: PlatformHttp.Options): Effect.Effect<Sender, neve
         const { headers, url } = deskOf(decode(message.config))
         const body = bodyOf(message)
         const exchanged = exchange({ method: "POST", url, headers, body, timeoutMs, maximumBytes })
-        return Effect.zipWith(exchanged, Clock.currentTimeMillis, (answer, now) =>
-          meaning(answer, url, message.to, now)
-        )
+        return Effect.zipWith(exchanged, Time.now, (answer, now) => meaning(answer, url, message.to, now))
       },
       check: Effect.fnUntraced(function* (given) {
         const config = decode(given)

@@ -8,6 +8,7 @@ import * as Plan from "../domain/account/Plan.ts"
 import type { RateCard } from "../domain/billing/RateCard.ts"
 import * as Keywords from "../domain/consent/Keywords.ts"
 import * as Ids from "../domain/Ids.ts"
+import * as Time from "../domain/Instant.ts"
 import * as ClientTexts from "../domain/job/ClientTexts.ts"
 import type { Operator } from "../domain/Operator.ts"
 import * as Retention from "../domain/Retention.ts"
@@ -22,7 +23,7 @@ import type { AcceptSend } from "../storage/JobStore.ts"
 import type { DeliveryClaim } from "../storage/WebhookStore.ts"
 
 /** A time far from any test clock: what is stored can only come from the argument. */
-export const now = 1_900_000_000_000
+export const now = Time.at(1_900_000_000_000)
 
 /** Ids that are the same in every run: the high bytes of a linear congruential generator with a period of 2^32. */
 export const makeIds = (): Ids.Ids => {

@@ -2,7 +2,6 @@
  * Writes by which names of their platforms sessions are found (`Sender.addresses`), since their configurations are sealed:
  * when one is configured, and, for those that an earlier build configured, from time to time.
  */
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type { Instant } from "../domain/Instant.ts"
 import * as Time from "../domain/Instant.ts"
@@ -43,9 +42,9 @@ export const make: Effect.Effect<Addressing, never, SecretBox | Senders | Sessio
       yield* sessions.address({ id: session.id, config: session.config, addresses })
     })
 
-    let nextAt: Instant = 0
+    let nextAt: Instant = Time.at(0)
     const writeMissing = Effect.gen(function* () {
-      const now = yield* Clock.currentTimeMillis
+      const now = yield* Time.now
       if (providers.length === 0 || now < nextAt) return
       let after = ""
       for (;;) {
@@ -54,7 +53,7 @@ export const make: Effect.Effect<Addressing, never, SecretBox | Senders | Sessio
         if (some.length < atOnce) break
         after = some.at(-1)?.id ?? after
       }
-      nextAt = now + everyMs
+      nextAt = Time.after(now, everyMs)
     })
 
     return { write, writeMissing }

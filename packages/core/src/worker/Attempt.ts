@@ -2,7 +2,6 @@
  * One attempt per recipient: consent once more, then the sender, then what the answer means (decisions.md §4). Used by the
  * send loop, and inline by direct messages.
  */
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import { constFalse } from "effect/Function"
 import * as Random from "effect/Random"
@@ -10,6 +9,7 @@ import type { Refusal } from "../domain/consent/Consent.ts"
 import * as Consents from "../domain/consent/Consent.ts"
 import * as Ids from "../domain/Ids.ts"
 import type { Instant } from "../domain/Instant.ts"
+import * as Time from "../domain/Instant.ts"
 import * as Job from "../domain/job/Job.ts"
 import type { Failure } from "../domain/job/Recipient.ts"
 import * as Retry from "../domain/Retry.ts"
@@ -155,7 +155,7 @@ const again = (
   { attempts, firstAttemptAt }: ClaimedRecipient,
   { failure, maybeSent, retryAfterMs }: Again
 ): Effect.Effect<Outcome> =>
-  Effect.zipWith(Clock.currentTimeMillis, Random.next, (now, fraction) => {
+  Effect.zipWith(Time.now, Random.next, (now, fraction) => {
     const windowMs = Retry.sendWindow(Job.purpose(content), sessionSender?.retryForMs ?? null)
     const isOfRecipient = FailureCatalogue.isOfRecipient(failure)
     const at = Retry.nextSend({

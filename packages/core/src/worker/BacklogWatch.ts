@@ -1,5 +1,4 @@
 /** Measures what waits in the store, for the metrics; and says when something waits and no process is there to send it. */
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Time from "../domain/Instant.ts"
 import * as Waiting from "../domain/job/Waiting.ts"
@@ -35,7 +34,7 @@ export const make: Effect.Effect<Look, never, WaitingLook> = Effect.gen(function
   const look = Effect.gen(function* () {
     const { backlog, deliveries, isDispatched, quarantine } = yield* found
     const waiting = Waiting.byLimiter(backlog, { isDispatched, isHeld: quarantine !== null })
-    const now = yield* Clock.currentTimeMillis
+    const now = yield* Time.now
     measured(waiting, backlog.oldestAt === null ? 0 : now - backlog.oldestAt, deliveries)
     const all = [...waiting.values()].reduce((sum, count) => sum + count, 0)
     yield* report(all, isDispatched)

@@ -3,11 +3,12 @@
  * own attempts and tells the store, which all processes follow (`domain/session/Circuit`), in the commits of their outcomes.
  * While a session's circuit is open nothing more of it begins here but probes, and no attempt of it counts.
  */
-import * as Clock from "effect/Clock"
+
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Runtime from "effect/Runtime"
+import * as Time from "../domain/Instant.ts"
 import * as Circuit from "../domain/session/Circuit.ts"
 import * as Metrics from "../runtime/Metrics.ts"
 import * as Moment from "../runtime/Moment.ts"
@@ -230,9 +231,7 @@ export const layer: Layer.Layer<Circuits, never, JobStore | SessionStore | Store
       const store = Effect.suspend(() => {
         const news = take()
         if (news.length === 0) return Effect.void
-        return Effect.flatMap(Clock.currentTimeMillis, (now) =>
-          exchange({ now, settlements: [], claim: null }, news)
-        ).pipe(
+        return Effect.flatMap(Time.now, (now) => exchange({ now, settlements: [], claim: null }, news)).pipe(
           Effect.asVoid,
           Effect.catchAllCause((cause) =>
             Effect.logWarning(

@@ -1,8 +1,9 @@
 /** Blocks sessions whose last attempts all ended with one failure (`domain/session/SameFailure`), as this process saw them. */
-import * as Clock from "effect/Clock"
+
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Time from "../domain/Instant.ts"
 import * as SameFailure from "../domain/session/SameFailure.ts"
 import type { Attempted } from "../domain/session/Session.ts"
 import { SessionStore } from "../storage/SessionStore.ts"
@@ -38,7 +39,7 @@ export class EqualFailures extends Context.Tag("@sendwright/core/worker/EqualFai
             if (streak === null) streaks.delete(name)
             else streaks.set(name, streak)
             if (streak === null || !SameFailure.stops(streak) || stopped.has(sessionId)) continue
-            const now = yield* Clock.currentTimeMillis
+            const now = yield* Time.now
             const block = SameFailure.block(streak, now)
             const { code: sameFailure } = streak.failure
             const session = yield* sessions.block({

@@ -5,6 +5,7 @@
 import * as Effect from "effect/Effect"
 import * as Erasure from "../domain/Erasure.ts"
 import type { Instant } from "../domain/Instant.ts"
+import * as Time from "../domain/Instant.ts"
 import * as Occurrence from "../domain/Occurrence.ts"
 import type { Key } from "../domain/Person.ts"
 import * as Person from "../domain/Person.ts"
@@ -38,7 +39,7 @@ const isTaken = (
   // However late it comes: other times count as now when they are minutes off.
   const told = identity?.at ?? word?.reportedAt ?? perhapsRefusal?.reportedAt ?? null
   const saidAt = Occurrence.timeOf(told) ?? now
-  if (found.some(({ at }) => Erasure.isBefore(Math.min(saidAt, now), at))) return false
+  if (found.some(({ at }) => Erasure.isBefore(Time.min(saidAt, now), at))) return false
   const isIntroduction = message === null && word === null && perhapsRefusal === undefined
   return !isIntroduction || found.every(({ isKnownAgain }) => isKnownAgain)
 }

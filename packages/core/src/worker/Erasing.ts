@@ -2,10 +2,11 @@
  * Sweeps a store for people who are erased (`domain/Erasure`): part by part, in slices that leave others their turn. What is in
  * flight, or could still be written by a process that had read it before, is found by a later sweep.
  */
-import * as Clock from "effect/Clock"
+
 import * as Effect from "effect/Effect"
 import type { Counts, Names, Sought } from "../domain/Erasure.ts"
 import * as Erasure from "../domain/Erasure.ts"
+import * as Time from "../domain/Instant.ts"
 import * as Either from "../effect/Either.ts"
 import * as EventLoopBudget from "../runtime/EventLoopBudget.ts"
 import * as PersonHash from "../secret/PersonHash.ts"
@@ -34,7 +35,7 @@ export const make: Effect.Effect<Erasing, never, ErasureStore | SecretBox> = Eff
   const store = yield* ErasureStore
   const box = yield* SecretBox
 
-  const eraseAll = Effect.fnUntraced(function* (erasureId: string, sought: Sought, now: number) {
+  const eraseAll = Effect.fnUntraced(function* (erasureId: string, sought: Sought, now: Time.Instant) {
     let counts: Counts = Erasure.noCounts
     for (const part of Erasure.parts) {
       let after: string | null = null
@@ -55,7 +56,7 @@ export const make: Effect.Effect<Erasing, never, ErasureStore | SecretBox> = Eff
   })
 
   const sweep: Erasing["sweep"] = Effect.fnUntraced(function* (before, names) {
-    const now = yield* Clock.currentTimeMillis
+    const now = yield* Time.now
     // Those that began after the erasure find nothing that it took.
     const waitsFor = Erasure.stillOpen(before.waitsFor, yield* store.openTransactions)
     if (Erasure.onlyWaits(before, waitsFor)) {
@@ -76,7 +77,7 @@ export const make: Effect.Effect<Erasing, never, ErasureStore | SecretBox> = Eff
   })
 
   const resume = Effect.gen(function* () {
-    const due = yield* store.due(yield* Clock.currentTimeMillis)
+    const due = yield* store.due(yield* Time.now)
     let count = 0
     for (const { sealed, ...erasure } of due) {
       const opened = box.open(PersonHash.place(erasure.id), sealed)

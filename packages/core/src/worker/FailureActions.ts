@@ -1,7 +1,7 @@
 /** What a platform's refusal means beyond the recipient: for a template or a session (`FailureCatalogue.Action`). */
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type { Instant } from "../domain/Instant.ts"
+import * as Time from "../domain/Instant.ts"
 import type { Failure } from "../domain/job/Recipient.ts"
 import * as FailureCatalogue from "../domain/session/FailureCatalogue.ts"
 import type { Attempted, Session } from "../domain/session/Session.ts"
@@ -55,7 +55,7 @@ export const make: Effect.Effect<Apply, never, JobStore | SessionStore | Templat
       const { accountId, content, sessionId } = concerned
       if (content?.kind !== "template") return
       const { templateId } = content
-      const now = yield* Clock.currentTimeMillis
+      const now = yield* Time.now
       const report = { status, refusedSince: since }
       yield* TemplateTurns.told(yield* templates.report({ accountId, sessionId, templateId, report, now }))
     })
@@ -103,7 +103,7 @@ export const make: Effect.Effect<Apply, never, JobStore | SessionStore | Templat
       Effect.gen(function* () {
         const { sessionId } = concerned
         const { since } = attempted
-        const now = yield* Clock.currentTimeMillis
+        const now = yield* Time.now
         const action = FailureCatalogue.actionOf(failure)
         switch (action) {
           case "pause_template":

@@ -5,7 +5,6 @@
  * one that is set back or forward kills nobody.
  */
 import type * as Cause from "effect/Cause"
-import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -13,6 +12,7 @@ import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import * as Ids from "../domain/Ids.ts"
 import type { Instant } from "../domain/Instant.ts"
+import * as Time from "../domain/Instant.ts"
 import * as Moment from "../runtime/Moment.ts"
 import type { KnownWorker, ProcessInfo, WorkerHeartbeat } from "../storage/JobStore.ts"
 import { JobStore } from "../storage/JobStore.ts"
@@ -80,7 +80,7 @@ export class Heartbeat extends Context.Tag("@sendwright/core/worker/Heartbeat")<
       Effect.gen(function* () {
         const jobs = yield* JobStore
         const { within } = yield* StoreClock
-        const startedAt = yield* within(Clock.currentTimeMillis)
+        const startedAt = yield* within(Time.now)
         const process = Ids.make(yield* Ids.RandomBytes).uuid(startedAt)
         const words = wordsOf(described, startedAt)
         let registered = 0
@@ -97,7 +97,7 @@ export class Heartbeat extends Context.Tag("@sendwright/core/worker/Heartbeat")<
         let misses = 0
         const dispatching = dispatchingOver(jobs, leaseMs)
 
-        const prove = Effect.flatMap(Clock.currentTimeMillis, (now) => {
+        const prove = Effect.flatMap(Time.now, (now) => {
           beats += 1
           isHeard = false
           const workers = [...here.keys()]
@@ -197,7 +197,7 @@ const sayLast = (
   { process }: ReturnType<typeof wordsOf>,
   leaseMs: number
 ): Effect.Effect<void> =>
-  Effect.flatMap(Clock.currentTimeMillis, (now) =>
+  Effect.flatMap(Time.now, (now) =>
     jobs.heartbeat({
       ...{ workers: [], ended, beats, dispatchesAt: null },
       ...{ process: process(now), happens: "process.stopped" }
@@ -218,7 +218,7 @@ const givingBack = (
   leaseMs: number,
   deregister: Effect.Effect<void>
 ): Effect.Effect<number> =>
-  Effect.flatMap(Clock.currentTimeMillis, (now) =>
+  Effect.flatMap(Time.now, (now) =>
     Effect.timeout(Effect.disconnect(jobs.giveBack({ worker, now })), patienceOf(leaseMs))
   ).pipe(
     Effect.interruptible,
@@ -246,7 +246,7 @@ const dispatchingOver = (jobs: Context.Tag.Service<JobStore>, leaseMs: number) =
       if (here > 0) return Effect.succeed(true)
       return Effect.zipWith(
         jobs.dispatchesAt,
-        Clock.currentTimeMillis,
+        Time.now,
         (at, now) =>
           // In the future was written by a clock that was ahead; the next beat tells.
           at !== null && Math.abs(now - at) < leaseMs

@@ -1,5 +1,4 @@
 /** The housekeeping of a process that sends: it measures the store, notes its size once a day, and purges once an hour. */
-import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type { Instant } from "../domain/Instant.ts"
@@ -24,8 +23,8 @@ const share = 0.02
 /** The size now, with how it grew. */
 export const sizeOf: Effect.Effect<Size.Size, StorageError, SizeStore> = Effect.gen(function* () {
   const store = yield* SizeStore
-  const now = yield* Clock.currentTimeMillis
-  const noted = yield* store.firstSince(now - Size.growthDays * Time.day)
+  const now = yield* Time.now
+  const noted = yield* store.firstSince(Time.before(now, Size.growthDays * Time.day))
   return Size.of(yield* store.measure, noted, yield* store.oldest, now)
 })
 
@@ -49,10 +48,13 @@ export const make: Effect.Effect<Housekeeping, never, RetentionStore | SizeStore
     metrics.bytes(size.bytes)
     if (size.freeBytes !== null) metrics.freeBytes(size.freeBytes)
     if (size.bytesPerDay !== null) metrics.growth(size.bytesPerDay)
-    const now = yield* Clock.currentTimeMillis
+    const now = yield* Time.now
     const today = Time.startOfUtcDay(now)
     if (notedDay === today) return
-    yield* store.note({ noted: { at: today, bytes: size.bytes }, before: today - Size.notedDays * Time.day })
+    yield* store.note({
+      noted: { at: today, bytes: size.bytes },
+      before: Time.before(today, Size.notedDays * Time.day)
+    })
     notedDay = today
   })
 
@@ -68,16 +70,16 @@ export const make: Effect.Effect<Housekeeping, never, RetentionStore | SizeStore
   })
 
   const tidy = Effect.gen(function* () {
-    const now = yield* Clock.currentTimeMillis
-    purgeAt ??= now + Duration.toMillis(pace)
+    const now = yield* Time.now
+    purgeAt ??= Time.after(now, Duration.toMillis(pace))
     if (now < purgeAt) return
     const known = yield* store.firstSince(Retention.knownSince(now))
     if (!Retention.isTimeSure(known?.at ?? null, now)) {
-      purgeAt = now + purgeEveryMs
+      purgeAt = Time.after(now, purgeEveryMs)
       return yield* tellUnsure(now)
     }
     const { isComplete, shares } = yield* purge.run({ share })
-    purgeAt = (yield* Clock.currentTimeMillis) + (isComplete ? purgeEveryMs : Duration.toMillis(pace))
+    purgeAt = Time.after(yield* Time.now, isComplete ? purgeEveryMs : Duration.toMillis(pace))
     const rows = shares.reduce((sum, share) => sum + share.rows, 0)
     if (rows > 0) yield* Effect.logDebug(`Deleted ${rows} row(s) that are kept no longer`)
   })

@@ -1,5 +1,4 @@
 /** What platforms tell, each kind to the file that applies it: by a hook, or by a sender that has to be asked. */
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { Instant } from "../domain/Instant.ts"
@@ -55,7 +54,7 @@ const polling = (people: InboundPeople.InboundPeople, reports: InboundReports.In
     let nextPoll: Instant | null = null
 
     const poll: Inbound["poll"] = Effect.gen(function* () {
-      const now = yield* Clock.currentTimeMillis
+      const now = yield* Time.now
       let nextAt: Instant | null = null
       for (const sender of senders.values()) {
         if (sender.poll === undefined) continue

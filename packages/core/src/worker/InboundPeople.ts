@@ -1,6 +1,5 @@
 /** Applies what people say, and who is who, as a platform tells it of a session. */
 import type * as Cause from "effect/Cause"
-import * as Clock from "effect/Clock"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -196,7 +195,7 @@ export const make = (
 
     return Effect.fnUntraced(function* (session, brought) {
       const { accountId, id: sessionId } = session
-      const now = yield* Clock.currentTimeMillis
+      const now = yield* Time.now
       const preferences = yield* inTurns(brought.preferences, (each) => preferencesOf(jobs, session, each))
       const news = yield* EventLoopBudget.runInPieces(strangers(acquainted, session, brought.people, now))
       const people = yield* inTurns([...news.values()], (each) => withPhone(jobs, session, each))

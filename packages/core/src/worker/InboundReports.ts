@@ -1,6 +1,7 @@
 /** Applies what platforms report of our messages, and links the numbers asked for with the names in the reports. */
-import * as Clock from "effect/Clock"
+
 import * as Effect from "effect/Effect"
+import * as Time from "../domain/Instant.ts"
 import * as Occurrence from "../domain/Occurrence.ts"
 import type { Session } from "../domain/session/Session.ts"
 import * as Metrics from "../runtime/Metrics.ts"
@@ -92,7 +93,7 @@ export const make = (
       const told =
         session === undefined ? reports : yield* ErasedPeople.withoutReports(hash, session.accountId, reports)
       for (let from = 0; from < told.length; from += reportsAtOnce) {
-        const now = yield* Clock.currentTimeMillis
+        const now = yield* Time.now
         yield* Isolate.storeAll({
           items: told
             .slice(from, from + reportsAtOnce)
@@ -117,7 +118,7 @@ export const make = (
     })
 
     const applyEarly = Effect.gen(function* () {
-      const now = yield* Clock.currentTimeMillis
+      const now = yield* Time.now
       const { applied, ended, ends, forgotten, met, refused } = yield* jobs.applyEarlyReports({ now })
       yield* tell(ends)
       // In a commit behind that one: who is who belongs to a portfolio, which the session's sender alone can read. What a

@@ -1,5 +1,5 @@
 /** Applies what platforms tell of templates and of sessions' accounts (decisions.md §11). */
-import * as Clock from "effect/Clock"
+
 import * as Effect from "effect/Effect"
 import type { Instant } from "../domain/Instant.ts"
 import * as Time from "../domain/Instant.ts"
@@ -83,7 +83,7 @@ export const make = (
           { ...each.origin, reason: "a category that is not known" }
         ])
       const { templateId } = found
-      const now = yield* Clock.currentTimeMillis
+      const now = yield* Time.now
       const heard = yield* templates.report({ accountId, sessionId, templateId, report, now })
       if (heard?.isOlder)
         yield* unreadHooks.retain(session, [
@@ -109,13 +109,13 @@ export const make = (
       const { accountId, id } = session
       const { at, kind, news } = each
       const isOther = yield* isOfOther(session, number)
-      const now = yield* Clock.currentTimeMillis
+      const now = yield* Time.now
       const announced = isOther ? { at, kind, news, disconnects: null } : each
       const found = yield* sessions.announce({ id, ...announced, now })
       if (found === null) return
       if (!isOther && failures.length > 0) {
         // Platforms tell whole seconds.
-        const since = at === null ? now : Math.min(now, at + Time.second - 1)
+        const since = at === null ? now : Time.min(now, Time.after(at, Time.second - 1))
         yield* applyActions({ accountId, sessionId: id, content: null, jobId: null }, failures, { since })
       }
       const { after, before, isOlder } = found

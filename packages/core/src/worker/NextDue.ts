@@ -2,7 +2,6 @@
  * When something is due next that `drain` would do. Who moves a clock of their own goes from one such time to the next, and
  * who drains by a timer sleeps until then.
  */
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type { Instant } from "../domain/Instant.ts"
 import * as Time from "../domain/Instant.ts"
@@ -22,7 +21,7 @@ export const make = ({ nextPoll }: Pick<Inbound, "nextPoll">) =>
     const webhooks = yield* WebhookStore
     const { reaches } = yield* WebhookTransport
     const nextDue: Effect.Effect<Instant | null, StorageError> = Effect.gen(function* () {
-      const now = yield* Clock.currentTimeMillis
+      const now = yield* Time.now
       return Time.firstOf([
         yield* jobs.nextDue(now),
         yield* webhooks.nextDue({ now, full: [], reaches }),

@@ -1,7 +1,9 @@
 /** What attempts need: senders, and who may have nothing any more (decisions.md §4, docs/adr/0034). */
+
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { Purpose, Refusal } from "../domain/consent/Consent.ts"
+import * as Time from "../domain/Instant.ts"
 import * as Job from "../domain/job/Job.ts"
 import * as ClosedMarkets from "../domain/session/ClosedMarkets.ts"
 import type { SecretBox } from "../secret/SecretBox.ts"
@@ -64,10 +66,10 @@ export const make: Effect.Effect<Prepare, never, Circuits | ConsentSource | Secr
       const phones = jobs.flatMap(({ recipients }) => recipients.map(({ phone }) => phone))
       const purposes = purposesOf(first)
       const clock = yield* Effect.clock
-      const askedAt = clock.unsafeCurrentTimeMillis()
+      const askedAt = Time.unsafeNow(clock)
       const byPlace = yield* refusals(accountId, phones, purposes)
       const consent: Attempt.Consent = {
-        isFresh: () => Attempt.isFresh(askedAt, clock.unsafeCurrentTimeMillis()),
+        isFresh: () => Attempt.isFresh(askedAt, Time.unsafeNow(clock)),
         askAgain: (phone) => Effect.map(refusals(accountId, [phone], purposes), (refused) => refused.get(0))
       }
       const category = first.category ?? Job.purpose(first.content)

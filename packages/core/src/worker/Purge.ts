@@ -7,6 +7,7 @@ import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type { Instant } from "../domain/Instant.ts"
+import * as Time from "../domain/Instant.ts"
 import type { Place, Share, Walk } from "../domain/Retention.ts"
 import * as Retention from "../domain/Retention.ts"
 import { RetentionStore } from "../storage/RetentionStore.ts"
@@ -87,7 +88,7 @@ export const make: Effect.Effect<Purge, never, RetentionStore | SizeStore> = Eff
     let { after, kept } = progress.brokenOff ?? { after: progress.start, kept: null }
     do {
       progress.brokenOff = { after, kept }
-      const now = yield* Clock.currentTimeMillis
+      const now = yield* Time.now
       if (now > until) return { shares, isComplete: false }
       const slice = yield* store.purge({ walk, after, limit: progress.limit, now })
       if (slice._tag === "Busy") return { shares, isComplete: false }
@@ -104,7 +105,7 @@ export const make: Effect.Effect<Purge, never, RetentionStore | SizeStore> = Eff
   })
 
   const shrink = Effect.fnUntraced(function* (share: number, until: Instant) {
-    for (let hasMore = true; hasMore && (yield* Clock.currentTimeMillis) <= until; ) {
+    for (let hasMore = true; hasMore && (yield* Time.now) <= until; ) {
       const shrunk = yield* sizes.shrink({ pages })
       hasMore = shrunk.hasMore
       pages = nextLimit(pages, shrunk.ms)
@@ -114,7 +115,7 @@ export const make: Effect.Effect<Purge, never, RetentionStore | SizeStore> = Eff
 
   return {
     run: Effect.fnUntraced(function* ({ maximumMs, share }) {
-      const until = maximumMs === undefined ? Infinity : (yield* Clock.currentTimeMillis) + maximumMs
+      const until = maximumMs === undefined ? Time.at(Infinity) : Time.after(yield* Time.now, maximumMs)
       const shares: Array<Share> = []
       // What was broken off goes on before others begin anew: each is reached, however short the time is.
       const [brokenOff, others] = Arr.partition(walks, ([, progress]) => progress.brokenOff === null)
@@ -131,7 +132,7 @@ export const make: Effect.Effect<Purge, never, RetentionStore | SizeStore> = Eff
       for (const walk of Retention.walkNames) {
         let after: Place | null = null
         do {
-          const now = yield* Clock.currentTimeMillis
+          const now = yield* Time.now
           const began = yield* Clock.currentTimeNanos
           const counted: { readonly shares: ReadonlyArray<Share>; readonly next: Place | null } =
             yield* store.count({ walk, after, limit: firstLimit, now })

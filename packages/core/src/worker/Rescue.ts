@@ -28,7 +28,7 @@ interface Reading {
 
 /** True when the clock was set back since, or may have been: before the first reading nobody can tell. */
 export const wasSetBack = (before: Reading | undefined, now: Reading): boolean =>
-  before === undefined || Time.isAhead(before.time + (now.moment - before.moment), now.time)
+  before === undefined || Time.isAhead(Time.after(before.time, now.moment - before.moment), now.time)
 
 /** Does all that is to be done now; answers how many things that were. To be repeated every few seconds. */
 export type Rescue = Effect.Effect<number, StorageError>
@@ -51,7 +51,7 @@ export const make = (
     const countRescued = Metrics.ofRescue()
 
     const makeDue = Effect.gen(function* () {
-      const reading = { time: yield* Clock.currentTimeMillis, moment: yield* Moment.now }
+      const reading = { time: yield* Time.now, moment: yield* Moment.now }
       const before = last
       if (!wasSetBack(before, reading)) {
         last = reading
@@ -79,7 +79,7 @@ export const make = (
         const [worker, ...beside] = dead.map(({ worker }) => worker)
         if (worker === undefined) return 0
         const beats = new Map(dead.map(({ beats, worker }) => [worker, beats]))
-        const now = yield* Clock.currentTimeMillis
+        const now = yield* Time.now
         // The deliveries come first, since their rescue forgets no worker: after a cut between the two the next pass finds the
         // same counts, and takes back what is left.
         let deliveries = 0
@@ -121,7 +121,7 @@ export const make = (
         count += yield* rescueProcess(dead)
       }
       // After the rescue: where one of these takes long or fails, it keeps no recipient waiting.
-      const unblocked = yield* sessions.unblock({ now: yield* Clock.currentTimeMillis })
+      const unblocked = yield* sessions.unblock({ now: yield* Time.now })
       for (const sessionId of unblocked)
         yield* Effect.annotateLogs(Effect.logInfo(`Session ${sessionId} goes on: its pause is over`), {
           sessionId

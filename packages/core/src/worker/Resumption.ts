@@ -2,7 +2,6 @@
  * Tells senders whose platform lives in their process what it had taken when the last process ended (`Sender.resume`):
  * the recipients of recent jobs whose last status it did not report.
  */
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Ids from "../domain/Ids.ts"
 import type { Instant } from "../domain/Instant.ts"
@@ -85,7 +84,7 @@ export const make: Effect.Effect<
   let isDone = false
   return Effect.gen(function* () {
     if (isDone) return
-    const since = (yield* Clock.currentTimeMillis) - recentMs
+    const since = Time.before(yield* Time.now, recentMs)
     for (const { provider, resume } of senders.values()) {
       if (resume === undefined) continue
       for (const [accountId, ids] of yield* sessionsOf(provider))

@@ -2,10 +2,12 @@
  * Carries out retries of many jobs (`domain/job/RetryPlan`): of each plan one job in its turn, in a commit that moves the plan on, so
  * that no plan waits for another's end, and with pauses so long that the service has most of the time.
  */
+
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type { Instant } from "../domain/Instant.ts"
+import * as Time from "../domain/Instant.ts"
 import type { Job } from "../domain/job/Job.ts"
 import { isTemplateJob } from "../domain/job/Job.ts"
 import type { Plan, Wanted } from "../domain/job/RetryPlan.ts"
@@ -60,7 +62,7 @@ export const make: Effect.Effect<RetryPlans, never, JobStore | RetryPlanStore | 
         from: plan.place,
         jobId: items[0]?.id ?? null,
         to: next,
-        now: yield* Clock.currentTimeMillis
+        now: yield* Time.now
       })
       if (stepped._tag !== "Stepped") return 0
       if (stepped.retried > 0) yield* Effect.zipRight(signals.sends.notify, signals.deliveries.notify)

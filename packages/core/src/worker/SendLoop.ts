@@ -1,9 +1,9 @@
 /** The loop of messages: claims what the bulkhead has room for, attempts it in turn, and stores what became of it. */
-import * as Clock from "effect/Clock"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Runtime from "effect/Runtime"
 import type { Instant } from "../domain/Instant.ts"
+import * as Time from "../domain/Instant.ts"
 import { sessionsAtOnce } from "../domain/job/Claiming.ts"
 import * as FailureCatalogue from "../domain/session/FailureCatalogue.ts"
 import type { Provider } from "../domain/session/Session.ts"
@@ -218,7 +218,7 @@ const claimsOf = (
       Effect.gen(function* () {
         endClaim()
         const at = monotonic()
-        const now = yield* Clock.currentTimeMillis
+        const now = yield* Time.now
         const asking = worker === null ? null : bulkhead.ask(bulkhead.limit(at), at)
         if (asking !== null) claiming = { asking, at, known: circuits.known() }
         const claim = worker === null || asking === null ? null : claimOf(worker, asking)
@@ -245,7 +245,7 @@ const claimsOf = (
         const { at } = claiming
         const { failed, prepared } = yield* prepare(claimed, () => heartbeat.stillOwns(worker, at))
         for (const sessionId of failed) bulkhead.rest(sessionId, monotonic())
-        enter(claiming, prepared, worker, yield* Clock.currentTimeMillis)
+        enter(claiming, prepared, worker, yield* Time.now)
       }).pipe(
         Effect.onError(() =>
           Effect.sync(() => {
@@ -273,7 +273,7 @@ const verbsOf = (parts: Parts, grace: GracePeriod, wake: () => void): SendVerbs 
     }),
     wakeAt: () => turns.staleAt,
     look: Effect.gen(function* () {
-      const now = yield* Clock.currentTimeMillis
+      const now = yield* Time.now
       const at = monotonic()
       const next = yield* jobs.nextDue(
         now,

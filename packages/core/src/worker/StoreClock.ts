@@ -47,7 +47,7 @@ type Service = Context.Tag.Service<StoreClock>
 
 const own: Service = {
   isOwn: true,
-  health: Effect.map(Clock.currentTimeMillis, (now) => ({
+  health: Effect.map(Time.now, (now) => ({
     differenceMs: 0,
     measuredAt: now,
     uncertain: false
@@ -96,9 +96,7 @@ const measured = (ask: Effect.Effect<Instant, StorageError>) =>
     const told = Metrics.ofClock()
 
     const now = (): Instant =>
-      estimate === undefined
-        ? process.unsafeCurrentTimeMillis()
-        : Math.floor(timeAt(estimate, Moment.unsafeNow(process)))
+      estimate === undefined ? Time.unsafeNow(process) : Time.at(timeAt(estimate, Moment.unsafeNow(process)))
 
     const clock: Clock.Clock = {
       [Clock.ClockTypeId]: Clock.ClockTypeId,
@@ -109,7 +107,7 @@ const measured = (ask: Effect.Effect<Instant, StorageError>) =>
       sleep: (duration) => process.sleep(duration)
     }
 
-    const difference = (): number => now() - process.unsafeCurrentTimeMillis()
+    const difference = (): number => now() - Time.unsafeNow(process)
 
     const reportDifference = Effect.suspend(() => {
       const ms = difference()
@@ -147,7 +145,7 @@ const measured = (ask: Effect.Effect<Instant, StorageError>) =>
       isOwn: false,
       health: Effect.sync(() => ({
         differenceMs: estimate === undefined ? null : difference(),
-        measuredAt: estimate === undefined ? null : Math.floor(estimate.time),
+        measuredAt: estimate === undefined ? null : Time.at(estimate.time),
         uncertain: asked === undefined || Moment.unsafeNow(process) - asked > certainMs
       })),
       // Where the caller goes by it already, as the host's requests do, this costs next to nothing.

@@ -1,8 +1,9 @@
 /** Writes what this process has counted of recipients, once a minute and when it ends. */
-import * as Clock from "effect/Clock"
+
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Time from "../domain/Instant.ts"
 import { JobStore } from "../storage/JobStore.ts"
 import { StoreClock } from "./StoreClock.ts"
 
@@ -15,7 +16,7 @@ export const layer: Layer.Layer<never, never, JobStore | StoreClock> = Layer.sco
   Effect.gen(function* () {
     const jobs = yield* JobStore
     const { within } = yield* StoreClock
-    const save = Effect.flatMap(Clock.currentTimeMillis, (now) => jobs.saveTallies({ now })).pipe(
+    const save = Effect.flatMap(Time.now, (now) => jobs.saveTallies({ now })).pipe(
       Effect.catchAllCause((cause) => Effect.logDebug("The numbers of a minute were not written", cause))
     )
     yield* Effect.addFinalizer(() => Effect.timeoutOption(Effect.disconnect(within(save)), patience))

@@ -3,9 +3,10 @@
  * or end where what they send is not of the template's form any more. A fetch that fails is repeated at growing intervals; in
  * the end, and where the platform cannot be asked, the jobs go on with the template as it is known here.
  */
-import * as Clock from "effect/Clock"
+
 import * as Effect from "effect/Effect"
 import type { Instant } from "../domain/Instant.ts"
+import * as Time from "../domain/Instant.ts"
 import * as FailureCatalogue from "../domain/session/FailureCatalogue.ts"
 import type { Session } from "../domain/session/Session.ts"
 import * as PlatformTemplate from "../domain/template/PlatformTemplate.ts"
@@ -44,7 +45,7 @@ export const make: Effect.Effect<
     claimed: TemplateCheck.Claimed
   ) {
     for (;;) {
-      const now = yield* Clock.currentTimeMillis
+      const now = yield* Time.now
       const misfits = yield* templates.endCheck({ sessionId, templateId, check: claimed, now })
       if (misfits.length === 0) return
       for (const jobId of misfits) yield* jobs.abandon({ jobId, failure: mismatch, now })
@@ -60,7 +61,7 @@ export const make: Effect.Effect<
   ) {
     const { accountId, id: sessionId } = session
     const { language, name, templateId } = template
-    const now = yield* Clock.currentTimeMillis
+    const now = yield* Time.now
     if (json === null) {
       const report = { status: "deleted", at: askedAt, refusedSince: null }
       return yield* templates.report({ accountId, sessionId, templateId, report, now })
@@ -79,7 +80,7 @@ export const make: Effect.Effect<
     const fetch = sessionSender?.sender.template
     if (session === null || sessionSender === undefined || fetch === undefined)
       return yield* end(template, claimed)
-    const askedAt = yield* Clock.currentTimeMillis
+    const askedAt = yield* Time.now
     const answer = yield* Effect.either(fetch(sessionSender.config, template))
     if (Either.isRight(answer)) yield* store(session, template, answer.right, askedAt)
     else {
@@ -94,7 +95,7 @@ export const make: Effect.Effect<
   })
 
   return Effect.gen(function* () {
-    const now = yield* Clock.currentTimeMillis
+    const now = yield* Time.now
     const due = yield* templates.claimChecks({ now, limit: atOnce })
     for (const { check: claimed, template } of due) yield* check(template, claimed)
     return due.length

@@ -2,7 +2,6 @@
  * Keeps what came to hooks and was not understood (decisions.md §11): stored for the operator, and told in the log
  * once an hour for each session and kind of news, for a platform may go on with it.
  */
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Ids from "../domain/Ids.ts"
 import type { Instant } from "../domain/Instant.ts"
@@ -50,7 +49,7 @@ export const make: Effect.Effect<UnreadHooks, never, InboundStore> = Effect.gen(
 
   const retain: UnreadHooks["retain"] = Effect.fnUntraced(function* (session, unread) {
     if (unread.length === 0) return
-    const now = yield* Clock.currentTimeMillis
+    const now = yield* Time.now
     yield* log(session, unread, now)
     const { id: sessionId } = session
     for (let from = 0; from < unread.length; from += UnreadHook.maximumParts) {

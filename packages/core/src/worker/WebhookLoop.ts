@@ -1,10 +1,11 @@
 /** The loop of webhook deliveries: claims what receivers have room for, posts it, and stores what they answered. */
-import * as Clock from "effect/Clock"
+
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import { constVoid } from "effect/Function"
 import * as Runtime from "effect/Runtime"
+import * as Time from "../domain/Instant.ts"
 import * as EventLoopBudget from "../runtime/EventLoopBudget.ts"
 import type { GracePeriod } from "../runtime/GracePeriod.ts"
 import * as Moment from "../runtime/Moment.ts"
@@ -160,7 +161,7 @@ const verbsOf = (
     wakeAt: () => null,
     // A delivery that is held back does not keep the loop awake.
     look: Effect.gen(function* () {
-      const now = yield* Clock.currentTimeMillis
+      const now = yield* Time.now
       const moment = monotonic()
       const due = yield* store.nextDue({ now, full: limits.full(moment), reaches: worker.reaches })
       const freed = limits.nextAt(moment)
@@ -179,7 +180,7 @@ const verbsOf = (
     commit: (settlements, name) =>
       Effect.gen(function* () {
         claimedAt = monotonic()
-        const now = yield* Clock.currentTimeMillis
+        const now = yield* Time.now
         const full = limits.full(claimedAt)
         const claim =
           name === null

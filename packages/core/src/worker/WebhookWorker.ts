@@ -136,10 +136,10 @@ export const make = (options: {
       reaches: transport.reaches,
       attempt: (delivery) =>
         Effect.clockWith((clock) => {
-          const at = clock.unsafeCurrentTimeMillis()
+          const at = Time.unsafeNow(clock)
           const began = Moment.unsafeNow(clock)
           return Effect.zipWith(postWhole(delivery, at), Random.next, (answer, fraction) => {
-            const now = clock.unsafeCurrentTimeMillis()
+            const now = Time.unsafeNow(clock)
             const { disable, next, pauseMs, reason } = decide(delivery, answer, now, { jitter, fraction })
             const { deliveryId, fence } = delivery
             const durationMs = Math.round(Moment.unsafeNow(clock) - began)

@@ -2,7 +2,7 @@
  * The loops of a process that sends: dispatch, receipts, webhook deliveries, rescue. `drain` runs the very same
  * steps until nothing is due, for tests, examples and cron.
  */
-import * as Clock from "effect/Clock"
+
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -10,6 +10,7 @@ import * as Layer from "effect/Layer"
 import * as Runtime from "effect/Runtime"
 import type * as Scope from "effect/Scope"
 import type { ForeignTransaction, InsideTransaction } from "../domain/Errors.ts"
+import * as Time from "../domain/Instant.ts"
 import * as Retry from "../domain/Retry.ts"
 import * as GracePeriod from "../runtime/GracePeriod.ts"
 import type { Signal } from "../runtime/Signals.ts"
@@ -210,7 +211,7 @@ const receiving = (
   Effect.gen(function* () {
     const { count, nextAt } = yield* poll
     if (count > 0) yield* deliveries.notify
-    const now = yield* Clock.currentTimeMillis
+    const now = yield* Time.now
     yield* restFor(attempts, nextAt === null ? null : nextAt - now)
   })
 

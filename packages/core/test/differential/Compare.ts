@@ -2,11 +2,13 @@
  * Runs one history over several stores side by side and compares, after every step, all that a caller can see of them:
  * the answer, jobs, recipients, events, sessions, and what is due next. None of them is taken for right.
  */
+
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import { random } from "../../../../test/support/Random.ts"
 import * as Plan from "../../src/domain/account/Plan.ts"
 import * as Ids from "../../src/domain/Ids.ts"
+import * as Time from "../../src/domain/Instant.ts"
 import { day, utcDay } from "../../src/domain/Instant.ts"
 import * as ClientTexts from "../../src/domain/job/ClientTexts.ts"
 import * as Retention from "../../src/domain/Retention.ts"
@@ -53,7 +55,11 @@ const outcomeOf = (ending: Ending, now: number, providerId: string): Outcome => 
     case "skipped":
       return Outcome.Skipped({ failure })
     case "retry":
-      return Outcome.Retry({ at: now + ending.afterMs, failure, maybeSent: ending.maybeSent })
+      return Outcome.Retry({
+        at: Time.after(Time.at(now), ending.afterMs),
+        failure,
+        maybeSent: ending.maybeSent
+      })
     case "released":
       return Outcome.Released({ maybeSent: ending.maybeSent })
   }
@@ -83,7 +89,7 @@ export const idsOfRun = (): ((place: number) => string) => {
   return (place) => {
     const next = random(place)
     const bytes = (length: number) => Uint8Array.from({ length }, () => Math.floor(next() * 256))
-    return Ids.make(bytes).jobId(Fixtures.now + run)
+    return Ids.make(bytes).jobId(Time.after(Fixtures.now, run))
   }
 }
 
@@ -136,7 +142,7 @@ const perform = (step: Step, world: Cast, subject: number): Effect.Effect<unknow
         const template = templates[0] ?? Fixtures.template()
         const { claim, fingerprint, key, kind, phones } = step
         return yield* jobs.accept({
-          now,
+          now: Time.at(now),
           jobId: job(step.job),
           accountId,
           sessionId,
@@ -175,7 +181,7 @@ const perform = (step: Step, world: Cast, subject: number): Effect.Effect<unknow
         })
         const { claim } = step
         return yield* jobs.settleAndClaim({
-          now,
+          now: Time.at(now),
           settlements,
           claim:
             claim === null
@@ -197,11 +203,11 @@ const perform = (step: Step, world: Cast, subject: number): Effect.Effect<unknow
         })
       }
       case "giveBack":
-        return yield* jobs.giveBack({ worker: workerOf(step.worker), now })
+        return yield* jobs.giveBack({ worker: workerOf(step.worker), now: Time.at(now) })
       case "rescue":
         return yield* jobs.rescue({
           worker: workerOf(step.worker),
-          now,
+          now: Time.at(now),
           recoverable: step.recoverable ? ["sandbox"] : []
         })
       case "receive": {
@@ -212,42 +218,55 @@ const perform = (step: Step, world: Cast, subject: number): Effect.Effect<unknow
         }
         return yield* Effect.forEach(bySession, ([sessionId, reports]) =>
           jobs.receive({
-            now,
+            now: Time.at(now),
             ...(sessionId !== undefined && { sessionId }),
             reports: reports.map(({ index, job: place, status }) => ({
               messageId: sessionId === undefined ? Ids.messageId(job(place), index) : null,
               providerId: sessionId === undefined ? null : providerIdOf(job(place), index),
               status,
-              at: now,
+              at: Time.at(now),
               failure: status === "failed" ? failure : null
             }))
           })
         )
       }
       case "unpark":
-        return yield* jobs.applyEarlyReports({ now })
+        return yield* jobs.applyEarlyReports({ now: Time.at(now) })
       case "unblock":
-        return yield* sessions.unblock({ now })
+        return yield* sessions.unblock({ now: Time.at(now) })
       case "makeDue":
-        return yield* jobs.makeDue({ now })
+        return yield* jobs.makeDue({ now: Time.at(now) })
       case "cancel":
-        return yield* jobs.cancel({ jobId: job(step.job), now })
+        return yield* jobs.cancel({ jobId: job(step.job), now: Time.at(now) })
       case "retry": {
         const { dryRun, selection } = step
-        return yield* jobs.retry({ jobId: job(step.job), now, selection, dryRun })
+        return yield* jobs.retry({ jobId: job(step.job), now: Time.at(now), selection, dryRun })
       }
       case "transition":
-        return yield* sessions.transition({ id: session(step.session), state: step.state, reason: null, now })
+        return yield* sessions.transition({
+          id: session(step.session),
+          state: step.state,
+          reason: null,
+          now: Time.at(now)
+        })
       case "block":
-        return yield* sessions.block({ id: session(step.session), until: now + step.ms, now })
+        return yield* sessions.block({
+          id: session(step.session),
+          until: Time.after(Time.at(now), step.ms),
+          now: Time.at(now)
+        })
       case "unavailable":
-        return yield* tell(session(step.session), "OutageBegan", now)
+        return yield* tell(session(step.session), "OutageBegan", Time.at(now))
       case "available":
-        return yield* tell(session(step.session), "OutageEnded", now)
+        return yield* tell(session(step.session), "OutageEnded", Time.at(now))
       case "takeProbe":
-        return yield* sessions.acquireProbe({ id: session(step.session), now })
+        return yield* sessions.acquireProbe({ id: session(step.session), now: Time.at(now) })
       case "returnProbe": {
-        return yield* tell(session(step.session), step.attempted ? "ProbeFailed" : "ProbeUnused", now)
+        return yield* tell(
+          session(step.session),
+          step.attempted ? "ProbeFailed" : "ProbeUnused",
+          Time.at(now)
+        )
       }
       case "template": {
         const status = step.approved ? "approved" : "paused"
@@ -257,20 +276,20 @@ const perform = (step: Step, world: Cast, subject: number): Effect.Effect<unknow
           accountId,
           sessionId: session(step.session),
           contents,
-          now
+          now: Time.at(now)
         })
         return imported.map(({ status }) => status)
       }
       case "pace": {
         const pacing = { messagesPerSecond: step.messagesPerSecond, pairIntervalMs: step.pairMs }
-        return yield* sessions.change({ id: session(step.session), change: { pacing }, now })
+        return yield* sessions.change({ id: session(step.session), change: { pacing }, now: Time.at(now) })
       }
       case "beat": {
         const workers = [...new Set(step.workers)].map(workerOf)
-        return yield* jobs.heartbeat({ workers, beats: step.beats, dispatchesAt: now })
+        return yield* jobs.heartbeat({ workers, beats: step.beats, dispatchesAt: Time.at(now) })
       }
       case "purge":
-        return yield* purgeAll(now, step.limit)
+        return yield* purgeAll(Time.at(now), step.limit)
       case "clock":
         return null
     }
@@ -292,7 +311,7 @@ const everything = { limit: 250, after: null }
 const news = ({ now }: Cast) =>
   Effect.gen(function* () {
     const { claimed } = yield* (yield* WebhookStore).settleAndClaim({
-      now,
+      now: Time.at(now),
       settlements: [],
       claim: Fixtures.deliveryClaim({ worker: "events" })
     })
@@ -312,7 +331,7 @@ const glance = (world: Cast) =>
     const of = (kind: "template" | "direct") =>
       Effect.map(jobs.list({ by: { accountId }, kind, page: everything }), ({ items }) => items)
     return {
-      nextDue: yield* jobs.nextDue(now),
+      nextDue: yield* jobs.nextDue(Time.at(now)),
       jobs: [...(yield* of("template")), ...(yield* of("direct"))]
     }
   })
@@ -331,7 +350,7 @@ const look = (world: Cast) =>
       ),
       sessions: yield* Effect.forEach(sessionIds, (id) => sessions.find(id)),
       workers: [...(yield* jobs.workers)].sort((a, b) => (a.worker < b.worker ? -1 : 1)),
-      usage: yield* jobs.usage({ accountId, day: utcDay(now) })
+      usage: yield* jobs.usage({ accountId, day: utcDay(Time.at(now)) })
     }
   })
 

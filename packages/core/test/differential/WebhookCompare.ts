@@ -3,7 +3,9 @@
  * see: the answer, endpoints, deliveries with their attempts, and what is due next. Deliveries and events have ids of
  * their store's own, so they are told by their endpoint and how many were made for it before.
  */
+
 import * as Effect from "effect/Effect"
+import * as Time from "../../src/domain/Instant.ts"
 import * as Event from "../../src/domain/webhook/Event.ts"
 import type { Endpoint } from "../../src/domain/webhook/Webhook.ts"
 import { ConsentStore } from "../../src/storage/ConsentStore.ts"
@@ -27,7 +29,7 @@ interface Given {
 
 /** What all stores of a run are told the same of. */
 interface Cast {
-  now: number
+  now: Time.Instant
   /** How many steps were made: what they create is told apart by it. */
   step: number
   readonly idOf: (place: number) => string
@@ -53,9 +55,15 @@ const naming = Effect.fnUntraced(function* (world: Cast) {
   return names
 })
 
-const settlementOf = (deliveryId: string, fence: number, ending: Ending, now: number): DeliverySettlement => {
+const settlementOf = (
+  deliveryId: string,
+  fence: number,
+  ending: Ending,
+  now: Time.Instant
+): DeliverySettlement => {
   const isDelivered = ending.end === "delivered"
-  const next = "afterMs" in ending ? now + ending.afterMs : ending.end === "exhausted" ? null : "delivered"
+  const next =
+    "afterMs" in ending ? Time.after(now, ending.afterMs) : ending.end === "exhausted" ? null : "delivered"
   return {
     deliveryId,
     fence,
@@ -98,7 +106,7 @@ const perform = (step: Step, world: Cast, names: Names): Effect.Effect<unknown, 
       case "rotate": {
         const secret = { sealed: `sealed ${world.step}`, createdAt: now, expiresAt: null }
         const id = endpointIdOf(world, step.endpoint)
-        return yield* store.rotate({ id, secret, expireOthersAt: now + 60_000, now })
+        return yield* store.rotate({ id, secret, expireOthersAt: Time.after(now, 60_000), now })
       }
       case "test": {
         const endpointId = endpointIdOf(world, step.endpoint)
@@ -149,7 +157,11 @@ const perform = (step: Step, world: Cast, names: Names): Effect.Effect<unknown, 
       }
       case "rescue": {
         const { beats } = step
-        return yield* store.rescue({ worker: workerOf(step.worker), now, ...(beats !== null && { beats }) })
+        return yield* store.rescue({
+          worker: workerOf(step.worker),
+          now,
+          ...(beats !== null && { beats })
+        })
       }
       case "beat": {
         const { beats } = step
@@ -164,7 +176,7 @@ const perform = (step: Step, world: Cast, names: Names): Effect.Effect<unknown, 
       case "replayFailed":
       case "replayMissing": {
         const endpointId = endpointIdOf(world, step.endpoint)
-        return yield* store[step.do]({ endpointId, since: now - step.sinceMs, now })
+        return yield* store[step.do]({ endpointId, since: Time.before(now, step.sinceMs), now })
       }
       case "makeDue":
         return yield* store.makeDue({ now })
@@ -246,7 +258,7 @@ export const compare = (
     })
     for (const [place, step] of history.entries()) {
       world.step = place
-      if (step.do === "clock") world.now += step.ms
+      if (step.do === "clock") world.now = Time.after(world.now, step.ms)
       let expected: readonly [name: string, text: string] | undefined
       for (const subject of subjects) {
         const text = yield* observe(subject, step)

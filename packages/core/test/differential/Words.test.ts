@@ -3,14 +3,15 @@
  * buttons and the platform's preferences, beside the operator's records (decisions.md §11). After each hook the engine
  * decides as a plain model does, and nothing is sent that the model refuses.
  */
+
 import { createHmac } from "node:crypto"
 import { describe, expect, it } from "@effect/vitest"
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as FastCheck from "effect/FastCheck"
 import * as Layer from "effect/Layer"
 import * as TestClock from "effect/TestClock"
 import * as Consent from "../../src/domain/consent/Consent.ts"
+import * as Time from "../../src/domain/Instant.ts"
 import * as Engine from "../../src/engine/Engine.ts"
 import * as SecretBox from "../../src/secret/SecretBox.ts"
 import * as Sender from "../../src/sender/Sender.ts"
@@ -101,7 +102,7 @@ const shop = Effect.gen(function* () {
         id,
         state: "connected",
         reason: null,
-        now: yield* Clock.currentTimeMillis
+        now: yield* Time.now
       })
       return id
     })
@@ -157,7 +158,7 @@ const itemOf = (each: Word, place: number, phone: string, begin: number) => {
 /** Plays one history for a person of its own; answers what the engine decided otherwise than the model. */
 const play = Effect.fnUntraced(function* (made: Shop, words: ReadonlyArray<Word>, phone: string) {
   const { account, admin, caller, engine, hook, templateId } = made
-  const begin = yield* Clock.currentTimeMillis
+  const begin = yield* Time.now
   const arrivals = words
     .flatMap((each, place) => [
       { each, place, at: each.saidAt + each.delay },
@@ -191,7 +192,7 @@ const play = Effect.fnUntraced(function* (made: Shop, words: ReadonlyArray<Word>
       end += 1
     const together = arrivals.slice(from, end).toReversed()
     from = end
-    const now = Math.max((yield* Clock.currentTimeMillis) + 1000, begin + (first.at + 1) * 1000)
+    const now = Math.max((yield* Time.now) + 1000, begin + (first.at + 1) * 1000)
     yield* TestClock.setTime(now)
     const { by } = first.each
     if (by === "operator") {

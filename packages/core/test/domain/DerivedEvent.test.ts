@@ -2,20 +2,21 @@ import { describe, expect, it } from "@effect/vitest"
 import * as FastCheck from "effect/FastCheck"
 import type { DerivedEvent, Looked } from "../../src/domain/DerivedEvent.ts"
 import * as Derived from "../../src/domain/DerivedEvent.ts"
+import * as Time from "../../src/domain/Instant.ts"
 import * as Job from "../../src/domain/job/Job.ts"
 import * as Recipient from "../../src/domain/job/Recipient.ts"
 import * as Fixtures from "../../src/testing/Fixtures.ts"
 
 const { now } = Fixtures
 
-const eventAt = (at: number, subject: string): DerivedEvent => ({
+const eventAt = (at: Time.Instant, subject: string): DerivedEvent => ({
   ...{ at, type: "session.connected", accountId: null, sessionId: null, jobId: null, messageId: null },
   ...{ sequence: null, subject, data: {} }
 })
 
 /** A store's rows, the newest first; it looks at no more than some of them at once where a filter leaves every third. */
 const source = (name: string, times: ReadonlyArray<number>, most: number | null) => {
-  const rows = [...times].sort((a, b) => b - a).map((at, place) => eventAt(at, `${name}${place}`))
+  const rows = [...times].sort((a, b) => b - a).map((at, place) => eventAt(Time.at(at), `${name}${place}`))
   const isLeft = (_: DerivedEvent, place: number) => most === null || place % 3 === 0
   const left = new Set(rows.filter(isLeft))
   const read = (to: number, limit: number): Looked<DerivedEvent> => {
@@ -40,7 +41,7 @@ describe("pages of derived events", () => {
         ([one, two, filtered], limit, most) => {
           const sources = [source("a", one, null), source("b", two, null), source("c", filtered, most)]
           const found: Array<DerivedEvent> = []
-          let place: Derived.Place | null = { at: now + 1000, skip: 0 }
+          let place: Derived.Place | null = { at: Time.after(now, 1000), skip: 0 }
           for (let pages = 0; place !== null; pages += 1) {
             expect(pages).toBeLessThan(1000)
             const from: Derived.Place = place
@@ -60,8 +61,8 @@ describe("pages of derived events", () => {
   })
 
   it("go on where they were, though something newer has come", () => {
-    const rows = [3, 3, 3, 1].map((ms, place) => eventAt(now + ms, String(place)))
-    const first = Derived.pageOf([{ items: rows, lookedTo: null }], { at: now + 9, skip: 0 }, 2)
+    const rows = [3, 3, 3, 1].map((ms, place) => eventAt(Time.after(now, ms), String(place)))
+    const first = Derived.pageOf([{ items: rows, lookedTo: null }], { at: Time.after(now, 9), skip: 0 }, 2)
     expect(first.items).toEqual(rows.slice(0, 2))
     const place = Derived.placeOf(first.next ?? 0)
     expect(place).toEqual({ at: now + 3, skip: 2 })
@@ -82,7 +83,7 @@ const accepted = (recipients: number, at = now): Job.Job => ({
   }),
   status: "completed",
   counts: { ...Recipient.noCounts, failed: 1, read: recipients - 1 },
-  completedAt: at + 50
+  completedAt: Time.after(at, 50)
 })
 
 const recipient = (index: number, some: Partial<Job.RecipientResult>): Job.RecipientResult => ({
@@ -102,13 +103,13 @@ describe("the events of a job", () => {
   const recipients = [
     recipient(0, {
       status: "read",
-      attemptedAt: now + 5,
-      sentAt: now + 6,
-      deliveredAt: now + 8,
-      readAt: now + 90,
-      updatedAt: now + 90
+      attemptedAt: Time.after(now, 5),
+      sentAt: Time.after(now, 6),
+      deliveredAt: Time.after(now, 8),
+      readAt: Time.after(now, 90),
+      updatedAt: Time.after(now, 90)
     }),
-    recipient(1, { status: "failed", failure, updatedAt: now + 5, sequence: 1 })
+    recipient(1, { status: "failed", failure, updatedAt: Time.after(now, 5), sequence: 1 })
   ]
   const all = (limit: number, after: number | null = null) =>
     Derived.pageOfJob(job, recipients, () => true, { limit, after })

@@ -1,8 +1,10 @@
 /** What an operator is told of clock, keys and disk, by what was seen. */
+
 import { describe, expect, it } from "vitest"
 import * as Diagnosis from "../../src/domain/Diagnosis.ts"
+import * as Time from "../../src/domain/Instant.ts"
 
-const now = Date.UTC(2026, 10, 26)
+const now = Time.at(Date.UTC(2026, 10, 26))
 const minute = 60_000
 
 describe("the clock", () => {
@@ -20,12 +22,14 @@ describe("the clock", () => {
   })
 
   it("is wrong when a job is of a later time, by the database's clock where that is another", () => {
-    expect(verdict({ lastJobAt: now + 60 * minute })).toMatchObject({
+    expect(verdict({ lastJobAt: Time.after(now, 60 * minute) })).toMatchObject({
       verdict: "failing",
       says: expect.stringContaining("1 hour ahead")
     })
-    expect(verdict({ lastJobAt: now + 3000 }).verdict).toBe("ok")
-    expect(verdict({ difference: 3 * minute, lastJobAt: now + 3 * minute }).verdict).toBe("warning")
+    expect(verdict({ lastJobAt: Time.after(now, 3000) }).verdict).toBe("ok")
+    expect(verdict({ difference: 3 * minute, lastJobAt: Time.after(now, 3 * minute) }).verdict).toBe(
+      "warning"
+    )
   })
 
   it("is wrong when it jumps while it is looked at", () => {
@@ -35,7 +39,7 @@ describe("the clock", () => {
 })
 
 describe("keys", () => {
-  const key = (id: string, retiredAt: number | null = null) => ({ id, addedAt: now, retiredAt })
+  const key = (id: string, retiredAt: Time.Instant | null = null) => ({ id, addedAt: now, retiredAt })
   const verdicts = (given: ReadonlyArray<string>, ...keys: ReadonlyArray<ReturnType<typeof key>>) =>
     Diagnosis.ofKeys(keys, given)
 

@@ -2,22 +2,23 @@ import { describe, expect, it } from "@effect/vitest"
 import * as FastCheck from "effect/FastCheck"
 import * as ApiKey from "../../src/domain/account/ApiKey.ts"
 import * as Ids from "../../src/domain/Ids.ts"
+import * as Time from "../../src/domain/Instant.ts"
 
 const random = (count: number) => crypto.getRandomValues(new Uint8Array(count))
 const ids = Ids.make(random)
 
 describe("ids", () => {
   it("are UUIDv7 that sort by time", () => {
-    const [first, second] = [ids.uuid(1_700_000_000_000), ids.uuid(1_700_000_000_001)]
+    const [first, second] = [ids.uuid(Time.at(1_700_000_000_000)), ids.uuid(Time.at(1_700_000_000_001))]
     expect(first).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
     expect(first < second).toBe(true)
-    expect(new Set(Array.from({ length: 10_000 }, () => ids.uuid(5))).size).toBe(10_000)
+    expect(new Set(Array.from({ length: 10_000 }, () => ids.uuid(Time.at(5)))).size).toBe(10_000)
   })
 
   it("of messages lead back to their job and place", () => {
     FastCheck.assert(
       FastCheck.property(FastCheck.integer({ min: 0, max: 4093 }), FastCheck.nat(2 ** 46), (index, now) => {
-        const jobId = ids.jobId(now)
+        const jobId = ids.jobId(Time.at(now))
         expect(Ids.parseMessageId(Ids.messageId(jobId, index))).toEqual({ jobId, index })
         expect(Ids.parseMessageId(jobId)).toBeUndefined()
       }),
@@ -47,15 +48,15 @@ describe("keys", () => {
       permissions: [],
       status: "active",
       secrets: [
-        { hash: "new", createdAt: 5, expiresAt: null },
-        { hash: "old", createdAt: 0, expiresAt: 10 }
+        { hash: "new", createdAt: Time.at(5), expiresAt: null },
+        { hash: "old", createdAt: Time.at(0), expiresAt: Time.at(10) }
       ],
-      createdAt: 0,
+      createdAt: Time.at(0),
       lastUsedAt: null
     }
-    expect(ApiKey.validHashes(key, 9)).toEqual(["new", "old"])
-    expect(ApiKey.validHashes(key, 10)).toEqual(["new"])
-    expect(ApiKey.validHashes({ ...key, status: "inactive" }, 9)).toEqual([])
-    expect(ApiKey.validHashes({ ...key, status: "revoked" }, 9)).toEqual([])
+    expect(ApiKey.validHashes(key, Time.at(9))).toEqual(["new", "old"])
+    expect(ApiKey.validHashes(key, Time.at(10))).toEqual(["new"])
+    expect(ApiKey.validHashes({ ...key, status: "inactive" }, Time.at(9))).toEqual([])
+    expect(ApiKey.validHashes({ ...key, status: "revoked" }, Time.at(9))).toEqual([])
   })
 })

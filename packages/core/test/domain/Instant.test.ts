@@ -50,7 +50,7 @@ describe("an RFC 3339 date-time", () => {
     FastCheck.assert(
       FastCheck.property(written, ({ at, text }) => {
         expect([text, Instant.parse(text)]).toEqual([text, at])
-        expect(Instant.parse(Instant.format(at))).toBe(at)
+        expect(Instant.parse(Instant.format(Instant.at(at)))).toBe(at)
       }),
       runs
     )

@@ -1,10 +1,16 @@
 /** decisions.md §10, "Keys and secrets": which processes may work on a store, by the master keys that it remembers. */
+
 import { describe, expect, it } from "@effect/vitest"
 import * as FastCheck from "effect/FastCheck"
+import * as Time from "../../src/domain/Instant.ts"
 import * as Keyring from "../../src/domain/Keyring.ts"
 
 const remembered = (...ids: ReadonlyArray<string>): ReadonlyArray<Keyring.Remembered> =>
-  ids.map((id, at) => ({ id: id.replace("!", ""), addedAt: at, retiredAt: id.endsWith("!") ? at : null }))
+  ids.map((id, at) => ({
+    id: id.replace("!", ""),
+    addedAt: Time.at(at),
+    retiredAt: id.endsWith("!") ? Time.at(at) : null
+  }))
 
 describe("a store", () => {
   it("that is new remembers the first given key alone", () => {

@@ -3,7 +3,7 @@ import * as FastCheck from "effect/FastCheck"
 import * as Instant from "../../src/domain/Instant.ts"
 import * as Occurrence from "../../src/domain/Occurrence.ts"
 
-const now = Date.UTC(2026, 10, 22, 12)
+const now = Instant.at(Date.UTC(2026, 10, 22, 12))
 
 describe("what a platform tells of", () => {
   it("occurred at its own time, never later than it came, and with a wrong clock when it came", () => {
@@ -44,8 +44,8 @@ describe("what a platform tells of", () => {
   })
 
   it("in whole seconds may have occurred until the end of its second, and not after it came", () => {
-    expect(Occurrence.latest(now - 5000, now)).toBe(now - 4001)
-    expect(Occurrence.latest(now - 1000, now - 500)).toBe(now - 500)
-    expect(Occurrence.latest(now - 4999, now)).toBe(now - 4999)
+    expect(Occurrence.latest(Instant.before(now, 5000), now)).toBe(now - 4001)
+    expect(Occurrence.latest(Instant.before(now, 1000), Instant.before(now, 500))).toBe(now - 500)
+    expect(Occurrence.latest(Instant.before(now, 4999), now)).toBe(now - 4999)
   })
 })

@@ -1,6 +1,8 @@
 /** Circles of a person's phones and user ids (decisions.md §10 "Consent"): bounded, and never smaller than they were. */
+
 import { describe, expect, it } from "@effect/vitest"
 import * as FastCheck from "effect/FastCheck"
+import * as Time from "../../src/domain/Instant.ts"
 import type { Key, Known, Link } from "../../src/domain/Person.ts"
 import * as Person from "../../src/domain/Person.ts"
 
@@ -38,7 +40,7 @@ const linksOf = ({
 const histories = (reportedTogether: ReadonlyArray<Parameters<typeof linksOf>[0]>) => {
   let known: ReadonlyArray<Known> = []
   return reportedTogether.map((each, commit) => {
-    const learnt = Person.learn(linksOf(each), known, commit === 7 ? 1 : 1000)
+    const learnt = Person.learn(linksOf(each), known, commit === 7 ? Time.at(1) : Time.at(1000))
     known = Person.withLearnt(known, learnt)
     return { known, learnt }
   })
@@ -143,12 +145,12 @@ describe("what is learnt", () => {
   const many = Array.from({ length: Person.maximumLinks + 3 }, (_, n) => link(n))
 
   it("is stored in the order it comes up to the maximum, and the rest is always returned as beyond", () => {
-    const first = Person.learn(many, [], 1)
+    const first = Person.learn(many, [], Time.at(1))
     expect(first.retained.map(({ other }) => other)).toEqual(
       many.slice(0, Person.maximumLinks).map(({ other }) => other)
     )
     expect(first.beyond).toEqual(many.slice(Person.maximumLinks))
-    expect(Person.learn(many, first.retained, 2)).toEqual({
+    expect(Person.learn(many, first.retained, Time.at(2))).toEqual({
       left: [],
       retained: [],
       beyond: first.beyond,
@@ -158,14 +160,14 @@ describe("what is learnt", () => {
 
   it("marks a replaced key as reported together, and keeps its age", () => {
     const replaced = { ...link(0), reportedTogether: false }
-    const { retained } = Person.learn([replaced], [], 1)
-    expect(Person.learn([link(0)], retained, 9)).toEqual({
+    const { retained } = Person.learn([replaced], [], Time.at(1))
+    expect(Person.learn([link(0)], retained, Time.at(9))).toEqual({
       left: [],
       retained: [{ ...link(0), at: 1 }],
       beyond: [],
       ended: []
     })
-    expect(Person.learn([replaced], [{ ...link(0), at: 1 }], 9)).toEqual({
+    expect(Person.learn([replaced], [{ ...link(0), at: Time.at(1) }], Time.at(9))).toEqual({
       left: [],
       retained: [],
       beyond: [],

@@ -3,10 +3,11 @@ import * as Either from "effect/Either"
 import * as FastCheck from "effect/FastCheck"
 import * as Schema from "effect/Schema"
 import * as Ids from "../../src/domain/Ids.ts"
+import * as Time from "../../src/domain/Instant.ts"
 import * as Search from "../../src/domain/Search.ts"
 
 const ids = Ids.make((count) => new Uint8Array(count).fill(7))
-const now = 1_764_158_400_000
+const now = Time.at(1_764_158_400_000)
 
 describe("what a text may name", () => {
   it("is a person by a phone in any spelling, in all ways to write the number", () => {
@@ -40,11 +41,16 @@ describe("what a text may name", () => {
     const id = ids.uuid(now)
     const { request, requestId } = Search.meaningsOf(id).jobs
     expect([requestId, request?.id]).toEqual([null, id])
-    const between = (at: number) => {
+    const between = (at: Time.Instant) => {
       const jobId = ids.jobId(at)
       return request !== null && jobId >= request.from && jobId < request.before
     }
-    expect([now - 1, now, now + 29_999, now + 30_000].map(between)).toEqual([false, true, true, false])
+    expect([now - 1, now, now + 29_999, now + 30_000].map((at) => between(Time.at(at)))).toEqual([
+      false,
+      true,
+      true,
+      false
+    ])
     expect(Search.meaningsOf("request-17").jobs).toMatchObject({ requestId: "request-17", request: null })
   })
 

@@ -1,10 +1,11 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as FastCheck from "effect/FastCheck"
 import * as RateLimit from "../../src/domain/account/RateLimit.ts"
+import * as Time from "../../src/domain/Instant.ts"
 import * as Throttle from "../../src/domain/Throttle.ts"
 
 const rule = { limit: 5, periodMs: 5000 }
-const now = 1_900_000_000_000
+const now = Time.at(1_900_000_000_000)
 
 describe("a throttle", () => {
   it("lets a key have its burst, and then one unit for each interval", () => {
@@ -16,11 +17,11 @@ describe("a throttle", () => {
     }
     expect(throttle.waitMs("a", now)).toBe(1000)
     expect(throttle.waitMs("b", now)).toBe(0)
-    expect(throttle.waitMs("a", now + 1000)).toBe(0)
-    throttle.count("a", now + 1000)
-    expect(throttle.waitMs("a", now + 1000)).toBe(1000)
-    expect(throttle.isIdle(now + 5999)).toBe(false)
-    expect(throttle.isIdle(now + 6000)).toBe(true)
+    expect(throttle.waitMs("a", Time.after(now, 1000))).toBe(0)
+    throttle.count("a", Time.after(now, 1000))
+    expect(throttle.waitMs("a", Time.after(now, 1000))).toBe(1000)
+    expect(throttle.isIdle(Time.after(now, 5999))).toBe(false)
+    expect(throttle.isIdle(Time.after(now, 6000))).toBe(true)
   })
 
   it("is never looser than a limit of the key's own, whatever other keys do", () => {
@@ -32,7 +33,7 @@ describe("a throttle", () => {
         const exact = new Map<string, number>()
         let at = now
         for (const { key, ms } of steps) {
-          at += ms
+          at = Time.after(at, ms)
           const { arrival, decision } = RateLimit.decide(exact.get(key) ?? null, rule, at)
           if (!decision.allowed) expect(throttle.waitMs(key, at)).toBeGreaterThan(0)
           exact.set(key, arrival)
@@ -56,7 +57,7 @@ describe("a throttle", () => {
 
   it("forgives a clock that was ahead within one period", () => {
     const throttle = Throttle.make(rule, 1)
-    for (let unit = 0; unit < 9; unit++) throttle.count("a", now + 86_400_000)
+    for (let unit = 0; unit < 9; unit++) throttle.count("a", Time.after(now, 86_400_000))
     expect(throttle.waitMs("a", now)).toBe(1000)
   })
 })

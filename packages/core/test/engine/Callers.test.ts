@@ -1,4 +1,5 @@
 /** Every operation that takes a caller looks at it (decisions.md §2), also when the caller was kept. */
+
 import { describe, expect, it } from "@effect/vitest"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -6,6 +7,7 @@ import * as Fiber from "effect/Fiber"
 import * as TestClock from "effect/TestClock"
 import { prepare } from "../../../../examples/support/prepare.ts"
 import type { Permission } from "../../src/domain/account/ApiKey.ts"
+import * as Time from "../../src/domain/Instant.ts"
 import * as Engine from "../../src/engine/Engine.ts"
 import { ApiKeyStore } from "../../src/storage/ApiKeyStore.ts"
 import * as TestEngine from "../../src/testing/TestEngine.ts"
@@ -238,7 +240,7 @@ describe("a caller", () => {
     Effect.gen(function* () {
       const { admin, caller, engine } = yield* prepared
       yield* admin.keys.revoke(caller.key.publicKey)
-      const ahead = { ...caller, knownAt: caller.knownAt + 3_600_000 }
+      const ahead = { ...caller, knownAt: Time.after(caller.knownAt, 3_600_000) }
       expect(yield* Effect.flip(engine.authorize(ahead, null))).toMatchObject({ _tag: "InvalidCredentials" })
     }).pipe(Effect.provide(TestEngine.layer))
   )

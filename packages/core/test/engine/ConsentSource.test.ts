@@ -2,11 +2,13 @@
  * Consent is one question (decisions.md §11): it is asked when a send is accepted and again before its attempts, of the
  * records of the store or of a source of the embedder's own.
  */
+
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as TestClock from "effect/TestClock"
 import { prepare } from "../../../../examples/support/prepare.ts"
+import * as Time from "../../src/domain/Instant.ts"
 import * as Engine from "../../src/engine/Engine.ts"
 import type * as Sender from "../../src/sender/Sender.ts"
 import { ConsentSource } from "../../src/storage/ConsentSource.ts"
@@ -76,7 +78,7 @@ const revoke = Effect.fnUntraced(function* (
 ) {
   const consents = yield* ConsentStore
   const records = (yield* results(jobId)).map(({ phone }) =>
-    Fixtures.consent(phone, { status: "revoked", purpose, occurredAt: 1 })
+    Fixtures.consent(phone, { status: "revoked", purpose, occurredAt: Time.at(1) })
   )
   yield* consents.record({ accountId, records })
 })
@@ -125,8 +127,8 @@ describe("consent that ends while an attempt waits", () => {
       const jobId = yield* acceptOf(who, 1)
       const jobs = yield* JobStore
       // A worker died over it, so that the platform is asked first.
-      yield* jobs.settleAndClaim({ now: 1, settlements: [], claim: { worker: "dead", limit: 1 } })
-      yield* jobs.rescue({ worker: "dead", now: 2, recoverable: ["sandbox"] })
+      yield* jobs.settleAndClaim({ now: Time.at(1), settlements: [], claim: { worker: "dead", limit: 1 } })
+      yield* jobs.rescue({ worker: "dead", now: Time.at(2), recoverable: ["sandbox"] })
       const { sender, sent } = slowly({})
       yield* Effect.gen(function* () {
         yield* TestClock.adjust("10 seconds")
@@ -144,8 +146,8 @@ describe("consent that ends while an attempt waits", () => {
       const jobId = yield* acceptOf(who, 1)
       const jobs = yield* JobStore
       const store = yield* ConsentStore
-      yield* jobs.settleAndClaim({ now: 1, settlements: [], claim: { worker: "dead", limit: 1 } })
-      yield* jobs.rescue({ worker: "dead", now: 2, recoverable: ["sandbox"] })
+      yield* jobs.settleAndClaim({ now: Time.at(1), settlements: [], claim: { worker: "dead", limit: 1 } })
+      yield* jobs.rescue({ worker: "dead", now: Time.at(2), recoverable: ["sandbox"] })
       let asked = 0
       const breaking = Layer.succeed(ConsentStore, {
         ...store,

@@ -1,4 +1,5 @@
 /** What sends cost, counted in statements and commits: a regression that no slow machine hides and none makes up. */
+
 import crypto from "node:crypto"
 import { syncBuiltinESMExports } from "node:module"
 import { describe, expect, it } from "@effect/vitest"
@@ -10,6 +11,7 @@ import * as Layer from "effect/Layer"
 import * as TestClock from "effect/TestClock"
 import { vi } from "vitest"
 import { greeting } from "../../../../test/support/Template.ts"
+import * as Time from "../../src/domain/Instant.ts"
 import type { Template } from "../../src/domain/template/Template.ts"
 import { mostWaiting } from "../../src/engine/DirectInFlight.ts"
 import * as Engine from "../../src/engine/Engine.ts"
@@ -347,7 +349,7 @@ describe("the cost", () => {
           messageId: null,
           providerId: `${phone}-${index}`,
           status: "delivered" as const,
-          at: 0,
+          at: Time.at(0),
           failure: null
         }))
       )
@@ -367,7 +369,7 @@ describe("the cost", () => {
           id: `m${n}`,
           from: `346${String(n).padStart(8, "0")}`,
           text: n % 10 === 0 ? "STOP" : "Hello",
-          at: 0
+          at: Time.at(0)
         }))
         const content = { reports: [], messages, preferences: [], templates: [], session: [], unread: [] }
         const first = yield* during(inbound.content(session, content))

@@ -1,4 +1,5 @@
 /** A session whose attempts all end with one failure stops, by whichever way it comes (decisions.md §13). */
+
 import { describe, expect, it } from "@effect/vitest"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -7,6 +8,7 @@ import * as Logger from "effect/Logger"
 import * as LogLevel from "effect/LogLevel"
 import * as TestClock from "effect/TestClock"
 import { prepare } from "../../../../examples/support/prepare.ts"
+import * as Time from "../../src/domain/Instant.ts"
 import * as Engine from "../../src/engine/Engine.ts"
 import * as SecretBox from "../../src/secret/SecretBox.ts"
 import * as Sender from "../../src/sender/Sender.ts"
@@ -49,7 +51,7 @@ const given = <E>(stores: Layer.Layer<Stores, E>, way: "answers" | "receipts") =
           sent += 1
           if (isMended) return Sender.accepted(`p${sent}`, "accepted")
           if (way === "answers") return Sender.SendResult.Rejected({ failure })
-          reports.push({ messageId, providerId: `p${sent}`, status: "failed", at: 0, failure })
+          reports.push({ messageId, providerId: `p${sent}`, status: "failed", at: Time.at(0), failure })
           return Sender.accepted(`p${sent}`, "accepted")
         })
     }

@@ -132,7 +132,7 @@ const play = (seed: number, steps: number, { content, stores }: Subject) =>
         { phone, source: "list", proof: `signed by ${phone}`, ...(occurredAt && { occurredAt }) }
       ])
     for (const someone of people) yield* consent(someone)
-    const begun = Time.format((yield* shop.seconds) * 1000)
+    const begun = Time.format(Time.at((yield* shop.seconds) * 1000))
 
     const send = Effect.fnUntraced(function* (some: ReadonlyArray<Someone>) {
       count += 1

@@ -1,4 +1,5 @@
 /** A BEGIN, COMMIT or ROLLBACK that fails is a `StorageError` (decisions.md §11), of whichever write and on both databases. */
+
 import { SqlClient } from "@effect/sql/SqlClient"
 import { SqlError } from "@effect/sql/SqlError"
 import { describe, expect, it } from "@effect/vitest"
@@ -11,6 +12,7 @@ import { vi } from "vitest"
 import { prepare } from "../../../../examples/support/prepare.ts"
 import * as BreakingPostgres from "../../../../test/support/BreakingPostgres.ts"
 import { migratedDatabase } from "../../../../test/support/Postgres.ts"
+import * as Time from "../../src/domain/Instant.ts"
 import * as Acting from "../../src/engine/Acting.ts"
 import * as Acts from "../../src/engine/admin/Acts.ts"
 import * as Engine from "../../src/engine/Engine.ts"
@@ -105,7 +107,7 @@ const writes = Effect.gen(function* () {
   yield* inbound.receive({
     accountId,
     sessionId,
-    now: 0,
+    now: Time.at(0),
     portfolio: "p",
     items: ["1", "2"].map((id) => ({
       id,
@@ -121,9 +123,9 @@ const writes = Effect.gen(function* () {
         userId: null,
         messageId: id,
         text: "can you stop the order",
-        occurredAt: 0,
+        occurredAt: Time.at(0),
         reportedAt: null,
-        recordedAt: 0
+        recordedAt: Time.at(0)
       }
     }))
   })
@@ -163,8 +165,8 @@ const writes = Effect.gen(function* () {
     "webhooks.rotate": admin.webhooks.rotate(endpoint.id, {}),
     "webhooks.test": admin.webhooks.test(endpoint.id),
     "webhooks.replay": admin.webhooks.replay(deliveryId),
-    "webhooks.replaySince": admin.webhooks.replaySince(endpoint.id, 0, "failed"),
-    "rateCards.add": admin.rateCards.add({ currency: "EUR", effectiveFrom: 0, prices: [card] }),
+    "webhooks.replaySince": admin.webhooks.replaySince(endpoint.id, Time.at(0), "failed"),
+    "rateCards.add": admin.rateCards.add({ currency: "EUR", effectiveFrom: Time.at(0), prices: [card] }),
     "jobs.cancel": admin.jobs.cancel(jobId),
     "jobs.retry": admin.jobs.retry(jobId),
     "retries.begin": admin.retries.begin({ filter: { accountId }, selection: {} }),

@@ -1,11 +1,12 @@
 /** The whole engine in memory under the test clock: sends, receipts, retries, webhooks, direct messages. */
+
 import { describe, expect, it } from "@effect/vitest"
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as TestClock from "effect/TestClock"
 import { greeting } from "../../../../test/support/Template.ts"
+import * as Time from "../../src/domain/Instant.ts"
 import * as Engine from "../../src/engine/Engine.ts"
 import * as Requests from "../../src/schema/Requests.ts"
 import { JobStore } from "../../src/storage/JobStore.ts"
@@ -205,7 +206,7 @@ describe("a direct message", () => {
         const { messageId } = sent
         expect((yield* engine.message(caller, messageId)).recipient.status).toBe("unknown")
         const failure = { code: "undeliverable", provider_code: null, message: "Gone.", permanent: true }
-        const now = yield* Clock.currentTimeMillis
+        const now = yield* Time.now
         const report = { messageId, status, at: now, failure, providerId: null }
         expect(yield* engine.receive([report])).toEqual([])
         const settled = yield* engine.message(caller, messageId)
@@ -355,18 +356,18 @@ describe("a job that nobody works on", () => {
       const worker = { limiter: "worker", until: null }
       expect(yield* waitingFor).toEqual(worker)
       const jobs = yield* JobStore
-      const beat = (at: number | null, beats: number) =>
+      const beat = (at: Time.Instant | null, beats: number) =>
         jobs.heartbeat({ workers: ["elsewhere"], beats, dispatchesAt: at })
       // One that only has in hand what it was asked for takes nothing by itself.
       yield* beat(null, 1)
       expect(yield* waitingFor).toEqual(worker)
-      yield* beat(yield* Clock.currentTimeMillis, 2)
+      yield* beat(yield* Time.now, 2)
       yield* TestClock.adjust("14 seconds")
       expect(yield* waitingFor).toBeNull()
       yield* TestClock.adjust("1 second")
       expect(yield* waitingFor).toEqual(worker)
       // Said by a clock that was ahead.
-      yield* beat((yield* Clock.currentTimeMillis) + 86_400_000, 3)
+      yield* beat(Time.after(yield* Time.now, 86_400_000), 3)
       expect(yield* waitingFor).toEqual(worker)
       yield* engine.drain
       expect(yield* waitingFor).toBeNull()
@@ -398,7 +399,7 @@ describe("a paced session", () => {
       expect(paced.pacing).toEqual({ messagesPerSecond: 2, pairIntervalMs: null })
       const { jobId } = yield* send("paced", ...Array.from({ length: 5 }, (_, n) => `3460000010${n}`))
       yield* engine.drain
-      const now = yield* Clock.currentTimeMillis
+      const now = yield* Time.now
       yield* (yield* JobStore).heartbeat({ workers: ["elsewhere"], beats: 1, dispatchesAt: now })
       const detail = yield* engine.job(caller, jobId, { page: whole })
       expect(detail.waitingFor).toEqual({ limiter: "pace", until: now + 2000 })

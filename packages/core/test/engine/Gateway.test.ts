@@ -1,6 +1,5 @@
 /** The engine with a gateway over a real socket: odd ids and texts, and refusals that pause, on every store. */
 import { describe, expect, it } from "@effect/vitest"
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as TestClock from "effect/TestClock"
@@ -79,7 +78,7 @@ const prepared = Effect.fnUntraced(function* (answer: (to: string) => HttpPlatfo
     }))
   })
   const hook = Effect.fnUntraced(function* (body: string) {
-    const timestamp = Math.floor((yield* Clock.currentTimeMillis) / Time.second)
+    const timestamp = Math.floor((yield* Time.now) / Time.second)
     const headers = {
       "x-service-timestamp": String(timestamp),
       "x-service-signature": Signature.sign(secret, timestamp, body)
@@ -128,7 +127,7 @@ for (const [name, layer] of stores) {
         const times = ["9999-12-31T23:59:59.999Z", "0000-01-01T00:00:00Z", "2000-01-01T00:00:00Z"]
         const outcome = yield* send(times.map((_, place) => numberOf(place)))
         yield* engine.drain
-        const came = yield* Clock.currentTimeMillis
+        const came = yield* Time.now
         const receipts = times.map((at, place) => ({ id: `id-${place}`, status: "delivered", at }))
         yield* hook(JSON.stringify({ receipts }))
         yield* TestClock.adjust("1 minute")

@@ -1,6 +1,5 @@
 /** A shop on a platform that names people by other numbers than they were asked for by, in memory and by the test's clock. */
 import { createHmac } from "node:crypto"
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as TestClock from "effect/TestClock"
@@ -96,7 +95,7 @@ export const shopOver = Effect.fnUntraced(function* <E>(stores: Layer.Layer<Stor
     const entry = [{ id: waba, changes: [{ field, value: { metadata, ...value } }] }]
     return post({ object: "whatsapp_business_account", entry })
   }
-  const seconds = Effect.map(Clock.currentTimeMillis, (now) => Math.floor(now / Time.second))
+  const seconds = Effect.map(Time.now, (now) => Math.floor(now / Time.second))
   let count = 0
   /** A message of a person, as a hook brings it. */
   const message = Effect.fnUntraced(function* (from: Sender.Named, some: object, at?: number) {
@@ -134,7 +133,7 @@ export const shopOver = Effect.fnUntraced(function* <E>(stores: Layer.Layer<Stor
     })
   })
   const register = (phone: string, status: "granted" | "revoked" = "granted") =>
-    Effect.flatMap(Clock.currentTimeMillis, (now) =>
+    Effect.flatMap(Time.now, (now) =>
       admin.consents.record(account.id, [{ phone, source: "form", status, occurredAt: Time.format(now) }])
     )
   const caller = engine.identify({ publicKey: key.publicKey, secretKey })

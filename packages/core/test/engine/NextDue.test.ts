@@ -1,10 +1,11 @@
 /** A clock that is moved by hand goes from one due time to the next, and nothing is left out on the way. */
+
 import { describe, expect, it } from "@effect/vitest"
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as TestClock from "effect/TestClock"
 import { prepare } from "../../../../examples/support/prepare.ts"
+import * as Time from "../../src/domain/Instant.ts"
 import * as Engine from "../../src/engine/Engine.ts"
 import * as SecretBox from "../../src/secret/SecretBox.ts"
 import * as Sandbox from "../../src/sender/Sandbox.ts"
@@ -36,7 +37,7 @@ const advance = Effect.gen(function* () {
     yield* engine.drain
     const next = yield* engine.nextDue
     if (next === null) break
-    const now = yield* Clock.currentTimeMillis
+    const now = yield* Time.now
     times.push(next)
     yield* TestClock.adjust(Math.max(0, next - now))
   }
@@ -132,8 +133,8 @@ describe("the next due time", () => {
     Effect.gen(function* () {
       const engine = yield* Engine.Engine
       const { caller, templateId } = yield* prepare(engine, [phone])
-      const until = 2 * 24 * 60 * 60 * 1000
-      yield* (yield* SessionStore).block({ id: caller.session.id, until, now: 0 })
+      const until = Time.at(2 * 24 * 60 * 60 * 1000)
+      yield* (yield* SessionStore).block({ id: caller.session.id, until, now: Time.at(0) })
       const { jobId } = yield* send(engine, caller, templateId)
       expect((yield* advance)[0]).toBe(until)
       expect((yield* engine.job(caller, jobId, { page })).job.status).toBe("completed")

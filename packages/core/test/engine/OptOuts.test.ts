@@ -1,7 +1,6 @@
 /** decisions.md §10 "Consent": what hooks bring of opt-outs and opt-ins, and who is granted or revoked after them. */
 import { createHmac } from "node:crypto"
 import { describe, expect, it } from "@effect/vitest"
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as TestClock from "effect/TestClock"
@@ -57,7 +56,7 @@ const shop = Effect.gen(function* () {
       phones.map((phone) => ({ phone, source: "test" }))
     )
   const consentNow = (phone: string) =>
-    Effect.flatMap(Clock.currentTimeMillis, (now) =>
+    Effect.flatMap(Time.now, (now) =>
       admin.consents.record(account.id, [{ phone, source: "test", occurredAt: new Date(now).toISOString() }])
     )
   yield* consent(ana, ben)
@@ -72,7 +71,7 @@ const shop = Effect.gen(function* () {
 
   const bringToGateway = Effect.fnUntraced(function* (given: unknown) {
     const body = JSON.stringify(given)
-    const timestamp = Math.floor((yield* Clock.currentTimeMillis) / Time.second)
+    const timestamp = Math.floor((yield* Time.now) / Time.second)
     const headers = {
       "x-service-timestamp": String(timestamp),
       "x-service-signature": Signature.sign(secret, timestamp, body)
@@ -92,7 +91,7 @@ const shop = Effect.gen(function* () {
     yield* post("whatsapp_cloud", whatsApp.id, { "x-hub-signature-256": `sha256=${signature}` }, body)
     yield* TestClock.adjust("1 second")
   })
-  const seconds = Effect.map(Clock.currentTimeMillis, (now) => String(Math.floor(now / Time.second)))
+  const seconds = Effect.map(Time.now, (now) => String(Math.floor(now / Time.second)))
   /** Messages to the platform's hook, each in a hook of its own. */
   const write = (...messages: ReadonlyArray<object>) =>
     Effect.forEach(

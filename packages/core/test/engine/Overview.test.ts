@@ -1,10 +1,12 @@
 /** A store at a glance, as the engine reads it: once in two seconds, whoever asks (decisions.md §12). */
+
 import { describe, expect, it } from "@effect/vitest"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as TestClock from "effect/TestClock"
+import * as Time from "../../src/domain/Instant.ts"
 import * as Engine from "../../src/engine/Engine.ts"
 import { JobStore } from "../../src/storage/JobStore.ts"
 import * as Memory from "../../src/storage/memory/Memory.ts"
@@ -137,14 +139,14 @@ describe("the overview", () => {
   it.scoped("tells what waits and what became of it, without a number of anybody", () =>
     Effect.gen(function* () {
       yield* seconds("1 hour")
-      const now = 3_600_000
+      const now = Time.at(3_600_000)
       const jobs = yield* JobStore
       const { admin } = yield* engine({ role: "api", version: "1.2.3" })
       yield* seconds("6 seconds")
       const who = yield* owner
       const send = Fixtures.send(who, { phones: 3, now })
       yield* jobs.accept(send)
-      yield* jobs.heartbeat({ workers: ["w.1"], beats: 1, dispatchesAt: now + 6000 })
+      yield* jobs.heartbeat({ workers: ["w.1"], beats: 1, dispatchesAt: Time.after(now, 6000) })
       const [first] = yield* claim(1, now)
       const outcome = { _tag: "Failed", failure } as const
       const settlement = { jobId: send.jobId, fence: first?.fence ?? 0, index: 0, outcome }
@@ -166,7 +168,7 @@ describe("the overview", () => {
   it.scoped("has what needs somebody, and so has the report of health, by the same rows", () =>
     Effect.gen(function* () {
       yield* seconds("1 hour")
-      const now = 3_600_000
+      const now = Time.at(3_600_000)
       const jobs = yield* JobStore
       const who = yield* owner
       const { admin } = yield* engine()

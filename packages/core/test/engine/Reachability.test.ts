@@ -1,7 +1,9 @@
 /** What an operator is told of a session's platform, without a message. */
+
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Time from "../../src/domain/Instant.ts"
 import * as Reachability from "../../src/engine/Reachability.ts"
 import * as SecretBox from "../../src/secret/SecretBox.ts"
 import * as Sender from "../../src/sender/Sender.ts"
@@ -22,7 +24,7 @@ const platform = (some: Partial<Sender.Sender>): Sender.Sender => ({
   ...some
 })
 
-const found = (some: Partial<Sender.Sender>, unavailableSince: number | null = null) =>
+const found = (some: Partial<Sender.Sender>, unavailableSince: Time.Instant | null = null) =>
   Effect.gen(function* () {
     const box = yield* SecretBox.SecretBox
     const config = box.seal(place("one"), JSON.stringify({ loft: "north" }))
@@ -61,7 +63,10 @@ describe("a session's platform", () => {
 
   it.effect("that answers while it is taken for out is doubtful", () =>
     Effect.gen(function* () {
-      assert.strictEqual((yield* found({ check: () => Effect.succeed(null) }, 1000)).verdict, "warning")
+      assert.strictEqual(
+        (yield* found({ check: () => Effect.succeed(null) }, Time.at(1000))).verdict,
+        "warning"
+      )
     })
   )
 

@@ -1,7 +1,9 @@
 /** decisions.md §11, "A store that was restored": what its operator is told. */
+
 import { expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Time from "../../src/domain/Instant.ts"
 import * as Restore from "../../src/engine/admin/Restore.ts"
 import { Signals } from "../../src/runtime/Signals.ts"
 import * as Memory from "../../src/storage/memory/Memory.ts"
@@ -12,7 +14,7 @@ it.effect("of two operators who open a store differently at once, the second is 
     const store = yield* RestoreStore
     const { decide } = yield* Restore.make
     yield* decide({ quarantine: true })
-    yield* store.open({ way: "unknown", now: 1 })
+    yield* store.open({ way: "unknown", now: Time.at(1) })
     expect(yield* Effect.flip(decide({ open: "send" }))).toMatchObject({
       _tag: "InvalidRequest",
       faults: [{ path: ["open"], message: expect.stringContaining("opened with `unknown`") }]
@@ -40,7 +42,7 @@ it.effect("an operator who decides when another has ended the hold is told that 
 it.effect("an operator who opens a store is told of a hold that has come meanwhile", () =>
   Effect.gen(function* () {
     const store = yield* RestoreStore
-    const again = 1000
+    const again = Time.at(1000)
     const foundElsewhere = Effect.zipRight(store.end, store.place({ now: again }))
     const { decide } = yield* Effect.provideService(Restore.make, RestoreStore, {
       ...store,

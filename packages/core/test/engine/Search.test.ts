@@ -1,10 +1,12 @@
 /** decisions.md §12, "search": an operator finds anything by what names it, and a key what is its own. */
+
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as TestClock from "effect/TestClock"
 import { prepare } from "../../../../examples/support/prepare.ts"
 import type { Permission } from "../../src/domain/account/ApiKey.ts"
+import * as Time from "../../src/domain/Instant.ts"
 import * as Engine from "../../src/engine/Engine.ts"
 import { InboundStore } from "../../src/storage/InboundStore.ts"
 import * as TestEngine from "../../src/testing/TestEngine.ts"
@@ -72,7 +74,7 @@ describe("an operator's search", () => {
       const { accountId, caller, find, send, sessionId } = yield* shop
       const { jobId } = yield* send(caller, "order-1")
       yield* (yield* InboundStore).receive({
-        ...{ accountId, sessionId, portfolio: "p", now: 1_764_158_400_000 },
+        ...{ accountId, sessionId, portfolio: "p", now: Time.at(1_764_158_400_000) },
         items: [
           {
             ...{ id: null, message: null, word: null, unattributed: null },

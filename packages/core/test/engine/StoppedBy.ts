@@ -1,10 +1,11 @@
 /** What each row of the catalogue stops, however it comes: asked of the engine, for a test and for docs/senders.md. */
-import * as Clock from "effect/Clock"
+
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as TestClock from "effect/TestClock"
 import { prepare } from "../../../../examples/support/prepare.ts"
+import * as Time from "../../src/domain/Instant.ts"
 import { hour, second } from "../../src/domain/Instant.ts"
 import * as FailureCatalogue from "../../src/domain/session/FailureCatalogue.ts"
 import * as Engine from "../../src/engine/Engine.ts"
@@ -74,7 +75,7 @@ export const stoppedBy = <E>(stores: Layer.Layer<Stores, E>, code: string, way: 
           const accepted = Sender.accepted(`p${sent}`, "accepted")
           if (sent > 1) return accepted
           if (way === "an answer") return refusing
-          const at = yield* Clock.currentTimeMillis
+          const at = yield* Time.now
           const known = way === "an early receipt of its id alone" ? null : messageId
           reports.push({ messageId: known, providerId: "p1", status: "failed", at, failure })
           if (way !== "a receipt") yield* hook
@@ -102,7 +103,7 @@ export const stoppedBy = <E>(stores: Layer.Layer<Stores, E>, code: string, way: 
       idempotencyKey: "1",
       request: { templateId, recipients: phones.map((phone) => ({ phone, variables })) }
     })
-    const began = yield* Clock.currentTimeMillis
+    const began = yield* Time.now
     yield* engine.drain
     if (way === "a receipt") yield* hook
     // Early receipts of an id of the platform's are looked for every few seconds.

@@ -1,6 +1,5 @@
 /** Webhooks of the whole engine in memory: outages, neighbours, rotation, batches, replays. */
 import { describe, expect, it } from "@effect/vitest"
-import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -177,7 +176,7 @@ describe("a change of the secret", { concurrent: true }, () => {
             yield* test
             yield* engine.drain
             const { body, headers } = (yield* recorder.requests).at(-1) ?? { body: "", headers: {} }
-            const now = yield* Clock.currentTimeMillis
+            const now = yield* Time.now
             try {
               return verifyWebhook({ body, headers, secrets, now }).type
             } catch (error) {
@@ -207,7 +206,7 @@ describe("a change of the secret", { concurrent: true }, () => {
       for (let n = 0; n < 10; n++) yield* rotate(3600)
       expect(yield* Effect.flip(rotate(3600))).toMatchObject({ _tag: "InvalidRequest" })
       const { endpoint: after } = yield* rotate(0)
-      const now = yield* Clock.currentTimeMillis
+      const now = yield* Time.now
       expect(after.secrets.filter(({ expiresAt }) => expiresAt === null || expiresAt > now)).toHaveLength(1)
     }).pipe(Effect.provide(TestEngine.layer))
   )
@@ -274,7 +273,7 @@ describe("replays", { concurrent: true }, () => {
       Effect.gen(function* () {
         const { account, admin, bodies, endpoint, engine, recorder, test } = yield* prepared
         yield* recorder.answer(url, answered(500))
-        const since = yield* Clock.currentTimeMillis
+        const since = yield* Time.now
         yield* test
         yield* engine.drain
         yield* recorder.answer(url, answered(200))
@@ -318,7 +317,7 @@ describe("the neighbours of receivers that are dead", { concurrent: true }, () =
           Effect.gen(function* () {
             const host = new URL(url).hostname
             const answer = yield* behave(host)
-            const now = yield* Clock.currentTimeMillis
+            const now = yield* Time.now
             const { created_at }: { readonly created_at: string } = JSON.parse(body)
             if (host.startsWith("healthy")) late.push(now - (Time.parse(created_at) ?? 0))
             else asked += 1

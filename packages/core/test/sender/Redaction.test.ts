@@ -1,6 +1,8 @@
 /** A session's secrets do not come back in what its platform says. */
+
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as Time from "../../src/domain/Instant.ts"
 import * as EventLoopBudget from "../../src/runtime/EventLoopBudget.ts"
 import * as Sanitize from "../../src/sender/Sanitize.ts"
 import { SendResult } from "../../src/sender/Sender.ts"
@@ -66,7 +68,7 @@ describe("a platform's words", () => {
             messageId: "m",
             providerId: null,
             status: "failed",
-            at: 0,
+            at: Time.at(0),
             failure: { code: "a", provider_code: null, message: "of signs-both-ways-1234", permanent: true }
           }
         ],

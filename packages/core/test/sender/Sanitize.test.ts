@@ -1,5 +1,7 @@
 /** decisions.md §10 "Nothing a platform says stops dispatch": what senders hand on is cut, and nothing of it is lost. */
+
 import { describe, expect, it } from "@effect/vitest"
+import * as Time from "../../src/domain/Instant.ts"
 import * as Sanitize from "../../src/sender/Sanitize.ts"
 import { SendResult } from "../../src/sender/Sender.ts"
 import type { Report } from "../../src/storage/JobStore.ts"
@@ -11,8 +13,8 @@ describe("a report", () => {
     messageId: null,
     providerId: "p1",
     status: "failed",
-    at: 1_900_000_000_000,
-    reportedAt: 1_800_000_000_000,
+    at: Time.at(1_900_000_000_000),
+    reportedAt: Time.at(1_800_000_000_000),
     failure,
     named: { phone: "34600000001", userId: "ES.1" },
     pricing: { category: "utility", free: false }

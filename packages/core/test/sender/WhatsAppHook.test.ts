@@ -1,7 +1,9 @@
 /** What a hook of the WhatsApp Cloud API brings, kind by kind (whatsapp-cloud.md §1.8, §1.11, §1.12). */
+
 import { createHmac } from "node:crypto"
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as Time from "../../src/domain/Instant.ts"
 import { withoutEnd } from "../../src/domain/session/Session.ts"
 import type { HookContent } from "../../src/sender/Sender.ts"
 import * as WhatsApp from "../../src/sender/WhatsApp.ts"
@@ -23,7 +25,7 @@ const read = (json: object): Effect.Effect<HookContent> =>
       const body = new TextEncoder().encode(JSON.stringify(json))
       const signature = `sha256=${createHmac("sha256", secret).update(body).digest("hex")}`
       const headers = { "x-hub-signature-256": signature }
-      const request = { method: "POST", headers, query: {}, body, now: 1_790_000_000_000 } as const
+      const request = { method: "POST", headers, query: {}, body, now: Time.at(1_790_000_000_000) } as const
       const result = yield* receive?.(request, config) ?? Effect.dieMessage("no hook")
       return result._tag === "Content" ? result : yield* Effect.dieMessage(result._tag)
     })

@@ -6,6 +6,7 @@ import * as FastCheck from "effect/FastCheck"
 import * as Records from "effect/Record"
 import * as Consent from "../../src/domain/consent/Consent.ts"
 import * as Keywords from "../../src/domain/consent/Keywords.ts"
+import * as Time from "../../src/domain/Instant.ts"
 import * as ClientTexts from "../../src/domain/job/ClientTexts.ts"
 import * as Job from "../../src/domain/job/Job.ts"
 import * as Recipient from "../../src/domain/job/Recipient.ts"
@@ -75,10 +76,11 @@ const answer = (statement: string, ...parameters: ReadonlyArray<SqlValue>): stri
 
 const word = FastCheck.oneof(FastCheck.string(), FastCheck.constantFrom("'", '"', "\\", "null", "é", "😀"))
 const number = FastCheck.nat(Number.MAX_SAFE_INTEGER)
+const time = number.map(Time.at)
 const orNull = <A>(some: FastCheck.Arbitrary<A>) => FastCheck.option(some, { nil: null })
 const of = <A>(words: ReadonlyArray<A>) => FastCheck.constantFrom(...words)
 
-const secret = FastCheck.record({ hash: word, createdAt: number, expiresAt: orNull(number) })
+const secret = FastCheck.record({ hash: word, createdAt: time, expiresAt: orNull(time) })
 const pacing = FastCheck.record({ messagesPerSecond: orNull(number), pairIntervalMs: orNull(number) })
 
 /** The numbers of rows aside (`seq`), which most tables have from the database. */
@@ -122,8 +124,8 @@ describe("Columns", () => {
         unreadHooksDays: FastCheck.option(number),
         consentsDays: FastCheck.option(number)
       }),
-      createdAt: number,
-      updatedAt: number
+      createdAt: time,
+      updatedAt: time
     })
   )
   identity(
@@ -136,8 +138,8 @@ describe("Columns", () => {
       permissions: FastCheck.constant(Fixtures.apiKey("session").permissions),
       status: of(["active", "inactive", "revoked"] as const),
       secrets: FastCheck.array(secret),
-      createdAt: number,
-      lastUsedAt: orNull(number)
+      createdAt: time,
+      lastUsedAt: orNull(time)
     })
   )
   identity(
@@ -149,8 +151,8 @@ describe("Columns", () => {
       masksPhones: FastCheck.boolean(),
       status: of(Operators.statuses),
       secrets: FastCheck.array(secret),
-      createdAt: number,
-      lastUsedAt: orNull(number)
+      createdAt: time,
+      lastUsedAt: orNull(time)
     })
   )
   identity(
@@ -158,7 +160,7 @@ describe("Columns", () => {
     auditEntries,
     FastCheck.record({
       id: word,
-      at: number,
+      at: time,
       operator: word,
       operation: word,
       target: orNull(word),
@@ -174,8 +176,8 @@ describe("Columns", () => {
     FastCheck.record({
       id: word,
       currency: word,
-      effectiveFrom: number,
-      createdAt: number,
+      effectiveFrom: time,
+      createdAt: time,
       prices: FastCheck.constant(Fixtures.rateCard().prices)
     })
   )
@@ -191,9 +193,9 @@ describe("Columns", () => {
       userId: orNull(word),
       messageId: orNull(word),
       text: word,
-      occurredAt: number,
-      reportedAt: orNull(number),
-      recordedAt: number
+      occurredAt: time,
+      reportedAt: orNull(time),
+      recordedAt: time
     })
   )
   identity(
@@ -206,8 +208,8 @@ describe("Columns", () => {
       kind: of(Unattributed.kinds),
       messageId: orNull(word),
       text: word,
-      occurredAt: number,
-      recordedAt: number
+      occurredAt: time,
+      recordedAt: time
     })
   )
   identity(
@@ -221,7 +223,7 @@ describe("Columns", () => {
       reason: word,
       content: word,
       isCut: FastCheck.boolean(),
-      receivedAt: number
+      receivedAt: time
     })
   )
   identity(
@@ -235,14 +237,12 @@ describe("Columns", () => {
       description: orNull(word),
       enabled: FastCheck.boolean(),
       disabledReason: orNull(word),
-      secrets: FastCheck.array(
-        FastCheck.record({ sealed: word, createdAt: number, expiresAt: orNull(number) })
-      ),
-      failingSince: orNull(number),
+      secrets: FastCheck.array(FastCheck.record({ sealed: word, createdAt: time, expiresAt: orNull(time) })),
+      failingSince: orNull(time),
       deliveriesPerSecond: orNull(FastCheck.integer({ min: 1, max: Webhook.maximumPace })),
       batchRecipients: FastCheck.boolean(),
-      createdAt: number,
-      updatedAt: number
+      createdAt: time,
+      updatedAt: time
     })
   )
   identity(
@@ -253,7 +253,7 @@ describe("Columns", () => {
       accountId: word,
       type: of([...Event.types, Event.batchType]),
       body: word,
-      createdAt: number
+      createdAt: time
     })
   )
   identity(
@@ -267,12 +267,12 @@ describe("Columns", () => {
       status: of(Webhook.deliveryStatuses),
       attempts: number,
       tries: number,
-      firstAttemptAt: orNull(number),
-      nextAt: orNull(number),
-      dueAt: orNull(number),
+      firstAttemptAt: orNull(time),
+      nextAt: orNull(time),
+      dueAt: orNull(time),
       worker: orNull(word),
       fence: number,
-      createdAt: number
+      createdAt: time
     })
   )
   identity(
@@ -281,7 +281,7 @@ describe("Columns", () => {
     FastCheck.record({
       delivery: number,
       number,
-      at: number,
+      at: time,
       status: orNull(number),
       durationMs: number,
       reason: orNull(of(Webhook.failures)),
@@ -300,7 +300,7 @@ describe("Columns", () => {
       isOvertaken: FastCheck.boolean(),
       worker: orNull(word),
       open: number,
-      at: number,
+      at: time,
       place: orNull(number)
     })
   )
@@ -312,11 +312,11 @@ describe("Columns", () => {
   described("sendwright_job", JobColumns.jobs.names)
   described("sendwright_progress", JobColumns.progress.names)
 
-  const silence = FastCheck.tuple(number, number).map(([a, b]) => ({
-    since: Math.min(a, b),
-    until: Math.max(a, b)
+  const silence = FastCheck.tuple(time, time).map(([a, b]) => ({
+    since: Time.min(a, b),
+    until: Time.max(a, b)
   }))
-  const outage = FastCheck.record({ since: number, probeAt: number, intervalMs: number })
+  const outage = FastCheck.record({ since: time, probeAt: time, intervalMs: number })
   const session = FastCheck.record({
     id: word,
     accountId: word,
@@ -339,18 +339,18 @@ describe("Columns", () => {
     ),
     state: of(Sessions.states),
     reason: orNull(word),
-    blockedUntil: orNull(number),
+    blockedUntil: orNull(time),
     blockReason: orNull(of(Sessions.blockReasons)),
     blockCode: orNull(word),
-    repliesBlockedUntil: orNull(number),
+    repliesBlockedUntil: orNull(time),
     told: FastCheck.dictionary(
       of(["standing", "templates"] as const),
-      FastCheck.record({ at: number, words: FastCheck.array(word) })
+      FastCheck.record({ at: time, words: FastCheck.array(word) })
     ),
-    connectedSince: orNull(number),
-    mendedAt: orNull(number),
-    createdAt: number,
-    updatedAt: number
+    connectedSince: orNull(time),
+    mendedAt: orNull(time),
+    createdAt: time,
+    updatedAt: time
   })
   const outages = FastCheck.oneof(
     FastCheck.record({ outage, lastOutage: FastCheck.constant(null) }),
@@ -379,7 +379,7 @@ describe("Columns", () => {
   it("sendwright_template: a template is read from its content", () => {
     FastCheck.assert(
       FastCheck.property(
-        FastCheck.record({ templateId: number, sessionId: word, updatedAt: number }),
+        FastCheck.record({ templateId: number, sessionId: word, updatedAt: time }),
         (known) => {
           const content = Templates.merge(null, Fixtures.template())
           const row = {
@@ -409,10 +409,10 @@ describe("Columns", () => {
     status: of(Consent.statuses),
     source: word,
     proof: orNull(word),
-    occurredAt: number,
-    reportedAt: orNull(number),
+    occurredAt: time,
+    reportedAt: orNull(time),
     datedBy: orNull(word),
-    recordedAt: number
+    recordedAt: time
   })
   const keysOf = ({ phone, userId }: Person.Person): ReadonlyArray<Person.Key> => [
     ...(phone === null ? [] : [phone]),
@@ -453,19 +453,19 @@ describe("Columns", () => {
     status: of(Recipient.statuses),
     failure: orNull(failure),
     attempts: number,
-    retryingSince: orNull(number),
-    requeuedAt: orNull(number),
+    retryingSince: orNull(time),
+    requeuedAt: orNull(time),
     crashCount: number,
     maybeSent: FastCheck.boolean(),
     providerId: orNull(word),
     pricing: orNull(FastCheck.record({ category: word, free: FastCheck.boolean() })),
     sequence: FastCheck.integer({ min: 1 }),
-    nextAt: orNull(number),
-    updatedAt: number,
-    sentAt: orNull(number),
-    deliveredAt: orNull(number),
-    readAt: orNull(number),
-    attemptedAt: orNull(number)
+    nextAt: orNull(time),
+    updatedAt: time,
+    sentAt: orNull(time),
+    deliveredAt: orNull(time),
+    readAt: orNull(time),
+    attemptedAt: orNull(time)
   })
   const position = FastCheck.record({ job: FastCheck.nat(1e9), index: FastCheck.nat(4094) })
 
@@ -498,7 +498,7 @@ describe("Columns", () => {
   it("sendwright_recipient: two steps are alike when they write the same", () => {
     FastCheck.assert(
       FastCheck.property(accepted, progress, progress, orNull(number), (is, one, other, fence) => {
-        const before = Job.newRecipient(is, 0, 0)
+        const before = Job.newRecipient(is, 0, Time.at(0))
         const a = { before, after: { ...before, ...one }, fenceBefore: null, fence: 7 }
         expect(areEqual(a, { ...a, after: { ...a.after, providerId: "another" } })).toBe(true)
         for (const [field, value] of Object.entries(other)) {
@@ -514,7 +514,7 @@ describe("Columns", () => {
 
   it("sendwright_recipient: an untouched recipient is read as it was accepted", () => {
     FastCheck.assert(
-      FastCheck.property(accepted, position, number, (is, { index, job }, now) => {
+      FastCheck.property(accepted, position, time, (is, { index, job }, now) => {
         expectRecipient(Job.newRecipient(is, index, now), job, null)
       })
     )
@@ -522,7 +522,7 @@ describe("Columns", () => {
 
   it("sendwright_recipient: an untouched recipient that a claim has is read as it is sent", () => {
     FastCheck.assert(
-      FastCheck.property(accepted, position, number, number, (is, { index, job }, now, at) => {
+      FastCheck.property(accepted, position, time, time, (is, { index, job }, now, at) => {
         const recipient = Job.newRecipient(is, index, now)
         const { index: _, ...rest } = recipient
         const key = job * 4096 + index
@@ -560,7 +560,7 @@ describe("Columns", () => {
     recipients: FastCheck.integer({ min: 1, max: 4094 }),
     currency: word,
     estimatedCost: orNull(word),
-    now: number
+    now: time
   })
   const rows = Jobs.make(dialect, Fixtures.makeIds())
 
@@ -605,7 +605,7 @@ describe("Columns", () => {
 
   it("sendwright_job: a job that a claim has whole is processing since then", () => {
     FastCheck.assert(
-      FastCheck.property(newJob, FastCheck.nat(1e9), number, (given, seq, at) => {
+      FastCheck.property(newJob, FastCheck.nat(1e9), time, (given, seq, at) => {
         const accepted = { ...given, seq }
         db.exec("DELETE FROM sendwright_progress")
         const { sessionId: session } = accepted
@@ -632,13 +632,13 @@ describe("Columns", () => {
     status: of(Job.statuses),
     pauseReason: orNull(of(Job.pauseReasons)),
     counts: FastCheck.record(Records.map(Recipient.noCounts, () => number)),
-    updatedAt: number,
-    completedAt: orNull(number)
+    updatedAt: time,
+    completedAt: orNull(time)
   })
 
   it("sendwright_progress: a job on its way is read as it was", () => {
     FastCheck.assert(
-      FastCheck.property(newJob, state, orNull(number), (accepted, is, nextAt) => {
+      FastCheck.property(newJob, state, orNull(time), (accepted, is, nextAt) => {
         const job = { ...Job.newJob(accepted), ...is }
         const { seq } = accepted
         const wasClaimable = Job.isClaimable(job)

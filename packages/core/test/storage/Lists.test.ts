@@ -2,6 +2,7 @@
  * A list costs its page, however many rows there are: each statement of each list is explained by the database that runs it.
  * PostgreSQL plans it for all parameters, as it does from the sixth time on, with and without statistics.
  */
+
 import { SqlClient } from "@effect/sql/SqlClient"
 import { expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
@@ -12,6 +13,7 @@ import { migratedDatabase } from "../../../../test/support/Postgres.ts"
 import type { Between } from "../../src/domain/DerivedEvent.ts"
 import * as Happening from "../../src/domain/Happening.ts"
 import * as Ids from "../../src/domain/Ids.ts"
+import * as Time from "../../src/domain/Instant.ts"
 import * as RetryPlan from "../../src/domain/job/RetryPlan.ts"
 import * as Timeline from "../../src/domain/job/Timeline.ts"
 import type { Page, Paged } from "../../src/domain/Page.ts"
@@ -240,7 +242,10 @@ const prepared = (database: Pick<Explained, "columns" | "hex" | "series">) =>
       SELECT ${now} + copy.n, 'session.unavailable', ${literal(big.accountId)}, ${literal(big.sessionId)}, NULL, '{}'
       FROM ${database.series.replace(":n", String(rows))}`)
     const audit = yield* AuditStore
-    yield* audit.append({ entry: Fixtures.auditEntry({ operator: "ana", target: "first" }), retainSince: 0 })
+    yield* audit.append({
+      entry: Fixtures.auditEntry({ operator: "ana", target: "first" }),
+      retainSince: Time.at(0)
+    })
     yield* copied("sendwright_audit", {
       id: "'copy-' || copy.n",
       at: `${now} + copy.n`,
@@ -294,10 +299,14 @@ type List = (page: Page) => Effect.Effect<Paged<unknown>, unknown>
 
 /** What is read by its time, as a list whose positions are times behind `now`. */
 const byTime =
-  (read: (between: Between) => Effect.Effect<ReadonlyArray<{ readonly at: number }>, unknown>): List =>
+  (read: (between: Between) => Effect.Effect<ReadonlyArray<{ readonly at: Time.Instant }>, unknown>): List =>
   ({ after, limit }) =>
     Effect.map(
-      read({ from: now, to: after === null ? Number.MAX_SAFE_INTEGER : now + after, limit: limit + 1 }),
+      read({
+        from: now,
+        to: after === null ? Time.at(Number.MAX_SAFE_INTEGER) : Time.after(now, after),
+        limit: limit + 1
+      }),
       (found) => PageOf.cut(found, limit, ({ at }) => at - now)
     )
 
@@ -319,7 +328,11 @@ const lists = ({ big, endpoint, none, quiet, small }: Effect.Effect.Success<Retu
       "jobs with failures": (page) => jobs.list({ by: {}, kind: "template", has: "failed", page }),
       "jobs of a retry": (page) =>
         jobs.list({
-          ...RetryPlan.listed({ filter: { completedAfter: now }, selection: {} }, now + rows, page),
+          ...RetryPlan.listed(
+            { filter: { completedAfter: now }, selection: {} },
+            Time.after(now, rows),
+            page
+          ),
           reads: undefined
         }),
       "retries of many jobs": (page) => retries.list(page),
@@ -435,15 +448,18 @@ const suite = <R>(name: "PostgreSQL" | "SQLite", database: Explained<R>) =>
           ],
           failed: [(page) => jobs.list({ ...ofBig, status: "failed", page }), 25],
           canceled: [(page) => jobs.list({ ...ofBig, status: "canceled", page }), 0],
-          "sent early": [(page) => jobs.list({ ...ofBig, createdBefore: now + 10, page }), 10],
-          "sent late": [(page) => jobs.list({ ...ofBig, createdAfter: now + rows - 9, page }), 10],
+          "sent early": [(page) => jobs.list({ ...ofBig, createdBefore: Time.after(now, 10), page }), 10],
+          "sent late": [(page) => jobs.list({ ...ofBig, createdAfter: Time.after(now, rows - 9), page }), 10],
           "failed of all": [(page) => jobs.list({ ...ofAll, status: "failed", page }), 25],
           "with failures": [(page) => jobs.list({ ...ofAll, has: "failed", page }), 25],
           "with unknown ones": [(page) => jobs.list({ ...ofBig, has: "unknown", page }), 0],
           waiting: [(page) => jobs.list({ ...ofAll, has: "waiting", page }), 2],
-          stuck: [(page) => jobs.list({ ...ofAll, stuckSince: now + rows, page }), 2],
-          "done early": [(page) => jobs.list({ ...ofAll, completedBefore: now + 12, page }), 10],
-          "done late": [(page) => jobs.list({ ...ofAll, completedAfter: now + rows - 8, page }), 10],
+          stuck: [(page) => jobs.list({ ...ofAll, stuckSince: Time.after(now, rows), page }), 2],
+          "done early": [(page) => jobs.list({ ...ofAll, completedBefore: Time.after(now, 12), page }), 10],
+          "done late": [
+            (page) => jobs.list({ ...ofAll, completedAfter: Time.after(now, rows - 8), page }),
+            10
+          ],
           "of no template": [(page) => jobs.list({ ...ofAll, templateId: 77, page }), 0],
           "of a session, failed": [
             (page) => jobs.list({ by: { sessionId }, kind: "template", has: "failed", page }),
@@ -456,7 +472,7 @@ const suite = <R>(name: "PostgreSQL" | "SQLite", database: Explained<R>) =>
           "sessions that are down": [(page) => sessions.list({ isDown: true, page }), 0],
           "endpoints that fail": [(page) => webhooks.list({ isFailing: true, page }), 0],
           "deliveries that arrived": [(page) => webhooks.deliveries({ status: "delivered", page }), 0],
-          "deliveries since": [(page) => webhooks.deliveries({ since: now + 1, page }), 0],
+          "deliveries since": [(page) => webhooks.deliveries({ since: Time.after(now, 1), page }), 0],
           "of a reference": [(page) => jobs.list({ ...ofBig, reference: "spring", page }), null],
           "of a reference that the key does not have": [(page) => jobs.list({ ...reference, page }), 0],
           "messages to a phone": [searched("34600123"), rows / 1000],
@@ -472,7 +488,7 @@ const suite = <R>(name: "PostgreSQL" | "SQLite", database: Explained<R>) =>
           "known by a number": [knowing({ phones: ["346004711"], userIds: [] }), 1],
           "known by a platform's id": [knowing({ phones: [], userIds: ["ES.4711"] }), 1],
           "audited, of one by another": [(page) => audit.list({ page, operator: "ben", target: "first" }), 0],
-          "audited before": [(page) => audit.list({ page, operator: "ana", to: now + 1 }), 1]
+          "audited before": [(page) => audit.list({ page, operator: "ana", to: Time.after(now, 1) }), 1]
         }
         for (const [filter, [list, total]] of Object.entries(filters)) {
           // A row is looked at, its status with it, and where the next read begins.
@@ -492,7 +508,7 @@ const suite = <R>(name: "PostgreSQL" | "SQLite", database: Explained<R>) =>
 
         // A message's story costs what it answers, and a look at what its account told at its times.
         const told = (index: number) => () =>
-          Effect.map(jobs.timeline({ jobId: given.jobId, index, now: now + rows }), (found) => ({
+          Effect.map(jobs.timeline({ jobId: given.jobId, index, now: Time.after(now, rows) }), (found) => ({
             items: found === null ? [] : [...new Set(found.cut.map(({ kind }) => kind))],
             next: null
           }))

@@ -1,4 +1,5 @@
 /** What a migration would do is told before it is done, and what it says of itself is true. */
+
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -8,6 +9,7 @@ import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import type Pg from "pg"
 import { connection, emptyDatabase, freshDatabase } from "../../../../test/support/Postgres.ts"
+import * as Time from "../../src/domain/Instant.ts"
 import * as PostgresLook from "../../src/storage/postgres/Look.ts"
 import * as PostgresMigrator from "../../src/storage/postgres/Migrator.ts"
 import { migrations as ofPostgres } from "../../src/storage/postgres/Schema.ts"
@@ -59,7 +61,7 @@ describe("a plan on SQLite", () => {
       Effect.sync(() => new Sqlite(file)),
       (db) => Effect.sync(() => db.close())
     )
-    yield* SqliteMigrator.migrate(db, ofSqlite, 0)
+    yield* SqliteMigrator.migrate(db, ofSqlite, Time.at(0))
     db.exec(consents(7))
     return { db, file }
   })
@@ -101,12 +103,12 @@ describe("a plan on SQLite", () => {
     () =>
       Effect.gen(function* () {
         const { db } = yield* filled
-        yield* SqliteMigrator.migrate(db, [...ofSqlite, later(ofSqlite)], 0)
-        yield* SqliteMigrator.migrate(db, ofSqlite, 0)
+        yield* SqliteMigrator.migrate(db, [...ofSqlite, later(ofSqlite)], Time.at(0))
+        yield* SqliteMigrator.migrate(db, ofSqlite, Time.at(0))
         db.exec("INSERT INTO sendwright_busy (session) VALUES ('of the earlier build')")
         const list = [...ofSqlite, later(ofSqlite)]
-        yield* SqliteMigrator.migrate(db, [...list, ending(list)], 0)
-        const error = yield* Effect.flip(SqliteMigrator.migrate(db, ofSqlite, 0))
+        yield* SqliteMigrator.migrate(db, [...list, ending(list)], Time.at(0))
+        const error = yield* Effect.flip(SqliteMigrator.migrate(db, ofSqlite, Time.at(0)))
         assert.include(error.message, "this build is too old to work beside it")
         assert.include(error.message, "The database belongs to a newer build")
       })

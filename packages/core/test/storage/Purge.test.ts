@@ -32,7 +32,7 @@ const direct = (text: string) => ({ kind: "direct", text, linkPreview: false }) 
 /** An attempt of every other recipient is to be repeated at once. */
 const outcomeOf = (jobId: string, index: number, attempts: number): Outcome =>
   attempts === 1 && index % 2 === 0
-    ? Outcome.Retry({ at: now + 100, failure, maybeSent: false })
+    ? Outcome.Retry({ at: Time.after(now, 100), failure, maybeSent: false })
     : Outcome.Accepted({ providerId: `p-${jobId}-${index}`, status: "sent" })
 
 /** Jobs that have ended, all events delivered; every third of a direct message; and some that wait. */
@@ -44,7 +44,7 @@ const filled = Effect.gen(function* () {
   yield* listen(who.accountId)
   for (let place = 0; place < 24; place += 1) {
     const some = place % 3 === 0 ? { content: direct(`Text ${place % 2}`) } : { phones: 1 + (place % 4) }
-    yield* jobs.accept(Fixtures.send(who, { now: now + place, ...some }))
+    yield* jobs.accept(Fixtures.send(who, { now: Time.after(now, place), ...some }))
   }
   for (;;) {
     const claimed = yield* claim(7, now + 100)
@@ -55,18 +55,19 @@ const filled = Effect.gen(function* () {
       }))
     )
     if (settlements.length === 0) break
-    yield* jobs.settleAndClaim({ now: now + 100, settlements, claim: null })
+    yield* jobs.settleAndClaim({ now: Time.after(now, 100), settlements, claim: null })
   }
   const { claimed } = yield* webhooks.settleAndClaim({
-    ...{ now: now + 200, settlements: [] },
+    ...{ now: Time.after(now, 200), settlements: [] },
     claim: Fixtures.deliveryClaim()
   })
   const settlements = claimed.slice(2).map(({ deliveryId, fence }) => ({
     ...{ deliveryId, fence, next: "delivered" as const, disable: null },
-    attempt: { at: now + 200, status: 200, durationMs: 1, reason: null, excerpt: "" }
+    attempt: { at: Time.after(now, 200), status: 200, durationMs: 1, reason: null, excerpt: "" }
   }))
-  yield* webhooks.settleAndClaim({ now: now + 200, settlements, claim: null })
-  for (let place = 0; place < 3; place += 1) yield* jobs.accept(Fixtures.send(who, { now: now + 300 }))
+  yield* webhooks.settleAndClaim({ now: Time.after(now, 200), settlements, claim: null })
+  for (let place = 0; place < 3; place += 1)
+    yield* jobs.accept(Fixtures.send(who, { now: Time.after(now, 300) }))
 })
 
 /** Rows that refer to one that is not there, by table. */
@@ -116,7 +117,7 @@ const between = (layer: Layer.Layer<Stores | SqlClient, unknown>) =>
       for (const walk of Retention.walkNames) {
         let after: Place | null = null
         do {
-          const query: SliceQuery = { walk, after, limit: 3, now: now + days * Time.day }
+          const query: SliceQuery = { walk, after, limit: 3, now: Time.after(now, days * Time.day) }
           const slice: Slice = yield* store.purge(query)
           if (slice._tag === "Busy") return yield* Effect.dieMessage("Nobody else purges.")
           after = slice.next
@@ -161,7 +162,12 @@ describe("a SQLite file", () => {
         yield* sql.unsafe("PRAGMA wal_checkpoint(TRUNCATE)")
         const before = size()
         expect((yield* sizes.measure).bytes).toBe(before)
-        const query = { walk: "jobs", after: null, limit: 100_000, now: now + 400 * Time.day } as const
+        const query = {
+          walk: "jobs",
+          after: null,
+          limit: 100_000,
+          now: Time.after(now, 400 * Time.day)
+        } as const
         expect(yield* retention.purge(query)).toMatchObject({ shares: [{ rows: 40 * 251 }] })
         expect(yield* sizes.shrink({ pages: 10 })).toMatchObject({ hasMore: true })
         while ((yield* sizes.shrink({ pages: 50 })).hasMore) yield* Effect.void

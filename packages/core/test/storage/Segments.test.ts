@@ -34,10 +34,10 @@ const written = Effect.gen(function* () {
   const who = yield* owner
   const sent: Array<string> = []
   for (let place = 0; place < 3; place += 1) {
-    const command = Fixtures.send(who, { phones: 2, now: now + place * Time.day })
+    const command = Fixtures.send(who, { phones: 2, now: Time.after(now, place * Time.day) })
     yield* jobs.accept(command)
     sent.push(command.jobId)
-    if (place < 2) yield* jobs.cancel({ jobId: command.jobId, now: now + place * Time.day })
+    if (place < 2) yield* jobs.cancel({ jobId: command.jobId, now: Time.after(now, place * Time.day) })
   }
   for (const [place, jobId] of sent.slice(0, 2).entries()) {
     const ofJob = `SELECT seq FROM sendwright_job WHERE id = '${jobId}'`
@@ -54,7 +54,7 @@ const written = Effect.gen(function* () {
 /** A slice of the recipients, from behind a place on. */
 const erase = (sought: Erasure.Sought, after: string | null = null) =>
   Effect.flatMap(ErasureStore, (store) =>
-    store.erase({ erasureId: "erasure-1", part: "recipients", after, sought, now: now + 5 })
+    store.erase({ erasureId: "erasure-1", part: "recipients", after, sought, now: Time.after(now, 5) })
   )
 
 const segments = Effect.flatMap(SqlClient, (sql) =>
@@ -83,13 +83,13 @@ const suite = (name: string, layer: Layer.Layer<Stores | SqlClient, unknown>): v
           [1, 4],
           [2, 4]
         ])
-        yield* purgeWalk("jobs", now + 400 * Time.day)
+        yield* purgeWalk("jobs", Time.after(now, 400 * Time.day))
         expect(yield* segments).toEqual([[2, 4]])
         expect(yield* found(phone)).toEqual([
           [third, 0],
           [second, 0]
         ])
-        yield* purgeWalk("jobs", now + 401 * Time.day)
+        yield* purgeWalk("jobs", Time.after(now, 401 * Time.day))
         expect(yield* segments).toEqual([[2, 0]])
         expect(yield* found(phone)).toEqual([[third, 0]])
         expect(yield* (yield* JobStore).find(first)).toBeNull()

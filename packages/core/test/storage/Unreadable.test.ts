@@ -1,4 +1,5 @@
 /** A job whose stored content cannot be read costs only itself, over each SQL store. */
+
 import { SqlClient } from "@effect/sql/SqlClient"
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
@@ -6,6 +7,7 @@ import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import { freshDatabase } from "../../../../test/support/Postgres.ts"
 import * as Ids from "../../src/domain/Ids.ts"
+import * as Time from "../../src/domain/Instant.ts"
 import type { Content } from "../../src/domain/job/Job.ts"
 import { JobStore, unreadableMs } from "../../src/storage/JobStore.ts"
 import * as Postgres from "../../src/storage/postgres/Postgres.ts"
@@ -45,7 +47,7 @@ const suite = (name: string, stores: Layer.Layer<Stores | SqlClient, unknown>) =
         const ofAnother = Fixtures.send(yield* owner)
         for (const command of [damaged, first, last, ofAnother]) yield* jobs.accept(command)
         yield* damage(damaged.content)
-        const claim = (at: number) =>
+        const claim = (at: Time.Instant) =>
           Effect.map(
             jobs.settleAndClaim({ now: at, settlements: [], claim: { worker: "w", limit: 10 } }),
             ({ claimed, unreadable }) => [
@@ -55,13 +57,13 @@ const suite = (name: string, stores: Layer.Layer<Stores | SqlClient, unknown>) =
           )
         const others = [first, last, ofAnother].map(({ jobId }) => jobId).sort()
         expect(yield* claim(now)).toEqual([others, [damaged.jobId]])
-        expect(yield* claim(now + 1)).toEqual([[], []])
-        expect(yield* jobs.nextDue(now + 1)).toBe(now + unreadableMs)
+        expect(yield* claim(Time.after(now, 1))).toEqual([[], []])
+        expect(yield* jobs.nextDue(Time.after(now, 1))).toBe(now + unreadableMs)
         // It is looked at again, and sent once it is mended.
-        expect(yield* claim(now + unreadableMs)).toEqual([[], [damaged.jobId]])
+        expect(yield* claim(Time.after(now, unreadableMs))).toEqual([[], [damaged.jobId]])
         yield* sql`UPDATE sendwright_snapshot SET body = ${JSON.stringify(damaged.content)} WHERE body = '{'`
         const [mended] = (yield* jobs.settleAndClaim({
-          now: now + 2 * unreadableMs,
+          now: Time.after(now, 2 * unreadableMs),
           settlements: [],
           claim: { worker: "w", limit: 10 }
         })).claimed

@@ -1,6 +1,8 @@
 /** Attempts of one session's messages in a process of so many slots, without a store. */
+
 import * as Effect from "effect/Effect"
 import * as Runtime from "effect/Runtime"
+import * as Time from "../../src/domain/Instant.ts"
 import * as ClosedMarkets from "../../src/domain/session/ClosedMarkets.ts"
 import * as Moment from "../../src/runtime/Moment.ts"
 import type { Sender } from "../../src/sender/Sender.ts"
@@ -18,7 +20,7 @@ export const job = (recipients: number): DispatchedJob => ({
     id: "session",
     provider: "http",
     config: "",
-    connectedSince: 0,
+    connectedSince: Time.at(0),
     retryForMs: null,
     closedMarkets: null
   },
@@ -31,10 +33,10 @@ export const job = (recipients: number): DispatchedJob => ({
     phone: String(34_600_000_000 + index),
     values: [],
     attempts: 1,
-    firstAttemptAt: 0,
+    firstAttemptAt: Time.at(0),
     maybeSent: false,
     crashCount: 0,
-    dueAt: 0
+    dueAt: Time.at(0)
   }))
 })
 
@@ -58,7 +60,7 @@ export const line = (some: Partial<Sender> & Pick<Sender, "send">) => ({
   config: {},
   retryForMs: null,
   closedMarkets: [],
-  connection: { config: "", connectedSince: 0 }
+  connection: { config: "", connectedSince: Time.at(0) }
 })
 
 export const attemptsOf = (
@@ -86,7 +88,14 @@ export const turnsOf = Effect.fnUntraced(function* (slots: number, only: string 
     bulkhead.claimed(asking, sessionId, attempts.queue)
     bulkhead.over(asking)
     const claimed = { ...job(0), sessionId, recipients: attempts.queue }
-    turns.enter({ inFlight: into, job: claimed, attempts, worker: "worker", since: 0, enteredAt: now() })
+    turns.enter({
+      inFlight: into,
+      job: claimed,
+      attempts,
+      worker: "worker",
+      since: Time.at(0),
+      enteredAt: now()
+    })
   }
   const outcomes = (from = inFlight) =>
     from

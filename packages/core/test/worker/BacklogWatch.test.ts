@@ -1,9 +1,11 @@
 /** What waits is measured, and told where nobody is there to send it (decisions.md §12). */
+
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as TestClock from "effect/TestClock"
 import * as Logged from "../../../../test/support/Logged.ts"
 import { value } from "../../../../test/support/Metered.ts"
+import * as Time from "../../src/domain/Instant.ts"
 import { JobStore } from "../../src/storage/JobStore.ts"
 import * as Memory from "../../src/storage/memory/Memory.ts"
 import { SessionStore } from "../../src/storage/SessionStore.ts"
@@ -58,7 +60,7 @@ describe("what waits", () => {
         id: job?.sessionId ?? "",
         state: "disconnected",
         reason: "logged out",
-        now: 0
+        now: Time.at(0)
       })
       const flow = Effect.gen(function* () {
         yield* TestClock.adjust("10 seconds")

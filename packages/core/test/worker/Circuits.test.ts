@@ -1,10 +1,12 @@
 /** What a process keeps of the circuits of its sessions, and what it tells the store of them. */
+
 import { describe, expect, it } from "@effect/vitest"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as TestClock from "effect/TestClock"
+import * as Time from "../../src/domain/Instant.ts"
 import { Signals } from "../../src/runtime/Signals.ts"
 import { JobStore } from "../../src/storage/JobStore.ts"
 import * as Memory from "../../src/storage/memory/Memory.ts"
@@ -75,7 +77,7 @@ describe("a process that finds a platform away", () => {
         expect(circuits.admit({ sessionId, probe: true }, circuits.known())).toBe(true)
         expect(circuit.isOpen()).toBe(true)
         // Another process has ended it.
-        yield* tell(sessionId, "OutageEnded", 0)
+        yield* tell(sessionId, "OutageEnded", Time.at(0))
         expect(circuits.admit({ sessionId, probe: false }, circuits.known())).toBe(true)
         expect(circuit.isOpen()).toBe(false)
         yield* circuits.store
@@ -87,8 +89,8 @@ describe("a process that finds a platform away", () => {
   it.effect("learns of another's outage by the probe that it is given", () =>
     Effect.gen(function* () {
       const { circuit, circuits, outage, sessionId, sessions } = yield* opened
-      yield* tell(sessionId, "OutageBegan", -1000)
-      expect(yield* sessions.acquireProbe({ id: sessionId, now: 0 })).toBe("granted")
+      yield* tell(sessionId, "OutageBegan", Time.at(-1000))
+      expect(yield* sessions.acquireProbe({ id: sessionId, now: Time.at(0) })).toBe("granted")
       expect(circuits.admit({ sessionId, probe: true }, circuits.known())).toBe(true)
       expect(circuit.isOpen()).toBe(true)
       const probe = circuits.of(sessionId, true)
@@ -110,8 +112,8 @@ describe("a process that finds a platform away", () => {
   it.effect("gives back a probe that is not sent, also when it had not learnt of the outage", () =>
     Effect.gen(function* () {
       const { circuits, outage, sessionId, sessions } = yield* opened
-      yield* tell(sessionId, "OutageBegan", -1000)
-      expect(yield* sessions.acquireProbe({ id: sessionId, now: 0 })).toBe("granted")
+      yield* tell(sessionId, "OutageBegan", Time.at(-1000))
+      expect(yield* sessions.acquireProbe({ id: sessionId, now: Time.at(0) })).toBe("granted")
       circuits.of(sessionId, true).unused()
       yield* circuits.store
       expect(yield* outage).toMatchObject({ probeAt: 0 })
@@ -147,7 +149,7 @@ describe("a process that finds a platform away", () => {
         yield* circuits.store
         expect(yield* outage).not.toBeNull()
         expect(circuits.isUntold(sessionId)).toBe(false)
-        yield* tell(sessionId, "OutageEnded", 0)
+        yield* tell(sessionId, "OutageEnded", Time.at(0))
         expect(circuits.admit({ sessionId, probe: false }, circuits.known())).toBe(true)
       }).pipe(Effect.provide(Layer.fresh(Circuits.layer)), Effect.provide(yield* unwilling(is)))
     }).pipe(Effect.provide(layer), Effect.provide(Logger.remove(Logger.defaultLogger)))
@@ -171,13 +173,13 @@ describe("a process that finds a platform away", () => {
   it.effect("does not report a probe that took longer than its minute: another one may be under way", () =>
     Effect.gen(function* () {
       const { circuits, outage, sessionId, sessions } = yield* opened
-      yield* tell(sessionId, "OutageBegan", -1000)
-      yield* sessions.acquireProbe({ id: sessionId, now: 0 })
+      yield* tell(sessionId, "OutageBegan", Time.at(-1000))
+      yield* sessions.acquireProbe({ id: sessionId, now: Time.at(0) })
       circuits.admit({ sessionId, probe: true }, circuits.known())
       const probe = circuits.of(sessionId, true)
       probe.began()
       yield* TestClock.adjust("70 seconds")
-      expect(yield* sessions.acquireProbe({ id: sessionId, now: 70_000 })).toBe("granted")
+      expect(yield* sessions.acquireProbe({ id: sessionId, now: Time.at(70_000) })).toBe("granted")
       probe.ended(false)
       yield* circuits.store
       expect(yield* outage).toMatchObject({ intervalMs: 1000, probeAt: 130_000 })

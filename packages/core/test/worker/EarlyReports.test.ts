@@ -1,8 +1,10 @@
 /** Receipts by the platform's id that come before its answer does. */
+
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as TestClock from "effect/TestClock"
+import * as Time from "../../src/domain/Instant.ts"
 import { SendResult } from "../../src/sender/Sender.ts"
 import type { Report } from "../../src/storage/JobStore.ts"
 import { JobStore } from "../../src/storage/JobStore.ts"
@@ -31,10 +33,10 @@ describe("a receipt that is faster than the answer", () => {
           messageId: null,
           providerId: "wamid.1",
           status: "delivered",
-          at: 7000,
+          at: Time.at(7000),
           failure: null
         }
-        yield* jobs.receive({ now: 7000, sessionId: who.sessionId, reports: [report] })
+        yield* jobs.receive({ now: Time.at(7000), sessionId: who.sessionId, reports: [report] })
         expect(yield* status).toEqual(["sending"])
         yield* TestClock.adjust("2 seconds")
         expect(yield* status).toEqual(["delivered"])

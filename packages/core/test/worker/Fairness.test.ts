@@ -1,9 +1,11 @@
 /** The loops make do with claims that look at some sessions only, and with those that bring a suspect beside others. */
+
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as TestClock from "effect/TestClock"
 import * as Ids from "../../src/domain/Ids.ts"
+import * as Time from "../../src/domain/Instant.ts"
 import * as Engine from "../../src/engine/Engine.ts"
 import { ConsentStore } from "../../src/storage/ConsentStore.ts"
 import { JobStore } from "../../src/storage/JobStore.ts"
@@ -24,11 +26,14 @@ const behindPaced = Effect.gen(function* () {
     const pacing = { messagesPerSecond: place === 599 ? null : 0.01, pairIntervalMs: null }
     yield* sessions.create(Fixtures.session(accountId, { id, pacing }))
     const who = { accountId, sessionId: id, publicKey: `pk ${place}` }
-    if (place < 599) yield* jobs.accept(Fixtures.send(who, { now: 0, claim: "direct" }))
-    yield* jobs.accept(Fixtures.send(who, { now: 0 }))
+    if (place < 599) yield* jobs.accept(Fixtures.send(who, { now: Time.at(0), claim: "direct" }))
+    yield* jobs.accept(Fixtures.send(who, { now: Time.at(0) }))
   }
-  const last = Fixtures.send({ accountId, sessionId: idOf(599), publicKey: "pk" }, { now: 0, phones: 30 })
-  const records = last.recipients.map(({ phone }) => Fixtures.consent(phone, { occurredAt: 0 }))
+  const last = Fixtures.send(
+    { accountId, sessionId: idOf(599), publicKey: "pk" },
+    { now: Time.at(0), phones: 30 }
+  )
+  const records = last.recipients.map(({ phone }) => Fixtures.consent(phone, { occurredAt: Time.at(0) }))
   yield* (yield* ConsentStore).record({ accountId, records })
   yield* jobs.accept(last)
   return last.jobId
@@ -76,8 +81,8 @@ describe("a drain", () => {
 const bereave = Effect.fnUntraced(function* (limit: number) {
   const jobs = yield* JobStore
   for (let death = 0; death < 2; death++) {
-    yield* jobs.settleAndClaim({ now: 0, settlements: [], claim: { worker: "gone", limit } })
-    expect(yield* jobs.rescue({ worker: "gone", now: 0, recoverable: ["sandbox"] })).toBe(limit)
+    yield* jobs.settleAndClaim({ now: Time.at(0), settlements: [], claim: { worker: "gone", limit } })
+    expect(yield* jobs.rescue({ worker: "gone", now: Time.at(0), recoverable: ["sandbox"] })).toBe(limit)
   }
 })
 

@@ -1,5 +1,4 @@
 import { describe, expect, it } from "@effect/vitest"
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
@@ -22,7 +21,7 @@ const ended = Effect.gen(function* () {
   const command = Fixtures.send(who, { now })
   yield* jobs.accept(command)
   yield* jobs.cancel({ jobId: command.jobId, now })
-  yield* jobs.accept(Fixtures.send(who, { now: now + 1 }))
+  yield* jobs.accept(Fixtures.send(who, { now: Time.after(now, 1) }))
   return jobs.find(command.jobId)
 })
 
@@ -30,8 +29,8 @@ const ended = Effect.gen(function* () {
 const openedBefore = (days: number) =>
   Effect.gen(function* () {
     const store = yield* SizeStore
-    const at = Time.startOfUtcDay(yield* Clock.currentTimeMillis) - days * Time.day
-    yield* store.note({ noted: { at, bytes: 0 }, before: 0 })
+    const at = Time.before(Time.startOfUtcDay(yield* Time.now), days * Time.day)
+    yield* store.note({ noted: { at, bytes: 0 }, before: Time.at(0) })
   })
 
 /** A store that answers as it is told. */
@@ -114,7 +113,7 @@ describe("a process that sends", () => {
         yield* measure
       }
       const store = yield* SizeStore
-      expect(yield* store.firstSince(0)).toEqual({ at: begin + 2 * Time.day, bytes: 0 })
+      expect(yield* store.firstSince(Time.at(0))).toEqual({ at: begin + 2 * Time.day, bytes: 0 })
     }).pipe(Effect.provide(Memory.layer))
   )
 })
@@ -125,20 +124,22 @@ describe("a size", () => {
 
   it("that shrinks, or is known for less than a day, fills no disk", () => {
     const day = Time.day
-    expect(Size.of(measure, { at: now - day, bytes: 200 }, oldest, now)).toMatchObject({
+    expect(Size.of(measure, { at: Time.before(now, day), bytes: 200 }, oldest, now)).toMatchObject({
       bytesPerDay: -100,
       fullAt: null
     })
-    expect(Size.of(measure, { at: now - day + 1, bytes: 0 }, oldest, now)).toMatchObject({
+    expect(Size.of(measure, { at: Time.after(now, 1 - day), bytes: 0 }, oldest, now)).toMatchObject({
       bytesPerDay: null
     })
-    expect(Size.of({ ...measure, freeBytes: null }, { at: now - day, bytes: 0 }, oldest, now)).toMatchObject({
+    expect(
+      Size.of({ ...measure, freeBytes: null }, { at: Time.before(now, day), bytes: 0 }, oldest, now)
+    ).toMatchObject({
       bytesPerDay: 100,
       fullAt: null
     })
-    expect(Size.of({ ...measure, freeBytes: 1e15 }, { at: now - day, bytes: 99 }, oldest, now).fullAt).toBe(
-      null
-    )
+    expect(
+      Size.of({ ...measure, freeBytes: 1e15 }, { at: Time.before(now, day), bytes: 99 }, oldest, now).fullAt
+    ).toBe(null)
   })
 })
 

@@ -1,8 +1,10 @@
 /** The items of a hook: thousands are made one by one, so that others have their turn between. */
+
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Keywords from "../../src/domain/consent/Keywords.ts"
 import * as Ids from "../../src/domain/Ids.ts"
+import * as Time from "../../src/domain/Instant.ts"
 import type { Session } from "../../src/domain/session/Session.ts"
 import type { InboundItem } from "../../src/storage/InboundStore.ts"
 import * as InboundItems from "../../src/worker/InboundItems.ts"
@@ -26,14 +28,14 @@ const session: Session = {
   told: {},
   outage: null,
   lastOutage: null,
-  connectedSince: 0,
+  connectedSince: Time.at(0),
   mendedAt: null,
-  createdAt: 0,
-  updatedAt: 0
+  createdAt: Time.at(0),
+  updatedAt: Time.at(0)
 }
 
 const phone = (index: number): string => `346${String(index).padStart(8, "0")}`
-const now = 1_750_000_000_000
+const now = Time.at(1_750_000_000_000)
 
 describe("the items of a hook", () => {
   it.effect("are read and made one by one, in the order in which they came", () =>

@@ -1,4 +1,5 @@
 /** What a process says at the default level (decisions.md §12): what somebody has to know, and nothing of people. */
+
 import { describe, expect, it } from "@effect/vitest"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -6,6 +7,7 @@ import * as Layer from "effect/Layer"
 import * as TestClock from "effect/TestClock"
 import * as Logged from "../../../../test/support/Logged.ts"
 import { growth, value } from "../../../../test/support/Metered.ts"
+import * as Time from "../../src/domain/Instant.ts"
 import * as Engine from "../../src/engine/Engine.ts"
 import type * as SenderModule from "../../src/sender/Sender.ts"
 import * as Sender from "../../src/sender/Sender.ts"
@@ -105,7 +107,7 @@ describe("the log", () => {
   it.effect("says what was taken back of a process that died", () =>
     Effect.gen(function* () {
       const { jobs } = yield* accept(4)
-      yield* jobs.settleAndClaim({ now: 0, settlements: [], claim: { worker: "gone.1", limit: 3 } })
+      yield* jobs.settleAndClaim({ now: Time.at(0), settlements: [], claim: { worker: "gone.1", limit: 3 } })
       const { sender } = platform({ deduplicates: true })
       const lines = yield* Logged.during(during(sender, TestClock.adjust("1 minute")))
       expect(lines).toEqual([
@@ -121,7 +123,7 @@ describe("the log", () => {
   it.effect("says when a session's pause is over", () =>
     Effect.gen(function* () {
       const { sessionId } = yield* owner
-      yield* (yield* SessionStore).block({ id: sessionId, until: 30_000, now: 0 })
+      yield* (yield* SessionStore).block({ id: sessionId, until: Time.at(30_000), now: Time.at(0) })
       const lines = yield* Logged.during(during(platform({}).sender, TestClock.adjust("1 minute")))
       expect(lines).toEqual([
         { level: "INFO", text: `Session ${sessionId} goes on: its pause is over`, annotations: { sessionId } }
@@ -140,7 +142,7 @@ describe("the log", () => {
           accountId,
           sessionId,
           contents: [Fixtures.template()],
-          now: 0
+          now: Time.at(0)
         })
         const unread = yield* UnreadHooks.make
         const news = yield* News.make(unread, () => Effect.succeed(undefined))

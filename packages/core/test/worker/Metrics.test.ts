@@ -1,8 +1,10 @@
 /** The numbers that a process counts of itself (decisions.md §12). */
+
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as TestClock from "effect/TestClock"
 import { growth, total, value } from "../../../../test/support/Metered.ts"
+import * as Time from "../../src/domain/Instant.ts"
 import * as Engine from "../../src/engine/Engine.ts"
 import * as Sender from "../../src/sender/Sender.ts"
 import * as Memory from "../../src/storage/memory/Memory.ts"
@@ -55,7 +57,7 @@ describe("what others left", () => {
     Effect.gen(function* () {
       const { jobs } = yield* accept(4)
       const claim = { worker: "gone", limit: 3 }
-      yield* jobs.settleAndClaim({ now: 0, settlements: [], claim })
+      yield* jobs.settleAndClaim({ now: Time.at(0), settlements: [], claim })
       const { sender } = platform({ deduplicates: true })
       expect(
         yield* growth(value("rescued_recipients_total"), during(sender, TestClock.adjust("1 minute")))
@@ -73,7 +75,7 @@ describe("receipts", () => {
         const { drain, receive } = yield* Engine.Engine
         yield* drain
         yield* TestClock.adjust("20 seconds")
-        const report = { status: "delivered", at: 5000, failure: null, providerId: null } as const
+        const report = { status: "delivered", at: Time.at(5000), failure: null, providerId: null } as const
         const messageId = `${jobId.slice(0, -3)}001`
         yield* receive([
           { ...report, messageId },

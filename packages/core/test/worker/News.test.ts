@@ -1,6 +1,8 @@
 /** News of templates and accounts that come with a hook (decisions.md §11). */
+
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as Time from "../../src/domain/Instant.ts"
 import { withoutEnd } from "../../src/domain/session/Session.ts"
 import type * as SessionSender from "../../src/sender/SessionSender.ts"
 import { InboundStore } from "../../src/storage/InboundStore.ts"
@@ -36,7 +38,7 @@ const hearing = (resolve: SessionSender.Resolve) =>
     if (session === null) return yield* Effect.dieMessage("no session")
     const templates = yield* TemplateStore
     const contents = [Fixtures.template({ name: "promo_br", language: "pt_BR" })]
-    yield* templates.importAll({ accountId, sessionId, contents, now: 0 })
+    yield* templates.importAll({ accountId, sessionId, contents, now: Time.at(0) })
     const news = yield* News.make(yield* UnreadHooks.make, resolve)
     const tell = (some: object) =>
       news.templates(session, [
@@ -86,7 +88,7 @@ describe("news of a template", () => {
       yield* tell({ name: "other", status: "paused" })
       yield* tell({ isChanged: true })
       expect(yield* unread).toEqual(["the session has no such template"])
-      const due = yield* (yield* TemplateStore).claimChecks({ now: 0, limit: 10 })
+      const due = yield* (yield* TemplateStore).claimChecks({ now: Time.at(0), limit: 10 })
       expect(due.map(({ template }) => template.name)).toEqual(["promo_br"])
     }).pipe(Effect.provide(Memory.layer))
   )

@@ -71,7 +71,7 @@ const exhaust = Effect.fnUntraced(function* (jobId: string) {
   const { drain } = yield* Engine.Engine
   const sessions = yield* SessionStore
   const { sessionId: id } = yield* find(jobId)
-  yield* sessions.change({ id, change: { retryForMs: 10 * Time.minute }, now: 0 })
+  yield* sessions.change({ id, change: { retryForMs: 10 * Time.minute }, now: Time.at(0) })
   yield* Effect.repeatN(Effect.zipRight(drain, TestClock.adjust("5 minutes")), 6)
 })
 
@@ -84,7 +84,7 @@ const hook = Effect.fnUntraced(function* (jobId: string) {
 const report = (some: Partial<Report>): Report => ({
   messageId: null,
   status: "delivered",
-  at: 0,
+  at: Time.at(0),
   failure: null,
   providerId: null,
   ...some

@@ -1,6 +1,6 @@
 /** Platforms that do not answer, and how long what fails in passing is tried again (decisions.md §10 "Dispatch"). */
+
 import { describe, expect, it } from "@effect/vitest"
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
@@ -11,6 +11,7 @@ import * as Scope from "effect/Scope"
 import * as TestClock from "effect/TestClock"
 import { prepare } from "../../../../examples/support/prepare.ts"
 import { value } from "../../../../test/support/Metered.ts"
+import * as Time from "../../src/domain/Instant.ts"
 import type { Failure } from "../../src/domain/job/Recipient.ts"
 import * as Engine from "../../src/engine/Engine.ts"
 import { type Sender, SendResult } from "../../src/sender/Sender.ts"
@@ -40,7 +41,7 @@ const minute = 60_000
 
 /** Does not answer until a time, by the test's clock. */
 const downUntil = (ms: number, some: Parameters<typeof platform>[0] = { deduplicates: true }) =>
-  platform(some, () => Effect.map(Clock.currentTimeMillis, (now) => (now < ms ? timedOut : accepted)))
+  platform(some, () => Effect.map(Time.now, (now) => (now < ms ? timedOut : accepted)))
 
 const drained = (sender: Sender) =>
   Effect.provide(
@@ -183,7 +184,7 @@ describe("an outage", { timeout: loopsTimeout, concurrent: true }, () => {
       const who = yield* owner
       const first = yield* acceptOf(who, 60)
       const { sender } = platform({ deduplicates: true }, ({ messageId }) =>
-        Effect.map(Clock.currentTimeMillis, (now) => {
+        Effect.map(Time.now, (now) => {
           const isBad = messageId.slice(0, -3) === first.slice(0, -3) && messageId.endsWith("001")
           return isBad || now < 2 * minute ? timedOut : accepted
         })
@@ -202,12 +203,12 @@ describe("an outage", { timeout: loopsTimeout, concurrent: true }, () => {
       yield* (yield* SessionStore).change({
         id: who.sessionId,
         change: { retryForMs: minute },
-        now: 0
+        now: Time.at(0)
       })
       const jobId = yield* acceptOf(who, 60)
       let isBusy = true
       const { sender } = platform({ deduplicates: true }, () =>
-        Effect.map(Clock.currentTimeMillis, (now) => {
+        Effect.map(Time.now, (now) => {
           if (now < 5 * minute) return timedOut
           return isBusy
             ? SendResult.Transient({ failure: failure("provider_rate_limited"), retryAfterMs: null })
@@ -234,7 +235,7 @@ describe("an outage", { timeout: loopsTimeout, concurrent: true }, () => {
       const sending = Effect.gen(function* () {
         yield* TestClock.adjust("30 seconds")
         const { accountId } = yield* find(jobId)
-        const now = yield* Clock.currentTimeMillis
+        const now = yield* Time.now
         const open = (yield* results(jobId)).filter(({ status }) => status !== "accepted").slice(0, -1)
         yield* (yield* ConsentStore).record({
           accountId,
@@ -254,9 +255,7 @@ describe("an outage", { timeout: loopsTimeout, concurrent: true }, () => {
   it.effect("asks a platform that cannot deduplicate by its own check first, where it has one", () =>
     Effect.gen(function* () {
       const check = () =>
-        Effect.map(Clock.currentTimeMillis, (now) =>
-          now < 10 * minute ? failure("provider_unreachable") : null
-        )
+        Effect.map(Time.now, (now) => (now < 10 * minute ? failure("provider_unreachable") : null))
       const { sender, sent } = downUntil(10 * minute, { check })
       const { jobId } = yield* accept(100)
       const sending = Effect.gen(function* () {
@@ -310,7 +309,7 @@ describe("an outage", { timeout: loopsTimeout, concurrent: true }, () => {
     Effect.gen(function* () {
       const busy = SendResult.Transient({ failure: failure("provider_rate_limited"), retryAfterMs: null })
       const { sender } = platform({ deduplicates: true }, () =>
-        Effect.map(Clock.currentTimeMillis, (now) => (now < minute ? busy : accepted))
+        Effect.map(Time.now, (now) => (now < minute ? busy : accepted))
       )
       const { jobId } = yield* accept(100)
       const sending = Effect.gen(function* () {
@@ -489,7 +488,7 @@ describe("a direct message during an outage", { concurrent: true }, () => {
         for (let time = 0; time < 20; time++) yield* send
         yield* TestClock.adjust("11 minutes")
         const plan = { ...caller.account.plan, dailyDirectMessages: 0 }
-        const poor = { ...caller, knownAt: 11 * minute, account: { ...caller.account, plan } }
+        const poor = { ...caller, knownAt: Time.at(11 * minute), account: { ...caller.account, plan } }
         const request = { to: phone, message: "Hello" }
         const refused = yield* Effect.flip(engine.sendDirect(poor, { idempotencyKey: undefined, request }))
         expect(refused._tag).toBe("DailyLimitReached")
@@ -573,7 +572,7 @@ describe("a direct message during an outage", { concurrent: true }, () => {
         const { send, sessionId } = yield* sending
         for (let time = 0; time < 20; time++) yield* send
         yield* TestClock.adjust("10 minutes")
-        yield* tell(sessionId, "OutageEnded", 10 * minute)
+        yield* tell(sessionId, "OutageEnded", Time.at(10 * minute))
         expect(yield* send).toMatchObject({ _tag: "Right" })
       }).pipe(Effect.provide(embedded(sender)))
     }).pipe(Effect.provide(Memory.layer))
@@ -590,20 +589,20 @@ describe("a transient failure", { concurrent: true }, () => {
   ) {
     const times: Array<number> = []
     const { sender } = platform({ deduplicates: true }, () =>
-      Effect.map(Clock.currentTimeMillis, (now) => {
+      Effect.map(Time.now, (now) => {
         times.push(now)
         return busy(code)
       })
     )
     const who = yield* owner
-    yield* (yield* SessionStore).change({ id: who.sessionId, change: { retryForMs }, now: 0 })
+    yield* (yield* SessionStore).change({ id: who.sessionId, change: { retryForMs }, now: Time.at(0) })
     const template = Fixtures.template({ category })
     const command = Fixtures.send(who, {
       phones: 1,
-      now: 0,
+      now: Time.at(0),
       content: { kind: "template", templateId: 1, template }
     })
-    const records = command.recipients.map(({ phone }) => Fixtures.consent(phone, { occurredAt: 0 }))
+    const records = command.recipients.map(({ phone }) => Fixtures.consent(phone, { occurredAt: Time.at(0) }))
     yield* (yield* ConsentStore).record({ accountId: who.accountId, records })
     yield* (yield* JobStore).accept(command)
     yield* Effect.gen(function* () {

@@ -1,11 +1,12 @@
 /** A platform that refuses a message because the person has opted out says so once (decisions.md §10 "Consent"). */
+
 import { describe, expect, it } from "@effect/vitest"
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as TestClock from "effect/TestClock"
 import { prepare } from "../../../../examples/support/prepare.ts"
+import * as Time from "../../src/domain/Instant.ts"
 import * as Engine from "../../src/engine/Engine.ts"
 import { SendResult } from "../../src/sender/Sender.ts"
 import { ConsentStore } from "../../src/storage/ConsentStore.ts"
@@ -28,7 +29,7 @@ const refusing = () => platform({}, () => Effect.succeed(SendResult.Rejected({ f
 const backAt = 25_000
 
 const unlessOut = <A>(verb: Effect.Effect<A, StorageError>): Effect.Effect<A, StorageError> =>
-  Effect.flatMap(Clock.currentTimeMillis, (now) =>
+  Effect.flatMap(Time.now, (now) =>
     now < backAt ? Effect.fail(new StorageError({ operation: "simulated", cause: "away" })) : verb
   )
 

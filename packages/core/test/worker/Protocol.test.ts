@@ -2,8 +2,8 @@
  * The rules by which the loop of messages collects outcomes, stores them with its next claim, and attempts what it got, as far as no
  * other file has them. Each is tried with a store or a platform that does what the rule is there for.
  */
+
 import { describe, expect, it } from "@effect/vitest"
-import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -13,6 +13,7 @@ import * as Logger from "effect/Logger"
 import * as Scope from "effect/Scope"
 import * as TestClock from "effect/TestClock"
 import { prepare } from "../../../../examples/support/prepare.ts"
+import * as Time from "../../src/domain/Instant.ts"
 import type { Failure } from "../../src/domain/job/Recipient.ts"
 import * as Engine from "../../src/engine/Engine.ts"
 import * as Sender from "../../src/sender/Sender.ts"
@@ -165,7 +166,7 @@ describe("the commit of outcomes and the next claim", { concurrent: true }, () =
             return yield* down
           }),
         heartbeat: (command) =>
-          Effect.flatMap(Clock.currentTimeMillis, (now) => {
+          Effect.flatMap(Time.now, (now) => {
             if (name !== undefined) beats.push([now, command.workers.includes(name)])
             return heartbeat(command)
           })
@@ -196,7 +197,7 @@ describe("the commit of outcomes and the next claim", { concurrent: true }, () =
       const times = new Set<number>()
       const failing = over(sender, ({ settleAndClaim }) => ({
         settleAndClaim: (command) =>
-          Effect.flatMap(Clock.currentTimeMillis, (now): ReturnType<Jobs["settleAndClaim"]> => {
+          Effect.flatMap(Time.now, (now): ReturnType<Jobs["settleAndClaim"]> => {
             if (now >= 3000) return settleAndClaim(command)
             times.add(now)
             return down
@@ -355,11 +356,9 @@ describe("who watches other workers", { concurrent: true }, () => {
     Effect.gen(function* () {
       const { sender } = platform({ deduplicates: true })
       const { jobId, jobs } = yield* accept(1)
-      yield* jobs.settleAndClaim({ now: 0, settlements: [], claim: { worker: "gone", limit: 1 } })
+      yield* jobs.settleAndClaim({ now: Time.at(0), settlements: [], claim: { worker: "gone", limit: 1 } })
       const unreadable = over(sender, ({ workers }) => ({
-        workers: Effect.flatMap(Clock.currentTimeMillis, (now) =>
-          now >= 9000 && now < 12_000 ? down : workers
-        )
+        workers: Effect.flatMap(Time.now, (now) => (now >= 9000 && now < 12_000 ? down : workers))
       }))
       const watching = Effect.gen(function* () {
         // It was first seen at the start, and again at 12 seconds.
@@ -378,8 +377,8 @@ describe("a recipient that killed two workers", { concurrent: true }, () => {
     Effect.gen(function* () {
       const { jobId, jobs } = yield* accept(1)
       for (let death = 0; death < 2; death++) {
-        yield* jobs.settleAndClaim({ now: 0, settlements: [], claim: { worker: "gone", limit: 1 } })
-        yield* jobs.rescue({ worker: "gone", now: 0, recoverable: ["sandbox"] })
+        yield* jobs.settleAndClaim({ now: Time.at(0), settlements: [], claim: { worker: "gone", limit: 1 } })
+        yield* jobs.rescue({ worker: "gone", now: Time.at(0), recoverable: ["sandbox"] })
       }
       const { sender } = platform({ deduplicates: true }, ({ messageId }) =>
         messageId.slice(0, -3) === jobId.slice(0, -3)
@@ -404,7 +403,7 @@ describe("a platform that is down for three minutes", { concurrent: true }, () =
     () =>
       Effect.gen(function* () {
         const { sender } = platform({ deduplicates: true }, () =>
-          Effect.map(Clock.currentTimeMillis, (now) => (now < 180_000 ? timedOut : accepted))
+          Effect.map(Time.now, (now) => (now < 180_000 ? timedOut : accepted))
         )
         const { jobId } = yield* accept(3)
         yield* during(sender, TestClock.adjust("5 minutes"))

@@ -1,9 +1,9 @@
 /** Recipients and deliveries whose worker died, stalled, or never heard whether its commit was made, are taken back. */
+
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
-import * as Clock from "effect/Clock"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as FastCheck from "effect/FastCheck"
@@ -11,6 +11,7 @@ import { constVoid } from "effect/Function"
 import * as Layer from "effect/Layer"
 import * as TestClock from "effect/TestClock"
 import * as Ids from "../../src/domain/Ids.ts"
+import * as Time from "../../src/domain/Instant.ts"
 import * as Engine from "../../src/engine/Engine.ts"
 import type { Sender } from "../../src/sender/Sender.ts"
 import { JobStore } from "../../src/storage/JobStore.ts"
@@ -39,7 +40,7 @@ import {
 /** The statuses, once a worker that is not there took `taken` recipients and so much time went by. */
 const bereaved = Effect.fnUntraced(function* (sender: Sender, taken: number, seconds: number) {
   const { jobId, jobs } = yield* accept(3)
-  yield* jobs.settleAndClaim({ now: 0, settlements: [], claim: { worker: "gone", limit: taken } })
+  yield* jobs.settleAndClaim({ now: Time.at(0), settlements: [], claim: { worker: "gone", limit: taken } })
   yield* Effect.provide(TestClock.adjust(`${seconds} seconds`), running(sender))
   return (yield* results(jobId)).map(({ status }) => status)
 })
@@ -73,7 +74,7 @@ describe("a worker that died", { concurrent: true }, () => {
       yield* accept(1)
       const takenBy = (worker: string) =>
         Effect.map(
-          jobs.settleAndClaim({ now: 0, settlements: [], claim: { worker, limit: 1 } }),
+          jobs.settleAndClaim({ now: Time.at(0), settlements: [], claim: { worker, limit: 1 } }),
           ({ claimed: [first] }) => first?.jobId ?? ""
         )
       // Whose session has the first turn is not told by the order of their jobs.
@@ -95,7 +96,7 @@ describe("a worker that died", { concurrent: true }, () => {
         }))
       )
       const { jobId, jobs } = yield* accept(1)
-      yield* jobs.settleAndClaim({ now: 0, settlements: [], claim: { worker: "gone", limit: 1 } })
+      yield* jobs.settleAndClaim({ now: Time.at(0), settlements: [], claim: { worker: "gone", limit: 1 } })
       const { sender } = platform({ deduplicates: true })
       yield* TestClock.adjust("30 seconds").pipe(Effect.provide(Layer.provide(running(sender), failing)))
       expect((yield* results(jobId)).map(({ status }) => status)).toEqual(["accepted"])
@@ -182,9 +183,7 @@ describe("what a commit took whose answer was lost", { concurrent: true }, () =>
               return yield* jobs.settleAndClaim(command)
             lost = true
             losing(command.claim.worker)
-            const made = Effect.flatMap(Clock.currentTimeMillis, (now) =>
-              jobs.settleAndClaim({ ...command, now })
-            )
+            const made = Effect.flatMap(Time.now, (now) => jobs.settleAndClaim({ ...command, now }))
             if (later === null) yield* made
             else yield* Effect.forkDaemon(Effect.delay(made, later))
             return yield* new StorageError({ operation: "exchange", cause: "The connection broke." })
@@ -269,9 +268,9 @@ describe("a worker that was frozen for longer than the lease", { concurrent: tru
   /** While it is frozen nothing that it asks of the store is answered. */
   const frozen = () => {
     let until = 0
-    const thawed = Effect.flatMap(Clock.currentTimeMillis, (now) => Effect.sleep(Math.max(0, until - now)))
+    const thawed = Effect.flatMap(Time.now, (now) => Effect.sleep(Math.max(0, until - now)))
     const freeze = Effect.zipRight(
-      Effect.map(Clock.currentTimeMillis, (now) => {
+      Effect.map(Time.now, (now) => {
         until = now + 40_000
       }),
       thawed
@@ -321,9 +320,9 @@ describe("a worker that was frozen for longer than the lease", { concurrent: tru
   it.effect("sends nothing after it has asked the platform whether a message is there", () =>
     Effect.gen(function* () {
       const { jobId, jobs } = yield* accept(1)
-      yield* jobs.settleAndClaim({ now: 0, settlements: [], claim: { worker: "gone", limit: 1 } })
+      yield* jobs.settleAndClaim({ now: Time.at(0), settlements: [], claim: { worker: "gone", limit: 1 } })
       const recoverable = ["sandbox"]
-      yield* jobs.rescue({ worker: "gone", now: 0, recoverable })
+      yield* jobs.rescue({ worker: "gone", now: Time.at(0), recoverable })
       const ice = frozen()
       const first = platform({ lookUp: () => Effect.as(ice.freeze, null) })
       const second = platform({ lookUp: () => Effect.succeed(null) })
@@ -375,9 +374,7 @@ describe("a worker that was frozen for longer than the lease", { concurrent: tru
         Effect.map(JobStore, (jobs) => ({
           ...jobs,
           heartbeat: (command: Parameters<typeof jobs.heartbeat>[0]) =>
-            Effect.flatMap(Clock.currentTimeMillis, (now) =>
-              now < 6_000 ? jobs.heartbeat(command) : Effect.never
-            )
+            Effect.flatMap(Time.now, (now) => (now < 6_000 ? jobs.heartbeat(command) : Effect.never))
         }))
       )
       // Taken at 10 s, and sent 12 s later: within the lease from then, and beyond the one from the last beat.
@@ -396,8 +393,12 @@ describe("a worker that was frozen for longer than the lease", { concurrent: tru
         yield* Effect.gen(function* () {
           yield* TestClock.adjust("9 seconds")
           const jobId = yield* acceptOf(who, 1, 10_000)
-          yield* jobs.settleAndClaim({ now: 10_000, settlements: [], claim: { worker: "gone", limit: 1 } })
-          yield* jobs.rescue({ worker: "gone", now: 10_000, recoverable: ["sandbox"] })
+          yield* jobs.settleAndClaim({
+            now: Time.at(10_000),
+            settlements: [],
+            claim: { worker: "gone", limit: 1 }
+          })
+          yield* jobs.rescue({ worker: "gone", now: Time.at(10_000), recoverable: ["sandbox"] })
           yield* TestClock.adjust("2 minutes")
           expect([...first.sent, ...second.sent]).toHaveLength(1)
           expect(yield* find(jobId)).toMatchObject({ status: "completed", counts: { accepted: 1 } })
@@ -414,7 +415,7 @@ describe("a worker that was frozen for longer than the lease", { concurrent: tru
         Effect.map(JobStore, (jobs) => ({
           ...jobs,
           heartbeat: (command: Parameters<typeof jobs.heartbeat>[0]) =>
-            Effect.flatMap(Clock.currentTimeMillis, (now) =>
+            Effect.flatMap(Time.now, (now) =>
               now < 60_000
                 ? Effect.fail(new StorageError({ operation: "beat", cause: "The table is locked." }))
                 : jobs.heartbeat(command)
@@ -563,7 +564,7 @@ describe("a webhook delivery", { concurrent: true }, () => {
     Effect.gen(function* () {
       const { statuses, store } = yield* deliveries(2)
       yield* store.settleAndClaim({
-        now: 0,
+        now: Time.at(0),
         settlements: [],
         claim: Fixtures.deliveryClaim({ worker: "gone", limit: 1 })
       })
@@ -698,11 +699,15 @@ describe("the only owner of a SQLite file", { concurrent: true }, () => {
       const stores = Sqlite.layer({ filename: join(folder, "a.db") })
       const before = yield* Effect.gen(function* () {
         const { jobId, jobs } = yield* accept(2)
-        yield* jobs.heartbeat({ workers: ["former"], beats: 9, dispatchesAt: 0 })
-        yield* jobs.settleAndClaim({ now: 0, settlements: [], claim: { worker: "former", limit: 1 } })
+        yield* jobs.heartbeat({ workers: ["former"], beats: 9, dispatchesAt: Time.at(0) })
+        yield* jobs.settleAndClaim({
+          now: Time.at(0),
+          settlements: [],
+          claim: { worker: "former", limit: 1 }
+        })
         const { store } = yield* deliveries(1)
         yield* store.settleAndClaim({
-          now: 0,
+          now: Time.at(0),
           settlements: [],
           claim: Fixtures.deliveryClaim({ worker: "another" })
         })
@@ -778,8 +783,8 @@ describe("a recipient that killed two workers", { concurrent: true }, () => {
     const jobs = yield* JobStore
     const jobId = yield* acceptOf(who, 1)
     for (let death = 0; death < 2; death++) {
-      yield* jobs.settleAndClaim({ now: 0, settlements: [], claim: { worker: "gone", limit: 1 } })
-      yield* jobs.rescue({ worker: "gone", now: 0, recoverable: ["sandbox"], suspectWaits: [dueAt] })
+      yield* jobs.settleAndClaim({ now: Time.at(0), settlements: [], claim: { worker: "gone", limit: 1 } })
+      yield* jobs.rescue({ worker: "gone", now: Time.at(0), recoverable: ["sandbox"], suspectWaits: [dueAt] })
     }
     return jobId
   })
@@ -796,7 +801,7 @@ describe("a recipient that killed two workers", { concurrent: true }, () => {
       const { sender } = platform({ deduplicates: true }, ({ messageId, sessionId }) =>
         Effect.gen(function* () {
           sent.push(messageId)
-          began.set(messageId, yield* Clock.currentTimeMillis)
+          began.set(messageId, yield* Time.now)
           yield* Effect.sleep(sessionId === who.sessionId ? "3 seconds" : "500 millis")
           return accepted
         })
@@ -844,7 +849,7 @@ describe("a recipient that killed two workers", { concurrent: true }, () => {
       const began = new Map<string, number>()
       const { sender, sent } = platform({ deduplicates: true }, ({ messageId }) =>
         Effect.gen(function* () {
-          began.set(messageId, yield* Clock.currentTimeMillis)
+          began.set(messageId, yield* Time.now)
           yield* Effect.sleep("5 seconds")
           return accepted
         })
@@ -876,8 +881,13 @@ describe("a recipient that killed two workers", { concurrent: true }, () => {
       const { jobId, jobs } = yield* accept(1)
       // Due again when something is under way.
       for (let death = 0; death < 2; death++) {
-        yield* jobs.settleAndClaim({ now: 0, settlements: [], claim: { worker: "gone", limit: 1 } })
-        yield* jobs.rescue({ worker: "gone", now: 0, recoverable: ["sandbox"], suspectWaits: [3000] })
+        yield* jobs.settleAndClaim({ now: Time.at(0), settlements: [], claim: { worker: "gone", limit: 1 } })
+        yield* jobs.rescue({
+          worker: "gone",
+          now: Time.at(0),
+          recoverable: ["sandbox"],
+          suspectWaits: [3000]
+        })
       }
       const { jobIds } = yield* backlog(200)
       const { sender } = platform({ deduplicates: true }, ({ messageId }) =>

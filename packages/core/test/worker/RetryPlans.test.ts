@@ -1,10 +1,12 @@
 /** Retries of many jobs as workers carry them out: killed between any two steps, canceled, and beside each other. */
+
 import { describe, expect, it } from "@effect/vitest"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Ids from "../../src/domain/Ids.ts"
+import * as Time from "../../src/domain/Instant.ts"
 import type { Wanted } from "../../src/domain/job/RetryPlan.ts"
 import * as RetryPlan from "../../src/domain/job/RetryPlan.ts"
 import { Signals } from "../../src/runtime/Signals.ts"
@@ -17,7 +19,7 @@ import * as Fixtures from "../../src/testing/Fixtures.ts"
 import { claim, failure, owner } from "../../src/testing/StorageSuite/Setup.ts"
 import * as RetryPlans from "../../src/worker/RetryPlans.ts"
 
-const now = 0
+const now = Time.at(0)
 const ids = Ids.make((count) => crypto.getRandomValues(new Uint8Array(count)))
 const broken = Outcome.Failed({ failure: { ...failure, permanent: false } })
 

@@ -1,8 +1,10 @@
 /** What a platform that does not answer holds up, and what it does not. */
+
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as TestClock from "effect/TestClock"
+import * as Time from "../../src/domain/Instant.ts"
 import * as Engine from "../../src/engine/Engine.ts"
 import type { OutboundMessage, SendResult } from "../../src/sender/Sender.ts"
 import { JobStore } from "../../src/storage/JobStore.ts"
@@ -167,7 +169,11 @@ describe("a platform that does not answer", { concurrent: true }, () => {
   it.effect("and one that is slow leaves a turn to whoever survived a death", () =>
     Effect.gen(function* () {
       const survivor = yield* accept(1)
-      yield* survivor.jobs.settleAndClaim({ now: 0, settlements: [], claim: { worker: "gone", limit: 1 } })
+      yield* survivor.jobs.settleAndClaim({
+        now: Time.at(0),
+        settlements: [],
+        claim: { worker: "gone", limit: 1 }
+      })
       const busy = yield* backlog(500)
       const { sender } = platform({ deduplicates: true }, ({ sessionId }) =>
         Effect.delay(Effect.succeed(accepted), sessionId === busy.sessionId ? 900 : 1)
@@ -175,7 +181,7 @@ describe("a platform that does not answer", { concurrent: true }, () => {
       const sending = Effect.gen(function* () {
         yield* TestClock.adjust("5 seconds")
         // It is taken back when the other has many in hand.
-        yield* survivor.jobs.rescue({ worker: "gone", now: 5000, recoverable: ["sandbox"] })
+        yield* survivor.jobs.rescue({ worker: "gone", now: Time.at(5000), recoverable: ["sandbox"] })
         yield* TestClock.adjust("2 seconds")
         expect((yield* results(survivor.jobId)).map(({ status }) => status)).toEqual(["accepted"])
       })

@@ -1,4 +1,5 @@
 /** The clock of all processes over a store (docs/adr/0021). */
+
 import { describe, expect, it } from "@effect/vitest"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -8,6 +9,7 @@ import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as TestClock from "effect/TestClock"
 import { value } from "../../../../test/support/Metered.ts"
+import * as Time from "../../src/domain/Instant.ts"
 import * as Engine from "../../src/engine/Engine.ts"
 import { StorageError } from "../../src/storage/StorageError.ts"
 import { StoreTime } from "../../src/storage/StoreTime.ts"
@@ -34,11 +36,14 @@ const wrong = Effect.map(Effect.clock, (clock) => {
       by = ms
     },
     /** The time as it is. */
-    truth: () => clock.unsafeCurrentTimeMillis()
+    truth: () => Time.unsafeNow(clock)
   }
 })
 
-const started = Effect.fnUntraced(function* (process: Clock.Clock, ask: Effect.Effect<number, StorageError>) {
+const started = Effect.fnUntraced(function* (
+  process: Clock.Clock,
+  ask: Effect.Effect<Time.Instant, StorageError>
+) {
   const context = yield* Layer.build(
     StoreClock.layer.pipe(Layer.provide(Layer.succeed(StoreTime, ask)))
   ).pipe(Effect.withClock(process))
@@ -84,7 +89,7 @@ describe("a process whose store tells the time", () => {
       const { process, set, truth } = yield* wrong
       set(day)
       const { within } = yield* started(process, Effect.sync(truth))
-      const now = within(Clock.currentTimeMillis)
+      const now = within(Time.now)
       yield* TestClock.adjust("1 second")
       expect(yield* now).toBe(truth())
       for (const ms of [-day, 300_000, -300_000, 0]) {
@@ -102,13 +107,13 @@ describe("a process whose store tells the time", () => {
       let by = 0
       const { within } = yield* started(
         process,
-        Effect.sync(() => truth() + by)
+        Effect.sync(() => Time.after(truth(), by))
       )
       by = -day
       const sleeping = yield* Effect.fork(within(Effect.sleep("3 seconds")))
       yield* TestClock.adjust("3 seconds")
       yield* sleeping.await
-      expect(yield* within(Clock.currentTimeMillis)).toBe(truth() - day)
+      expect(yield* within(Time.now)).toBe(truth() - day)
     })
   )
 
@@ -157,7 +162,7 @@ describe("a process whose store tells the time", () => {
         yield* TestClock.adjust("1 second")
         expect(yield* uncertain).toBe(true)
         set(day)
-        expect(yield* within(Clock.currentTimeMillis)).toBe(truth())
+        expect(yield* within(Time.now)).toBe(truth())
         mode = "slow"
         yield* TestClock.adjust("20 seconds")
         expect(yield* uncertain).toBe(true)

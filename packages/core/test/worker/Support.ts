@@ -1,4 +1,5 @@
 /** What tests of the worker share: a platform that does as it is told, and the engine over the test's stores. */
+
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
@@ -6,6 +7,7 @@ import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
 import * as TestClock from "effect/TestClock"
+import * as Time from "../../src/domain/Instant.ts"
 import * as Event from "../../src/domain/webhook/Event.ts"
 import * as Engine from "../../src/engine/Engine.ts"
 import * as SecretBox from "../../src/secret/SecretBox.ts"
@@ -95,7 +97,7 @@ export const acceptOf = Effect.fnUntraced(function* (
   now = 0
 ) {
   const command = Fixtures.send(who, { phones, now })
-  const records = command.recipients.map(({ phone }) => Fixtures.consent(phone, { occurredAt: 0 }))
+  const records = command.recipients.map(({ phone }) => Fixtures.consent(phone, { occurredAt: Time.at(0) }))
   yield* (yield* ConsentStore).record({ accountId: who.accountId, records })
   yield* (yield* JobStore).accept(command)
   return command.jobId
@@ -112,9 +114,9 @@ export const accept = Effect.fnUntraced(function* (phones: number) {
 export const backlog = Effect.fnUntraced(function* (count: number) {
   const jobs = yield* JobStore
   const who = yield* owner
-  const commands = Array.from({ length: count }, () => Fixtures.send(who, { phones: 2, now: 0 }))
+  const commands = Array.from({ length: count }, () => Fixtures.send(who, { phones: 2, now: Time.at(0) }))
   const phones = commands.flatMap(({ recipients }) => recipients.map(({ phone }) => phone))
-  const records = phones.map((phone) => Fixtures.consent(phone, { occurredAt: 0 }))
+  const records = phones.map((phone) => Fixtures.consent(phone, { occurredAt: Time.at(0) }))
   yield* (yield* ConsentStore).record({ accountId: who.accountId, records })
   for (const command of commands) yield* jobs.accept(command)
   return { sessionId: who.sessionId, jobIds: commands.map(({ jobId }) => jobId) }
@@ -127,10 +129,10 @@ export const deliveries = Effect.fnUntraced(function* (count: number) {
   const endpoint = yield* listen(accountId)
   const { seal } = yield* SecretBox.SecretBox
   const sealed = seal(`webhook|${endpoint.id}`, "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
-  const secret = { sealed, createdAt: 0, expiresAt: null }
-  yield* store.rotate({ id: endpoint.id, secret, expireOthersAt: 0, now: 0 })
+  const secret = { sealed, createdAt: Time.at(0), expiresAt: null }
+  yield* store.rotate({ id: endpoint.id, secret, expireOthersAt: Time.at(0), now: Time.at(0) })
   const draft = Event.webhookTest(endpoint.id)
-  for (let n = 0; n < count; n++) yield* store.send({ endpointId: endpoint.id, draft, now: 0 })
+  for (let n = 0; n < count; n++) yield* store.send({ endpointId: endpoint.id, draft, now: Time.at(0) })
   const statuses = Effect.map(
     store.deliveries({ endpointId: endpoint.id, page: { limit: 100, after: null } }),
     ({ items }) => items.map(({ status }) => status)

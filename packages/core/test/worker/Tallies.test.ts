@@ -1,10 +1,12 @@
 /** What a process tells of itself and of what it did, while it lives and when it ends. */
+
 import { expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import * as TestClock from "effect/TestClock"
+import * as Time from "../../src/domain/Instant.ts"
 import { HappeningStore } from "../../src/storage/HappeningStore.ts"
 import { JobStore, processOf } from "../../src/storage/JobStore.ts"
 import * as Memory from "../../src/storage/memory/Memory.ts"
@@ -40,8 +42,9 @@ it.effect("a process is told from its start to its end, also while it claims not
   Effect.gen(function* () {
     const { living } = yield* JobStore
     const happenings = yield* HappeningStore
-    const noted = Effect.map(happenings.between({ from: 0, to: 1e15, limit: 10 }), (found) =>
-      found.map(({ data, subject, type }) => [type, subject, data])
+    const noted = Effect.map(
+      happenings.between({ from: Time.at(0), to: Time.at(1e15), limit: 10 }),
+      (found) => found.map(({ data, subject, type }) => [type, subject, data])
     )
     const scope = yield* Scope.make()
     const process = { role: "api", version: "1.2.3" }

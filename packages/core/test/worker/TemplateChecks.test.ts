@@ -1,7 +1,9 @@
 /** A template that is another at its platform than here: it is fetched once, and its jobs wait (decisions.md §11). */
+
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as TestClock from "effect/TestClock"
+import * as Time from "../../src/domain/Instant.ts"
 import type { Sender } from "../../src/sender/Sender.ts"
 import { PlatformRefusal, SendResult } from "../../src/sender/Sender.ts"
 import * as Memory from "../../src/storage/memory/Memory.ts"
@@ -30,10 +32,10 @@ const begin = Effect.gen(function* () {
     accountId,
     sessionId,
     contents: [Fixtures.template()],
-    now: 0
+    now: Time.at(0)
   })
   const templateId = template?.templateId ?? 0
-  const ask = templates.askAgain({ sessionId, templateId, refusedSince: null, now: 0 })
+  const ask = templates.askAgain({ sessionId, templateId, refusedSince: null, now: Time.at(0) })
   return { who, templates, templateId, ask, variables: template?.variables.length ?? 0 }
 })
 

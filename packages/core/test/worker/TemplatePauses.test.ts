@@ -1,7 +1,9 @@
 /** A platform that refuses a message because its template is paused (decisions.md §3). */
+
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as TestClock from "effect/TestClock"
+import * as Time from "../../src/domain/Instant.ts"
 import { SendResult } from "../../src/sender/Sender.ts"
 import * as Memory from "../../src/storage/memory/Memory.ts"
 import { TemplateStore } from "../../src/storage/TemplateStore.ts"
@@ -17,7 +19,7 @@ const paused = SendResult.Transient({
 const become = Effect.fnUntraced(function* (
   who: Effect.Effect.Success<typeof owner>,
   status: string,
-  now: number
+  now: Time.Instant
 ) {
   const templates = yield* TemplateStore
   const contents = [Fixtures.template({ status })]
@@ -28,7 +30,7 @@ describe("a refusal that says the template is paused", () => {
   it.effect("pauses the template and its job, which goes on once the template is approved", () =>
     Effect.gen(function* () {
       const who = yield* owner
-      yield* become(who, "approved", 0)
+      yield* become(who, "approved", Time.at(0))
       const jobId = yield* acceptOf(who, 2)
       let isPaused = true
       const { sender } = platform({}, () => Effect.succeed(isPaused ? paused : accepted))
@@ -38,7 +40,7 @@ describe("a refusal that says the template is paused", () => {
           yield* TestClock.adjust("5 seconds")
           expect(yield* find(jobId)).toMatchObject({ status: "paused", pauseReason: "template_paused" })
           isPaused = false
-          yield* become(who, "approved", 5000)
+          yield* become(who, "approved", Time.at(5000))
           yield* TestClock.adjust("5 seconds")
           expect(yield* find(jobId)).toMatchObject({ status: "completed", counts: { accepted: 2 } })
         })
@@ -51,7 +53,7 @@ describe("a refusal that says the template is paused", () => {
     () =>
       Effect.gen(function* () {
         const who = yield* owner
-        yield* become(who, "approved", 0)
+        yield* become(who, "approved", Time.at(0))
         const jobId = yield* acceptOf(who, 2)
         let attempts = 0
         const { sender } = platform({}, () => {
@@ -62,8 +64,8 @@ describe("a refusal that says the template is paused", () => {
           sender,
           Effect.gen(function* () {
             yield* TestClock.adjust("1500 millis")
-            yield* become(who, "paused", 1500)
-            yield* become(who, "approved", 1600)
+            yield* become(who, "paused", Time.at(1500))
+            yield* become(who, "approved", Time.at(1600))
             yield* TestClock.adjust("10 seconds")
             expect(yield* find(jobId)).toMatchObject({ status: "completed", counts: { accepted: 2 } })
             expect(attempts).toBe(3)

@@ -31,15 +31,15 @@ describe("an attempt of a delivery", () => {
           failingSince: null,
           deliveriesPerSecond: null,
           batchRecipients: false,
-          createdAt: 0,
-          updatedAt: 0
+          createdAt: Time.at(0),
+          updatedAt: Time.at(0)
         },
         eventId: "event-1",
         body: "{}"
       }
       const attempts = [
-        { ...delivery, attempts: 9, firstAttemptAt: -6 * Time.day },
-        { ...delivery, attempts: 10, firstAttemptAt: -8 * Time.day }
+        { ...delivery, attempts: 9, firstAttemptAt: Time.at(-6 * Time.day) },
+        { ...delivery, attempts: 10, firstAttemptAt: Time.at(-8 * Time.day) }
       ]
       const settled = yield* Effect.forEach(attempts, attempt).pipe(
         Effect.provide(Logger.replace(Logger.defaultLogger, logger))

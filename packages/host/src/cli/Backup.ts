@@ -7,7 +7,6 @@ import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSyn
 import { dirname, resolve } from "node:path"
 import { Instant } from "@sendwright/core"
 import Sqlite from "better-sqlite3"
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as HostConfig from "../HostConfig.ts"
 import { type Refused, told } from "./Refused.ts"
@@ -96,7 +95,7 @@ export const perform = (to: string): Effect.Effect<{ readonly ok: true; readonly
       )
     if (database.filename === ":memory:")
       return yield* told("A database in memory ends with its process: there is nothing to keep.")
-    const now = yield* Clock.currentTimeMillis
+    const now = yield* Instant.now
     const backup = yield* Effect.try({
       try: () => copy(database.filename, resolve(to), now),
       catch: (cause) => told(`The backup was not made. ${messageOf(cause)}`)

@@ -4,7 +4,6 @@
  */
 import { Consent, Instant } from "@sendwright/core"
 import { Json } from "@sendwright/core/adapter"
-import * as Clock from "effect/Clock"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
@@ -193,7 +192,7 @@ export const run = <E>(
 ): Effect.Effect<Done, E | Refused> =>
   Effect.gen(function* () {
     const { size } = table
-    const began_at = Instant.format(yield* Clock.currentTimeMillis)
+    const began_at = Instant.format(yield* Instant.now)
     const from = yield* Checkpoint.begin(rejects, { account, began_at, size })
     if (from.rows > 0)
       yield* Console.error(`Goes on behind line ${from.line} with the import that began at ${from.began_at}.`)

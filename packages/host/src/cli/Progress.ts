@@ -1,5 +1,5 @@
 /** How far something long has come: a bar at a terminal, and a line now and then where a program reads. */
-import * as Clock from "effect/Clock"
+import { Instant } from "@sendwright/core"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import type * as Screen from "./Screen.ts"
@@ -69,7 +69,7 @@ export const make = ({ columns, draw, isTerminal }: Screen.Stream): Progress => 
   const every = isTerminal ? everyDrawing : everyLine
   return {
     reach: (reached) =>
-      Effect.flatMap(Clock.currentTimeMillis, (now) => {
+      Effect.flatMap(Instant.now, (now) => {
         if (first === undefined) {
           first = { ...reached, at: now }
           toldAt = now

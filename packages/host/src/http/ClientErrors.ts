@@ -1,11 +1,12 @@
 /** Answers what Node refuses before there is a request, in the form of every refusal, and ends the connection. */
+
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import { STATUS_CODES } from "node:http"
 import type { Socket } from "node:net"
 import type { Duplex } from "node:stream"
+import { Instant } from "@sendwright/core"
 import type { Problems } from "@sendwright/http/contract"
 import type { Steps } from "@sendwright/http/server"
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Runtime from "effect/Runtime"
 import type { Connections } from "./Connections.ts"
@@ -52,7 +53,7 @@ export const linger = (socket: Duplex, ms = lingerMs): Effect.Effect<void> =>
 
 const say = (socket: Duplex, response: Steps.PlainResponse): Effect.Effect<void> =>
   Effect.gen(function* () {
-    const text = written(response, yield* Clock.currentTimeMillis)
+    const text = written(response, yield* Instant.now)
     yield* Effect.sync(() => {
       socket.end(text)
       socket.resume()

@@ -2,14 +2,15 @@
  * Serves an `HttpApp` by `NodeHttpServer`, behind a node:http server of ours that bounds what slow and greedy clients
  * take, and stops it gracefully.
  */
+
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import type { HttpServerResponse } from "@effect/platform/HttpServerResponse"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
+import { Instant } from "@sendwright/core"
 import type { Problems } from "@sendwright/http/contract"
 import { ClientAddress, HttpApp, HttpLimits, InFlight, type Steps } from "@sendwright/http/server"
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Runtime from "effect/Runtime"
@@ -231,7 +232,7 @@ const stop = (
     const { underWay } = serving
     const waitedFor = () => [`${underWay.count()} request(s)`, ...besides.underWay()].join(", ")
     yield* serving.stop
-    const started = yield* Clock.currentTimeMillis
+    const started = yield* Instant.now
     yield* Effect.logInfo(`Stopping. Waiting at most ${graceMs / 1000} s for ${waitedFor()}`)
     const report = Effect.suspend(() => Effect.logInfo(`Still waiting for ${waitedFor()}`))
     const requests = Effect.unlessEffect(
@@ -247,13 +248,13 @@ const stop = (
     const closed = Effect.async<void>((resume) => {
       server.close(() => resume(Effect.void))
     })
-    const left = Math.max(0, started + graceMs - (yield* Clock.currentTimeMillis))
+    const left = Math.max(0, started + graceMs - (yield* Instant.now))
     // Connections that never sent a request would keep the server open, too.
     const cut = Effect.sync(() => server.closeAllConnections())
     yield* Effect.all([closed, Effect.zipRight(endsWithin(unanswered.none, left), cut)], {
       concurrency: "unbounded"
     })
-    const ended = yield* Clock.currentTimeMillis
+    const ended = yield* Instant.now
     yield* Effect.logInfo(`The server is closed, ${ended - started} ms after the signal`)
   })
 

@@ -85,7 +85,7 @@ const RateCardFile = Schema.Struct({
 const dated = <Payload extends { readonly effective_from: string }>({
   effective_from,
   ...rest
-}: Payload) => ({ ...rest, effectiveFrom: Instant.parse(effective_from) ?? 0 })
+}: Payload) => ({ ...rest, effectiveFrom: Instant.parse(effective_from) ?? Instant.at(0) })
 
 const example: typeof rateCard.schema.Type = {
   id: Examples.ids.rateCard,

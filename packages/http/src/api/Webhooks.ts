@@ -321,7 +321,7 @@ export const admin = [
       }
     },
     ({ admin }, { path, payload: { since, which = "failed" } }) =>
-      admin.webhooks.replaySince(path.id, Instant.parse(since) ?? 0, which)
+      admin.webhooks.replaySince(path.id, Instant.parse(since) ?? Instant.at(0), which)
   ),
   forOperator(
     HttpApiEndpoint.post("replayDelivery", "/admin/v1/deliveries/:id/replay").setPath(id),

@@ -1,5 +1,5 @@
 /** Answers and refusals, in the form that each has; every one of them is sealed on its way out. */
-import { Errors, type Fault, Ids } from "@sendwright/core"
+import { Errors, type Fault, Ids, Instant } from "@sendwright/core"
 import { Metrics } from "@sendwright/core/adapter"
 import * as Effect from "effect/Effect"
 import type { Exchange, Headers, PlainResponse, Streaming } from "./Exchange.ts"
@@ -128,7 +128,7 @@ export const refusing = (baseUrl: string) =>
     const ids = Ids.make(random)
     const metrics = Metrics.ofRequests()
     return (code: Problems.HostCode, detail: string, retryAfterMs: number | null = null): PlainResponse => {
-      const requestId = ids.uuid(clock.unsafeCurrentTimeMillis())
+      const requestId = ids.uuid(Instant.unsafeNow(clock))
       const answer = problemAnswer(refused(code, detail, { retryAfterMs }), {
         baseUrl,
         prefix: "",

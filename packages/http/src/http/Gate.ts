@@ -1,7 +1,7 @@
 /** Who asks: operators by their token, keys by their secret; and how many wrong credentials may come before nobody is heard. */
 import { timingSafeEqual } from "node:crypto"
 import type { Engine } from "@sendwright/core"
-import { Acting, Operator } from "@sendwright/core"
+import { Acting, Instant, Operator } from "@sendwright/core"
 import * as Cause from "effect/Cause"
 import type * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -67,10 +67,10 @@ export const gate = ({ adminToken, engine }: Credentials, guesses: Guesses.Guess
     look: () => Effect.Effect<A, E>
   ): Effect.Effect<A, E | Refused> =>
     Effect.uninterruptibleMask((restore): Effect.Effect<A, E | Refused> => {
-      const end = guesses.begin(guess, clock.unsafeCurrentTimeMillis())
+      const end = guesses.begin(guess, Instant.unsafeNow(clock))
       if (typeof end === "number") return tooManyGuesses(end)
       return Effect.onExit(restore(Effect.suspend(look)), (exit) =>
-        Effect.sync(() => end(outcomeOf(exit), clock.unsafeCurrentTimeMillis()))
+        Effect.sync(() => end(outcomeOf(exit), Instant.unsafeNow(clock)))
       )
     })
 

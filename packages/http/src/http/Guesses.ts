@@ -8,7 +8,7 @@
  * than consecutive ones. The same credentials count once, however many requests carry them, so that a client may
  * begin with many requests.
  */
-import { Ids } from "@sendwright/core"
+import { Ids, type Instant } from "@sendwright/core"
 import { Memo, Throttle } from "@sendwright/core/adapter"
 import * as Effect from "effect/Effect"
 import * as ClientAddress from "./ClientAddress.ts"
@@ -43,7 +43,10 @@ export interface Guesses {
    * Returns the milliseconds to wait before the credentials may be checked; or a function that must be called with
    * the result of the check.
    */
-  readonly begin: (guess: Guess, now: number) => number | ((outcome: Outcome, now: number) => void)
+  readonly begin: (
+    guess: Guess,
+    now: Instant.Instant
+  ) => number | ((outcome: Outcome, now: Instant.Instant) => void)
 }
 
 const minute = 60_000
@@ -102,12 +105,12 @@ export const make = ({ perAddress, perMinute, perSubject }: Limits = defaults) =
         : Throttle.hash(`${kind}|${clientOf(guess)}|${subject}|${secret}`, seed)
     }
 
-    const isKnown = (identity: number, now: number): boolean => {
+    const isKnown = (identity: number, now: Instant.Instant): boolean => {
       const since = known.get(identity)
       return since !== undefined && now - since < knownForMs
     }
 
-    const waitMs = (guess: Guess, isGuessed: boolean, now: number): number => {
+    const waitMs = (guess: Guess, isGuessed: boolean, now: Instant.Instant): number => {
       // The common case of credentials that are not remembered, at almost no cost.
       if (!isGuessed && byAddress.isIdle(now) && bySubject.isIdle(now)) return 0
       return countersOf(guess).reduce(
@@ -117,7 +120,7 @@ export const make = ({ perAddress, perMinute, perSubject }: Limits = defaults) =
       )
     }
 
-    const remember = (identity: number, now: number): void => {
+    const remember = (identity: number, now: Instant.Instant): void => {
       const since = known.get(identity)
       if (since !== undefined && now >= since && now - since < minute) return
       known.delete(identity)

@@ -5,7 +5,7 @@
  */
 
 import type { Engine } from "@sendwright/core"
-import { Fault, Ids, type Operator } from "@sendwright/core"
+import { Fault, Ids, Instant, type Operator } from "@sendwright/core"
 import { Metrics, Moment } from "@sendwright/core/adapter"
 import * as Cause from "effect/Cause"
 import type * as Clock from "effect/Clock"
@@ -173,7 +173,7 @@ const hook = (
   query: string,
   run: HookHandler,
   rates: ReturnType<typeof hookRates>,
-  now: number
+  now: Instant.Instant
 ): Step => {
   if (Body.isOtherCharset(headerOf(request, "content-type"))) return otherCharset
   const client = request.address === undefined ? undefined : ClientAddress.clientOf(request.address)
@@ -210,7 +210,7 @@ const hook = (
 const pageRates = ({ pages, pagesPerAddress }: HttpLimits.Limits) => {
   const all = Rates.make({ limit: pages, periodMs: 1000 })
   const ofAddress = Rates.make({ limit: pagesPerAddress, periodMs: 1000 })
-  return ({ address }: PlainRequest, now: number): Refused | undefined => {
+  return ({ address }: PlainRequest, now: Instant.Instant): Refused | undefined => {
     const wait = address === undefined ? 0 : ofAddress(ClientAddress.clientOf(address), now)
     if (wait > 0) {
       const detail = "Too many pages are read from your address."
@@ -313,7 +313,7 @@ const routed = (
       case "hook": {
         const { address } = request
         const step = Effect.suspend(() =>
-          hook(request, matched, query, handler.run, rates, clock.unsafeCurrentTimeMillis())
+          hook(request, matched, query, handler.run, rates, Instant.unsafeNow(clock))
         )
         // A post is signed: forgeries are bounded by the rates of hooks, and none of them makes a right one wait.
         if (request.method === "POST") return step
@@ -441,7 +441,7 @@ export const make = (options: Options) =>
         })
       )
       if (page.access === "operator") return asOperator(exchange, page.role, shown)
-      const refused = overPages(request, clock.unsafeCurrentTimeMillis())
+      const refused = overPages(request, Instant.unsafeNow(clock))
       return refused === undefined ? shown : Effect.fail(refused)
     }
 
@@ -479,7 +479,7 @@ export const make = (options: Options) =>
       const { status } = answer
       metrics.answered(route, status, Moment.unsafeNow(clock) - began)
       if (answered !== undefined) {
-        const ms = clock.unsafeCurrentTimeMillis() - at
+        const ms = Instant.unsafeNow(clock) - at
         const code = refused === null ? {} : { code: refused }
         answered({ at, method: request.method, route, status, ms, requestId, ...code })
       }
@@ -488,7 +488,7 @@ export const make = (options: Options) =>
 
     /** Never fails. */
     return (request: PlainRequest): Effect.Effect<PlainResponse> => {
-      const at = clock.unsafeCurrentTimeMillis()
+      const at = Instant.unsafeNow(clock)
       const began = Moment.unsafeNow(clock)
       const given = headerOf(request, "x-request-id")
       const requestId = given !== undefined && visible.test(given) ? given : ids.uuid(at)

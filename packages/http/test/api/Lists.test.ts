@@ -1,6 +1,8 @@
 /** What operators look at over all accounts, asked of the host's own handler (decisions.md §12). */
+
 import { describe, expect, it } from "@effect/vitest"
 import type { Admin } from "@sendwright/core"
+import { Instant } from "@sendwright/core"
 import { TestEngine } from "@sendwright/core/testing"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
@@ -295,7 +297,7 @@ describe("GET /admin/v1/events", () => {
           ).toEqual(types.toSorted())
           expect(all.filter(({ type }) => type === "message.delivered")).toHaveLength(1)
           expect(yield* exported({ jobId, type: "recipient.attempted" })).toMatchObject([{ jobId }])
-          expect(yield* exported({ after: 1e12 })).toEqual([])
+          expect(yield* exported({ after: Instant.at(1e12) })).toEqual([])
           const results = yield* Effect.flatMap(engine.admin.exports.results({}), Stream.runCollect)
           expect([...results].flat().map(({ job }) => job.content.kind)).toEqual(["template", "direct"])
           const direct = yield* Effect.flatMap(
@@ -315,7 +317,7 @@ describe("GET /admin/v1/accounts/{id}/usage", () => {
         const { account, ask, engine, send, session, templateId } = yield* host
         yield* engine.admin.accounts.change(account.id, { currency: "EUR", plan: { minimumWaitMs: 0 } })
         const price = { market: "34", prefixes: null, category: "utility", price: "0.0123" } as const
-        yield* engine.admin.rateCards.add({ currency: "EUR", effectiveFrom: 0, prices: [price] })
+        yield* engine.admin.rateCards.add({ currency: "EUR", effectiveFrom: Instant.at(0), prices: [price] })
         for (const reference of ["one", "two", "three"]) yield* send(reference)
         yield* engine.drain
         yield* TestClock.adjust("1 day")

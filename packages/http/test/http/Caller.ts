@@ -1,5 +1,7 @@
 /** The caller of each request, whom the engine of a test knows. */
+
 import type { Engine } from "@sendwright/core"
+import { Instant } from "@sendwright/core"
 import { Fixtures } from "@sendwright/core/testing"
 
 const account = Fixtures.account()
@@ -10,5 +12,5 @@ export const caller: Engine.Caller = {
   session,
   key: Fixtures.apiKey(session.id),
   rate: { allowed: true, limit: 120, remaining: 119, retryAfterMs: 0, resetAfterMs: 500 },
-  knownAt: 0
+  knownAt: Instant.at(0)
 }

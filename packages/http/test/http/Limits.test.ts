@@ -1,5 +1,5 @@
 /** What bounds bodies, addresses and rates, apart from any server. */
-import { AddressPolicy } from "@sendwright/core"
+import { AddressPolicy, Instant } from "@sendwright/core"
 import { describe, expect, it } from "vitest"
 import * as BodyMemory from "../../src/http/BodyMemory.ts"
 import * as ClientAddress from "../../src/http/ClientAddress.ts"
@@ -91,18 +91,18 @@ describe("the client's address", () => {
 describe("rates", () => {
   it("are each key's own, and come back with time", () => {
     const take = Rates.make({ limit: 2, periodMs: 1000 })
-    expect([take("a", 0), take("a", 0), take("b", 0)]).toEqual([0, 0, 0])
-    expect(take("a", 0)).toBeGreaterThan(0)
-    expect(take("a", 500)).toBe(0)
-    expect(take("a", 500)).toBeGreaterThan(0)
+    expect([take("a", Instant.at(0)), take("a", Instant.at(0)), take("b", Instant.at(0))]).toEqual([0, 0, 0])
+    expect(take("a", Instant.at(0))).toBeGreaterThan(0)
+    expect(take("a", Instant.at(500))).toBe(0)
+    expect(take("a", Instant.at(500))).toBeGreaterThan(0)
   })
 
   it("keep a bounded number of keys, and those beyond share one allowance", () => {
     const take = Rates.make({ limit: 1, periodMs: 1000 })
-    for (let key = 0; key < 10_000; key++) take(`key ${key}`, 5000)
-    expect(take("one", 5000)).toBe(0)
-    expect(take("another", 5000)).toBeGreaterThan(0)
-    expect(take("another", 7000)).toBe(0)
-    expect(take("one more", 7000)).toBe(0)
+    for (let key = 0; key < 10_000; key++) take(`key ${key}`, Instant.at(5000))
+    expect(take("one", Instant.at(5000))).toBe(0)
+    expect(take("another", Instant.at(5000))).toBeGreaterThan(0)
+    expect(take("another", Instant.at(7000))).toBe(0)
+    expect(take("one more", Instant.at(7000))).toBe(0)
   })
 })

@@ -1,8 +1,16 @@
 /** Core's engine over a store and senders, as promises. */
-import { AddressPolicy, Engine, SecretBox, UndiciTransport, WebhookTransport, Worker } from "@sendwright/core"
+import {
+  AddressPolicy,
+  Engine,
+  Instant,
+  SecretBox,
+  UndiciTransport,
+  WebhookTransport,
+  Worker
+} from "@sendwright/core"
 import { Exposition, Metrics, Timers } from "@sendwright/core/adapter"
 import * as Cause from "effect/Cause"
-import * as Clock from "effect/Clock"
+import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
@@ -58,11 +66,14 @@ const ofNetwork = UndiciTransport.layer().pipe(Layer.provide(AddressPolicy.layer
 const transportOf = ({ transport }: World) =>
   transport === undefined ? ofNetwork : Layer.succeed(WebhookTransport.WebhookTransport, transport)
 
-const reportOf = ({ at, failure, messageId = null, providerId = null, status }: Report, now: number) => ({
+const reportOf = (
+  { at, failure, messageId = null, providerId = null, status }: Report,
+  now: Instant.Instant
+) => ({
   messageId,
   providerId,
   status,
-  at: at?.getTime() ?? now,
+  at: at === undefined ? now : Instant.ofDate(at),
   failure:
     failure === undefined
       ? null
@@ -185,7 +196,7 @@ const processOf = (
     receive: async (given) => {
       const reports = Inputs.reports(given)
       await ready()
-      const now = await run(Clock.currentTimeMillis)
+      const now = await run(Instant.now)
       const unmatched = await run(engine.receive(reports.map((report) => reportOf(report, now))))
       const unknown = new Set(unmatched.map(nameOf))
       return reports.filter((report) => unknown.has(nameOf(reportOf(report, now))))
@@ -277,7 +288,7 @@ export const assemble = async (options: Options, world: World = {}): Promise<Ass
   const dueIn = Effect.gen(function* () {
     if (yield* worker.isBusy) return 0
     const due = yield* engine.nextDue
-    return due === null ? null : due - (yield* Clock.currentTimeMillis)
+    return due === null ? null : due - (yield* Instant.now)
   })
   const stay = staying(alive, options, () => runtime.runPromise(dueIn))
   const own: Sendwright = {

@@ -1,6 +1,7 @@
 /** The test kit: an engine, a platform, people, and a clock that only a test turns. */
+
 import type { WebhookTransport } from "@sendwright/core"
-import { Engine, verifyWebhook } from "@sendwright/core"
+import { Engine, Instant, verifyWebhook } from "@sendwright/core"
 import { Timers } from "@sendwright/core/adapter"
 import { StoreTime } from "@sendwright/core/storage"
 import * as Duration from "effect/Duration"
@@ -22,7 +23,7 @@ import * as Subscriptions from "./Subscriptions.ts"
 import { TestClock } from "./TestClock.ts"
 import { scripts, TestPlatform } from "./TestPlatform.ts"
 
-const mondayMorning = Date.UTC(2026, 0, 5, 9)
+const mondayMorning = new Date("2026-01-05T09:00:00Z")
 const receiver = "https://receiver.example/webhooks"
 const secretKey = Buffer.alloc(32, "of tests").toString("base64")
 
@@ -276,7 +277,7 @@ class Passing {
   }
 
   readonly advance = async (by: Api.Span): Promise<ReadonlyArray<Api.Happened>> => {
-    const until = this.#clock.now + milliseconds(by)
+    const until = Instant.after(this.#clock.now, milliseconds(by))
     if (this.#isUnderWay) {
       const message =
         "Time passes already: `await` each `advance` before the next one, and call none in a handler."
@@ -296,10 +297,10 @@ class Passing {
       .map((event) => ({ at: event.createdAt, type: event.type, phone: phoneOf(event), event }))
   }
 
-  async #to(until: number): Promise<void> {
+  async #to(until: Instant.Instant): Promise<void> {
     await this.#drain()
     for (let next = await this.#nextUntil(until); next !== null; next = await this.#nextUntil(until)) {
-      this.#clock.now = next
+      this.#clock.now = Instant.at(next)
       await this.#drain()
     }
     this.#clock.now = until
@@ -457,7 +458,7 @@ const patienceMs = 2000
 
 export const createTestSendwright = async (options: Api.TestOptions = {}): Promise<Api.TestSendwright> => {
   const given = Inputs.testOptions(options)
-  const clock = new TestClock(given.now?.getTime() ?? mondayMorning)
+  const clock = new TestClock(Instant.ofDate(given.now ?? mondayMorning))
   const journal = new Journal(clock)
   const patience = new Patience(given.patienceMs ?? patienceMs)
   let drainer: Drainer | undefined

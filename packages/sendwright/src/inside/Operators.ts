@@ -15,8 +15,8 @@ import * as Views from "./Views.ts"
 export const queryOf = ({ createdAfter, createdBefore, reference, status }: JobQuery) => ({
   status,
   reference,
-  createdAfter: createdAfter?.getTime(),
-  createdBefore: createdBefore?.getTime()
+  createdAfter: createdAfter && Instant.ofDate(createdAfter),
+  createdBefore: createdBefore && Instant.ofDate(createdBefore)
 })
 
 /** The faults of one item of a list, from the item on. */
@@ -125,7 +125,7 @@ const accounts: Group<Admin.Accounts> = (admin, { pages, run }) => ({
   },
   usageBy: async (given) => {
     const { by, from, id, to } = Inputs.usage(given)
-    const asked = { by, from: from?.getTime(), to: to?.getTime() }
+    const asked = { by, from: from && Instant.ofDate(from), to: to && Instant.ofDate(to) }
     const { groups, ...found } = await run(admin.accounts.spending(id, asked))
     return {
       from: Views.date(found.from),
@@ -222,7 +222,7 @@ const consents: Group<Admin.Consents> = (admin, { pages, run }, { store }) => ({
     const tx = transactionOf(options)
     const items = consents.map(({ occurredAt, ...consent }) => ({
       ...consent,
-      occurredAt: occurredAt === undefined ? undefined : Instant.format(occurredAt.getTime())
+      occurredAt: occurredAt === undefined ? undefined : Instant.format(Instant.ofDate(occurredAt))
     }))
     const recording = admin.consents.record(accountId, items)
     return (await run(tx === undefined ? recording : store.within(tx)(recording))).map(consentOf)
@@ -315,7 +315,7 @@ const webhooks: Group<Admin.Webhooks> = (admin, { pages, run }) => ({
     Views.delivery(await run(admin.webhooks.replay(Inputs.byDelivery(given).deliveryId))),
   replaySince: (given) => {
     const { id, since, which } = Inputs.replay(given)
-    return run(admin.webhooks.replaySince(id, since.getTime(), which))
+    return run(admin.webhooks.replaySince(id, Instant.ofDate(since), which))
   }
 })
 
@@ -324,7 +324,7 @@ const rateCards: Group<Admin.RateCards> = (admin, { pages, run }) => ({
     const { currency, effectiveFrom, prices } = Inputs.rateCard(given)
     const card = {
       currency,
-      effectiveFrom: effectiveFrom.getTime(),
+      effectiveFrom: Instant.ofDate(effectiveFrom),
       prices: prices.map((price) => ({ ...price, prefixes: price.prefixes ?? null }))
     }
     return Views.rateCard(await run(admin.rateCards.add(card)))
@@ -332,7 +332,7 @@ const rateCards: Group<Admin.RateCards> = (admin, { pages, run }) => ({
   importCsv: async (given) => {
     const { csv, currency, effectiveFrom } = Inputs.rateCardFile(given)
     const { card, skipped } = await run(
-      admin.rateCards.importList({ csv, currency, effectiveFrom: effectiveFrom.getTime() })
+      admin.rateCards.importList({ csv, currency, effectiveFrom: Instant.ofDate(effectiveFrom) })
     )
     return { card: Views.rateCard(card), skipped }
   },
@@ -376,10 +376,10 @@ const retrying = (admin: CoreAdmin, running: Running): Admin.Jobs["retry"] => {
     const { filter, ...how } = Inputs.retryOfJobs(given)
     const { codes, completedAfter, completedBefore, createdAfter, createdBefore, statuses, ...rest } = filter
     const times = {
-      completedAfter: completedAfter?.getTime(),
-      completedBefore: completedBefore?.getTime(),
-      createdAfter: createdAfter?.getTime(),
-      createdBefore: createdBefore?.getTime()
+      completedAfter: completedAfter && Instant.ofDate(completedAfter),
+      completedBefore: completedBefore && Instant.ofDate(completedBefore),
+      createdAfter: createdAfter && Instant.ofDate(createdAfter),
+      createdBefore: createdBefore && Instant.ofDate(createdBefore)
     }
     const begun = await run(
       admin.retries.begin({ ...how, filter: { ...rest, ...times }, selection: { codes, statuses } })
@@ -402,8 +402,8 @@ const jobs: Group<Admin.Jobs> = (admin, running) => {
       const query = {
         ...rest,
         ...queryOf(rest),
-        completedAfter: completedAfter?.getTime(),
-        completedBefore: completedBefore?.getTime()
+        completedAfter: completedAfter && Instant.ofDate(completedAfter),
+        completedBefore: completedBefore && Instant.ofDate(completedBefore)
       }
       return mapped(
         pages((page) => admin.jobs.list({ ...query, page })),
@@ -475,7 +475,7 @@ const secrets: Group<Admin.Secrets> = (admin, { run }) => ({
 const audit: Group<Admin.Audit> = (admin, { pages }) => ({
   list: (given = {}) => {
     const { from, to, ...rest } = Inputs.auditQuery(given)
-    const query = { ...rest, from: from?.getTime(), to: to?.getTime() }
+    const query = { ...rest, from: from && Instant.ofDate(from), to: to && Instant.ofDate(to) }
     return mapped(
       pages((page) => admin.audit.list({ ...query, page })),
       Views.auditEntry

@@ -1,4 +1,5 @@
 /** A clock that stands still until a test turns it. Nothing wakes by itself: a test drains instead of waiting. */
+import type { Instant } from "@sendwright/core"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 
@@ -7,9 +8,9 @@ export const forever: Effect.Effect<never> = Effect.async<never>(() => {})
 
 export class TestClock implements Clock.Clock {
   readonly [Clock.ClockTypeId]: Clock.ClockTypeId = Clock.ClockTypeId
-  now: number
+  now: Instant.Instant
 
-  constructor(now: number) {
+  constructor(now: Instant.Instant) {
     this.now = now
   }
 

@@ -1,7 +1,6 @@
 /** A platform that does as a test tells it, and the people on it. */
 import type { Sender as CoreSenders } from "@sendwright/core"
-import { FailureCatalogue, Rendering, Sender } from "@sendwright/core"
-import * as Clock from "effect/Clock"
+import { FailureCatalogue, Instant, Rendering, Sender } from "@sendwright/core"
 import * as Effect from "effect/Effect"
 import type { Received } from "../api/Testing.ts"
 import { forever } from "./TestClock.ts"
@@ -69,7 +68,7 @@ const contentOf = ({ content, values }: Outbound): Pick<Received, "template" | "
     : { template: content.template.name, text: Rendering.render(content.template, values).body }
 
 interface Due {
-  readonly at: number
+  readonly at: Instant.Instant
   readonly to: string
   readonly report: Report
   readonly message: Pick<Received, "messageId" | "template" | "text">
@@ -101,7 +100,11 @@ export class TestPlatform {
     this.#posts.push({ reports: [], messages: [], preferences: [], templates: [], unread: [], ...content })
   }
 
-  report(message: Pick<Received, "messageId">, status: "delivered" | "read" | "sent", at: number): Report {
+  report(
+    message: Pick<Received, "messageId">,
+    status: "delivered" | "read" | "sent",
+    at: Instant.Instant
+  ): Report {
     return {
       messageId: message.messageId,
       providerId: `test-${message.messageId}`,
@@ -114,7 +117,7 @@ export class TestPlatform {
   readonly sender: CoreSenders.Sender = {
     provider: "sandbox",
     deduplicates: false,
-    send: (message) => Effect.flatMap(Clock.currentTimeMillis, (now) => this.#send(message, now)),
+    send: (message) => Effect.flatMap(Instant.now, (now) => this.#send(message, now)),
     poll: (now) => Effect.sync(() => this.#poll(now)),
     receive: () =>
       Effect.sync(() => {
@@ -125,14 +128,14 @@ export class TestPlatform {
       })
   }
 
-  #send(message: Outbound, now: number): Effect.Effect<CoreSenders.SendResult> {
+  #send(message: Outbound, now: Instant.Instant): Effect.Effect<CoreSenders.SendResult> {
     const { attempt, messageId, to } = message
     this.attempts.push({ at: new Date(now), phone: to, messageId, attempt })
     this.#onAttempt(to, attempt)
     const script = this.#scripts.get(to)?.shift() ?? delivers
     if (script.isTaken && !this.#taken.has(messageId)) {
       this.#taken.add(messageId)
-      const at = now + script.receiptsAfterMs
+      const at = Instant.after(now, script.receiptsAfterMs)
       const taken = { messageId, ...contentOf(message) }
       const statuses = this.blocked.has(to) ? (["sent"] as const) : (["sent", "delivered"] as const)
       for (const status of statuses)
@@ -153,7 +156,7 @@ export class TestPlatform {
     return {
       reports: due.map(({ report }) => report),
       messages: [],
-      nextAt: times.length === 0 ? null : Math.min(...times)
+      nextAt: Instant.firstOf(times)
     }
   }
 }

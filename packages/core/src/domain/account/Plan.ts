@@ -90,7 +90,7 @@ export const decide = (demand: Demand, usage: Usage, now: Instant): Verdict => {
   if (demand.minimumWaitMs === 0 || lastAcceptedAt === null) return allowed
   // Otherwise a clock that was set back would refuse the key until that time.
   if (lastAcceptedAt - now > longestAcceptMs) return allowed
-  const retryAt = lastAcceptedAt + demand.minimumWaitMs
+  const retryAt = Time.after(lastAcceptedAt, demand.minimumWaitMs)
   return retryAt > now ? { _tag: "TooSoon", retryAt } : allowed
 }
 

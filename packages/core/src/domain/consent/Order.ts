@@ -7,6 +7,7 @@
  * record is written with a place (`occurredAt`) from which `Consent.decide` finds the same by looking at the last one.
  */
 import type { Instant } from "../Instant.ts"
+import * as Time from "../Instant.ts"
 import * as Occurrence from "../Occurrence.ts"
 import type { ConsentRecord, Purpose, Scope, Status } from "./Consent.ts"
 import * as Consent from "./Consent.ts"
@@ -91,8 +92,8 @@ const boundsOf = (record: Dated, history: History, purpose: Purpose): Bounds => 
   const [before, after] = [history.before.filter(concerns), (history.after ?? []).filter(concerns)]
   const decision = Consent.decide([...before, ...after], purpose)
   const last = decision._tag === "Missing" ? undefined : decision.record
-  if (last === undefined) return { from: -Infinity, until: Infinity }
-  const isCut = isCutSince(history, Math.min(said(record), record.reportedAt ?? Infinity))
+  if (last === undefined) return { from: Time.at(-Infinity), until: Time.at(Infinity) }
+  const isCut = isCutSince(history, Time.min(said(record), record.reportedAt ?? Time.at(Infinity)))
   const ordered = [...before, record, ...after]
   const standsAgainst = (grant: Dated, place: number) =>
     ordered.every((each, at) => each.status === "granted" || isAfter(grant, each, place < at))
@@ -105,11 +106,15 @@ const boundsOf = (record: Dated, history: History, purpose: Purpose): Bounds => 
           (each, at) =>
             each.status === "granted" && isAfter(each, record, at < before.length) && standsAgainst(each, at)
         )
-  if (isGranted !== (record.status === "granted")) return { from: -Infinity, until: last.occurredAt - 1 }
-  return { from: last.status === record.status ? -Infinity : last.occurredAt, until: Infinity }
+  if (isGranted !== (record.status === "granted"))
+    return { from: Time.at(-Infinity), until: Time.before(last.occurredAt, 1) }
+  return {
+    from: last.status === record.status ? Time.at(-Infinity) : last.occurredAt,
+    until: Time.at(Infinity)
+  }
 }
 
-const clamp = (at: Instant, { from, until }: Bounds): Instant => Math.min(Math.max(at, from), until)
+const clamp = (at: Instant, { from, until }: Bounds): Instant => Time.min(Time.max(at, from), until)
 
 /** A record as it is written: what it decides, and its place. */
 export type Placed = Pick<ConsentRecord, "purpose" | "occurredAt">
@@ -123,8 +128,8 @@ export const placed = (record: Dated, history: History): ReadonlyArray<Placed> =
   const purposes: ReadonlyArray<Purpose> = record.purpose === "all" ? Consent.purposes : [record.purpose]
   const bounds = purposes.map((purpose) => boundsOf(record, history, purpose))
   const common = {
-    from: Math.max(...bounds.map(({ from }) => from)),
-    until: Math.min(...bounds.map(({ until }) => until))
+    from: Time.max(...bounds.map(({ from }) => from)),
+    until: Time.min(...bounds.map(({ until }) => until))
   }
   const whole = (purpose: Scope): Placed => ({ purpose, occurredAt: clamp(at, common) })
   return common.from <= common.until

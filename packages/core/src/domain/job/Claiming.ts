@@ -135,8 +135,8 @@ export const readyAt = (session: WaitingSession, now: Instant): Instant | null =
   if (session.outage !== null && Session.obstacle(session) !== obstacle) return null
   const { arrival, dueAt, outage, pacing } = session
   const perSecond = pacing.messagesPerSecond
-  const paced = perSecond === null ? dueAt : Math.max(dueAt, Pacing.nextAt(arrival, perSecond, now))
-  return outage === null ? paced : Math.max(paced, Circuit.nextProbe(outage, now))
+  const paced = perSecond === null ? dueAt : Time.max(dueAt, Pacing.nextAt(arrival, perSecond, now))
+  return outage === null ? paced : Time.max(paced, Circuit.nextProbe(outage, now))
 }
 
 /**
@@ -215,14 +215,13 @@ export const isNothing = <J extends DueJob>({ chosen, mistimed, paused, putOff }
 const chooser = (care: Care, now: Instant) => {
   let { survivors, suspects } = care
   let [later, laterSuspects] = [0, 0]
-  // A young process measures its age by a clock with fractions of a millisecond, and stored times are whole.
-  const endOfYouth = now + Math.ceil(care.youngForMs)
+  const endOfYouth = Time.after(now, care.youngForMs)
   return (recipient: RecipientResult): "claimed" | "alone" | "waits" | Instant => {
     if (Transitions.isSuspect(recipient)) {
       if (suspects > 0) return "alone"
       if (care.suspectsWait) return "waits"
       laterSuspects += 1
-      return Math.max(endOfYouth, now + laterSuspects * Retry.suspectsApartMs)
+      return Time.max(endOfYouth, Time.after(now, laterSuspects * Retry.suspectsApartMs))
     }
     if (!Transitions.isSurvivor(recipient)) return "claimed"
     if (survivors > 0) {
@@ -232,8 +231,8 @@ const chooser = (care: Care, now: Instant) => {
     }
     if (care.survivorsWait) return "waits"
     later += 1
-    const at = now + later * Retry.survivorsApartMs
-    return care.youngForMs > 0 ? Math.min(endOfYouth, at) : at
+    const at = Time.after(now, later * Retry.survivorsApartMs)
+    return care.youngForMs > 0 ? Time.min(endOfYouth, at) : at
   }
 }
 
@@ -354,7 +353,7 @@ export const spaceApart = (
     if (last !== null) deferred.push(Transitions.defer(recipient, last, now))
     else {
       ready.push(recipient)
-      for (const phone of phones) times.set(phone, now + intervalMs)
+      for (const phone of phones) times.set(phone, Time.after(now, intervalMs))
     }
   }
   return { ready, deferred }

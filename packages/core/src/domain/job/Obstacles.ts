@@ -82,7 +82,7 @@ const changedBy = (
 }
 
 const sinceOf = ({ data: { since } }: Happening): Instant =>
-  (typeof since === "string" ? Time.parse(since) : undefined) ?? Number.NEGATIVE_INFINITY
+  (typeof since === "string" ? Time.parse(since) : undefined) ?? Time.at(Number.NEGATIVE_INFINITY)
 
 /** @param happenings in any order; those of one time in that of their making */
 export const of = (
@@ -107,7 +107,12 @@ export const of = (
     const [name, text] = begins
     known.add(name)
     if (!open.has(name))
-      open.set(name, { limiter: limiters[name], from: happening.at, to: Number.POSITIVE_INFINITY, text })
+      open.set(name, {
+        limiter: limiters[name],
+        from: happening.at,
+        to: Time.at(Number.POSITIVE_INFINITY),
+        text
+      })
   }
   return [...found, ...open.values()].sort((a, b) => a.from - b.from)
 }
@@ -128,8 +133,8 @@ export const within = (
   const pieces: Array<Piece> = []
   let at = from
   for (const obstacle of obstacles) {
-    const begin = Math.max(at, obstacle.from)
-    const end = Math.min(to, obstacle.to)
+    const begin = Time.max(at, obstacle.from)
+    const end = Time.min(to, obstacle.to)
     if (begin >= end) continue
     if (begin > at) pieces.push({ from: at, to: begin, obstacle: null })
     pieces.push({ from: begin, to: end, obstacle })

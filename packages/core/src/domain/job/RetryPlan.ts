@@ -2,8 +2,10 @@
  * The retry of many jobs in one act: a plan, which workers carry out job by job. What becomes of each recipient is decided as in
  * the retry of one job (`RetrySelection`). A plan takes those alone that stood so when it began, so nobody is retried by it twice.
  */
+
 import * as Money from "../billing/Money.ts"
 import type { Instant } from "../Instant.ts"
+import * as Time from "../Instant.ts"
 import type { Page } from "../Page.ts"
 import type { Standing } from "../session/Session.ts"
 import * as Job from "./Job.ts"
@@ -282,7 +284,7 @@ export const listed = ({ filter }: Wanted, begunAt: Instant, page: Page) => {
     by: { accountId, publicKey, sessionId },
     kind: "template",
     has: "failures",
-    createdBefore: Math.min(filter.createdBefore ?? Number.POSITIVE_INFINITY, begunAt + 1),
+    createdBefore: Time.min(filter.createdBefore ?? Time.after(begunAt, 1), Time.after(begunAt, 1)),
     page,
     reads: 1
   } as const

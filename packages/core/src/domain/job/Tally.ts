@@ -87,7 +87,7 @@ export const counter = (wake: () => void): Counter => {
     if (counts.size === 0) wake()
     counts.set(key, known === undefined ? tally : { ...known, count: known.count + tally.count })
   }
-  const minuteOf = (now: Instant): Instant => now - (now % Time.minute)
+  const minuteOf = (now: Instant): Instant => Time.before(now, now % Time.minute)
   return {
     accepted: (sessionId, count, now) =>
       add({ minute: minuteOf(now), sessionId, outcome: "queued", code: "", count }),

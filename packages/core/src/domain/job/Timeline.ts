@@ -141,8 +141,8 @@ export const looks = (recipient: RecipientResult, earlier: ReadonlyArray<Earlier
   const repeated = earlier.flatMap(({ at, outcome }) => (isRepeated(outcome) ? [at] : [])).slice(-2)
   const attempted = Transitions.attemptedAt(recipient)
   const behind = (at: Instant, status: Recipient.Status | null): Span => ({
-    from: at - commit,
-    to: at + heardMs,
+    from: Time.before(at, commit),
+    to: Time.after(at, heardMs),
     status
   })
   const told = (
@@ -152,7 +152,7 @@ export const looks = (recipient: RecipientResult, earlier: ReadonlyArray<Earlier
       [readAt, "read"]
     ] as const
   ).flatMap(([at, status]) => (at === null ? [] : [behind(at, status)]))
-  const last = Math.max(sentAt ?? 0, deliveredAt ?? 0, readAt ?? 0)
+  const last = Time.at(Math.max(sentAt ?? 0, deliveredAt ?? 0, readAt ?? 0))
   return {
     commits: [...new Set([...repeated, ...(attempted === null ? [] : [attempted]), updatedAt])],
     receipts: last === 0 ? [] : [...told, behind(last, null)]
@@ -375,7 +375,7 @@ const attempt = (rows: Rows, each: Attempt, number: number): Placed => {
         process,
         number,
         outcome,
-        pace: paceAt(rows, at - (ms ?? 0)).pace
+        pace: paceAt(rows, ms === null ? at : Time.before(at, ms)).pace
       })
 }
 
@@ -394,15 +394,15 @@ const stopped = ({ failure, updatedAt }: RecipientResult): Placed =>
  */
 const placeOfLast = ({ earlier, job, recipient }: Rows, last: Pick<Attempt, "at">): Instant => {
   const { deliveredAt, readAt, requeuedAt, sentAt } = recipient
-  const before = Math.max(job.createdAt, requeuedAt ?? 0, earlier.at(-1)?.at ?? 0)
+  const before = Time.max(job.createdAt, requeuedAt ?? job.createdAt, earlier.at(-1)?.at ?? job.createdAt)
   const told = [sentAt, deliveredAt, readAt].filter((at) => at !== null)
-  return Math.max(before, Math.min(last.at, ...told))
+  return Time.max(before, Time.min(last.at, ...told))
 }
 
 const receipts = (rows: Rows, last: Attempt | null): ReadonlyArray<Placed> => {
   const { recipient } = rows
   const { attemptedAt, deliveredAt, failure, pricing, readAt, sentAt, status, updatedAt } = recipient
-  const behind = last === null ? 0 : placeOfLast(rows, last)
+  const behind = last === null ? null : placeOfLast(rows, last)
   const billed =
     pricing === null
       ? null
@@ -410,7 +410,7 @@ const receipts = (rows: Rows, last: Attempt | null): ReadonlyArray<Placed> => {
         ? `The platform charges nothing for it (${pricing.category}).`
         : `The platform bills it as ${pricing.category}.`
   const told = (at: Instant | null, title: string, rest: Partial<Entry> = {}): ReadonlyArray<Placed> =>
-    at === null ? [] : [{ ...entry("receipt", at, title, rest), place: Math.max(at, behind) }]
+    at === null ? [] : [{ ...entry("receipt", at, title, rest), place: Time.max(at, behind ?? at) }]
   return [
     ...(last?.outcome === "sent" && sentAt === last.at ? [] : told(sentAt, "Sent by the platform")),
     ...told(deliveredAt, "Delivered", { text: billed }),
@@ -661,7 +661,7 @@ const attempts = (rows: Rows, last: Attempt | null, known: Known): ReadonlyArray
     const isReceipt = each.outcome === "reported"
     if (!isReceipt) {
       number += 1
-      until(each.at - (each.ms ?? 0))
+      until(each.ms === null ? each.at : Time.before(each.at, each.ms))
     }
     const told = attempt(rows, each, number)
     found.push(each === last ? { ...told, place: placeOfLast(rows, each) } : told)
@@ -674,7 +674,7 @@ const attempts = (rows: Rows, last: Attempt | null, known: Known): ReadonlyArray
     const turned = obstacles.flatMap(({ from, limiter, to }) =>
       to <= known.now ? [to] : limiter === waiting.limiter ? [from] : []
     )
-    const since = Math.max(requeued?.at ?? from, ...turned)
+    const since = Time.max(requeued?.at ?? from, ...turned)
     if (since > from) until(since)
     found.push(waits(waiting, since, rows))
   } else if (endedUntold(rows, last)) until(recipient.updatedAt)

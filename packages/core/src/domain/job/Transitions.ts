@@ -96,7 +96,7 @@ const retryingLater = (
   { retryingSince }: Job.RecipientResult,
   from: Instant,
   until: Instant
-): Instant | null => (retryingSince === null ? null : retryingSince + Math.max(0, until - from))
+): Instant | null => (retryingSince === null ? null : Time.after(retryingSince, Math.max(0, until - from)))
 
 /**
  * The recipient after a worker claimed it. The attempt counts from here, so that an attempt that kills the process is
@@ -116,7 +116,7 @@ export const claim = (
       retryingSince:
         silence === null
           ? recipient.retryingSince
-          : retryingLater(recipient, Math.max(silence.since, recipient.updatedAt), silence.until)
+          : retryingLater(recipient, Time.max(silence.since, recipient.updatedAt), silence.until)
     },
     now
   )
@@ -409,7 +409,7 @@ export const rescue = (
   const waitMs = isSuspect({ crashCount }) ? suspectWaits[crashCount - Retry.suspectDeaths] : 0
   return waitMs === undefined
     ? changedTo(recipient, "unknown", endFields(poisoned(crashCount)), now)
-    : changedTo(recipient, "sending", { crashCount, maybeSent: true, nextAt: now + waitMs }, now)
+    : changedTo(recipient, "sending", { crashCount, maybeSent: true, nextAt: Time.after(now, waitMs) }, now)
 }
 
 const interrupted: Recipient.Failure = {

@@ -348,7 +348,7 @@ const pausedTemplate: Rule = ({ facts: { happenings, synced, templates }, limite
     const known = waits.get(group.templateId) ?? { waiting: 0, oldestAt: group.oldestAt }
     waits.set(group.templateId, {
       waiting: known.waiting + group.waiting + group.retrying,
-      oldestAt: Math.min(known.oldestAt, group.oldestAt)
+      oldestAt: Time.min(known.oldestAt, group.oldestAt)
     })
   }
   const happened = new Map(
@@ -407,7 +407,7 @@ const slowlyPaced = ({ facts: { now }, limited, sessions }: Look): ReadonlyArray
   return [...new Set(late.map(({ group }) => group.session.id))].map((id) => {
     const groups = late.flatMap(({ group }) => (group.session.id === id ? [group] : []))
     const waiting = groups.reduce((sum, group) => sum + group.waiting, 0)
-    const oldestAt = Math.min(...groups.map((group) => group.oldestAt))
+    const oldestAt = Time.min(...groups.map((group) => group.oldestAt))
     const shown = sessions.find(({ session }) => session.id === id)
     const name = shown === undefined ? `session ${id}` : named(shown.session, shown.account)
     const pace = groups[0]?.session.pacing.messagesPerSecond ?? 0
@@ -438,7 +438,7 @@ const slowQueue: Rule = (look) => {
   const paced = slowlyPaced(look)
   if (slow.length === 0) return paced
   const waiting = slow.reduce((sum, { group }) => sum + group.waiting, 0)
-  const oldestAt = Math.min(...slow.map(({ group }) => group.oldestAt))
+  const oldestAt = Time.min(...slow.map(({ group }) => group.oldestAt))
   const slots = processes.reduce((sum, process) => sum + process.slots, 0)
   return [
     {
@@ -494,7 +494,7 @@ const poisoned: Rule = ({ facts: { tallies } }) => {
           kind: "poisoned",
           verdict: "degraded",
           lacks: "succeeding",
-          since: Math.min(...found.flatMap(({ minute, outcome }) => (outcome === "mended" ? [] : minute))),
+          since: Time.min(...found.flatMap(({ minute, outcome }) => (outcome === "mended" ? [] : minute))),
           title: `${count(recipients, "recipient was", "recipients were")} parked, since every process died that sent to them`,
           cost: "Whether they got the message is unknown.",
           cause:
@@ -653,7 +653,7 @@ const stuckErasures: Rule = ({ facts: { stuckErasures: since } }) =>
           kind: "erasure_stuck",
           verdict: "degraded",
           lacks: "fresh",
-          since: Math.min(...since),
+          since: Time.min(...since),
           title: `${count(since.length, "erasure does", "erasures do")} not go on`,
           cost: "What came of these people since then is still there.",
           cause: "No process that sends runs, or it fails at it.",

@@ -15,13 +15,14 @@ export const minutesShown = 60
 /** A rate is the mean of so many whole minutes and of the running one. */
 const rateMinutes = 5
 
-const minuteOf = (now: Instant): Instant => now - (now % Time.minute)
+const minuteOf = (now: Instant): Instant => Time.before(now, now % Time.minute)
 
 /** The first minute that is shown. */
-export const shownSince = (now: Instant): Instant => minuteOf(now) - (minutesShown - 1) * Time.minute
+export const shownSince = (now: Instant): Instant =>
+  Time.before(minuteOf(now), (minutesShown - 1) * Time.minute)
 
 /** The first minute of the rates. */
-export const ratedSince = (now: Instant): Instant => minuteOf(now) - rateMinutes * Time.minute
+export const ratedSince = (now: Instant): Instant => Time.before(minuteOf(now), rateMinutes * Time.minute)
 
 export interface Minute {
   readonly at: Instant
@@ -39,7 +40,7 @@ const isShown = (outcome: string): outcome is keyof typeof members => Object.has
 export const minutesOf = ({ now, tallies }: Pick<Facts, "now" | "tallies">): ReadonlyArray<Minute> => {
   const since = shownSince(now)
   const minutes = Array.from({ length: minutesShown }, (_, place) => ({
-    at: since + place * Time.minute,
+    at: Time.after(since, place * Time.minute),
     accepted: 0,
     done: 0,
     failed: 0,
@@ -96,7 +97,7 @@ const untilOf = ({ group }: Limited, limiter: Limiter, now: Instant): Instant | 
 }
 
 const laterOf = (a: Instant | null, b: Instant | null): Instant | null =>
-  a === null ? b : b === null ? a : Math.max(a, b)
+  a === null ? b : b === null ? a : Time.max(a, b)
 
 /** Those that are there, in the limiters' order. */
 export const waitingOf = (limited: ReadonlyArray<Limited>, now: Instant): ReadonlyArray<WaitingFor> => {

@@ -165,7 +165,7 @@ export interface Silence {
 
 export const begin = (now: Instant): Outage => ({
   since: now,
-  probeAt: now + firstInterval,
+  probeAt: Time.after(now, firstInterval),
   intervalMs: firstInterval
 })
 
@@ -174,7 +174,7 @@ export const begin = (now: Instant): Outage => ({
  * (`Instant.isAhead`), and the probe is due then.
  */
 export const nextProbe = ({ probeAt }: Outage, now: Instant): Instant =>
-  Time.isAhead(probeAt - longestInterval, now) ? now : probeAt
+  Time.isAhead(Time.before(probeAt, longestInterval), now) ? now : probeAt
 
 export const isProbeDue = (outage: Outage, now: Instant): boolean => nextProbe(outage, now) <= now
 
@@ -184,7 +184,7 @@ export const isProbeDue = (outage: Outage, now: Instant): boolean => nextProbe(o
  *
  * @param turn makes the time even if it is even, and odd if it is odd
  */
-const withTurn = (at: Instant, turn: number): Instant => at - ((at + turn) % 2)
+const withTurn = (at: Instant, turn: number): Instant => Time.before(at, (at + turn) % 2)
 
 /**
  * True when a direct message may be the probe. A job's recipient is claimed as soon as the probe is due, so that a
@@ -192,12 +192,12 @@ const withTurn = (at: Instant, turn: number): Instant => at - ((at + turn) % 2)
  * second probe.
  */
 export const mayProbeDirectly = (outage: Outage, now: Instant): boolean =>
-  isProbeDue(outage, outage.probeAt % 2 === 0 ? now : now + outage.intervalMs / 2)
+  isProbeDue(outage, outage.probeAt % 2 === 0 ? now : Time.after(now, outage.intervalMs / 2))
 
 /** The outage after a probe began. The next probe waits until this one can no longer be in progress. */
 export const probing = (outage: Outage, now: Instant): Outage => ({
   ...outage,
-  probeAt: withTurn(now + longestInterval, 0)
+  probeAt: withTurn(Time.after(now, longestInterval), 0)
 })
 
 /** Milliseconds after which a probe no longer counts, since the next one may have begun. */
@@ -213,6 +213,6 @@ export const longestProbe = longestInterval
 export const probed = (outage: Outage, attempted: boolean, now: Instant): Outage => {
   if (!attempted) return { ...outage, probeAt: now }
   const intervalMs = Math.min(longestInterval, outage.intervalMs * 2)
-  const probeAt = Math.min(now + intervalMs, Math.max(now, outage.probeAt))
+  const probeAt = Time.min(Time.after(now, intervalMs), Time.max(now, outage.probeAt))
   return { ...outage, intervalMs, probeAt: withTurn(probeAt, now) }
 }

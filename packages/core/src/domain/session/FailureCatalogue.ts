@@ -286,7 +286,7 @@ export const isOfRecipient = ({ code }: Failure): boolean => {
 
 /** The end of the pause of a session's jobs: an hour after the attempt where the entry has no time. */
 export const blockedUntil = ({ code }: Failure, attemptedAt: Instant): Instant =>
-  attemptedAt + (byCode.get(code)?.blockMs ?? Time.hour)
+  Time.after(attemptedAt, byCode.get(code)?.blockMs ?? Time.hour)
 
 /** A failure by our code, with what the platform said of it. */
 export const failure = (

@@ -36,20 +36,22 @@ const from = (arrival: number | null, messagesPerSecond: number, now: Instant): 
 
 /** When the next message may go, `now` at the earliest. */
 export const nextAt = (arrival: number | null, messagesPerSecond: number, now: Instant): Instant =>
-  Math.max(
+  Time.max(
     now,
-    Math.ceil(
-      from(arrival, messagesPerSecond, now) +
-        1000 / messagesPerSecond -
-        toleranceOf(messagesPerSecond) -
-        rounding
+    Time.at(
+      Math.ceil(
+        from(arrival, messagesPerSecond, now) +
+          1000 / messagesPerSecond -
+          toleranceOf(messagesPerSecond) -
+          rounding
+      )
     )
   )
 
 /** The time at which so many have gone by the pace alone; null where there is none, or nobody lives to see it. */
 export const emptyAt = (waiting: number, messagesPerSecond: number | null, now: Instant): Instant | null => {
   if (waiting === 0 || messagesPerSecond === null || messagesPerSecond <= 0) return null
-  const at = Math.ceil(now + (waiting * Time.second) / messagesPerSecond)
+  const at = Time.after(now, (waiting * Time.second) / messagesPerSecond)
   return at > Time.latest ? null : at
 }
 

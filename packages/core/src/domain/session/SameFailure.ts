@@ -58,6 +58,6 @@ export const block = (
   streak: Streak,
   now: Instant
 ): { readonly until: Instant; readonly streak: Streak } => ({
-  until: now + Math.min(firstMs * 2 ** streak.blocks, longestMs),
+  until: Time.after(now, Math.min(firstMs * 2 ** streak.blocks, longestMs)),
   streak: { ...streak, blocks: streak.blocks + 1 }
 })

@@ -32,9 +32,9 @@ export const unchecked: TemplateCheck = {
 
 /** When a paused template is asked for after its pause: after 3 hours, after 6 more, and then once a day. */
 const recheckAfter = (pausedAt: Instant, now: Instant): Instant => {
-  const [first, second] = [pausedAt + 3 * Time.hour, pausedAt + 9 * Time.hour]
+  const [first, second] = [Time.after(pausedAt, 3 * Time.hour), Time.after(pausedAt, 9 * Time.hour)]
   if (now < first) return first
-  return now < second ? second : second + (Math.floor((now - second) / Time.day) + 1) * Time.day
+  return now < second ? second : Time.after(second, (Math.floor((now - second) / Time.day) + 1) * Time.day)
 }
 
 /** The check after the template's status changed; the same one where it has nothing to do with a pause. */
@@ -74,9 +74,12 @@ export const isDue = ({ at, recheckAt }: TemplateCheck, now: Instant): boolean =
 export const claimed = (check: TemplateCheck, now: Instant): TemplateCheck => ({
   ...check,
   ...(isDueAt(check.at, now)
-    ? { at: now + Math.min(Time.hour, 15 * Time.second * 2 ** check.count), count: check.count + 1 }
+    ? {
+        at: Time.after(now, Math.min(Time.hour, 15 * Time.second * 2 ** check.count)),
+        count: check.count + 1
+      }
     : {}),
-  recheckAt: isDueAt(check.recheckAt, now) ? now + recheckAgainMs : check.recheckAt
+  recheckAt: isDueAt(check.recheckAt, now) ? Time.after(now, recheckAgainMs) : check.recheckAt
 })
 
 /** A check as it was taken in hand. */

@@ -3,6 +3,7 @@
  * gets, and how a delivery changes when it is claimed, attempted, replayed or released by a dead worker.
  */
 import type { Instant } from "../Instant.ts"
+import * as Time from "../Instant.ts"
 import * as Pacing from "../session/Pacing.ts"
 import type { DeliveryStatus } from "./Webhook.ts"
 
@@ -129,7 +130,7 @@ export interface WaitingEndpoint {
 export const readyAt = (
   { arrival, deliveriesPerSecond: perSecond, dueAt }: WaitingEndpoint,
   now: Instant
-): Instant => (perSecond === null ? dueAt : Math.max(dueAt, Pacing.nextAt(arrival, perSecond, now)))
+): Instant => (perSecond === null ? dueAt : Time.max(dueAt, Pacing.nextAt(arrival, perSecond, now)))
 
 /** True when its pace lets an endpoint have a delivery now. */
 export const mayHave = (perSecond: number | null, arrival: number | null, now: Instant): boolean =>

@@ -1,5 +1,4 @@
 /** Accounts and their plans. */
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type { Account } from "../../domain/account/Account.ts"
 import type { Plan } from "../../domain/account/Plan.ts"
@@ -148,20 +147,20 @@ export const make = Effect.gen(function* () {
     find,
     spending: Effect.fnUntraced(function* (id, { by, from: asked, to: until }) {
       yield* find(id)
-      const to = until ?? (yield* Clock.currentTimeMillis) + 1
-      const from = asked ?? Time.startOfUtcMonth(to - 1)
+      const to = until ?? Time.after(yield* Time.now, 1)
+      const from = asked ?? Time.startOfUtcMonth(Time.before(to, 1))
       const sums = summing(by)
       const between = { by: { accountId: id }, createdAfter: from, createdBefore: to }
       const since = [
         yield* addAll({ ...between, kind: "template" }, sums, from),
         yield* addAll({ ...between, kind: "direct" }, sums, from)
       ]
-      return { by, from, to, wholeSince: Math.max(...since), groups: sums.sums() }
+      return { by, from, to, wholeSince: Time.max(...since), groups: sums.sums() }
     }),
     list: store.list,
     create: Effect.fnUntraced(function* ({ currency, name, plan, retention }) {
       yield* refuseIf([...nameFaults(name), ...Currency.faults(currency), ...Retention.faults(retention)])
-      const now = yield* Clock.currentTimeMillis
+      const now = yield* Time.now
       const account: Account = {
         id: ids.uuid(now),
         name,
@@ -177,7 +176,7 @@ export const make = Effect.gen(function* () {
     change: Effect.fnUntraced(function* (id, { currency, name, plan, retention }) {
       yield* refuseIf([...nameFaults(name), ...Currency.faults(currency), ...Retention.faults(retention)])
       const account = yield* find(id)
-      const now = yield* Clock.currentTimeMillis
+      const now = yield* Time.now
       const change = {
         ...(name === undefined ? {} : { name }),
         ...(currency === undefined ? {} : { currency }),
@@ -188,7 +187,7 @@ export const make = Effect.gen(function* () {
     }),
     usage: Effect.fnUntraced(function* (id) {
       const { plan } = yield* find(id)
-      const now = yield* Clock.currentTimeMillis
+      const now = yield* Time.now
       const day = Time.utcDay(now)
       const used = yield* jobs.usage({ accountId: id, day })
       return {

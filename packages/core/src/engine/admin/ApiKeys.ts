@@ -1,5 +1,4 @@
 /** API keys: issued, rotated with an overlap, changed, revoked. A secret is shown once. */
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as ApiKey from "../../domain/account/ApiKey.ts"
 import type { InvalidRequest } from "../../domain/Errors.ts"
@@ -82,7 +81,7 @@ export const make = Effect.gen(function* () {
     issue: Effect.fnUntraced(function* (sessionId, { name, permissions }) {
       yield* session(sessionId)
       yield* refuseIf(nameFaults(name))
-      const now = yield* Clock.currentTimeMillis
+      const now = yield* Time.now
       const secretKey = ApiKey.makeSecretKey(randomBytes)
       const key: ApiKey.ApiKey = {
         publicKey: ApiKey.makePublicKey(randomBytes),
@@ -104,10 +103,10 @@ export const make = Effect.gen(function* () {
     rotate: Effect.fnUntraced(function* (publicKey, { overlapSeconds }) {
       const { status } = yield* find(publicKey)
       yield* refuseIf(status === "revoked" ? [revoked("publicKey")] : [])
-      const now = yield* Clock.currentTimeMillis
+      const now = yield* Time.now
       const secretKey = ApiKey.makeSecretKey(randomBytes)
       const secret = { hash: box.hash(secretKey), createdAt: now, expiresAt: null }
-      const expireOthersAt = now + (overlapSeconds ?? defaultOverlapSeconds) * Time.second
+      const expireOthersAt = Time.after(now, (overlapSeconds ?? defaultOverlapSeconds) * Time.second)
       const key = (yield* store.rotate({ publicKey, secret, expireOthersAt, now })) ?? (yield* missing)
       return { key, secretKey }
     }),

@@ -1,5 +1,4 @@
 /** Registration of consents, item by item, and what is known of a phone. */
-import * as Clock from "effect/Clock"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type { View } from "../../domain/Audit.ts"
@@ -205,7 +204,7 @@ const recordOf = (
     source: item.source,
     proof: item.proof ?? null,
     // A time ahead of ours must not outrank a later record.
-    occurredAt: Math.min(reportedAt ?? now, now),
+    occurredAt: Time.min(reportedAt ?? now, now),
     reportedAt,
     datedBy: null,
     recordedAt: now
@@ -247,8 +246,8 @@ const withoutErased = (hash: PersonHash.PersonHash) =>
     return results.map((result, place): ConsentResult => {
       if (result._tag !== "Recorded") return result
       const { id, occurredAt, phone } = result.record
-      const at = Math.max(
-        ...Phone.forms(phone).map((form) => erased.get(form)?.at ?? Number.NEGATIVE_INFINITY)
+      const at = Time.at(
+        Math.max(...Phone.forms(phone).map((form) => erased.get(form)?.at ?? Number.NEGATIVE_INFINITY))
       )
       if (undated.has(id)) {
         undated.set(id, { isErased: Number.isFinite(at) })
@@ -305,7 +304,7 @@ const grantsOf = (
   now: Instant
 ): ReadonlyArray<RecordOfPhone> => {
   // Somebody may have left the new number before, too.
-  const freeSince = Math.max(
+  const freeSince = Time.max(
     ...ofNew.filter(({ source }) => source === Consent.numberChanged).map(({ occurredAt }) => occurredAt)
   )
   return Consent.moved(given, ofNew).map((grant) => ({
@@ -317,7 +316,7 @@ const grantsOf = (
       `Moved from ${Audit.phone(from)} (${reason}): ${grant.proof ?? "no proof was given"}`,
       ExternalText.longest.words
     ),
-    occurredAt: Math.max(grant.occurredAt, freeSince),
+    occurredAt: Time.max(grant.occurredAt, freeSince),
     reportedAt: grant.occurredAt,
     recordedAt: now
   }))
@@ -360,7 +359,7 @@ const moving = (
     const { from, reason, to } = move
     const faults = moveFaults(move)
     if (faults.length > 0) return yield* new InvalidRequest({ faults })
-    const now = yield* Clock.currentTimeMillis
+    const now = yield* Time.now
     const historyOf = (phone: string) => store.history({ accountId, phone })
     const forms = yield* Effect.forEach(Phone.forms(from), (phone) =>
       Effect.map(historyOf(phone), (history) => ({ phone, history, ...Consent.movable(history) }))
@@ -380,7 +379,7 @@ const moving = (
         "invalid_value",
         "The number's next owner consented since, and whose consent is meant is not known. Record for the new number what its owner gave."
       )
-    const erasedAt = Math.max(
+    const erasedAt = Time.max(
       ...[...(yield* hash.erased(accountId, Phone.forms(to))).values()].map(({ at }) => at)
     )
     if (grants.some(({ reportedAt }) => Erasure.isBefore(reportedAt ?? now, erasedAt)))
@@ -428,7 +427,7 @@ const recordingText = (inbound: Context.Tag.Service<InboundStore>, signals: Cont
       },
       unattributed: null
     }
-    const now = yield* Clock.currentTimeMillis
+    const now = yield* Time.now
     yield* inbound.receive({ accountId, sessionId, portfolio, items: [item], now })
     yield* inbound.forgetPerhapsRefusal(id)
     yield* signals.deliveries.notify
@@ -481,7 +480,7 @@ export const make = Effect.gen(function* () {
   const consents: Consents = {
     record: Effect.fnUntraced(function* (accountId, items, importedAt) {
       yield* account(accountId)
-      const now = yield* Clock.currentTimeMillis
+      const now = yield* Time.now
       const entry = (part: ReadonlyArray<ConsentResult>) => ({ target: accountId, after: shown(part) })
       const undatedAt = importedAt === undefined ? undefined : Time.parse(importedAt)
       const results: Array<ConsentResult> = []
@@ -511,7 +510,7 @@ export const make = Effect.gen(function* () {
     }),
     move: (accountId, move) => Effect.zipRight(account(accountId), moveGrants(accountId, move)),
     faults: (items) =>
-      Effect.map(Clock.currentTimeMillis, (now) => {
+      Effect.map(Time.now, (now) => {
         const faults = new Fault.Faults()
         for (const [index, item] of items.entries()) {
           if (faults.isFull) break

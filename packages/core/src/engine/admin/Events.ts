@@ -1,5 +1,4 @@
 /** Events of all accounts, derived from rows when they are asked for. */
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
@@ -76,14 +75,14 @@ const timing = Effect.gen(function* () {
   const jobs = yield* JobStore
 
   return Effect.fnUntraced(function* (filter: EventsFilter, page: Page) {
-    const { accountId, after: from = 0, before, sessionId, type } = filter
-    const now = yield* Clock.currentTimeMillis
+    const { accountId, after: from = Time.at(0), before, sessionId, type } = filter
+    const now = yield* Time.now
     // A clock that was ahead may have written the newest.
-    const to = before ?? now + 10 * Time.day
-    const place = page.after === null ? { at: to - 1, skip: 0 } : Derived.placeOf(page.after)
+    const to = before ?? Time.after(now, 10 * Time.day)
+    const place = page.after === null ? { at: Time.before(to, 1), skip: 0 } : Derived.placeOf(page.after)
     const asked = (some: Derived.Type): boolean => Derived.isAsked(type, some)
     const limit = place.skip + page.limit + 1
-    const between = { accountId, sessionId, from, to: place.at + 1, limit }
+    const between = { accountId, sessionId, from, to: Time.after(place.at, 1), limit }
     const nothing: Derived.Looked<DerivedEvent> = { items: [], lookedTo: null }
     const accepted = (["template", "direct"] as const).filter((kind) =>
       asked(kind === "direct" ? "message.created" : "job.created")

@@ -1,10 +1,10 @@
 /** Any account's jobs and direct messages, for the operator; cancel and explicit retry. */
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type { InvalidRequest } from "../../domain/Errors.ts"
 import { ContentExpired, JobEnded, NotFound } from "../../domain/Errors.ts"
 import * as Fault from "../../domain/Fault.ts"
 import type { Instant } from "../../domain/Instant.ts"
+import * as Time from "../../domain/Instant.ts"
 import type { Job } from "../../domain/job/Job.ts"
 import { stuckAfterMs } from "../../domain/job/Job.ts"
 import type { Sums } from "../../domain/job/RetryPlan.ts"
@@ -119,8 +119,8 @@ export const make = Effect.gen(function* () {
   const jobs: Jobs = {
     list: Effect.fnUntraced(function* ({ accountId, isStuck = false, publicKey, sessionId, ...query }) {
       if (accountId !== undefined) yield* account(accountId)
-      const now = yield* Clock.currentTimeMillis
-      const stuckSince = isStuck ? now - stuckAfterMs : undefined
+      const now = yield* Time.now
+      const stuckSince = isStuck ? Time.before(now, stuckAfterMs) : undefined
       const by = { accountId, publicKey, sessionId }
       const { items, next } = yield* store.list({ ...query, by, stuckSince, kind: "template", reads })
       const facts = yield* store.facts(items)
@@ -151,7 +151,7 @@ export const make = Effect.gen(function* () {
       const { dryRun = false, ...selection } = command
       yield* refuseIf(faultsOf(command))
       const { id: jobId } = yield* any(id)
-      const now = yield* Clock.currentTimeMillis
+      const now = yield* Time.now
       const result = yield* store.retry({ jobId, now, selection, dryRun })
       if (result === null) return yield* new NotFound({ what: "job" })
       if (result._tag === "Ended") return yield* new JobEnded({ status: result.job.status })

@@ -1,5 +1,4 @@
 /** Operators: made, rotated with an overlap, revoked. A token is shown once. */
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as ApiKey from "../../domain/account/ApiKey.ts"
 import { InvalidCredentials, type InvalidRequest, NotFound } from "../../domain/Errors.ts"
@@ -87,7 +86,7 @@ export const make = Effect.gen(function* () {
       yield* refuseIf(isName(name) ? [] : nameFault(`\`name\` must be ${nameRule}.`))
       const reserved = `\`${name}\` is reserved: it would be taken for the token of the environment. Choose another.`
       yield* refuseIf(isReserved(name) ? nameFault(reserved) : [])
-      const now = yield* Clock.currentTimeMillis
+      const now = yield* Time.now
       const { secret, token } = fresh(name, now)
       const operator: Operator = {
         name,
@@ -109,9 +108,9 @@ export const make = Effect.gen(function* () {
       const found = (yield* store.find(name)) ?? (yield* missing)
       const revoked = "The operator is revoked, and that is final. Make a new one."
       yield* refuseIf(found.status === "revoked" ? nameFault(revoked) : [])
-      const now = yield* Clock.currentTimeMillis
+      const now = yield* Time.now
       const { secret, token } = fresh(name, now)
-      const expireOthersAt = now + (overlapSeconds ?? defaultOverlapSeconds) * Time.second
+      const expireOthersAt = Time.after(now, (overlapSeconds ?? defaultOverlapSeconds) * Time.second)
       const operator = (yield* store.rotate({ name, secret, expireOthersAt, now })) ?? (yield* missing)
       return { operator, token }
     }),
@@ -119,7 +118,7 @@ export const make = Effect.gen(function* () {
       return (yield* store.revoke(name)) ?? (yield* missing)
     }),
     identify: Effect.fnUntraced(function* (token) {
-      const now = yield* Clock.currentTimeMillis
+      const now = yield* Time.now
       const found = yield* store.find(nameOf(token) ?? "")
       const matches = box.matches(token, found === null ? [] : ApiKey.validHashes(found, now))
       if (found === null || !matches) return yield* new InvalidCredentials()

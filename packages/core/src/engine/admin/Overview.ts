@@ -1,5 +1,4 @@
 /** The store at a glance: a process reads it at most once in two seconds, whoever asks, and nothing of it without a bound. */
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type { Instant } from "../../domain/Instant.ts"
 import * as Time from "../../domain/Instant.ts"
@@ -60,7 +59,7 @@ export interface Overview {
 /** Keeps what was read for a while. */
 const rarely = <A, E, R>(ms: number, read: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> => {
   let kept: { readonly at: Instant; readonly value: A } | undefined
-  return Effect.flatMap(Clock.currentTimeMillis, (now) =>
+  return Effect.flatMap(Time.now, (now) =>
     kept !== undefined && now >= kept.at && now - kept.at < ms
       ? Effect.succeed(kept.value)
       : Effect.tap(read, (value) =>
@@ -82,16 +81,20 @@ const readHour = (
   /** The time of the last look, and where the next piece begins. */
   let last: { readonly at: Instant; readonly nextFrom: Instant } | undefined
   return Effect.gen(function* () {
-    const now = yield* Clock.currentTimeMillis
+    const now = yield* Time.now
     const shown = Figures.shownSince(now)
-    const young = now - (now % Time.minute) - settledMs
+    const young = Time.before(now, (now % Time.minute) + settledMs)
     // Since a look that is longer ago there are minutes of which nothing was read.
     const isFollowing = last !== undefined && last.at <= now && young <= last.at
     const next = last?.nextFrom ?? shown
     const from = isFollowing && next >= shown && next < young ? next : shown
-    const to = isFollowing ? Math.min(young, from + pieceMs) : young
+    const to = isFollowing ? Time.min(young, Time.after(from, pieceMs)) : young
     const older = yield* tallies({ from, to, most: most.tallies })
-    const youngest = yield* tallies({ from: young, to: young + settledMs + Time.minute, most: most.tallies })
+    const youngest = yield* tallies({
+      from: young,
+      to: Time.after(young, settledMs + Time.minute),
+      most: most.tallies
+    })
     last = { at: now, nextFrom: to }
     const kept = known.filter(
       ({ minute }) => minute >= shown && minute < young && (minute < from || minute >= to)
@@ -112,7 +115,7 @@ const processesOf = (living: ReadonlyArray<LivingWorker>): ReadonlyArray<Process
       role,
       version,
       since: startedAt,
-      seenAt: Math.max(saidAt, known?.seenAt ?? saidAt),
+      seenAt: Time.max(saidAt, known?.seenAt ?? saidAt),
       inFlight: inFlight + (known?.inFlight ?? 0),
       slots
     })
@@ -163,7 +166,7 @@ const reading = Effect.gen(function* () {
   let shown: ReadonlyArray<OwnedSession> = []
   const usage = rarely(
     slowly.usage,
-    Effect.flatMap(Clock.currentTimeMillis, (now) =>
+    Effect.flatMap(Time.now, (now) =>
       Effect.forEach(accountsOf(shown).filter(hasQuota).slice(0, most.accounts), (account) =>
         Effect.map(jobs.usage({ accountId: account.id, day: Time.utcDay(now) }), (used) => ({
           account,
@@ -184,10 +187,10 @@ const reading = Effect.gen(function* () {
 
   return Effect.gen(function* () {
     const { backlog, deliveries, isDispatched, quarantine } = yield* found
-    const now = yield* Clock.currentTimeMillis
+    const now = yield* Time.now
     const tallies = yield* hour
     shown = yield* sessionStore.inNeedFirst({ ids: busiest(backlog, tallies, now), most: most.sessions })
-    const yesterday = now - Time.day
+    const yesterday = Time.before(now, Time.day)
     const facts: Facts = {
       now,
       quarantine,
@@ -205,8 +208,12 @@ const reading = Effect.gen(function* () {
       unknowns: yield* jobs.unknowns({ since: yesterday, most: most.jobs }),
       unread: yield* inbound.countUnread({ since: yesterday, most: most.hooks }),
       doubts: yield* inbound.countPerhapsRefusals({ most: most.hooks }),
-      happenings: yield* happeningStore.between({ from: yesterday, to: now + 1, limit: most.happenings }),
-      stuckErasures: (yield* erasures.due(now - stuckMs)).map(({ begunAt }) => begunAt),
+      happenings: yield* happeningStore.between({
+        from: yesterday,
+        to: Time.after(now, 1),
+        limit: most.happenings
+      }),
+      stuckErasures: (yield* erasures.due(Time.before(now, stuckMs))).map(({ begunAt }) => begunAt),
       usage: yield* usage,
       clock: yield* clock.health
     }
@@ -229,7 +236,7 @@ export const make = (readiness: Effect.Effect<ReadonlyArray<Check>>) =>
         const found = yield* Effect.catchAll(now, (error) =>
           Effect.as(Effect.logWarning("The overview cannot be read", error), null)
         )
-        return Health.of(found, checks, { at: found?.at ?? (yield* Clock.currentTimeMillis), version })
+        return Health.of(found, checks, { at: found?.at ?? (yield* Time.now), version })
       })
     }
     return overview

@@ -1,5 +1,5 @@
 /** All that is known of a person, and its erasure (docs/adr/0040). */
-import * as Clock from "effect/Clock"
+
 import * as Effect from "effect/Effect"
 import * as Records from "effect/Record"
 import * as Audit from "../../domain/Audit.ts"
@@ -8,6 +8,7 @@ import * as Erasure from "../../domain/Erasure.ts"
 import { InvalidRequest, NotFound } from "../../domain/Errors.ts"
 import * as Fault from "../../domain/Fault.ts"
 import * as Ids from "../../domain/Ids.ts"
+import * as Time from "../../domain/Instant.ts"
 import type { Page, Paged } from "../../domain/Page.ts"
 import type { Key } from "../../domain/Person.ts"
 import * as Person from "../../domain/Person.ts"
@@ -214,14 +215,14 @@ export const make = Effect.gen(function* () {
       if (faults.length > 0) return yield* new InvalidRequest({ faults })
       const { ids: accounts, names, sought } = yield* ask(command)
       if (dryRun) return { erasure: null, dryRun, names, counts: yield* count(sought), remains: null }
-      const now = yield* Clock.currentTimeMillis
+      const now = yield* Time.now
       const begun: Erasure.Erasure = {
         id: ids.uuid(now),
         accountId,
         reason: Erasure.redaction(Erasure.allNames(names)).text(reason),
         begunAt: now,
         sweptAt: now,
-        nextAt: now + Erasure.settlesMs,
+        nextAt: Time.after(now, Erasure.settlesMs),
         waitsFor: null,
         counts: Erasure.noCounts
       }

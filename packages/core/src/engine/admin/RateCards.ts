@@ -1,5 +1,4 @@
 /** Rate cards: dated, added, never changed. */
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Currency from "../../domain/billing/Currency.ts"
 import type { Price, RateCard } from "../../domain/billing/RateCard.ts"
@@ -9,6 +8,7 @@ import { InvalidRequest } from "../../domain/Errors.ts"
 import type * as Fault from "../../domain/Fault.ts"
 import * as Ids from "../../domain/Ids.ts"
 import type { Instant } from "../../domain/Instant.ts"
+import * as Time from "../../domain/Instant.ts"
 import type { Page, Paged } from "../../domain/Page.ts"
 import * as Either from "../../effect/Either.ts"
 import * as EventLoopBudget from "../../runtime/EventLoopBudget.ts"
@@ -61,7 +61,7 @@ export const make = Effect.gen(function* () {
     yield* EventLoopBudget.yieldIfSpent
     yield* refuseIf([...Currency.faults(currency), ...Cards.faults(prices)])
     yield* EventLoopBudget.yieldIfSpent
-    const now = yield* Clock.currentTimeMillis
+    const now = yield* Time.now
     const card: RateCard = { id: ids.uuid(now), currency, effectiveFrom, createdAt: now, prices }
     yield* store.add(card)
     return card

@@ -1,8 +1,9 @@
 /** Puts an act and its entry in the audit log into one commit. */
-import * as Clock from "effect/Clock"
+
 import * as Effect from "effect/Effect"
 import type { View } from "../../domain/Audit.ts"
 import * as Ids from "../../domain/Ids.ts"
+import * as Time from "../../domain/Instant.ts"
 import { Signals } from "../../runtime/Signals.ts"
 import { AuditStore } from "../../storage/AuditStore.ts"
 import type { StorageError } from "../../storage/StorageError.ts"
@@ -40,10 +41,10 @@ export const make = Effect.gen(function* () {
         if (on !== undefined) yield* audit.serialize(on)
         const was = before === undefined ? null : yield* before
         const answer = yield* act
-        const at = yield* Clock.currentTimeMillis
+        const at = yield* Time.now
         yield* audit.append({
           entry: { ...actor, id: ids.uuid(at), at, operation, before: was, ...entry(answer) },
-          retainSince: at - retentionMs
+          retainSince: Time.before(at, retentionMs)
         })
         return answer
       })

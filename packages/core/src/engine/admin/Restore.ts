@@ -1,8 +1,9 @@
 /** A store that was restored: it is held, and an operator says what becomes of what was open before. */
-import * as Clock from "effect/Clock"
+
 import * as Effect from "effect/Effect"
 import { InvalidRequest } from "../../domain/Errors.ts"
 import * as Fault from "../../domain/Fault.ts"
+import * as Time from "../../domain/Instant.ts"
 import type { Counts, Quarantine, Way } from "../../domain/Restore.ts"
 import * as Restores from "../../domain/Restore.ts"
 import { Signals } from "../../runtime/Signals.ts"
@@ -67,7 +68,7 @@ export const make = Effect.gen(function* () {
   const record = yield* Recorder.make
 
   const quarantine = Effect.gen(function* () {
-    const now = yield* Clock.currentTimeMillis
+    const now = yield* Time.now
     const entry = ({ reason }: Quarantine) => ({ target: null, after: { reason } })
     const quarantine = yield* record({ operation: "restore.hold", entry }, store.place({ now }))
     return { isQuarantined: true, dryRun: false, quarantine, counts: quarantine.counts }
@@ -85,7 +86,7 @@ export const make = Effect.gen(function* () {
 
   const open = Effect.fnUntraced(function* (way: Way, before: Quarantine) {
     for (let opened = false; ; opened = true) {
-      const opening = yield* store.open({ way, now: yield* Clock.currentTimeMillis })
+      const opening = yield* store.open({ way, now: yield* Time.now })
       if (opening.way !== null && opening.way !== way) return yield* otherwise(opening.way)
       if (opening.way === null && !opened) return notHeld(false)
       if (opening.isOver) break

@@ -1,5 +1,5 @@
 /** Retries of many jobs: counted, begun, followed and canceled. Workers carry them out (`worker/RetryPlans`). */
-import * as Clock from "effect/Clock"
+
 import * as Effect from "effect/Effect"
 import * as Audit from "../../domain/Audit.ts"
 import * as Idempotency from "../../domain/account/Idempotency.ts"
@@ -8,6 +8,7 @@ import { IdempotencyConflict, NotFound } from "../../domain/Errors.ts"
 import * as Fault from "../../domain/Fault.ts"
 import * as Ids from "../../domain/Ids.ts"
 import type { Instant } from "../../domain/Instant.ts"
+import * as Time from "../../domain/Instant.ts"
 import type { Job } from "../../domain/job/Job.ts"
 import { isTemplateJob } from "../../domain/job/Job.ts"
 import type { Expected, Plan, Sums, Wanted } from "../../domain/job/RetryPlan.ts"
@@ -153,7 +154,7 @@ export const make = Effect.gen(function* () {
     wanted: Wanted,
     key: { readonly key: string; readonly fingerprint: string } | null
   ) {
-    const now = yield* Clock.currentTimeMillis
+    const now = yield* Time.now
     const { isExact, sums } = yield* count(wanted, now)
     const expected: Expected = { jobs: sums.jobs, recipients: RetryPlan.recipientsOf(sums), isExact }
     const actor = yield* CurrentActor
@@ -181,7 +182,7 @@ export const make = Effect.gen(function* () {
       if (accountId !== undefined && (yield* accounts.find(accountId)) === null)
         return yield* new NotFound({ what: "account" })
       if (dryRun) {
-        const now = yield* Clock.currentTimeMillis
+        const now = yield* Time.now
         const counted = yield* count(wanted, now)
         const entry = () => ({ target: null, after: { ...Audit.retryWanted(wanted), dry_run: true } })
         yield* record({ operation: "retries.begin", entry }, Effect.void)
@@ -202,7 +203,7 @@ export const make = Effect.gen(function* () {
       ),
     list: store.list,
     cancel: Effect.fnUntraced(function* (id) {
-      const plan = yield* store.cancel({ id, now: yield* Clock.currentTimeMillis })
+      const plan = yield* store.cancel({ id, now: yield* Time.now })
       return plan ?? (yield* new NotFound({ what: "retry" }))
     })
   }

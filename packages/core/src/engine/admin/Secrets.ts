@@ -1,5 +1,4 @@
 /** Changes the master key: seals everything again under the current one and reports what remains (decisions.md §10). */
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as ApiKey from "../../domain/account/ApiKey.ts"
 import * as Time from "../../domain/Instant.ts"
@@ -102,7 +101,7 @@ export const make = Effect.gen(function* () {
 
   const secrets: Secrets = {
     reseal: Effect.gen(function* () {
-      const begun = yield* Clock.currentTimeMillis
+      const begun = yield* Time.now
       const remembered = yield* store.remembered
       const key = box.inUse()
       const resealed = { session: 0, webhook: 0, erasure: 0 }
@@ -154,7 +153,7 @@ export const make = Effect.gen(function* () {
       const current = remembered.find(({ id }) => id === key)
       const isSettled = !store.isShared || (current !== undefined && begun - current.addedAt >= settledMs)
       const retired = isSettled && !needed.has(null) ? older.filter((id) => !needed.has(id)) : []
-      const now = yield* Clock.currentTimeMillis
+      const now = yield* Time.now
       const entry = () => ({ target: null, after: { key, retired } })
       const retire = retired.length > 0 ? store.retire({ keys: retired, now }) : Effect.void
       yield* record({ operation: "secrets.reseal", entry }, retire)

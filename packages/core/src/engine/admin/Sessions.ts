@@ -1,5 +1,4 @@
 /** Sessions: a connection to a platform, its configuration sealed. */
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Audit from "../../domain/Audit.ts"
 import * as Keywords from "../../domain/consent/Keywords.ts"
@@ -187,7 +186,7 @@ export const make = Effect.gen(function* () {
 
   const transition = (state: "connected" | "disconnected", reason: string | null) =>
     Effect.fnUntraced(function* (id: string) {
-      const now = yield* Clock.currentTimeMillis
+      const now = yield* Time.now
       const session = yield* store.transition({ id, state, reason, now })
       yield* Effect.zipRight(signals.sends.notify, signals.deliveries.notify)
       return session ?? (yield* missing)
@@ -278,7 +277,7 @@ export const make = Effect.gen(function* () {
       yield* account(accountId)
       yield* refuseIf(createFaults(input))
       const stored = Either.getOrElse(configurationOf(provider, config), () => ({}))
-      const now = yield* Clock.currentTimeMillis
+      const now = yield* Time.now
       const id = ids.uuid(now)
       const connected = provider === "sandbox"
       const session: Session = {
@@ -316,7 +315,7 @@ export const make = Effect.gen(function* () {
       yield* refuseIf(changeFaultsOf(found, input, merged?.after))
       const stored = merged && Either.getOrUndefined(configurationOf(found.provider, merged.after))
       const asked = stored && paceAskedBy(found.provider, merged?.before, stored)
-      const now = yield* Clock.currentTimeMillis
+      const now = yield* Time.now
       const change = {
         name: name ?? found.name,
         pacing: withPacing(withPacing(found.pacing, asked), pacing),

@@ -1,5 +1,5 @@
 /** Import of templates in the platform's own form. */
-import * as Clock from "effect/Clock"
+
 import * as Effect from "effect/Effect"
 import * as Audit from "../../domain/Audit.ts"
 import {
@@ -11,6 +11,7 @@ import {
 } from "../../domain/Errors.ts"
 import * as Fault from "../../domain/Fault.ts"
 import type { Instant } from "../../domain/Instant.ts"
+import * as Time from "../../domain/Instant.ts"
 import { textAt } from "../../domain/Json.ts"
 import type { Page, Paged } from "../../domain/Page.ts"
 import type { Session } from "../../domain/session/Session.ts"
@@ -162,7 +163,7 @@ export const make = Effect.gen(function* () {
     contents: ReadonlyArray<TemplateContent>,
     asked: { readonly askedAt?: Instant } = {}
   ) {
-    const now = yield* Clock.currentTimeMillis
+    const now = yield* Time.now
     const of = { accountId: session.accountId, sessionId: session.id, now, ...asked }
     const imported: Array<Template> = []
     for (let from = 0; from < contents.length; from += atOnce) {
@@ -203,7 +204,7 @@ export const make = Effect.gen(function* () {
         const message = `Templates of the provider "${session.provider}" are imported, not synced.`
         return yield* new InvalidRequest({ faults: [Fault.make(["path", "id"], "invalid_value", message)] })
       }
-      const askedAt = yield* Clock.currentTimeMillis
+      const askedAt = yield* Time.now
       const given = yield* Effect.mapError(
         read(sessionSender.config),
         ({ failure }) =>

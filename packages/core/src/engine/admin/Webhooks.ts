@@ -1,5 +1,4 @@
 /** Webhook endpoints, their secrets, their deliveries and replays. */
-import * as Clock from "effect/Clock"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type { InvalidRequest } from "../../domain/Errors.ts"
@@ -232,7 +231,7 @@ const replayingBy = (
     const verb = which === "failed" ? store.replayFailed : store.replayMissing
     let replayed = 0
     for (let more = true; more; ) {
-      const now = yield* Clock.currentTimeMillis
+      const now = yield* Time.now
       const entry = (replayed: number) => ({
         target: id,
         after: { replayed, which, since: Time.format(since) }
@@ -275,7 +274,7 @@ export const make = Effect.gen(function* () {
     create: Effect.fnUntraced(function* (accountId, input) {
       yield* account(accountId)
       yield* refuseIf(faults(input))
-      const now = yield* Clock.currentTimeMillis
+      const now = yield* Time.now
       const id = ids.uuid(now)
       const { secret, stored } = freshSecret(id, now)
       const endpoint = freshEndpoint({ id, accountId, input, secret: stored, now })
@@ -291,7 +290,7 @@ export const make = Effect.gen(function* () {
     change: Effect.fnUntraced(function* (id, input) {
       yield* find(id)
       yield* refuseIf(faults(input))
-      const now = yield* Clock.currentTimeMillis
+      const now = yield* Time.now
       const endpoint = yield* store.change({ id, change: changeOf(input), now })
       yield* due
       return endpoint ?? (yield* missing)
@@ -300,17 +299,17 @@ export const make = Effect.gen(function* () {
       if (!(yield* store.remove(id))) yield* missing
     }),
     rotate: Effect.fnUntraced(function* (id, { overlapSeconds }) {
-      const now = yield* Clock.currentTimeMillis
+      const now = yield* Time.now
       const { secrets } = yield* find(id)
       yield* refuseIf(rotationFaults(secrets, overlapSeconds, now))
       const { secret, stored } = freshSecret(id, now)
-      const expireOthersAt = now + (overlapSeconds ?? defaultOverlapSeconds) * Time.second
+      const expireOthersAt = Time.after(now, (overlapSeconds ?? defaultOverlapSeconds) * Time.second)
       const endpoint = (yield* store.rotate({ id, secret: stored, expireOthersAt, now })) ?? (yield* missing)
       return { endpoint, secret }
     }),
     test: Effect.fnUntraced(function* (id) {
       yield* find(id)
-      const now = yield* Clock.currentTimeMillis
+      const now = yield* Time.now
       const deliveryId = yield* store.send({ endpointId: id, draft: Event.webhookTest(id), now })
       yield* due
       return deliveryId ?? (yield* missing)
@@ -328,7 +327,7 @@ export const make = Effect.gen(function* () {
         : { ...found, payload }
     }),
     replay: Effect.fnUntraced(function* (deliveryId) {
-      const now = yield* Clock.currentTimeMillis
+      const now = yield* Time.now
       const delivery = yield* store.replay({ deliveryId, now })
       yield* due
       return delivery ?? (yield* new NotFound({ what: "delivery" }))

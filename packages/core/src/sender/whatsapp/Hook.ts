@@ -38,8 +38,8 @@ export const isSigned = ({ body, headers }: HookRequest, config: unknown): boole
 
 /** Seconds since 1970, as text or number; null for what is no number. */
 const timeOf = (value: unknown): Instant | null => {
-  if (typeof value === "number") return value * Time.second
-  return typeof value === "string" && /^\d{1,15}$/.test(value) ? Number(value) * Time.second : null
+  if (typeof value === "number") return Time.at(value * Time.second)
+  return typeof value === "string" && /^\d{1,15}$/.test(value) ? Time.at(Number(value) * Time.second) : null
 }
 
 const statuses: ReadonlyMap<string, Reported> = new Map([

@@ -125,9 +125,9 @@ const expirationOf = (entry: unknown): Instant => {
   const given = Json.at(entry, "expiration")
   const text = typeof given === "number" ? String(Math.floor(given)) : typeof given === "string" ? given : ""
   const at = /^\d{1,12}$/.test(text)
-    ? Number(text) * Time.second
+    ? Time.at(Number(text) * Time.second)
     : Time.parse(text.replace(/([+-]\d{2})(\d{2})$/, "$1:$2"))
-  return at === undefined || at <= 0 ? withoutEnd : Math.min(at, withoutEnd)
+  return at === undefined || at <= 0 ? withoutEnd : Time.min(at, withoutEnd)
 }
 
 const lifted = { templates: null, replies: null }
@@ -139,7 +139,7 @@ const restrictsOf = (event: string | undefined, value: unknown): Announced["rest
   const found: { templates?: Instant; replies?: Instant } = {}
   for (const entry of entries) {
     const what = restrictions.get(Json.textAt(entry, "restriction_type") ?? "")
-    if (what !== undefined) found[what] = Math.max(found[what] ?? 0, expirationOf(entry))
+    if (what !== undefined) found[what] = Time.max(found[what] ?? Time.at(0), expirationOf(entry))
   }
   return found.templates === undefined && found.replies === undefined ? undefined : found
 }

@@ -473,9 +473,9 @@ export const layer: Layer.Layer<ErasureStore, never, MemoryDatabase> = Layer.eff
         Effect.sync(() => {
           const found = new Map<string, Erased>()
           for (const [hash, key] of names) {
-            const at = Math.max(
-              db.erased.get(accountId)?.get(hash) ?? Number.NEGATIVE_INFINITY,
-              db.erased.get(everywhere)?.get(hash) ?? Number.NEGATIVE_INFINITY
+            const at = Time.max(
+              db.erased.get(accountId)?.get(hash) ?? Time.at(Number.NEGATIVE_INFINITY),
+              db.erased.get(everywhere)?.get(hash) ?? Time.at(Number.NEGATIVE_INFINITY)
             )
             if (Number.isFinite(at))
               found.set(hash, { at, isKnownAgain: db.consents.get(accountId)?.has(key) === true })

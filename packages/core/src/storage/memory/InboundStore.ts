@@ -1,5 +1,6 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Time from "../../domain/Instant.ts"
 import * as Paging from "../../domain/Page.ts"
 import * as UnreadHooks from "../../domain/UnreadHook.ts"
 import { InboundStore } from "../InboundStore.ts"
@@ -32,7 +33,7 @@ export const layer: Layer.Layer<InboundStore, never, MemoryDatabase> = Layer.eff
           ? null
           : {
               count: newest.length,
-              firstAt: Math.min(...newest.map(({ recordedAt }) => recordedAt)),
+              firstAt: Time.min(...newest.map(({ recordedAt }) => recordedAt)),
               accountId: first
             }
       }),

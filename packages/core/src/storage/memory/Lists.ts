@@ -2,6 +2,7 @@
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type { Instant } from "../../domain/Instant.ts"
+import * as Time from "../../domain/Instant.ts"
 import type { Job } from "../../domain/job/Job.ts"
 import * as Jobs from "../../domain/job/Job.ts"
 import * as Recipient from "../../domain/job/Recipient.ts"
@@ -61,9 +62,9 @@ const sumOf = (
     isExact: true,
     recipients: jobs.reduce((sum, { recipients }) => sum + recipients, 0),
     counts: Recipient.addCounts(jobs.map(({ counts }) => counts)),
-    createdAt: Math.min(...jobs.map(({ createdAt }) => createdAt)),
-    lastAt: Math.max(...jobs.map(({ createdAt }) => createdAt)),
-    completedAt: ended.length < jobs.length ? null : Math.max(...ended)
+    createdAt: Time.min(...jobs.map(({ createdAt }) => createdAt)),
+    lastAt: Time.max(...jobs.map(({ createdAt }) => createdAt)),
+    completedAt: ended.length < jobs.length ? null : Time.max(...ended)
   }
 }
 

@@ -91,7 +91,7 @@ export const make = (db: Database): JobRows<Memory> => ({
     if (db.restored.quarantine !== null) return []
     const dueAt = new Map<string, Instant>()
     for (const { job, nextDue } of openJobs(db)) {
-      if (nextDue !== null) dueAt.set(job.sessionId, Math.min(nextDue, dueAt.get(job.sessionId) ?? nextDue))
+      if (nextDue !== null) dueAt.set(job.sessionId, Time.min(nextDue, dueAt.get(job.sessionId) ?? nextDue))
     }
     const ids = [...dueAt.keys()].sort()
     const circle =

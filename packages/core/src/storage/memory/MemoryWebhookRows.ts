@@ -1,4 +1,5 @@
 /** The webhooks' operations over the tables in memory. A verb is one synchronous step, so there is nothing to lock. */
+import type { Instant } from "../../domain/Instant.ts"
 import * as Delivering from "../../domain/webhook/Delivering.ts"
 import type { Endpoint } from "../../domain/webhook/Webhook.ts"
 import type { WebhookBackend, WebhookRows } from "../policy/WebhookRows.ts"
@@ -47,8 +48,8 @@ const endpointRows = (
   | "saveArrival"
 > => {
   /** The time when the first delivery is due, by endpoint. */
-  const dueTimes = (): ReadonlyMap<string, number> => {
-    const times = new Map<string, number>()
+  const dueTimes = (): ReadonlyMap<string, Instant> => {
+    const times = new Map<string, Instant>()
     for (const { dueAt, endpointId, worker } of db.deliveries.values()) {
       if (worker !== null || dueAt === null) continue
       const first = times.get(endpointId)

@@ -12,7 +12,7 @@ import { RateLimitStore } from "../RateLimitStore.ts"
 const sweepAt = 10_000
 
 export const layer: Layer.Layer<RateLimitStore> = Layer.sync(RateLimitStore, () => {
-  const arrivals = new Map<string, Instant>()
+  const arrivals = new Map<string, number>()
   let sweepSize = sweepAt
   const sweep = (now: Instant): void => {
     if (arrivals.size < sweepSize) return

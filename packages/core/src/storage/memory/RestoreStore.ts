@@ -1,6 +1,6 @@
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Time from "../../domain/Instant.ts"
 import * as Jobs from "../../domain/job/Job.ts"
 import type { Tx } from "../policy/JobRows.ts"
 import type { RestoreRows } from "../policy/RestoreRows.ts"
@@ -54,10 +54,8 @@ export const layer: Layer.Layer<RestoreStore, never, MemoryDatabase> = Layer.eff
       place: ({ now }) => perform(() => Restores.place(rows, { now, reason: "operator" })),
       open: (command) => perform(() => Restores.open(rows, command)),
       count: (query) =>
-        Effect.flatMap(Clock.currentTimeMillis, (now) =>
-          perform(() => Restores.count(rows, { ...query, now }))
-        ),
-      end: Effect.flatMap(Clock.currentTimeMillis, (now) => perform(() => Restores.end(rows, now)))
+        Effect.flatMap(Time.now, (now) => perform(() => Restores.count(rows, { ...query, now }))),
+      end: Effect.flatMap(Time.now, (now) => perform(() => Restores.end(rows, now)))
     }
   })
 )

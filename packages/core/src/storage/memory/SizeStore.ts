@@ -1,12 +1,11 @@
 /** What is in memory has no size of its own. */
+
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Time from "../../domain/Instant.ts"
 import type { Noted } from "../../domain/Size.ts"
 import { SizeStore } from "../SizeStore.ts"
 import { MemoryDatabase } from "./MemoryDatabase.ts"
-
-const firstOf = (times: ReadonlyArray<number>): number | null =>
-  times.length === 0 ? null : Math.min(...times)
 
 export const layer: Layer.Layer<SizeStore, never, MemoryDatabase> = Layer.effect(
   SizeStore,
@@ -24,8 +23,8 @@ export const layer: Layer.Layer<SizeStore, never, MemoryDatabase> = Layer.effect
           () => [...days.values()].filter((each) => each.at >= at).sort((a, b) => a.at - b.at)[0] ?? null
         ),
       oldest: Effect.sync(() => ({
-        events: firstOf([...db.deliveries.values()].map(({ event }) => event.createdAt)),
-        results: firstOf([...db.jobs.values()].map(({ job }) => job.createdAt))
+        events: Time.firstOf([...db.deliveries.values()].map(({ event }) => event.createdAt)),
+        results: Time.firstOf([...db.jobs.values()].map(({ job }) => job.createdAt))
       })),
       shrink: () => Effect.succeed({ hasMore: false, ms: 0 })
     }

@@ -60,7 +60,7 @@ export const layer: Layer.Layer<WebhookStore, never, MemoryDatabase> = Layer.eff
             (row) =>
               row.worker === null &&
               (row.dueAt ?? 0) > now &&
-              (row.tries === 0 || Time.isAhead(row.log.at(-1)?.at ?? 0, now))
+              (row.tries === 0 || Time.isAhead(row.log.at(-1)?.at ?? Time.at(0), now))
           )
           for (const row of putOff) db.deliveries.set(row.id, { ...row, nextAt: now, dueAt: now })
           return putOff.length

@@ -5,6 +5,7 @@
 
 import * as Idempotency from "../../domain/account/Idempotency.ts"
 import * as Plan from "../../domain/account/Plan.ts"
+import * as Time from "../../domain/Instant.ts"
 import * as Claiming from "../../domain/job/Claiming.ts"
 import * as Job from "../../domain/job/Job.ts"
 import * as Pacing from "../../domain/session/Pacing.ts"
@@ -50,7 +51,7 @@ function* countSent<B extends Backend>(
   }
   if (interval !== null) {
     const phones = new Set(recipients.map(({ phone }) => phone))
-    yield* rows.savePhones(sessionId, [...phones], now + interval)
+    yield* rows.savePhones(sessionId, [...phones], Time.after(now, interval))
   }
 }
 

@@ -4,6 +4,7 @@
  */
 import * as Ids from "../../domain/Ids.ts"
 import type { Instant } from "../../domain/Instant.ts"
+import * as Time from "../../domain/Instant.ts"
 import * as Retry from "../../domain/Retry.ts"
 import type * as Circuit from "../../domain/session/Circuit.ts"
 import type { Provider } from "../../domain/session/Session.ts"
@@ -274,7 +275,7 @@ export function* applyEarlyReports<B extends Backend>(
   rows: JobRows<B>,
   now: Instant
 ): Tx<EarlyReportsApplied, B> {
-  const forgotten = yield* rows.forgetEarlyReports(now - earlyReportMs, maximumEarlyReports)
+  const forgotten = yield* rows.forgetEarlyReports(Time.before(now, earlyReportMs), maximumEarlyReports)
   const { applied, ended, ends, met, refused } = yield* apply(rows, yield* rows.removeMatchedReports(), now)
   return { applied, ended, ends, met, refused, forgotten }
 }

@@ -9,6 +9,7 @@
  */
 
 import type { Instant } from "../../domain/Instant.ts"
+import * as Time from "../../domain/Instant.ts"
 import type { Budget, DueJob, Turn, TurnOutcome, WaitingSession } from "../../domain/job/Claiming.ts"
 import * as Claiming from "../../domain/job/Claiming.ts"
 import type { Content, RecipientResult } from "../../domain/job/Job.ts"
@@ -179,7 +180,7 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
       jobs.map((state) => ({ state, changes: [], drafts: [] })),
       now
     )
-    yield* rows.putOff(jobs, now + unreadableMs)
+    yield* rows.putOff(jobs, Time.after(now, unreadableMs))
     return unreadable.map(({ cause, job: { job } }) => ({ jobId: job.id, cause }))
   }
 
@@ -253,7 +254,7 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
       const asked = chosen.flatMap(({ recipients }) => recipients.map(({ phone }) => phone))
       numbers = yield* rows.numbersOf(first.of.job.job.accountId, asked)
       const phones = [...new Set([...asked, ...[...numbers.values()].flat()])]
-      times = yield* rows.phoneTimes({ sessionId: id, phones, now, latest: now + interval })
+      times = yield* rows.phoneTimes({ sessionId: id, phones, now, latest: Time.after(now, interval) })
     }
     const claims: Array<ClaimStep<B>> = []
     const given: Array<{
@@ -280,7 +281,8 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
       given.push({ of, claimed: step.claimed })
     }
     for (const [{ job }, changes] of later) others.push({ state: job, changes, drafts: [] })
-    if (interval !== null && messaged.size > 0) yield* rows.savePhones(id, [...messaged], now + interval)
+    if (interval !== null && messaged.size > 0)
+      yield* rows.savePhones(id, [...messaged], Time.after(now, interval))
     if (claims.length === 0 && others.length === 0) return []
     const fences = yield* rows.saveClaims(worker, claims, others, now)
     return given.map(({ claimed, of }, at) => ({

@@ -8,6 +8,7 @@
  * embedder's transaction may have another isolation for what only inserts, as a send there does.
  * Two verbs that wait for each other are run again, one after the other.
  */
+
 import * as Reactivity from "@effect/experimental/Reactivity"
 import * as Client from "@effect/sql/SqlClient"
 import * as PgClient from "@effect/sql-pg/PgClient"
@@ -19,6 +20,7 @@ import type * as Scope from "effect/Scope"
 import Pg from "pg"
 import { ForeignTransaction } from "../../domain/Errors.ts"
 import type { Instant } from "../../domain/Instant.ts"
+import * as Time from "../../domain/Instant.ts"
 import * as Memo from "../../domain/Memo.ts"
 import * as Timers from "../../runtime/Timers.ts"
 import type { Listen } from "../EmbeddedCommits.ts"
@@ -386,7 +388,7 @@ const openPool = (
 /** As it is now, and not at the begin of a transaction. */
 function* databaseTime(): Program<Instant> {
   const row = yield* get("SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS time")
-  return real(row ?? {}, "time")
+  return Time.at(real(row ?? {}, "time"))
 }
 
 /** The connections of a database, by what they are for. */

@@ -4,7 +4,9 @@
  * notices as one that starts does. Where the database is not the one of before, the store is held in one commit with its new
  * whereabouts.
  */
+
 import Pg from "pg"
+import * as Time from "../../domain/Instant.ts"
 import type { OnFailover, Reason, Whereabouts } from "../../domain/Restore.ts"
 import * as Restore from "../../domain/Restore.ts"
 import type { Program, Row } from "../sql/Program.ts"
@@ -102,7 +104,7 @@ function* compare(now: Whereabouts, onFailover: OnFailover): Program<Reason | "m
   const found = last === null ? null : Restore.compareWhereabouts(last, now, onFailover)
   if (found !== null && found !== "moved") {
     const time = yield* get("SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::float8 AS time")
-    yield* QuarantineRows.place(found, real(time ?? {}, "time"))
+    yield* QuarantineRows.place(found, Time.at(real(time ?? {}, "time")))
   }
   const { database, relation, system, timeline } = last === null ? now : Restore.learn(last, now)
   yield* run(remember, system, database, relation, timeline)

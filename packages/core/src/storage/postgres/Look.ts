@@ -1,6 +1,8 @@
 /** A PostgreSQL database, seen beside the processes that work on it: one reading transaction on a connection of its own. */
+
 import * as Clock from "effect/Clock"
 import type * as Effect from "effect/Effect"
+import * as Time from "../../domain/Instant.ts"
 import type { StorageError } from "../StorageError.ts"
 import type { Seen } from "../sql/Look.ts"
 import { look as lookAt } from "../sql/Look.ts"
@@ -69,9 +71,9 @@ const closed = `SELECT c.relname::text AS name FROM pg_class c
   ORDER BY c.relname`
 
 function* serverOf(clock: Clock.Clock): Program<Server> {
-  const before = clock.unsafeCurrentTimeMillis()
+  const before = Time.unsafeNow(clock)
   const now = integer((yield* get(time)) ?? {}, "now")
-  const after = clock.unsafeCurrentTimeMillis()
+  const after = Time.unsafeNow(clock)
   const row = (yield* get(facts)) ?? {}
   return {
     version: text(row, "version"),
@@ -92,7 +94,7 @@ function* seen(migrations: ReadonlyArray<Migration>, clock: Clock.Clock): Progra
   // A role that may not read them is told of the tables, and of nothing in them.
   if (server.closedTables.length > 0)
     return { server, plan: { has: migrations.length, pending: [], olderConnections: 0 }, content: null }
-  return { server, ...(yield* lookAt(migrations, eyes, clock.unsafeCurrentTimeMillis())) }
+  return { server, ...(yield* lookAt(migrations, eyes, Time.unsafeNow(clock))) }
 }
 
 /** Nobody who asks how it is waits for longer. */

@@ -1,9 +1,10 @@
 /** Migrations on PostgreSQL: one transaction under an advisory lock, on a connection of its own. */
-import * as Clock from "effect/Clock"
+
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as Schedule from "effect/Schedule"
 import Pg from "pg"
+import * as Time from "../../domain/Instant.ts"
 import { StorageError } from "../StorageError.ts"
 import type { Driver, Migration } from "../sql/Migrations.ts"
 import { confirm as confirmAll, MigrationError, migrate as migrateAll, verify } from "../sql/Migrations.ts"
@@ -140,7 +141,7 @@ export const onConnection = async <A>(place: Place, step: (client: Pg.Client) =>
 const prepareDatabase = async (
   client: Pg.Client,
   migrations: ReadonlyArray<Migration>,
-  now: number
+  now: Time.Instant
 ): Promise<void> => {
   await client.query("BEGIN")
   await client.query("SET LOCAL lock_timeout = 0; SET LOCAL statement_timeout = 0")
@@ -176,7 +177,7 @@ const isLockedOut = (error: MigrationError | StorageError): error is MigrationEr
   error instanceof MigrationError && isLockTimeout(error.cause)
 
 export const migrate = (place: Place, migrations: ReadonlyArray<Migration>) =>
-  Effect.flatMap(Clock.currentTimeMillis, (now) =>
+  Effect.flatMap(Time.now, (now) =>
     attempt(() => onConnection(place, (client) => prepareDatabase(client, migrations, now)))
   ).pipe(
     Effect.tapError((error) =>

@@ -14,7 +14,7 @@ import { Database } from "./Database.ts"
 import { insertInto } from "./Insert.ts"
 import type { Program, SqlValue } from "./Program.ts"
 import { get, run } from "./Program.ts"
-import { integerOrNull, text } from "./RowReader.ts"
+import { instantOrNull, text } from "./RowReader.ts"
 import * as Walk from "./Walk.ts"
 
 const insert = insertInto("sendwright_api_key", apiKeys.names)
@@ -115,7 +115,7 @@ export const layer: Layer.Layer<ApiKeyStore, never, Database> = Layer.effect(
             publicKey
           )
           if (row === undefined) return false
-          return ApiKey.wasIdle({ lastUsedAt: integerOrNull(row, "last_used_at") }, now)
+          return ApiKey.wasIdle({ lastUsedAt: instantOrNull(row, "last_used_at") }, now)
         })
         const write = db.write("ApiKeyStore.touch", function* () {
           yield* run("UPDATE sendwright_api_key SET last_used_at = ? WHERE public_key = ?", now, publicKey)

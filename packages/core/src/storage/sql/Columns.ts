@@ -91,6 +91,8 @@ export const text = column("text", RowReader.text, asIs)
 export const textOrNull = column("text", RowReader.textOrNull, asIs)
 export const integer = column("bigint", RowReader.integer, asIs)
 export const integerOrNull = column("bigint", RowReader.integerOrNull, asIs)
+export const instant = column("bigint", RowReader.instant, asIs)
+export const instantOrNull = column("bigint", RowReader.instantOrNull, asIs)
 export const flag = column("bigint", RowReader.flag, (field) => (field ? 1 : 0))
 
 /** One of some words. */

@@ -20,7 +20,7 @@ import * as Events from "./Events.ts"
 import * as People from "./People.ts"
 import type { Program } from "./Program.ts"
 import { all, get } from "./Program.ts"
-import { integer, limited, text } from "./RowReader.ts"
+import { instant, integer, limited, text } from "./RowReader.ts"
 
 const ofPhone = `SELECT ${consents.list} FROM sendwright_consent WHERE account = ? AND person = ? ORDER BY seq`
 
@@ -59,7 +59,7 @@ function* knownBy(
     if (row === undefined) break
     place = [text(row, "person"), text(row, "account")]
     const told = yield* get(last, ...place)
-    if (told !== undefined) found.push({ person: place[0], accountId: place[1], at: integer(told, "at") })
+    if (told !== undefined) found.push({ person: place[0], accountId: place[1], at: instant(told, "at") })
   }
   return found
 }
@@ -94,7 +94,7 @@ function* revokedBetween({
     return { items, lookedTo: items.length < limit ? (items.at(-1)?.record.recordedAt ?? null) : null }
   if (accountId === undefined) return { items, lookedTo: null }
   const end = yield* get(lastLookedAt, from, to)
-  return { items, lookedTo: end === undefined ? null : integer(end, "recorded_at") }
+  return { items, lookedTo: end === undefined ? null : instant(end, "recorded_at") }
 }
 
 /** The verdicts on phones, as statements of a database. */

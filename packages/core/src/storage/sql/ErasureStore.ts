@@ -15,8 +15,8 @@ import { ErasureStore } from "../ErasureStore.ts"
 import type { ErasureRows } from "../policy/ErasureRows.ts"
 import * as Erasures from "../policy/Erasures.ts"
 import {
-  integer as integerColumn,
-  integerOrNull,
+  instant as instantColumn,
+  instantOrNull,
   json,
   table,
   text as textColumn,
@@ -39,16 +39,16 @@ import * as People from "./People.ts"
 import type { Program, Row } from "./Program.ts"
 import { all, get, run } from "./Program.ts"
 import { inSql, recipientKey } from "./RecipientKeys.ts"
-import { integer, textOrNull as readTextOrNull, seq, text } from "./RowReader.ts"
+import { instant, integer, textOrNull as readTextOrNull, seq, text } from "./RowReader.ts"
 import * as Walk from "./Walk.ts"
 
 const erasures = table<Erasure.Erasure>({
   id: textColumn("id"),
   accountId: textOrNull("account"),
   reason: textColumn("reason"),
-  begunAt: integerColumn("begun_at"),
-  sweptAt: integerColumn("swept_at"),
-  nextAt: integerOrNull("next_at"),
+  begunAt: instantColumn("begun_at"),
+  sweptAt: instantColumn("swept_at"),
+  nextAt: instantOrNull("next_at"),
   waitsFor: json("waits_for"),
   counts: json("counts")
 })
@@ -239,7 +239,7 @@ const registryOf = (
         for (const row of yield* all(hashed, accountId, JSON.stringify([...names.keys()]))) {
           const hash = text(row, "hash")
           const known = yield* get(isKnown, accountId, names.get(hash) ?? "")
-          found.set(hash, { at: integer(row, "at"), isKnownAgain: known !== undefined })
+          found.set(hash, { at: instant(row, "at"), isKnownAgain: known !== undefined })
         }
         return found
       }),

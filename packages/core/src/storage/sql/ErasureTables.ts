@@ -8,7 +8,7 @@ import type { Report } from "../JobStore.ts"
 import { plans } from "./codec/RetryPlan.ts"
 import type { Program, Row, SqlParameter } from "./Program.ts"
 import { get, run } from "./Program.ts"
-import { integer, integerOrNull, text, textOrNull } from "./RowReader.ts"
+import { instantOrNull, integer, integerOrNull, text, textOrNull } from "./RowReader.ts"
 
 /** Whom a slice is of. */
 export interface Them {
@@ -53,7 +53,7 @@ const tokenOf = (key: Person.Key, { names }: Them): string | undefined => {
 const isName = (kind: Name["kind"], given: string | null, { names }: Them): boolean =>
   names.some((name) => name.kind === kind && name.text === given)
 
-const time = (row: Row, column: string): string | null => Time.formatOrNull(integerOrNull(row, column))
+const time = (row: Row, column: string): string | null => Time.formatOrNull(instantOrNull(row, column))
 
 /** A statement that writes columns of the row that it is of. */
 const update = (table: string, columns: ReadonlyArray<string>, key: ReadonlyArray<string>): string =>

@@ -5,7 +5,7 @@ import type { Happening } from "../../domain/Happening.ts"
 import * as Happenings from "../../domain/Happening.ts"
 import type { HappeningQuery } from "../HappeningStore.ts"
 import { HappeningStore } from "../HappeningStore.ts"
-import { integer, json, table, textOrNull, word } from "./Columns.ts"
+import { instant, json, table, textOrNull, word } from "./Columns.ts"
 import { Database } from "./Database.ts"
 import { insertInto } from "./Insert.ts"
 import type { Program } from "./Program.ts"
@@ -13,7 +13,7 @@ import { all, run } from "./Program.ts"
 import { limited } from "./RowReader.ts"
 
 const columns = table<Happening>({
-  at: integer("at"),
+  at: instant("at"),
   type: word("type", Happenings.types),
   accountId: textOrNull("account"),
   sessionId: textOrNull("session"),

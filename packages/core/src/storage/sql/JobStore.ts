@@ -291,7 +291,9 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
         ),
 
       usage: ({ accountId, day }) =>
-        db.read("JobStore.usage", () => Acceptance.usage(accountId, Time.parse(`${day}T00:00:00Z`) ?? 0)),
+        db.read("JobStore.usage", () =>
+          Acceptance.usage(accountId, Time.parse(`${day}T00:00:00Z`) ?? Time.at(0))
+        ),
 
       // As a part of work, not as a read: its statements are planned as a claim's are.
       nextDue: (now, admits) => db.work("JobStore.nextDue", () => claims.nextDue(now, admits))

@@ -11,12 +11,12 @@ import { apiKeys } from "./codec/ApiKey.ts"
 import { Database } from "./Database.ts"
 import type { Program, Row } from "./Program.ts"
 import { all, changes, get, run } from "./Program.ts"
-import { integer, integerOrNull, limited, seq, text } from "./RowReader.ts"
+import { instant, instantOrNull, limited, seq, text } from "./RowReader.ts"
 
 const toRemembered = (row: Row): Remembered => ({
   id: text(row, "id"),
-  addedAt: integer(row, "added_at"),
-  retiredAt: integerOrNull(row, "retired_at")
+  addedAt: instant(row, "added_at"),
+  retiredAt: instantOrNull(row, "retired_at")
 })
 
 export function* remembered(): Program<ReadonlyArray<Remembered>> {

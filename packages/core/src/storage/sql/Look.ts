@@ -14,7 +14,7 @@ import type { Migration } from "./Migrations.ts"
 import type { Program } from "./Program.ts"
 import { all, get } from "./Program.ts"
 import * as QuarantineRows from "./QuarantineRows.ts"
-import { integer, integerOrNull, text } from "./RowReader.ts"
+import { instant, instantOrNull, integer, text } from "./RowReader.ts"
 
 /** A connected session, with its configuration as it is sealed. */
 export interface SeenSession {
@@ -86,7 +86,7 @@ const next = "SELECT seq, created_at FROM sendwright_job WHERE seq >= ? ORDER BY
 /** The time of the first job at a place or behind it. */
 function* timeAt(place: number): Program<Instant | null> {
   const row = yield* get(next, place)
-  return row === undefined ? null : integer(row, "created_at")
+  return row === undefined ? null : instant(row, "created_at")
 }
 
 const week = 7 * Time.day
@@ -116,12 +116,12 @@ function* content(now: Instant): Program<Content> {
       id: text(row, "id"),
       provider: text(row, "provider"),
       config: text(row, "config"),
-      unavailableSince: integerOrNull(row, "unavailable_since")
+      unavailableSince: instantOrNull(row, "unavailable_since")
     })),
     endpoints: yield* some("id, url, failing_since", endpoints, (row) => ({
       id: text(row, "id"),
       url: text(row, "url"),
-      failingSince: integerOrNull(row, "failing_since")
+      failingSince: instantOrNull(row, "failing_since")
     })),
     lastJobAt,
     growth

@@ -10,7 +10,7 @@ import type { Dialect } from "./Database.ts"
 import { insertRows } from "./Insert.ts"
 import type { Program, Row, SqlParameter } from "./Program.ts"
 import { all, run } from "./Program.ts"
-import { flag, integer, integerOrNull, text } from "./RowReader.ts"
+import { flag, instant, integerOrNull, text } from "./RowReader.ts"
 
 /**
  * Whoever links two keys reads what is recorded of both, and whoever records something reads the links: one after the
@@ -53,7 +53,7 @@ const readLink = (row: Row): Known => ({
   person: text(row, "person"),
   other: text(row, "other"),
   reportedTogether: flag(row, "told"),
-  at: integer(row, "at")
+  at: instant(row, "at")
 })
 
 export const make = ({ elements, lookUp }: Dialect) => {

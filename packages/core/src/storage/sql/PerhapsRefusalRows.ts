@@ -2,11 +2,12 @@
 
 import type { PerhapsRefusal } from "../../domain/consent/PerhapsRefusal.ts"
 import * as Domain from "../../domain/consent/PerhapsRefusal.ts"
+import * as Time from "../../domain/Instant.ts"
 import type { DoubtCount } from "../../domain/overview/Facts.ts"
 import type { Page, Paged } from "../../domain/Page.ts"
 import * as Pages from "../../domain/Page.ts"
 import type { InPortfolio } from "../InboundStore.ts"
-import { integer, integerOrNull, table, text, textOrNull } from "./Columns.ts"
+import { instant, instantOrNull, table, text, textOrNull } from "./Columns.ts"
 import { insertRows } from "./Insert.ts"
 import type { Program } from "./Program.ts"
 import { get, run } from "./Program.ts"
@@ -22,9 +23,9 @@ export const perhapsRefusals = table<InPortfolio<PerhapsRefusal>>({
   userId: textOrNull("user_id"),
   messageId: textOrNull("message_id"),
   text: text("text"),
-  occurredAt: integer("occurred_at"),
-  reportedAt: integerOrNull("reported_at"),
-  recordedAt: integer("recorded_at")
+  occurredAt: instant("occurred_at"),
+  reportedAt: instantOrNull("reported_at"),
+  recordedAt: instant("recorded_at")
 })
 
 const insert = insertRows("sendwright_perhaps_refusal", perhapsRefusals.names)
@@ -58,7 +59,11 @@ export function* count(most: number): Program<DoubtCount | null> {
   const row = yield* get(counted, most)
   return row === undefined || whole(row, "count") === 0
     ? null
-    : { count: whole(row, "count"), firstAt: whole(row, "first_at"), accountId: words(row, "account") }
+    : {
+        count: whole(row, "count"),
+        firstAt: Time.at(whole(row, "first_at")),
+        accountId: words(row, "account")
+      }
 }
 
 export const forget = (id: string): Program<unknown> =>

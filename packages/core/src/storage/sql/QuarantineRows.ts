@@ -7,7 +7,7 @@ import type { StoredQuarantine } from "../policy/RestoreRows.ts"
 import * as Happenings from "./Happenings.ts"
 import type { Program } from "./Program.ts"
 import { get, run } from "./Program.ts"
-import { integer, json, oneOf, textOrNull } from "./RowReader.ts"
+import { instant, integer, json, oneOf, textOrNull } from "./RowReader.ts"
 
 /** Whoever changes it serializes by this name first. */
 export const lock = "hold"
@@ -29,7 +29,7 @@ export function* read(): Program<StoredQuarantine | null> {
   if (row === undefined) return null
   return {
     reason: reasonOf(row, "reason"),
-    since: integer(row, "since"),
+    since: instant(row, "since"),
     lastJob: integer(row, "last_job"),
     opened: integer(row, "opened"),
     counts: json<Counts>(row, "counts"),

@@ -1,8 +1,9 @@
 /** The hold of a store that was restored, and the jobs that it opens. */
-import * as Clock from "effect/Clock"
+
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Ids from "../../domain/Ids.ts"
+import * as Time from "../../domain/Instant.ts"
 import * as Job from "../../domain/job/Job.ts"
 import * as Recipient from "../../domain/job/Recipient.ts"
 import type { RestoreRows } from "../policy/RestoreRows.ts"
@@ -68,12 +69,10 @@ export const layer: Layer.Layer<RestoreStore, never, Database> = Layer.effect(
         db.write("RestoreStore.place", () => Restores.place(rows, { now, reason: "operator" })),
       open: (command) => db.write("RestoreStore.open", () => Restores.open(rows, command)),
       count: (query) =>
-        Effect.flatMap(Clock.currentTimeMillis, (now) =>
+        Effect.flatMap(Time.now, (now) =>
           db.write("RestoreStore.count", () => Restores.count(rows, { ...query, now }))
         ),
-      end: Effect.flatMap(Clock.currentTimeMillis, (now) =>
-        db.write("RestoreStore.end", () => Restores.end(rows, now))
-      )
+      end: Effect.flatMap(Time.now, (now) => db.write("RestoreStore.end", () => Restores.end(rows, now)))
     }
   })
 )

@@ -3,6 +3,7 @@
  * side go as one range.
  */
 import type { Instant } from "../../domain/Instant.ts"
+import * as Time from "../../domain/Instant.ts"
 import * as Jobs from "../../domain/job/Job.ts"
 import * as Recipient from "../../domain/job/Recipient.ts"
 import * as Retention from "../../domain/Retention.ts"
@@ -20,7 +21,16 @@ import type { Program, Row, SqlParameter } from "./Program.ts"
 import { all, get, run } from "./Program.ts"
 import * as QuarantineRows from "./QuarantineRows.ts"
 import { keysOf } from "./RecipientKeys.ts"
-import { integer, integerOrNull, limited, seq, text, textOrNull } from "./RowReader.ts"
+import {
+  instant,
+  instantOrNull,
+  integer,
+  integerOrNull,
+  limited,
+  seq,
+  text,
+  textOrNull
+} from "./RowReader.ts"
 
 type Found = Retention.Found
 type Walk = WalkRows<Driver & Pick<Sql, "reply" | "request">>
@@ -85,7 +95,7 @@ const removeEvents = [
 const events: Walk = {
   page: function* (query) {
     return (yield* all(eventPage, after(query), query.limit)).map((row): Found => {
-      const at = integer(row, "created_at")
+      const at = instant(row, "created_at")
       const deliveries = integer(row, "deliveries")
       return {
         place: [seq(row)],
@@ -131,7 +141,7 @@ const jobOf = (row: Row, isContent: boolean): FoundJob => {
     sessionId: text(row, "session"),
     text: isDirect && expiredAt === null ? integer(row, "snapshot") : null,
     retention: retention.read(row),
-    at: integer(row, "created_at"),
+    at: instant(row, "created_at"),
     endedAt: ended,
     isDone: isContent && expiredAt !== null,
     rows: isContent ? recipients : recipients + 1,
@@ -173,7 +183,7 @@ const retiredTexts: Walk = {
   page: function* ({ after, limit }) {
     return (yield* all(textPage, after?.[0] ?? retired, limit)).map((row): Found => {
       const digest = text(row, "digest")
-      const at = Number(digest.slice(retired.length, digest.indexOf(".")))
+      const at = Time.at(Number(digest.slice(retired.length, digest.indexOf("."))))
       return {
         place: [digest, seq(row)],
         ...noAccount,
@@ -196,7 +206,7 @@ const inbound = ({ elements }: Dialect): Walk => ({
   page: function* ({ after, limit }) {
     const [at = 0, id = ""] = after ?? []
     return (yield* all(inboundPage, at, at, id, limit)).map((row): Found => {
-      const at = integer(row, "at")
+      const at = instant(row, "at")
       return { place: [at, text(row, "id"), 0], ...noAccount, at, endedAt: at, bytes: 0 }
     })
   },
@@ -217,8 +227,8 @@ const retryPlans: Walk = {
       (row): Found => ({
         ...rowOf(row, text(row, "account")),
         place: [seq(row)],
-        at: integer(row, "begun_at"),
-        endedAt: integerOrNull(row, "ended_at"),
+        at: instant(row, "begun_at"),
+        endedAt: instantOrNull(row, "ended_at"),
         bytes: Retention.retryPlanBytes
       })
     )
@@ -319,7 +329,7 @@ const textsOf = (table: string): Walk => {
   return {
     page: function* (query) {
       return (yield* all(page, after(query), query.limit)).map((row): Found => {
-        const at = integer(row, "recorded_at")
+        const at = instant(row, "recorded_at")
         const bytes = integer(row, "bytes") + Retention.textBytes
         return { ...rowOf(row, text(row, "account")), place: [seq(row)], at, endedAt: at, bytes }
       })
@@ -349,7 +359,7 @@ const unreadHooks = ({ elements }: Dialect): Walk => {
     page: function* ({ after, limit }) {
       const [at = 0, session = "", number = 0] = after ?? []
       return (yield* all(page, at, at, session, number, limit)).map((row): Found => {
-        const at = integer(row, "received_at")
+        const at = instant(row, "received_at")
         const bytes = integer(row, "bytes") + Retention.textBytes
         const place = [at, text(row, "session"), integer(row, "number")]
         return { ...rowOf(row, text(row, "account")), place, at, endedAt: at, bytes }
@@ -392,7 +402,7 @@ const grants: Walk = {
       const rows = yield* all(grantPage, accountId, ...from, limit - found.length)
       found.push(
         ...rows.map((row): Found => {
-          const at = integer(row, "recorded_at")
+          const at = instant(row, "recorded_at")
           return {
             place: [accountId, text(row, "person"), integer(row, "occurred_at"), seq(row)],
             accountId,

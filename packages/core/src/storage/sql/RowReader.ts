@@ -2,6 +2,8 @@
  * Reads single columns of a driver's row. A reader that does not find what the schema promises throws, and that is a
  * defect: a row of another shape is a bug, and going on with half of it would spread it.
  */
+import type { Instant } from "../../domain/Instant.ts"
+import * as Time from "../../domain/Instant.ts"
 import type { Page } from "../../domain/Page.ts"
 import type { Row, SqlValue } from "./Program.ts"
 
@@ -31,6 +33,13 @@ export const integer = (row: Row, name: string): number => numberOf(name, row[na
 export const integerOrNull = (row: Row, name: string): number | null => {
   const value = row[name]
   return value === null ? null : numberOf(name, value)
+}
+
+export const instant = (row: Row, name: string): Instant => Time.at(integer(row, name))
+
+export const instantOrNull = (row: Row, name: string): Instant | null => {
+  const value = integerOrNull(row, name)
+  return value === null ? null : Time.at(value)
 }
 
 /** A number that may have a fraction. */

@@ -22,7 +22,7 @@ import * as Jobs from "./jobs/Jobs.ts"
 import * as Order from "./jobs/Order.ts"
 import type { Program } from "./Program.ts"
 import { all, get, run } from "./Program.ts"
-import { integer, integerOrNull, limited, newestFirst, seq, text } from "./RowReader.ts"
+import { instantOrNull, integer, limited, newestFirst, seq, text } from "./RowReader.ts"
 import * as Walk from "./Walk.ts"
 
 const insert = insertInto("sendwright_session", sessions.names)
@@ -219,7 +219,7 @@ export const layer: Layer.Layer<SessionStore, never, Database> = Layer.effect(
       block: (command) => db.write("SessionStore.block", () => Policy.block(rows, command)),
       unblock: ({ now }) => db.write("SessionStore.unblock", () => Policy.unblock(rows, now)),
       nextUnblock: db.read("SessionStore.nextUnblock", function* () {
-        return integerOrNull((yield* get(firstUnblock)) ?? {}, "first_at")
+        return instantOrNull((yield* get(firstUnblock)) ?? {}, "first_at")
       }),
       acquireProbe: (command) =>
         db.write("SessionStore.acquireProbe", () => Policy.acquireProbe(rows, command)),

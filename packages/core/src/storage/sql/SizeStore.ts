@@ -9,7 +9,7 @@ import { SizeStore } from "../SizeStore.ts"
 import { Database } from "./Database.ts"
 import type { Program } from "./Program.ts"
 import { get, run } from "./Program.ts"
-import { integer, integerOrNull } from "./RowReader.ts"
+import { instant, instantOrNull, integer } from "./RowReader.ts"
 
 const note = "INSERT INTO sendwright_size (day, bytes) VALUES (?, ?) ON CONFLICT (day) DO NOTHING"
 const firstSince = "SELECT day, bytes FROM sendwright_size WHERE day >= ? ORDER BY day LIMIT 1"
@@ -30,7 +30,7 @@ const freeOf = (file: string | null): Effect.Effect<number | null> =>
 
 function* readOldest(): Program<{ readonly events: Instant | null; readonly results: Instant | null }> {
   const row = (yield* get(oldest)) ?? {}
-  return { events: integerOrNull(row, "events"), results: integerOrNull(row, "results") }
+  return { events: instantOrNull(row, "events"), results: instantOrNull(row, "results") }
 }
 
 export const layer: Layer.Layer<SizeStore, never, Database> = Layer.effect(
@@ -50,7 +50,7 @@ export const layer: Layer.Layer<SizeStore, never, Database> = Layer.effect(
       firstSince: (at) =>
         db.read("SizeStore.firstSince", function* () {
           const row = yield* get(firstSince, at)
-          return row === undefined ? null : { at: integer(row, "day"), bytes: integer(row, "bytes") }
+          return row === undefined ? null : { at: instant(row, "day"), bytes: integer(row, "bytes") }
         }),
       oldest: db.read("SizeStore.oldest", readOldest),
       shrink: ({ pages }) =>

@@ -11,7 +11,7 @@ import { insertRows } from "./Insert.ts"
 import * as PaceRows from "./PaceRows.ts"
 import type { Answer, Program, Row, Statement } from "./Program.ts"
 import { all, changes, get, run } from "./Program.ts"
-import { integer, limited, realOrNull, seq, text } from "./RowReader.ts"
+import { instant, limited, realOrNull, seq, text } from "./RowReader.ts"
 import * as WorkerRows from "./WorkerRows.ts"
 
 interface StoredEndpoint {
@@ -163,7 +163,7 @@ export const make = (dialect: Dialect, ids: Ids.Ids): WebhookRows<SqlWebhooks> =
         id: text(row, "id"),
         url: text(row, "url"),
         deliveriesPerSecond: realOrNull(row, "deliveries_per_second"),
-        dueAt: integer(row, "due"),
+        dueAt: instant(row, "due"),
         arrival: realOrNull(row, "arrival")
       }))
     },

@@ -1,14 +1,14 @@
 /** What became of recipients by minute, as all processes have counted it. */
 import type { Instant } from "../../domain/Instant.ts"
 import * as Tally from "../../domain/job/Tally.ts"
-import { integer, table, text, word } from "./Columns.ts"
+import { instant, integer, table, text, word } from "./Columns.ts"
 import { insertRows } from "./Insert.ts"
 import type { Program } from "./Program.ts"
 import { all, run } from "./Program.ts"
 import { limited } from "./RowReader.ts"
 
 const tallies = table<Tally.Tally>({
-  minute: integer("minute"),
+  minute: instant("minute"),
   sessionId: text("session"),
   outcome: word("outcome", Tally.outcomes),
   code: text("code"),

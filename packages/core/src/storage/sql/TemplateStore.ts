@@ -22,7 +22,7 @@ import type { StoredJobs } from "./jobs/Jobs.ts"
 import * as Jobs from "./jobs/Jobs.ts"
 import type { Program, Row } from "./Program.ts"
 import { all, get, run } from "./Program.ts"
-import { integer, integerOrNull, limited, text } from "./RowReader.ts"
+import { instantOrNull, integer, limited, text } from "./RowReader.ts"
 import { findSession, toChange } from "./SessionStore.ts"
 
 /** How many templates are kept read. */
@@ -262,7 +262,7 @@ export const layer: Layer.Layer<TemplateStore, never, Database> = Layer.effect(
           return found
         }),
       nextCheck: db.read("TemplateStore.nextCheck", function* () {
-        return integerOrNull((yield* get(firstCheck)) ?? {}, "first_at")
+        return instantOrNull((yield* get(firstCheck)) ?? {}, "first_at")
       }),
       endCheck: ({ check, now, sessionId, templateId }) =>
         db.write("TemplateStore.endCheck", function* () {

@@ -9,7 +9,7 @@ import { unreadHooks } from "./codec/UnreadHook.ts"
 import { insertRows } from "./Insert.ts"
 import type { Program } from "./Program.ts"
 import { all, get, run } from "./Program.ts"
-import { integer, integerOrNull, limited, newestFirst, text } from "./RowReader.ts"
+import { instant, integer, integerOrNull, limited, newestFirst, text } from "./RowReader.ts"
 
 const insert = insertRows("sendwright_unread_hook", unreadHooks.names)
 
@@ -52,5 +52,5 @@ export function* count(since: Instant, most: number): Program<UnreadCount | null
   const row = yield* get(counted, since, most)
   return row === undefined || integer(row, "count") === 0
     ? null
-    : { count: integer(row, "count"), firstAt: integer(row, "first_at"), sessionId: text(row, "session") }
+    : { count: integer(row, "count"), firstAt: instant(row, "first_at"), sessionId: text(row, "session") }
 }

@@ -6,7 +6,7 @@ import type { Dialect } from "./Database.ts"
 import { insertInto } from "./Insert.ts"
 import type { Program, Row } from "./Program.ts"
 import { all, changes, get, run } from "./Program.ts"
-import { integer, integerOrNull, text } from "./RowReader.ts"
+import { instant, instantOrNull, integer, integerOrNull, text } from "./RowReader.ts"
 
 const described = ["version", "role", "slots", "started_at", "said_at"]
 const written = ["beats", "dispatches_at", ...described]
@@ -23,8 +23,8 @@ const readProcess = (row: Row): SaidProcess => ({
   version: text(row, "version"),
   role: text(row, "role"),
   slots: integer(row, "slots"),
-  startedAt: integer(row, "started_at"),
-  saidAt: integer(row, "said_at")
+  startedAt: instant(row, "started_at"),
+  saidAt: instant(row, "said_at")
 })
 
 const processOf = `SELECT ${described.join(", ")} FROM sendwright_worker WHERE id = ? AND said_at IS NOT NULL`
@@ -61,7 +61,7 @@ export function* workers(): Program<ReadonlyArray<{ readonly worker: string; rea
 /** When one of a process that dispatches said last that it lives. */
 export function* dispatchesAt(): Program<Instant | null> {
   const row = yield* get("SELECT max(dispatches_at) AS at FROM sendwright_worker")
-  return integerOrNull(row ?? {}, "at")
+  return instantOrNull(row ?? {}, "at")
 }
 
 const silent = "INSERT INTO sendwright_worker (id, beats) VALUES (?, 0) ON CONFLICT (id) DO NOTHING"

@@ -8,15 +8,16 @@
  * Everything that takes more than one step passes one first-come-first-served lock, whose waiters can be
  * interrupted. Whatever runs in one synchronous step needs no lock while it is free.
  */
+
 import * as Reactivity from "@effect/experimental/Reactivity"
 import { SqlClient } from "@effect/sql/SqlClient"
 import { SqliteClient } from "@effect/sql-sqlite-node/SqliteClient"
 import Sqlite from "better-sqlite3"
-import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { ForeignTransaction } from "../../domain/Errors.ts"
+import * as Time from "../../domain/Instant.ts"
 import { StorageError } from "../StorageError.ts"
 import * as Atomically from "../sql/Atomically.ts"
 import { Database } from "../sql/Database.ts"
@@ -234,7 +235,7 @@ export const layer = (
     Effect.gen(function* () {
       const { db, own } = yield* Open.open(options.filename)
       if (options.migrations !== undefined) {
-        yield* migrate(db, options.migrations, yield* Clock.currentTimeMillis)
+        yield* migrate(db, options.migrations, yield* Time.now)
       }
       return yield* make(db, options, yield* own)
     })

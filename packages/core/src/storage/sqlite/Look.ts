@@ -1,9 +1,9 @@
 /** A SQLite file, seen beside the process that owns it: one reading transaction on a connection that cannot write. */
 import { existsSync } from "node:fs"
 import Sqlite from "better-sqlite3"
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import type { Instant } from "../../domain/Instant.ts"
+import * as Time from "../../domain/Instant.ts"
 import { StorageError } from "../StorageError.ts"
 import type { Seen } from "../sql/Look.ts"
 import { look as lookAt } from "../sql/Look.ts"
@@ -51,7 +51,7 @@ export const look = (
   filename: string,
   migrations: ReadonlyArray<Migration>
 ): Effect.Effect<Seen, StorageError | MigrationError> =>
-  Effect.flatMap(Clock.currentTimeMillis, (now) =>
+  Effect.flatMap(Time.now, (now) =>
     Effect.try({
       try: () => seen(filename, migrations, now),
       catch: (cause) =>

@@ -1,12 +1,13 @@
 /** The database's file, or memory: opened for this process alone, and set to sync. */
+
 import { realpathSync, unwatchFile, watchFile } from "node:fs"
 import { dirname, resolve } from "node:path"
 import Sqlite from "better-sqlite3"
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Runtime from "effect/Runtime"
 import type * as Scope from "effect/Scope"
 import { RandomBytes } from "../../domain/Ids.ts"
+import * as Time from "../../domain/Instant.ts"
 import * as Folder from "../../runtime/Folder.ts"
 import { StorageError } from "../StorageError.ts"
 import * as FileLock from "./FileLock.ts"
@@ -151,7 +152,7 @@ export const open = (filename: string): Effect.Effect<File, StorageError, Scope.
       )
       yield* watched(path, ownership)
       const { state: file } = FileLock.filesOf(path)
-      const now = yield* Clock.currentTimeMillis
+      const now = yield* Time.now
       const state = yield* Effect.acquireRelease(
         opening(path, () =>
           State.open(db, {

@@ -4,8 +4,8 @@
  * falls into them; and it waits while one of the app's is open, unless it was handed over (`within`). All steps are
  * synchronous: where nothing is waited for, `Effect.runSync` runs an operation as a whole.
  */
+
 import { realpathSync } from "node:fs"
-import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -13,6 +13,7 @@ import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Runtime from "effect/Runtime"
 import { ForeignTransaction } from "../../domain/Errors.ts"
+import * as Time from "../../domain/Instant.ts"
 import * as EventLoopBudget from "../../runtime/EventLoopBudget.ts"
 import * as Timers from "../../runtime/Timers.ts"
 import { StorageError } from "../StorageError.ts"
@@ -257,7 +258,7 @@ const driverOf = (handle: Driver.Handle): Effect.Effect<Driver.Driver, StorageEr
 
 /** Brings the database to this build's schema, in one step. No transaction may be open on the handle. */
 export const migrate = (handle: Driver.Handle): Effect.Effect<void, MigrationError | StorageError> =>
-  Effect.flatMap(Effect.all([driverOf(handle), Clock.currentTimeMillis]), ([driver, now]) =>
+  Effect.flatMap(Effect.all([driverOf(handle), Time.now]), ([driver, now]) =>
     Migrations.migrate(driver, migrations, now)
   )
 

@@ -156,10 +156,10 @@ export const suite = (make: Make): void => {
       Effect.gen(function* () {
         const poll = opened.able("poll", opened.sender.poll)
         const message = opened.beside("reports", opened.platform.reports)(opened.message())
-        expect(yield* poll(0)).toMatchObject({ reports: [], messages: [] })
+        expect(yield* poll(Time.at(0))).toMatchObject({ reports: [], messages: [] })
         const sent = yield* opened.send(message)
         expect(sent._tag).toBe("Accepted")
-        const [early, late] = [yield* poll(0), yield* poll(Time.day)]
+        const [early, late] = [yield* poll(Time.at(0)), yield* poll(Time.at(Time.day))]
         const reports = [...early.reports, ...late.reports]
         expect(reports.length, "a report within a day").toBeGreaterThan(0)
         for (const { at } of early.reports) expect(at).toBeLessThanOrEqual(0)
@@ -169,7 +169,7 @@ export const suite = (make: Make): void => {
           if (messageId !== null) expect(messageId).toBe(message.messageId)
           if (providerId !== null) expect(providerId).toBe(Reflect.get(sent, "providerId"))
         }
-        expect(yield* poll(Time.day)).toMatchObject({ reports: [], nextAt: null })
+        expect(yield* poll(Time.at(Time.day))).toMatchObject({ reports: [], nextAt: null })
       })
     )
   })

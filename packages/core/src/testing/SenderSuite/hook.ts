@@ -1,6 +1,8 @@
 /** What comes to a session's hook: believed when it is the platform's, and else not even looked at. */
+
 import { describe, expect } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as Time from "../../domain/Instant.ts"
 import type { HookRequest, HookResult } from "../../sender/Sender.ts"
 import type { Hook } from "./Platform.ts"
 import type { Make, Opened } from "./Setup.ts"
@@ -82,7 +84,7 @@ export const suite = (make: Make): void => {
         const body = hook.delivered(opened.message(), "id-1")
         const from = (...times: ReadonlyArray<number>) =>
           Effect.forEach(times, (at) =>
-            Effect.map(receive({ ...hook.signed(body, at), now }), ({ _tag }) => _tag)
+            Effect.map(receive({ ...hook.signed(body, Time.at(at)), now }), ({ _tag }) => _tag)
           )
         expect(yield* from(now - age + 1000, now + age - 1000)).toEqual(["Content", "Content"])
         expect(yield* from(now - age - 1000, now + age + 1000)).toEqual(["Forged", "Forged"])

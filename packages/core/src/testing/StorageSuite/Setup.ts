@@ -1,7 +1,9 @@
 /** What the parts of the suite share. */
+
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
+import type * as Time from "../../domain/Instant.ts"
 import * as Retention from "../../domain/Retention.ts"
 import type { News } from "../../domain/session/Circuit.ts"
 import * as EventData from "../../domain/webhook/EventData.ts"
@@ -44,7 +46,7 @@ export const claim = Effect.fnUntraced(function* (limit = 250, at = now, worker 
 })
 
 /** Tells the store what a process found of a session's platform; answers whether an outage began or ended with it. */
-export const tell = Effect.fnUntraced(function* (sessionId: string, what: News["what"], at: number) {
+export const tell = Effect.fnUntraced(function* (sessionId: string, what: News["what"], at: Time.Instant) {
   const news = [{ sessionId, what }]
   const { turned } = yield* (yield* JobStore).settleAndClaim({ now: at, settlements: [], news, claim: null })
   return turned.includes(sessionId)
@@ -98,7 +100,7 @@ export const everyLost = { statuses: ["failed", "unknown"], codes: ["broken"] } 
 export const failure = { code: "broken", provider_code: "1", message: "It broke.", permanent: true }
 
 /** The rest of a walk from a place on, in slices; answers what went of whom. */
-export const purgeWalk = Effect.fnUntraced(function* (walk: Retention.Walk, at: number, limit = 100) {
+export const purgeWalk = Effect.fnUntraced(function* (walk: Retention.Walk, at: Time.Instant, limit = 100) {
   const store = yield* RetentionStore
   const shares: Array<Retention.Share> = []
   let after: Retention.Place | null = null
@@ -112,7 +114,7 @@ export const purgeWalk = Effect.fnUntraced(function* (walk: Retention.Walk, at: 
 })
 
 /** A whole purge. */
-export const purgeAll = Effect.fnUntraced(function* (at: number, limit = 100) {
+export const purgeAll = Effect.fnUntraced(function* (at: Time.Instant, limit = 100) {
   const shares: Array<Retention.Share> = []
   for (const walk of Retention.walkNames) shares.push(...(yield* purgeWalk(walk, at, limit)))
   return Retention.merge(shares)

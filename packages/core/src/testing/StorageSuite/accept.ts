@@ -126,9 +126,9 @@ export const suite = (layer: Stored) =>
           _tag: "Replayed"
         })
         const roomy = { ...demand, dailyLimit: 5 }
-        const soon = yield* jobs.accept(Fixtures.send(who, { demand: roomy, now: now + 400 }))
+        const soon = yield* jobs.accept(Fixtures.send(who, { demand: roomy, now: Time.after(now, 400) }))
         expect(soon).toEqual({ _tag: "TooSoon", retryAt: now + 1000 })
-        const later = yield* jobs.accept(Fixtures.send(who, { demand: roomy, now: now + 1000 }))
+        const later = yield* jobs.accept(Fixtures.send(who, { demand: roomy, now: Time.after(now, 1000) }))
         expect(later._tag).toBe("Accepted")
       }).pipe(Effect.provide(layer))
     )

@@ -1,9 +1,11 @@
 /** Operators, the audit log, and transactions that make one commit of an act and its entry. */
+
 import { describe, expect, it } from "@effect/vitest"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Audit from "../../domain/Audit.ts"
+import * as Time from "../../domain/Instant.ts"
 import { AccountStore } from "../../storage/AccountStore.ts"
 import { AuditStore } from "../../storage/AuditStore.ts"
 import { OperatorStore } from "../../storage/OperatorStore.ts"
@@ -42,11 +44,11 @@ export const suite = (layer: Stored) => {
         yield* operators.create(Fixtures.operator("ana"))
         for (const hash of ["11", "22", "33"]) {
           const secret = { hash, createdAt: now, expiresAt: null }
-          yield* operators.rotate({ name: "ana", secret, expireOthersAt: now + 1000, now })
+          yield* operators.rotate({ name: "ana", secret, expireOthersAt: Time.after(now, 1000), now })
         }
         yield* operators.rehash({ name: "ana", from: "22", to: "44" })
         yield* operators.rehash({ name: "ana", from: "gone", to: "55" })
-        yield* operators.touch({ name: "ana", now: now + 5 })
+        yield* operators.touch({ name: "ana", now: Time.after(now, 5) })
         const found = yield* operators.find("ana")
         expect(found?.lastUsedAt).toBe(now + 5)
         expect(found?.secrets.map(({ expiresAt, hash }) => [hash, expiresAt])).toEqual([
@@ -66,15 +68,28 @@ export const suite = (layer: Stored) => {
         const audit = yield* AuditStore
         const entries = [
           Fixtures.auditEntry(),
-          Fixtures.auditEntry({ operator: "bob", at: now + 1, before: { name: "Before" }, after: null }),
-          Fixtures.auditEntry({ operation: "accounts.change", at: now + 2, address: null, requestId: null }),
-          Fixtures.auditEntry({ operator: "bob", target: null, at: now + 3 })
+          Fixtures.auditEntry({
+            operator: "bob",
+            at: Time.after(now, 1),
+            before: { name: "Before" },
+            after: null
+          }),
+          Fixtures.auditEntry({
+            operation: "accounts.change",
+            at: Time.after(now, 2),
+            address: null,
+            requestId: null
+          }),
+          Fixtures.auditEntry({ operator: "bob", target: null, at: Time.after(now, 3) })
         ]
-        for (const entry of entries) yield* audit.append({ entry, retainSince: 0 })
+        for (const entry of entries) yield* audit.append({ entry, retainSince: Time.at(0) })
         const newest = [...entries].reverse()
         expect(yield* audit.list({ page })).toEqual({ items: newest, next: null })
         const first = yield* audit.list({ page: { limit: 3, after: null } })
-        yield* audit.append({ entry: Fixtures.auditEntry({ at: now + 4, operator: "eve" }), retainSince: 0 })
+        yield* audit.append({
+          entry: Fixtures.auditEntry({ at: Time.after(now, 4), operator: "eve" }),
+          retainSince: Time.at(0)
+        })
         const rest = yield* audit.list({ page: { limit: 3, after: first.next } })
         expect([...first.items, ...rest.items]).toEqual(newest)
         const found = (query: Omit<Audit.Query, "page">) =>
@@ -82,8 +97,10 @@ export const suite = (layer: Stored) => {
         expect(yield* found({ operator: "bob" })).toEqual([3, 1])
         expect(yield* found({ operation: "accounts.change" })).toEqual([2])
         expect(yield* found({ target: "account-1" })).toEqual([4, 2, 1, 0])
-        expect(yield* found({ from: now + 1, to: now + 3 })).toEqual([2, 1])
-        expect(yield* found({ operator: "bob", operation: "accounts.create", to: now + 2 })).toEqual([1])
+        expect(yield* found({ from: Time.after(now, 1), to: Time.after(now, 3) })).toEqual([2, 1])
+        expect(
+          yield* found({ operator: "bob", operation: "accounts.create", to: Time.after(now, 2) })
+        ).toEqual([1])
         expect(yield* found({ operator: "nobody" })).toEqual([])
       }).pipe(Effect.provide(layer))
     )
@@ -93,9 +110,9 @@ export const suite = (layer: Stored) => {
         const audit = yield* AuditStore
         const old = Audit.prunedAtOnce + 20
         for (let at = 0; at < old; at++) {
-          yield* audit.append({ entry: Fixtures.auditEntry({ at }), retainSince: 0 })
+          yield* audit.append({ entry: Fixtures.auditEntry({ at: Time.at(at) }), retainSince: Time.at(0) })
         }
-        const left = Effect.fnUntraced(function* (at: number) {
+        const left = Effect.fnUntraced(function* (at: Time.Instant) {
           yield* audit.append({ entry: Fixtures.auditEntry({ at }), retainSince: now })
           const items: Array<number> = []
           for (let after: number | null = null; ; ) {
@@ -108,8 +125,8 @@ export const suite = (layer: Stored) => {
           }
         })
         expect(yield* left(now)).toHaveLength(21)
-        expect(yield* left(now + 1)).toEqual([now + 1, now])
-        expect(yield* left(now + 2)).toEqual([now + 2, now + 1, now])
+        expect(yield* left(Time.after(now, 1))).toEqual([now + 1, now])
+        expect(yield* left(Time.after(now, 2))).toEqual([now + 2, now + 1, now])
       }).pipe(Effect.provide(layer))
     )
   })
@@ -125,7 +142,10 @@ export const suite = (layer: Stored) => {
           Effect.gen(function* () {
             yield* audit.serialize(account.id)
             yield* accounts.create(account)
-            yield* audit.append({ entry: Fixtures.auditEntry({ target: account.id }), retainSince: 0 })
+            yield* audit.append({
+              entry: Fixtures.auditEntry({ target: account.id }),
+              retainSince: Time.at(0)
+            })
             return yield* accounts.find(account.id)
           })
         )

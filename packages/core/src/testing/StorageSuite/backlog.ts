@@ -15,7 +15,7 @@ import { claim, find, now, owner, results } from "./Setup.ts"
 const backlog = Effect.fnUntraced(function* (who: Owner, count: number, phones = 1) {
   const jobs = yield* JobStore
   const sends = Array.from({ length: count }, (_, place) =>
-    Fixtures.send(who, { phones, now: now - count + place })
+    Fixtures.send(who, { phones, now: Time.after(now, place - count) })
   )
   for (const send of sends) yield* jobs.accept(send)
   return sends.map(({ jobId }) => jobId)
@@ -82,15 +82,15 @@ export const suite = (layer: Stored): void => {
         const jobs = yield* JobStore
         const who = yield* owner
         for (let round = 0; round < 3; round++) {
-          const at = now + round * Time.minute
+          const at = Time.after(now, round * Time.minute)
           const send = Fixtures.send(who, { now: at })
           yield* jobs.accept(send)
           expect(yield* jobs.nextDue(at)).toBe(at)
           const taken = yield* claim(10, at)
           expect(idsOf(taken)).toEqual([send.jobId])
           yield* settle(taken, at + 1)
-          expect(yield* jobs.nextDue(at + 2)).toBeNull()
-          yield* jobs.applyEarlyReports({ now: at + 30 * Time.second })
+          expect(yield* jobs.nextDue(Time.after(at, 2))).toBeNull()
+          yield* jobs.applyEarlyReports({ now: Time.after(at, 30 * Time.second) })
         }
       }).pipe(Effect.provide(layer))
     )
@@ -99,7 +99,7 @@ export const suite = (layer: Stored): void => {
       Effect.gen(function* () {
         const jobs = yield* JobStore
         const who = yield* owner
-        const first = Fixtures.send(who, { now: now + 400 })
+        const first = Fixtures.send(who, { now: Time.after(now, 400) })
         const second = Fixtures.send(who)
         for (const send of [first, second]) yield* jobs.accept(send)
         expect(yield* claim(10, now + 399)).toEqual([])
@@ -117,7 +117,9 @@ export const suite = (layer: Stored): void => {
         const taken = yield* claim(10)
         expect(yield* settle(taken.slice(1, 2))).toBe(1)
         expect(yield* settle(taken.slice(1, 3))).toBe(1)
-        expect(yield* jobs.rescue({ worker: "worker-1", now: now + 2, recoverable: ["sandbox"] })).toBe(2)
+        expect(
+          yield* jobs.rescue({ worker: "worker-1", now: Time.after(now, 2), recoverable: ["sandbox"] })
+        ).toBe(2)
         expect(yield* settle(taken, now + 3)).toBe(0)
         expect(yield* statuses(ids)).toEqual(["processing", "completed", "completed", "processing"])
         const again = yield* claim(10, now + 4, "worker-2")
@@ -140,12 +142,12 @@ export const suite = (layer: Stored): void => {
         const report = {
           messageId: Ids.messageId(first, 0),
           status: "delivered",
-          at: now + 1,
+          at: Time.after(now, 1),
           failure: null,
           providerId: null
         } as const
-        expect((yield* jobs.receive({ now: now + 1, reports: [report] })).applied).toBe(1)
-        const result = yield* jobs.cancel({ jobId: ids[1] ?? "", now: now + 1 })
+        expect((yield* jobs.receive({ now: Time.after(now, 1), reports: [report] })).applied).toBe(1)
+        const result = yield* jobs.cancel({ jobId: ids[1] ?? "", now: Time.after(now, 1) })
         expect(result?._tag).toBe("Canceled")
         expect(yield* statuses(ids)).toEqual(["processing", "canceling", "processing"])
         expect(yield* settle(taken, now + 2)).toBe(6)
@@ -160,12 +162,12 @@ export const suite = (layer: Stored): void => {
         const who = yield* owner
         const ids = yield* backlog(who, 3)
         const taken = yield* claim(2)
-        const change = { id: who.sessionId, reason: null, now: now + 1 }
+        const change = { id: who.sessionId, reason: null, now: Time.after(now, 1) }
         yield* sessions.transition({ ...change, state: "disconnected" })
         expect(yield* statuses(ids)).toEqual(["paused", "paused", "queued"])
         expect(yield* claim(10, now + 1)).toEqual([])
         expect(yield* settle(taken.slice(0, 1), now + 2)).toBe(1)
-        yield* sessions.transition({ ...change, state: "connected", now: now + 3 })
+        yield* sessions.transition({ ...change, state: "connected", now: Time.after(now, 3) })
         expect(yield* statuses(ids)).toEqual(["completed", "processing", "queued"])
         expect(yield* settle(taken.slice(1), now + 4)).toBe(1)
         expect(idsOf(yield* claim(10, now + 5))).toEqual([ids[2]])

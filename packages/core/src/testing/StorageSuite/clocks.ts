@@ -22,7 +22,7 @@ const count = (claimed: ReadonlyArray<ClaimedJob>): number =>
 /** Settles all that was claimed, each by its own outcome. */
 const settle = Effect.fnUntraced(function* (
   claimed: ReadonlyArray<ClaimedJob>,
-  at: number,
+  at: Time.Instant,
   outcomeOf: (index: number) => Outcome
 ) {
   const jobs = yield* JobStore
@@ -36,7 +36,7 @@ const accepted = () => Outcome.Accepted({ providerId: null, status: "accepted" }
 
 export const suite = (layer: Stored): void => {
   describe.each(skews)("a clock that was %i ms ahead", (skew) => {
-    const ahead = now + skew
+    const ahead = Time.after(now, skew)
 
     it.effect("has put off no job that it accepted", () =>
       Effect.gen(function* () {
@@ -54,7 +54,7 @@ export const suite = (layer: Stored): void => {
       Effect.gen(function* () {
         const jobs = yield* JobStore
         yield* jobs.accept(Fixtures.send(yield* owner, { phones: 3, now: ahead }))
-        const retry = Outcome.Retry({ at: ahead + 1000, failure, maybeSent: false })
+        const retry = Outcome.Retry({ at: Time.at(ahead + 1000), failure, maybeSent: false })
         yield* settle(yield* claim(2, ahead), ahead, () => retry)
         // The third is due and taken while the clock is set back, and handed in by the right one.
         yield* settle(yield* claim(1, ahead), now, accepted)
@@ -69,7 +69,9 @@ export const suite = (layer: Stored): void => {
         const who = yield* owner
         yield* jobs.accept(Fixtures.send(who, { phones: 2 }))
         const waits = yield* claim(1, now)
-        yield* settle(waits, now, () => Outcome.Retry({ at: now + 2 * skew, failure, maybeSent: false }))
+        yield* settle(waits, now, () =>
+          Outcome.Retry({ at: Time.after(now, 2 * skew), failure, maybeSent: false })
+        )
         // The other is handed in by the clock that is ahead, so the job was written later than now.
         yield* settle(yield* claim(1, now), ahead, accepted)
         yield* jobs.accept(Fixtures.send(who))
@@ -83,7 +85,7 @@ export const suite = (layer: Stored): void => {
       Effect.gen(function* () {
         const jobs = yield* JobStore
         yield* jobs.accept(Fixtures.send(yield* owner))
-        const retry = Outcome.Retry({ at: now + skew, failure, maybeSent: false })
+        const retry = Outcome.Retry({ at: Time.after(now, skew), failure, maybeSent: false })
         yield* settle(yield* claim(1, now), now, () => retry)
         expect(yield* jobs.makeDue({ now })).toBe(0)
         expect(yield* jobs.nextDue(now)).toBe(now + skew)
@@ -97,13 +99,13 @@ export const suite = (layer: Stored): void => {
         const { accountId } = yield* owner
         const endpoint = yield* listen(accountId)
         const draft = Event.webhookTest(endpoint.id)
-        const send = (at: number) => store.send({ endpointId: endpoint.id, draft, now: at })
-        const take = (at: number) =>
+        const send = (at: Time.Instant) => store.send({ endpointId: endpoint.id, draft, now: at })
+        const take = (at: Time.Instant) =>
           Effect.map(
             store.settleAndClaim({ now: at, settlements: [], claim: Fixtures.deliveryClaim() }),
             ({ claimed }) => claimed
           )
-        const fail = Effect.fnUntraced(function* (at: number, next: number | null) {
+        const fail = Effect.fnUntraced(function* (at: Time.Instant, next: Time.Instant | null) {
           const settlements = (yield* take(at)).map(({ deliveryId, fence }) => ({
             deliveryId,
             fence,
@@ -114,32 +116,32 @@ export const suite = (layer: Stored): void => {
           yield* store.settleAndClaim({ now: at, settlements, claim: null })
         })
         const waiting = yield* send(now)
-        yield* fail(now, now + skew)
-        const replayed = yield* send(now + 1)
-        yield* fail(now + 1, null)
+        yield* fail(now, Time.after(now, skew))
+        const replayed = yield* send(Time.after(now, 1))
+        yield* fail(Time.after(now, 1), null)
         yield* store.replay({ deliveryId: replayed ?? "", now: ahead })
-        const attempted = yield* send(now + 2)
-        yield* fail(now + 2, now + 3)
-        yield* fail(now + 4, ahead)
-        yield* store.replay({ deliveryId: attempted ?? "", now: now + 5 })
-        yield* fail(now + 6, now + 7)
+        const attempted = yield* send(Time.after(now, 2))
+        yield* fail(Time.after(now, 2), Time.after(now, 3))
+        yield* fail(Time.after(now, 4), ahead)
+        yield* store.replay({ deliveryId: attempted ?? "", now: Time.after(now, 5) })
+        yield* fail(Time.after(now, 6), Time.after(now, 7))
         const fresh = yield* send(ahead)
-        const due = yield* take(ahead - 1)
+        const due = yield* take(Time.before(ahead, 1))
         yield* store.settleAndClaim({
-          now: ahead - 1,
+          now: Time.before(ahead, 1),
           settlements: due
             .filter(({ deliveryId }) => deliveryId === attempted)
             .map(({ deliveryId, fence }) => ({
               deliveryId,
               fence,
               attempt: { at: ahead, status: 500, durationMs: 1, reason: "status", excerpt: "" },
-              next: ahead + 5000,
+              next: Time.after(ahead, 5000),
               disable: null
             })),
           claim: null
         })
-        expect(yield* store.makeDue({ now: now + 10 })).toBe(3)
-        const taken = (yield* take(now + 10)).map(({ deliveryId }) => deliveryId)
+        expect(yield* store.makeDue({ now: Time.after(now, 10) })).toBe(3)
+        const taken = (yield* take(Time.after(now, 10))).map(({ deliveryId }) => deliveryId)
         expect([...taken].sort()).toEqual([replayed, attempted, fresh].sort())
         expect(taken).not.toContain(waiting)
       }).pipe(Effect.provide(layer))
@@ -149,9 +151,9 @@ export const suite = (layer: Stored): void => {
       Effect.gen(function* () {
         const sessions = yield* SessionStore
         const { sessionId } = yield* owner
-        yield* sessions.block({ id: sessionId, until: ahead + Time.hour, now: ahead })
+        yield* sessions.block({ id: sessionId, until: Time.at(ahead + Time.hour), now: ahead })
         expect(yield* sessions.unblock({ now })).toHaveLength(1)
-        yield* sessions.block({ id: sessionId, until: now + skew, now })
+        yield* sessions.block({ id: sessionId, until: Time.after(now, skew), now })
         expect(yield* sessions.unblock({ now })).toEqual([])
       }).pipe(Effect.provide(layer))
     )
@@ -170,7 +172,7 @@ export const suite = (layer: Stored): void => {
           yield* (yield* ApiKeyStore).create(key)
           const who = { accountId: account.id, sessionId: session.id, publicKey: key.publicKey }
           const demand = { units: 1, dailyLimit: null, minimumWaitMs: 1000 }
-          const send = (at: number, some: Parameters<typeof Fixtures.send>[1] = {}) =>
+          const send = (at: Time.Instant, some: Parameters<typeof Fixtures.send>[1] = {}) =>
             Effect.map(jobs.accept(Fixtures.send(who, { demand, now: at, ...some })), ({ _tag }) => _tag)
           expect(yield* send(ahead, { claim: "direct" })).toBe("Accepted")
           expect(yield* send(now)).toBe("Accepted")
@@ -179,10 +181,10 @@ export const suite = (layer: Stored): void => {
           expect(count(first)).toBe(1)
           yield* settle(first, now, accepted)
           // Those that the right clock has set hold.
-          expect(yield* send(now + 999)).toBe("TooSoon")
-          expect(yield* send(now + 1000)).toBe("Accepted")
+          expect(yield* send(Time.after(now, 999))).toBe("TooSoon")
+          expect(yield* send(Time.after(now, 1000))).toBe("Accepted")
           expect(yield* claim(10, now + 1000)).toEqual([])
-          expect(yield* jobs.nextDue(now + 1000)).toBe(now + 6000)
+          expect(yield* jobs.nextDue(Time.after(now, 1000))).toBe(now + 6000)
           expect(count(yield* claim(10, now + 6000))).toBe(1)
         }).pipe(Effect.provide(layer))
     )

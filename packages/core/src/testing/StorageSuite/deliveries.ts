@@ -1,7 +1,9 @@
 /** Deliveries in the hands of a worker, and at an operator's word. */
+
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Ids from "../../domain/Ids.ts"
+import * as Time from "../../domain/Instant.ts"
 import * as Event from "../../domain/webhook/Event.ts"
 import { ConsentStore } from "../../storage/ConsentStore.ts"
 import { JobStore } from "../../storage/JobStore.ts"
@@ -17,8 +19,8 @@ const make = Effect.gen(function* () {
   const { accountId, sessionId } = yield* owner
   const endpoint = yield* listen(accountId)
   const draft = Event.webhookTest(endpoint.id)
-  const send = (at: number) => store.send({ endpointId: endpoint.id, draft, now: at })
-  const claim = (at: number, limit = 100) => {
+  const send = (at: Time.Instant) => store.send({ endpointId: endpoint.id, draft, now: at })
+  const claim = (at: Time.Instant, limit = 100) => {
     const lease = Fixtures.deliveryClaim({ limit })
     return Effect.map(
       store.settleAndClaim({ now: at, settlements: [], claim: lease }),
@@ -26,7 +28,11 @@ const make = Effect.gen(function* () {
     )
   }
   const nextDue = store.nextDue({ now, full: [] })
-  const settle = (delivery: ClaimedDelivery | undefined, next: DeliverySettlement["next"], at: number) => {
+  const settle = (
+    delivery: ClaimedDelivery | undefined,
+    next: DeliverySettlement["next"],
+    at: Time.Instant
+  ) => {
     const settlement = {
       deliveryId: delivery?.deliveryId ?? "",
       fence: delivery?.fence ?? -1,
@@ -49,11 +55,11 @@ export const suite = (layer: Stored): void => {
     it.effect("are taken oldest due first, no more than asked for", () =>
       Effect.gen(function* () {
         const { claim, send } = yield* make
-        const later = yield* send(now + 10)
-        const [first, second] = [yield* send(now), yield* send(now + 1)]
+        const later = yield* send(Time.after(now, 10))
+        const [first, second] = [yield* send(now), yield* send(Time.after(now, 1))]
         const ids = (claimed: ReadonlyArray<ClaimedDelivery>) => claimed.map(({ deliveryId }) => deliveryId)
-        expect(ids(yield* claim(now + 20, 2))).toEqual([first, second])
-        expect(ids(yield* claim(now + 20, 2))).toEqual([later])
+        expect(ids(yield* claim(Time.after(now, 20), 2))).toEqual([first, second])
+        expect(ids(yield* claim(Time.after(now, 20), 2))).toEqual([later])
       }).pipe(Effect.provide(layer))
     )
 
@@ -62,15 +68,15 @@ export const suite = (layer: Stored): void => {
       () =>
         Effect.gen(function* () {
           const { claim, endpoint, send, settle, store } = yield* make
-          const [first, second] = [yield* send(now), yield* send(now + 1)]
-          const tried = yield* claim(now + 1, 1)
+          const [first, second] = [yield* send(now), yield* send(Time.after(now, 1))]
+          const tried = yield* claim(Time.after(now, 1), 1)
           expect(tried.map(({ deliveryId }) => deliveryId)).toEqual([first])
-          yield* settle(tried[0], now + 86_400_000, now + 1)
-          const enable = (enabled: boolean, at: number) =>
+          yield* settle(tried[0], Time.after(now, 86_400_000), Time.after(now, 1))
+          const enable = (enabled: boolean, at: Time.Instant) =>
             store.change({ id: endpoint.id, change: { enabled, disabledReason: null }, now: at })
-          yield* enable(false, now + 2)
-          const third = yield* send(now + 3)
-          const week = now + 7 * 86_400_000
+          yield* enable(false, Time.after(now, 2))
+          const third = yield* send(Time.after(now, 3))
+          const week = Time.after(now, 7 * 86_400_000)
           yield* enable(true, week)
           const resumed = yield* claim(week)
           expect(
@@ -82,15 +88,15 @@ export const suite = (layer: Stored): void => {
     it.effect("of many endpoints have their turns, whatever waits for one of them", () =>
       Effect.gen(function* () {
         const { claim, endpoint, send, store } = yield* make
-        for (let n = 0; n < 20; n++) yield* send(now + n)
+        for (let n = 0; n < 20; n++) yield* send(Time.after(now, n))
         const other = yield* listen(endpoint.accountId)
         const draft = Event.webhookTest(other.id)
-        yield* store.send({ endpointId: other.id, draft, now: now + 50 })
-        const taken = yield* claim(now + 60, 4)
+        yield* store.send({ endpointId: other.id, draft, now: Time.after(now, 50) })
+        const taken = yield* claim(Time.after(now, 60), 4)
         expect(taken.map((each) => each.endpoint.id).sort()).toEqual(
           [endpoint.id, endpoint.id, other.id].sort()
         )
-        expect(yield* claim(now + 60, 4)).toHaveLength(4)
+        expect(yield* claim(Time.after(now, 60), 4)).toHaveLength(4)
       }).pipe(Effect.provide(layer))
     )
 
@@ -118,11 +124,11 @@ export const suite = (layer: Stored): void => {
         yield* store.change({ id: endpoint.id, change: { deliveriesPerSecond: 2 }, now })
         for (let n = 0; n < 10; n++) yield* send(now)
         const taken: Array<number> = []
-        for (let at = now; at < now + 3000; at += 100) {
+        for (let at = now; at < now + 3000; at = Time.after(at, 100)) {
           for (const _ of yield* claim(at)) taken.push(at - now)
         }
         expect(taken).toEqual([0, 500, 1000, 1500, 2000, 2500])
-        expect(yield* store.nextDue({ now: now + 2500, full: [] })).toBe(now + 3000)
+        expect(yield* store.nextDue({ now: Time.after(now, 2500), full: [] })).toBe(now + 3000)
       }).pipe(Effect.provide(layer))
     )
 
@@ -133,21 +139,39 @@ export const suite = (layer: Stored): void => {
         const sessions = yield* SessionStore
         const late = Fixtures.endpoint(endpoint.accountId, { events: ["session.*"] })
         for (const [state, at] of [["disconnected", now - 1] as const, ["connected", now] as const]) {
-          yield* sessions.transition({ id: sessionId, state, reason: null, now: at })
-          const records = [Fixtures.consent("5511987654321", { recordedAt: at })]
+          yield* sessions.transition({ id: sessionId, state, reason: null, now: Time.at(at) })
+          const records = [Fixtures.consent("5511987654321", { recordedAt: Time.at(at) })]
           yield* consents.record({ accountId: endpoint.accountId, records })
         }
         yield* store.create(late)
-        const replay = store.replayMissing({ endpointId: late.id, since: now, now: now + 1 })
+        const replay = store.replayMissing({ endpointId: late.id, since: now, now: Time.after(now, 1) })
         expect([yield* replay, yield* replay]).toEqual([1, 0])
-        const [taken] = (yield* claim(now + 1)).filter((each) => each.endpoint.id === late.id)
+        const [taken] = (yield* claim(Time.after(now, 1))).filter((each) => each.endpoint.id === late.id)
         expect(JSON.parse(taken?.body ?? "{}")).toMatchObject({ type: "session.connected" })
         expect(yield* store.replayMissing({ endpointId: "nobody", since: now, now })).toBe(0)
         // By the event's time: that another endpoint was given it again later makes it no newer.
         const other = yield* listen(endpoint.accountId)
-        expect(yield* store.replayMissing({ endpointId: other.id, since: now - 1, now: now + 9 })).toBe(4)
-        expect(yield* store.replayMissing({ endpointId: endpoint.id, since: now + 5, now: now + 10 })).toBe(0)
-        expect(yield* store.replayMissing({ endpointId: late.id, since: now - 1, now: now + 11 })).toBe(1)
+        expect(
+          yield* store.replayMissing({
+            endpointId: other.id,
+            since: Time.before(now, 1),
+            now: Time.after(now, 9)
+          })
+        ).toBe(4)
+        expect(
+          yield* store.replayMissing({
+            endpointId: endpoint.id,
+            since: Time.after(now, 5),
+            now: Time.after(now, 10)
+          })
+        ).toBe(0)
+        expect(
+          yield* store.replayMissing({
+            endpointId: late.id,
+            since: Time.before(now, 1),
+            now: Time.after(now, 11)
+          })
+        ).toBe(1)
       }).pipe(Effect.provide(layer))
     )
 
@@ -156,8 +180,8 @@ export const suite = (layer: Stored): void => {
         const { attempts, claim, send, settle, store } = yield* make
         const id = yield* send(now)
         const [delivery] = yield* claim(now)
-        expect(yield* settle(delivery, now + 5000, now)).toBe(1)
-        expect(yield* settle(delivery, "delivered", now + 1)).toBe(0)
+        expect(yield* settle(delivery, Time.after(now, 5000), now)).toBe(1)
+        expect(yield* settle(delivery, "delivered", Time.after(now, 1))).toBe(0)
         expect(yield* attempts(id)).toBe(1)
         expect(yield* store.findDelivery(id ?? "")).toMatchObject({ status: "pending", nextAt: now + 5000 })
       }).pipe(Effect.provide(layer))
@@ -168,14 +192,16 @@ export const suite = (layer: Stored): void => {
         const { claim, endpoint, nextDue, send, settle, store } = yield* make
         yield* send(now)
         const [delivery] = yield* claim(now)
-        yield* settle(delivery, now + 3_600_000, now)
-        const enable = (enabled: boolean, at: number) =>
+        yield* settle(delivery, Time.after(now, 3_600_000), now)
+        const enable = (enabled: boolean, at: Time.Instant) =>
           store.change({ id: endpoint.id, change: { enabled, disabledReason: null }, now: at })
-        yield* enable(false, now + 1)
+        yield* enable(false, Time.after(now, 1))
         expect(yield* nextDue).toBeNull()
-        yield* enable(true, now + 2)
+        yield* enable(true, Time.after(now, 2))
         expect(yield* nextDue).toBe(now)
-        expect((yield* claim(now + 2)).map(({ deliveryId }) => deliveryId)).toEqual([delivery?.deliveryId])
+        expect((yield* claim(Time.after(now, 2))).map(({ deliveryId }) => deliveryId)).toEqual([
+          delivery?.deliveryId
+        ])
       }).pipe(Effect.provide(layer))
     )
 
@@ -184,17 +210,17 @@ export const suite = (layer: Stored): void => {
         const { attempts, claim, nextDue, send, settle, store } = yield* make
         const id = yield* send(now)
         const [held] = yield* claim(now)
-        yield* store.replay({ deliveryId: id ?? "", now: now + 1 })
+        yield* store.replay({ deliveryId: id ?? "", now: Time.after(now, 1) })
         expect(yield* nextDue).toBeNull()
-        expect(yield* settle(held, now + 3_600_000, now + 2)).toBe(1)
-        yield* store.replay({ deliveryId: id ?? "", now: now + 3 })
+        expect(yield* settle(held, Time.after(now, 3_600_000), Time.after(now, 2))).toBe(1)
+        yield* store.replay({ deliveryId: id ?? "", now: Time.after(now, 3) })
         expect(yield* nextDue).toBe(now + 3)
-        const [fresh] = yield* claim(now + 3)
+        const [fresh] = yield* claim(Time.after(now, 3))
         expect([fresh?.deliveryId, fresh?.attempts, fresh?.firstAttemptAt]).toEqual([id, 0, null])
-        expect(yield* settle(fresh, "delivered", now + 4)).toBe(1)
+        expect(yield* settle(fresh, "delivered", Time.after(now, 4))).toBe(1)
         // Delivered again, at an operator's word, and once however often that is said.
-        for (const at of [now + 5, now + 6]) yield* store.replay({ deliveryId: id ?? "", now: at })
-        expect(yield* claim(now + 6)).toHaveLength(1)
+        for (const at of [now + 5, now + 6]) yield* store.replay({ deliveryId: id ?? "", now: Time.at(at) })
+        expect(yield* claim(Time.after(now, 6))).toHaveLength(1)
         expect(yield* attempts(id)).toBe(2)
       }).pipe(Effect.provide(layer))
     )
@@ -202,11 +228,20 @@ export const suite = (layer: Stored): void => {
     it.effect("are replayed from the time that is given, inclusive", () =>
       Effect.gen(function* () {
         const { claim, endpoint, nextDue, send, settle, store } = yield* make
-        for (const at of [now, now + 1, now + 2]) yield* send(at)
-        for (const delivery of yield* claim(now + 2)) yield* settle(delivery, null, now + 2)
+        for (const at of [now, now + 1, now + 2]) yield* send(Time.at(at))
+        for (const delivery of yield* claim(Time.after(now, 2)))
+          yield* settle(delivery, null, Time.after(now, 2))
         expect(yield* nextDue).toBeNull()
-        expect(yield* store.replayFailed({ endpointId: endpoint.id, since: now + 1, now: now + 9 })).toBe(2)
-        expect(yield* store.replayFailed({ endpointId: "nobody", since: now, now: now + 9 })).toBe(0)
+        expect(
+          yield* store.replayFailed({
+            endpointId: endpoint.id,
+            since: Time.after(now, 1),
+            now: Time.after(now, 9)
+          })
+        ).toBe(2)
+        expect(yield* store.replayFailed({ endpointId: "nobody", since: now, now: Time.after(now, 9) })).toBe(
+          0
+        )
       }).pipe(Effect.provide(layer))
     )
   })
@@ -228,7 +263,7 @@ export const suite = (layer: Stored): void => {
           ended: expect.any(Array),
           met: []
         })
-        expect(yield* jobs.receive({ now: now + 1, reports: [report] })).toMatchObject({
+        expect(yield* jobs.receive({ now: Time.after(now, 1), reports: [report] })).toMatchObject({
           applied: 0,
           unmatched: [],
           refused: [],

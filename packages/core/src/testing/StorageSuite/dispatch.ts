@@ -1,5 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as Time from "../../domain/Instant.ts"
 import * as Recipient from "../../domain/job/Recipient.ts"
 import * as Session from "../../domain/session/Session.ts"
 import type { ClaimedJob, DispatchedJob, Settlement } from "../../storage/JobStore.ts"
@@ -97,10 +98,12 @@ export const suite = (layer: Stored) => {
         yield* sessions.change({
           id: first?.sessionId ?? "",
           change: { config: "another configuration", retryForMs: 7000 },
-          now: now + 1
+          now: Time.after(now, 1)
         })
         yield* settle(
-          claimed.flatMap((job) => outcomes(job, Outcome.Retry({ at: now + 1, failure, maybeSent: false })))
+          claimed.flatMap((job) =>
+            outcomes(job, Outcome.Retry({ at: Time.after(now, 1), failure, maybeSent: false }))
+          )
         )
         const again = answered(yield* claim(250, now + 2))
         expect(again).toEqual(yield* ofAll)
@@ -113,7 +116,7 @@ export const suite = (layer: Stored) => {
         const jobs = yield* JobStore
         yield* accept()
         const job = yield* only(yield* claim())
-        yield* settle(outcomes(job, Outcome.Retry({ at: now + 5000, failure, maybeSent: false })))
+        yield* settle(outcomes(job, Outcome.Retry({ at: Time.after(now, 5000), failure, maybeSent: false })))
         expect(yield* claim(250, now + 4999)).toEqual([])
         expect(yield* jobs.nextDue(now)).toBe(now + 5000)
         const again = yield* only(yield* claim(250, now + 5000))
@@ -146,7 +149,7 @@ export const suite = (layer: Stored) => {
     it.effect("passes over the sessions that get nothing now, and knows what is due without them", () =>
       Effect.gen(function* () {
         const jobs = yield* JobStore
-        const some = [yield* accept(), yield* accept({ now: now + 10 }), yield* accept()]
+        const some = [yield* accept(), yield* accept({ now: Time.after(now, 10) }), yield* accept()]
         const [first, second, third] = some.map(({ sessionId }) => sessionId)
         const without = [first, third].flatMap((sessionId) => sessionId ?? [])
         expect(yield* jobs.nextDue(now)).toBe(now)
@@ -155,7 +158,7 @@ export const suite = (layer: Stored) => {
         const taken = (without: ReadonlyArray<string>) =>
           Effect.map(
             jobs.settleAndClaim({
-              now: now + 10,
+              now: Time.after(now, 10),
               settlements: [],
               claim: { worker: "w", limit: 1, room: ({ id }) => (without.includes(id) ? 0 : 1) }
             }),
@@ -220,7 +223,7 @@ export const suite = (layer: Stored) => {
         const jobs = yield* JobStore
         const { jobId } = yield* accept()
         const lost = yield* only(yield* claim())
-        const late = now + 20_000
+        const late = Time.after(now, 20_000)
         expect(yield* jobs.rescue({ worker: "worker-1", now: late, recoverable: ["sandbox"] })).toBe(1)
         const fresh = yield* only(yield* claim(250, late, "worker-2"))
         expect(yield* settle(outcomes(lost, Outcome.Failed({ failure })), late)).toBe(0)
@@ -249,11 +252,11 @@ export const suite = (layer: Stored) => {
         const report = {
           messageId,
           status: "delivered",
-          at: now + 1,
+          at: Time.after(now, 1),
           failure: null,
           providerId: "p"
         } as const
-        yield* jobs.receive({ now: now + 2, reports: [report] })
+        yield* jobs.receive({ now: Time.after(now, 2), reports: [report] })
         expect(yield* settle(outcomes(job, taken), now + 3)).toBe(1)
         expect((yield* results(jobId))[0]).toMatchObject({ status: "delivered", deliveredAt: now + 1 })
       }).pipe(Effect.provide(layer))
@@ -288,7 +291,7 @@ export const suite = (layer: Stored) => {
         const jobs = yield* JobStore
         const { jobId } = yield* accept({ phones: 2 })
         yield* claim(1)
-        const late = now + 20_000
+        const late = Time.after(now, 20_000)
         expect(yield* jobs.rescue({ worker: "worker-2", now: late, recoverable: [] })).toBe(0)
         expect(yield* jobs.rescue({ worker: "worker-1", now: late, recoverable: [] })).toBe(1)
         expect((yield* results(jobId)).map(({ status }) => status)).toEqual(["unknown", "queued"])
@@ -302,7 +305,7 @@ export const suite = (layer: Stored) => {
         const { jobId } = yield* accept()
         for (let round = 0; round < 5; round++) {
           yield* claim(250, now + round * 1_000_000)
-          const late = now + round * 1_000_000 + 20_000
+          const late = Time.after(now, round * 1_000_000 + 20_000)
           yield* jobs.rescue({ worker: "worker-1", now: late, recoverable: ["sandbox"] })
         }
         expect((yield* results(jobId))[0]).toMatchObject({
@@ -337,11 +340,11 @@ export const suite = (layer: Stored) => {
         const job = yield* only(yield* claim(1))
         const canceling = { _tag: "Canceled", job: { status: "canceling", updatedAt: now } }
         expect(yield* jobs.cancel({ jobId, now })).toMatchObject(canceling)
-        expect(yield* jobs.cancel({ jobId, now: now + 1 })).toMatchObject(canceling)
+        expect(yield* jobs.cancel({ jobId, now: Time.after(now, 1) })).toMatchObject(canceling)
         yield* settle(outcomes(job, taken))
         const ended = yield* find(jobId)
         expect([ended.status, ended.counts.accepted, ended.counts.canceled]).toEqual(["canceled", 1, 2])
-        expect(yield* jobs.cancel({ jobId, now: now + 1 })).toEqual({ _tag: "Ended", job: ended })
+        expect(yield* jobs.cancel({ jobId, now: Time.after(now, 1) })).toEqual({ _tag: "Ended", job: ended })
       }).pipe(Effect.provide(layer))
     )
 
@@ -351,7 +354,7 @@ export const suite = (layer: Stored) => {
         const { jobId } = yield* accept({ phones: 1 })
         yield* settle(outcomes(yield* only(yield* claim()), taken))
         const ended = yield* find(jobId)
-        expect(yield* jobs.cancel({ jobId, now: now + 1 })).toEqual({ _tag: "Ended", job: ended })
+        expect(yield* jobs.cancel({ jobId, now: Time.after(now, 1) })).toEqual({ _tag: "Ended", job: ended })
         expect(yield* find(jobId)).toEqual(ended)
       }).pipe(Effect.provide(layer))
     )
@@ -364,7 +367,7 @@ export const suite = (layer: Stored) => {
         const made = [taken, Outcome.Failed({ failure }), Outcome.Unknown({ failure })]
         yield* settle(outcomes(job, taken).map((each, place) => ({ ...each, outcome: made[place] ?? taken })))
         const ended = yield* find(jobId)
-        const retry = { jobId, now: now + 1, selection: everyLost }
+        const retry = { jobId, now: Time.after(now, 1), selection: everyLost }
         const counts = { failed: 1, unknown: 1 }
         const sums = expect.objectContaining({
           counts,

@@ -143,13 +143,13 @@ export const suite = (layer: Stored): void => {
           claimed.slice(from, to).map((each) => settlement(each, null))
         yield* settle([...failures(0, 9), settlement(claimed[9], "delivered")])
         expect(yield* failingSince).toBeNull()
-        yield* settle([settlement(claimed[10], "delivered"), ...failures(11, 20)], now + 1)
+        yield* settle([settlement(claimed[10], "delivered"), ...failures(11, 20)], Time.after(now, 1))
         expect(yield* failingSince).toBe(now + 1)
         yield* store.replayFailed({ endpointId: made.id, since: now, now })
         const again = (yield* claim()).map((each, place) =>
           settlement(each, place === 0 ? "delivered" : null)
         )
-        yield* settle(again.toReversed(), now + 2)
+        yield* settle(again.toReversed(), Time.after(now, 2))
         expect(yield* failingSince).toBeNull()
       }).pipe(Effect.provide(layer))
     )
@@ -159,10 +159,10 @@ export const suite = (layer: Stored): void => {
         const { claim, endpoint, settle } = yield* make
         const listener = yield* endpoint(0, { events: ["webhook.disabled"] })
         const [first, second] = [yield* endpoint(2), yield* endpoint(1)]
-        const all = (yield* claim()).map((each) => settlement(each, now + 5, "gone"))
+        const all = (yield* claim()).map((each) => settlement(each, Time.after(now, 5), "gone"))
         const { disabled } = yield* settle(all)
         expect(disabled.map(({ id }) => id).sort()).toEqual([first.id, second.id].sort())
-        const told = yield* claim({}, now + 10)
+        const told = yield* claim({}, Time.after(now, 10))
         expect(endpointsOf(told)).toEqual([listener.id, listener.id])
       }).pipe(Effect.provide(layer))
     )
@@ -172,21 +172,23 @@ export const suite = (layer: Stored): void => {
         const { claim, endpoint, settle, statuses, store } = yield* make
         const made = yield* endpoint(3)
         const enable = (enabled: boolean) =>
-          store.change({ id: made.id, change: { enabled, disabledReason: null }, now: now + 1 })
+          store.change({ id: made.id, change: { enabled, disabledReason: null }, now: Time.after(now, 1) })
         const [first, second] = yield* claim({ limit: 2 })
         const [third] = yield* claim({ worker: "dead" })
         yield* enable(false)
         // What was under way when it was disabled ends like every other attempt.
-        expect(yield* settle([settlement(first, "delivered"), settlement(second, now + 2)])).toMatchObject({
+        expect(
+          yield* settle([settlement(first, "delivered"), settlement(second, Time.after(now, 2))])
+        ).toMatchObject({
           settled: 2
         })
         expect(yield* store.rescue({ worker: "dead", now })).toBe(1)
         yield* store.replay({ deliveryId: first?.deliveryId ?? "", now })
-        const later = now + Time.day
+        const later = Time.after(now, Time.day)
         expect(yield* claim({}, later)).toEqual([])
         expect(yield* store.nextDue({ now: later, full: [] })).toBeNull()
         yield* enable(true)
-        const resumed = yield* claim({}, now + 1)
+        const resumed = yield* claim({}, Time.after(now, 1))
         const ids = [first, second, third].map((each) => each?.deliveryId)
         expect(resumed.map(({ deliveryId }) => deliveryId).sort()).toEqual([...ids].sort())
         expect(resumed.map(({ attempts }) => attempts)).toEqual([0, 0, 0])
@@ -220,18 +222,22 @@ export const suite = (layer: Stored): void => {
       Effect.gen(function* () {
         const { accountId, claim, endpoint, store } = yield* make
         const consents = yield* ConsentStore
-        const grant = (phone: string, at: number) =>
+        const grant = (phone: string, at: Time.Instant) =>
           consents.record({ accountId, records: [Fixtures.consent(phone, { recordedAt: at })] })
         const consent = { events: ["consent.*"] }
         const first = yield* endpoint(0, consent)
         yield* grant("34600000001", now)
         const second = yield* endpoint(0, consent)
-        yield* grant("34600000002", now + 1)
-        expect(yield* store.replayMissing({ endpointId: second.id, since: now, now: now + 2 })).toBe(1)
+        yield* grant("34600000002", Time.after(now, 1))
+        expect(
+          yield* store.replayMissing({ endpointId: second.id, since: now, now: Time.after(now, 2) })
+        ).toBe(1)
         yield* store.remove(first.id)
         const third = yield* endpoint(0, consent)
-        expect(yield* store.replayMissing({ endpointId: third.id, since: now, now: now + 3 })).toBe(2)
-        const phones = (yield* claim({ full: [second.id] }, now + 3)).map(
+        expect(
+          yield* store.replayMissing({ endpointId: third.id, since: now, now: Time.after(now, 3) })
+        ).toBe(2)
+        const phones = (yield* claim({ full: [second.id] }, Time.after(now, 3))).map(
           ({ body }): string => JSON.parse(body).data.phone
         )
         expect(phones).toEqual(["34600000001", "34600000002"])

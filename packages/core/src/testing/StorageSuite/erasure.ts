@@ -1,9 +1,11 @@
 /** The erasure of a person (docs/adr/0040): all that is kept of them goes, and counts, money and refusals stay. */
+
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import type { Counts, Part, Sought } from "../../domain/Erasure.ts"
 import * as Erasure from "../../domain/Erasure.ts"
 import * as Ids from "../../domain/Ids.ts"
+import * as Time from "../../domain/Instant.ts"
 import * as Person from "../../domain/Person.ts"
 import { AuditStore } from "../../storage/AuditStore.ts"
 import { ConsentStore } from "../../storage/ConsentStore.ts"
@@ -37,7 +39,7 @@ const erasureOf = (id: string, some: Partial<Erasure.Erasure> = {}): Erasure.Era
   reason: "asked",
   begunAt: now,
   sweptAt: now,
-  nextAt: now + 60_000,
+  nextAt: Time.after(now, 60_000),
   waitsFor: null,
   counts: Erasure.noCounts,
   ...some
@@ -64,7 +66,7 @@ const erase = Effect.fnUntraced(function* (part: Part, sought = everywhere) {
       part,
       after,
       sought,
-      now: now + 5
+      now: Time.after(now, 5)
     })
     counts = Erasure.add(counts, slice.counts)
     after = slice.next
@@ -163,7 +165,11 @@ export const suite = (layer: Stored): void => {
         expect((yield* results(jobId))[0]).toMatchObject({ phone, status: "sending" })
         const outcome = Outcome.Accepted({ providerId: "wamid.1", status: "accepted" })
         const fence = claimed?.fence ?? 0
-        yield* jobs.settleAndClaim({ now, settlements: [{ jobId, fence, index: 0, outcome }], claim: null })
+        yield* jobs.settleAndClaim({
+          now,
+          settlements: [{ jobId, fence, index: 0, outcome }],
+          claim: null
+        })
         expect(yield* erase("recipients")).toMatchObject({ recipients: 1, canceled: 0, inFlight: 0 })
         expect((yield* results(jobId))[0]).toMatchObject({
           phone: "erased:aa",
@@ -182,7 +188,11 @@ export const suite = (layer: Stored): void => {
         const [claimed] = yield* claim(1)
         const fence = claimed?.fence ?? 0
         const outcome = Outcome.Accepted({ providerId: "wamid.1", status: "accepted" })
-        yield* jobs.settleAndClaim({ now, settlements: [{ jobId, fence, index: 0, outcome }], claim: null })
+        yield* jobs.settleAndClaim({
+          now,
+          settlements: [{ jobId, fence, index: 0, outcome }],
+          claim: null
+        })
         yield* eraseAll
         yield* events()
         const report: Report = {
@@ -194,7 +204,7 @@ export const suite = (layer: Stored): void => {
           named: { phone, userId }
         }
         const { applied, met } = yield* jobs.receive({
-          now: now + 9,
+          now: Time.after(now, 9),
           sessionId: who.sessionId,
           reports: [report]
         })
@@ -284,21 +294,27 @@ export const suite = (layer: Stored): void => {
           }
         ])
         const { claimed } = yield* webhooks.settleAndClaim({
-          now: now + 1,
+          now: Time.after(now, 1),
           settlements: [],
           claim: Fixtures.deliveryClaim({ limit: 1 })
         })
         const [first] = claimed
         const deliveryId = first?.deliveryId ?? ""
         yield* webhooks.settleAndClaim({
-          now: now + 2,
+          now: Time.after(now, 2),
           claim: null,
           settlements: [
             {
               deliveryId,
               fence: first?.fence ?? 0,
-              attempt: { at: now + 1, status: 500, durationMs: 1, reason: null, excerpt: "Ana is unknown" },
-              next: now + 3,
+              attempt: {
+                at: Time.after(now, 1),
+                status: 500,
+                durationMs: 1,
+                reason: null,
+                excerpt: "Ana is unknown"
+              },
+              next: Time.after(now, 3),
               disable: null
             }
           ]
@@ -329,7 +345,13 @@ export const suite = (layer: Stored): void => {
         yield* consents.record({ accountId, records: [granted] })
         yield* consents.record({
           accountId,
-          records: [Fixtures.consent(phone, { status: "revoked", occurredAt: now + 1, recordedAt: now + 1 })]
+          records: [
+            Fixtures.consent(phone, {
+              status: "revoked",
+              occurredAt: Time.after(now, 1),
+              recordedAt: Time.after(now, 1)
+            })
+          ]
         })
         expect(yield* store.keys({ accountId, phones: [phone], userIds: [] })).toEqual([
           phone,
@@ -398,7 +420,7 @@ export const suite = (layer: Stored): void => {
           ]
         })
         const entry = Fixtures.auditEntry({ target: `to ${phone}`, after: { phone } })
-        yield* (yield* AuditStore).append({ entry, retainSince: 0 })
+        yield* (yield* AuditStore).append({ entry, retainSince: Time.at(0) })
         const happenings = yield* HappeningStore
         yield* happenings.note({
           at: now,
@@ -416,9 +438,9 @@ export const suite = (layer: Stored): void => {
           audit: 1,
           happenings: 1
         })
-        expect(yield* happenings.between({ accountId, from: now, to: now + 1, limit: 1 })).toMatchObject([
-          { data: { url: "https://receiver.example/hooks?of=erased:aa", reason: null } }
-        ])
+        expect(
+          yield* happenings.between({ accountId, from: now, to: Time.after(now, 1), limit: 1 })
+        ).toMatchObject([{ data: { url: "https://receiver.example/hooks?of=erased:aa", reason: null } }])
         const page = { limit: 10, after: null }
         expect((yield* inbound.unattributed({ accountId, page })).items.map(({ text }) => text)).toEqual([
           "I am erased:aa"
@@ -545,7 +567,7 @@ export const suite = (layer: Stored): void => {
         yield* begin(one, "of one", { accountId: one.accountId })
         expect(yield* erased(one.accountId)).toEqual(new Map([["aa", { at: now, isKnownAgain: false }]]))
         expect(yield* erased(two.accountId)).toEqual(new Map())
-        yield* begin(one, "of all", { sweptAt: now + 9 })
+        yield* begin(one, "of all", { sweptAt: Time.after(now, 9) })
         expect((yield* erased(two.accountId)).get("aa")?.at).toBe(now + 9)
         expect((yield* erased(one.accountId)).get("aa")?.at).toBe(now + 9)
         yield* consents.record({ accountId: one.accountId, records: [Fixtures.consent(phone)] })
@@ -559,11 +581,15 @@ export const suite = (layer: Stored): void => {
         const who = yield* owner
         yield* begin(who)
         expect(yield* store.due(now)).toEqual([])
-        const due = yield* store.due(now + 60_000)
+        const due = yield* store.due(Time.after(now, 60_000))
         expect(due).toEqual([{ ...erasureOf("erasure-1"), sealed: "sealed" }])
-        const done = erasureOf("erasure-1", { nextAt: null, sweptAt: now + 60_001, waitsFor: ["3/7"] })
+        const done = erasureOf("erasure-1", {
+          nextAt: null,
+          sweptAt: Time.after(now, 60_001),
+          waitsFor: ["3/7"]
+        })
         yield* store.save({ erasure: done, marks: Erasure.marksOf(ofAll, null) })
-        expect(yield* store.due(Number.MAX_SAFE_INTEGER)).toEqual([])
+        expect(yield* store.due(Time.at(Number.MAX_SAFE_INTEGER))).toEqual([])
         expect((yield* store.list({ limit: 10, after: null })).items).toEqual([done])
         expect(
           (yield* store.erased({ accountId: who.accountId, names: new Map([["bb", phone]]) })).get("bb")?.at

@@ -2,8 +2,10 @@
  * Nobody waits for somebody else's limits: neither behind sessions that may send nothing now, nor behind a crash, nor
  * behind phones that had a message lately.
  */
+
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as Time from "../../domain/Instant.ts"
 import { AccountStore } from "../../storage/AccountStore.ts"
 import type { Claim, ClaimedJob } from "../../storage/JobStore.ts"
 import { JobStore, Outcome } from "../../storage/JobStore.ts"
@@ -192,7 +194,7 @@ const cases = {
       yield* claim(2)
       expect(yield* jobs.rescue({ worker: "worker-1", now, recoverable })).toBe(2)
     }
-    const at = now + 60_000
+    const at = Time.after(now, 60_000)
     expect(countOf(yield* claim(2, at, "p.1"), first)).toBe(1)
     expect(yield* jobs.rescue({ worker: "p.1", beside: ["p.2"], now: at, recoverable })).toBe(1)
     expect(yield* jobs.workers).toEqual([])
@@ -213,7 +215,8 @@ const cases = {
       yield* accept(second, { phones: 3 })
       for (const each of [first, third]) yield* accept(each, { phones: 3 })
       yield* serve({}, now)
-      for (const each of [first, second, third]) yield* accept(each, { phones: 3, now: now + 60_000 })
+      for (const each of [first, second, third])
+        yield* accept(each, { phones: 3, now: Time.after(now, 60_000) })
       const claimed = yield* claim(16, now + 60_000)
       expect([first, second, third].map((each) => countOf(claimed, each))).toEqual([3, 1, 3])
       const suspects = claimed.flatMap(({ recipients }) =>
@@ -245,7 +248,7 @@ const cases = {
     const jobs = yield* JobStore
     const who = yield* owner
     yield* accept(who)
-    yield* (yield* SessionStore).block({ id: who.sessionId, until: now + 60_000, now })
+    yield* (yield* SessionStore).block({ id: who.sessionId, until: Time.after(now, 60_000), now })
     expect(yield* jobs.nextDue(now)).toBeNull()
     expect(yield* claim()).toEqual([])
   })

@@ -1,6 +1,8 @@
 /** What an overview reads of a store: little, however much there is (decisions.md §12). */
+
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as Time from "../../domain/Instant.ts"
 import * as Event from "../../domain/webhook/Event.ts"
 import { InboundStore } from "../../storage/InboundStore.ts"
 import { JobStore, Outcome } from "../../storage/JobStore.ts"
@@ -38,7 +40,7 @@ export const suite = (layer: Stored): void => {
         ].map(({ sessionId }) => sessionId)
         const id = (of: string | undefined): string => of ?? ""
         yield* tell(id(out), "OutageBegan", now)
-        yield* store.block({ id: id(halted), until: now + 9, now })
+        yield* store.block({ id: id(halted), until: Time.after(now, 9), now })
         yield* store.transition({ id: id(lost), state: "disconnected", reason: "gone", now })
         const read = (ids: ReadonlyArray<string>, most: number) =>
           Effect.map(store.inNeedFirst({ ids, most }), (found) => found.map(({ session }) => session.id))
@@ -62,7 +64,7 @@ export const suite = (layer: Stored): void => {
           return Effect.as(store.create(endpoint), endpoint)
         }
         yield* make()
-        const failing = yield* make({ failingSince: now - 5 })
+        const failing = yield* make({ failingSince: Time.before(now, 5) })
         const disabled = yield* make({ enabled: false, disabledReason: "It failed." })
         for (const { id } of [failing, failing, disabled])
           yield* store.send({ endpointId: id, draft: Event.webhookTest(id), now })
@@ -78,7 +80,7 @@ export const suite = (layer: Stored): void => {
               deliveryId: claimed?.deliveryId ?? "",
               fence: claimed?.fence ?? 0,
               attempt: { at: now, status: 500, durationMs: 70, reason: "status", excerpt: "" },
-              next: now + 100,
+              next: Time.after(now, 100),
               disable: null
             }
           ],
@@ -97,14 +99,18 @@ export const suite = (layer: Stored): void => {
     it.effect("counts those of whom nobody knows whether they got it, until somebody does", () =>
       Effect.gen(function* () {
         const jobs = yield* JobStore
-        const read = jobs.unknowns({ since: now - 10, most: 100 })
+        const read = jobs.unknowns({ since: Time.before(now, 10), most: 100 })
         expect(yield* read).toEqual({ recipients: 0, jobs: 0, since: null })
         yield* doubtful(2, 2, now - 11)
         expect(yield* read).toEqual({ recipients: 0, jobs: 0, since: null })
         const jobId = yield* doubtful(2, 2, now - 5)
         yield* doubtful(3, 1)
         expect(yield* read).toEqual({ recipients: 3, jobs: 2, since: now - 5 })
-        yield* jobs.retry({ jobId, now: now + 1, selection: { statuses: ["unknown"], codes: ["broken"] } })
+        yield* jobs.retry({
+          jobId,
+          now: Time.after(now, 1),
+          selection: { statuses: ["unknown"], codes: ["broken"] }
+        })
         expect(yield* read).toEqual({ recipients: 1, jobs: 1, since: now })
       }).pipe(Effect.provide(layer))
     )
@@ -113,7 +119,7 @@ export const suite = (layer: Stored): void => {
       Effect.gen(function* () {
         const inbound = yield* InboundStore
         const { sessionId } = yield* owner
-        const part = (id: string, receivedAt: number) => ({
+        const part = (id: string, receivedAt: Time.Instant) => ({
           id,
           field: "new",
           reason: "not known",
@@ -122,14 +128,18 @@ export const suite = (layer: Stored): void => {
           receivedAt
         })
         expect(yield* inbound.countUnread({ since: now, most: 9 })).toBeNull()
-        const parts = [part("a", now - 1), part("b", now + 3), part("c", now + 4)]
+        const parts = [
+          part("a", Time.before(now, 1)),
+          part("b", Time.after(now, 3)),
+          part("c", Time.after(now, 4))
+        ]
         yield* inbound.retainUnread({ sessionId, parts })
         expect(yield* inbound.countUnread({ since: now, most: 9 })).toEqual({
           count: 2,
           firstAt: now + 3,
           sessionId
         })
-        expect((yield* inbound.countUnread({ since: 0, most: 2 }))?.count).toBe(2)
+        expect((yield* inbound.countUnread({ since: Time.at(0), most: 2 }))?.count).toBe(2)
       }).pipe(Effect.provide(layer))
     )
   })

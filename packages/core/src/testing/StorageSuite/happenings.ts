@@ -17,7 +17,7 @@ import { now, owner, tell } from "./Setup.ts"
 /** The oldest first. */
 const told = Effect.fnUntraced(function* (query: Partial<HappeningQuery>) {
   const store = yield* HappeningStore
-  const found = yield* store.between({ from: now, to: now + Time.day, limit: 100, ...query })
+  const found = yield* store.between({ from: now, to: Time.after(now, Time.day), limit: 100, ...query })
   return found.toReversed()
 })
 
@@ -28,32 +28,39 @@ export const suite = (layer: Stored): void => {
         const sessions = yield* SessionStore
         const { accountId, sessionId } = yield* owner
         const { accountId: other } = yield* owner
-        yield* tell(sessionId, "OutageBegan", now + 1)
-        yield* tell(sessionId, "OutageBegan", now + 2)
-        yield* tell(sessionId, "OutageEnded", now + 3)
-        yield* sessions.block({ id: sessionId, until: now + 5, now: now + 4 })
-        yield* sessions.unblock({ now: now + 5 })
+        yield* tell(sessionId, "OutageBegan", Time.after(now, 1))
+        yield* tell(sessionId, "OutageBegan", Time.after(now, 2))
+        yield* tell(sessionId, "OutageEnded", Time.after(now, 3))
+        yield* sessions.block({ id: sessionId, until: Time.after(now, 5), now: Time.after(now, 4) })
+        yield* sessions.unblock({ now: Time.after(now, 5) })
         yield* sessions.transition({
           id: sessionId,
           state: "disconnected",
           reason: "logged_out",
-          now: now + 6
+          now: Time.after(now, 6)
         })
-        yield* sessions.transition({ id: sessionId, state: "connected", reason: null, now: now + 7 })
+        yield* sessions.transition({
+          id: sessionId,
+          state: "connected",
+          reason: null,
+          now: Time.after(now, 7)
+        })
         const found = yield* told({ sessionId })
         expect(found.map(({ at, data, type }) => [at - now, type, data])).toEqual([
           [1, "session.unavailable", {}],
-          [3, "session.available", { since: Time.format(now + 1) }],
-          [4, "session.blocked", { until: Time.format(now + 5), reason: "provider_blocked" }],
+          [3, "session.available", { since: Time.format(Time.after(now, 1)) }],
+          [4, "session.blocked", { until: Time.format(Time.after(now, 5)), reason: "provider_blocked" }],
           [5, "session.unblocked", {}],
           [6, "session.disconnected", { reason: "logged_out" }],
           [7, "session.connected", {}]
         ])
         expect(yield* told({ accountId })).toEqual(found)
         expect(yield* told({ accountId: other })).toEqual([])
-        expect((yield* told({ sessionId, from: now + 3, to: now + 6 })).map(({ at }) => at - now)).toEqual([
-          3, 4, 5
-        ])
+        expect(
+          (yield* told({ sessionId, from: Time.after(now, 3), to: Time.after(now, 6) })).map(
+            ({ at }) => at - now
+          )
+        ).toEqual([3, 4, 5])
         expect((yield* told({ sessionId, limit: 2 })).map(({ at }) => at - now)).toEqual([6, 7])
       }).pipe(Effect.provide(layer))
     )
@@ -64,7 +71,7 @@ export const suite = (layer: Stored): void => {
         Effect.gen(function* () {
           const [templates, webhooks] = [yield* TemplateStore, yield* WebhookStore]
           const { accountId, sessionId } = yield* owner
-          const become = (status: "approved" | "paused", at: number, name = "greeting") =>
+          const become = (status: "approved" | "paused", at: Time.Instant, name = "greeting") =>
             templates.importAll({
               accountId,
               sessionId,
@@ -72,8 +79,8 @@ export const suite = (layer: Stored): void => {
               now: at
             })
           const [first] = yield* become("approved", now)
-          yield* become("paused", now + 1)
-          yield* become("paused", now + 2)
+          yield* become("paused", Time.after(now, 1))
+          yield* become("paused", Time.after(now, 2))
           const endpoint = Fixtures.endpoint(accountId, { events: ["webhook.test"] })
           yield* webhooks.create(endpoint)
           const draft = { type: "webhook.test", data: {} } as const
@@ -82,7 +89,7 @@ export const suite = (layer: Stored): void => {
           const { claimed } = yield* webhooks.settleAndClaim({ now, settlements: [], claim })
           const mine = claimed.find((each) => each.endpoint.id === endpoint.id)
           yield* webhooks.settleAndClaim({
-            now: now + 3,
+            now: Time.after(now, 3),
             claim: null,
             settlements: [
               {
@@ -114,7 +121,7 @@ export const suite = (layer: Stored): void => {
         const { accountId } = yield* owner
         const endpoint = Fixtures.endpoint(accountId, { events: ["webhook.test"] })
         yield* webhooks.create(endpoint)
-        const attempt = Effect.fnUntraced(function* (at: number, delivered: boolean) {
+        const attempt = Effect.fnUntraced(function* (at: Time.Instant, delivered: boolean) {
           yield* webhooks.send({
             endpointId: endpoint.id,
             draft: { type: "webhook.test", data: {} },
@@ -132,19 +139,24 @@ export const suite = (layer: Stored): void => {
               reason: delivered ? null : ("status" as const),
               excerpt: ""
             },
-            next: delivered ? ("delivered" as const) : at + Time.day,
+            next: delivered ? ("delivered" as const) : Time.after(at, Time.day),
             disable: null
           }))
           yield* webhooks.settleAndClaim({ now: at, settlements, claim: null })
         })
         yield* attempt(now, false)
-        yield* attempt(now + 59_000, true)
-        yield* attempt(now + 60_000, false)
-        yield* attempt(now + 120_000, true)
+        yield* attempt(Time.after(now, 59_000), true)
+        yield* attempt(Time.after(now, 60_000), false)
+        yield* attempt(Time.after(now, 120_000), true)
         expect(
           (yield* told({ accountId })).map(({ at, data, subject, type }) => [at - now, type, subject, data])
         ).toEqual([
-          [120_000, "webhook.recovered", endpoint.id, { url: endpoint.url, since: Time.format(now + 60_000) }]
+          [
+            120_000,
+            "webhook.recovered",
+            endpoint.id,
+            { url: endpoint.url, since: Time.format(Time.after(now, 60_000)) }
+          ]
         ])
       }).pipe(Effect.provide(layer))
     )
@@ -152,7 +164,13 @@ export const suite = (layer: Stored): void => {
     it.effect("is a process that starts, one that stops and one that is lost, each once", () =>
       Effect.gen(function* () {
         const jobs = yield* JobStore
-        const process = { version: "1.2.3", role: "worker", slots: 64, startedAt: now, saidAt: now + 1 }
+        const process = {
+          version: "1.2.3",
+          role: "worker",
+          slots: 64,
+          startedAt: now,
+          saidAt: Time.after(now, 1)
+        }
         const say = (name: string, some: Partial<WorkerHeartbeat>) =>
           jobs.heartbeat({
             workers: [`${name}.1`, `${name}.2`],
@@ -165,10 +183,10 @@ export const suite = (layer: Stored): void => {
           yield* say(name, { happens: "process.started" })
           // Its answer was lost.
           yield* say(name, { happens: "process.started", beats: 2 })
-          yield* say(name, { beats: 3, process: { ...process, saidAt: now + 3 } })
+          yield* say(name, { beats: 3, process: { ...process, saidAt: Time.after(now, 3) } })
         }
         yield* jobs.heartbeat({ workers: ["of nobody.1"], beats: 1, dispatchesAt: null })
-        const last = { ...process, saidAt: now + 4 }
+        const last = { ...process, saidAt: Time.after(now, 4) }
         const ended = {
           workers: [],
           ended: ["stops.1", "stops.2"],
@@ -182,18 +200,18 @@ export const suite = (layer: Stored): void => {
             worker: "dies.1",
             beside: ["dies.2"],
             beats: new Map([["dies.1", beats] as const, ["dies.2", beats] as const]),
-            now: now + 9,
+            now: Time.after(now, 9),
             recoverable: []
           })
         for (const beats of [2, 3, 3]) yield* rescue(beats)
-        yield* jobs.rescue({ worker: "of nobody.1", now: now + 9, recoverable: [] })
+        yield* jobs.rescue({ worker: "of nobody.1", now: Time.after(now, 9), recoverable: [] })
         const found = (yield* told({})).filter(({ type }) => type.startsWith("process."))
         const is = { version: "1.2.3", role: "worker" }
         expect(found.map(({ at, data, subject, type }) => [at - now, type, subject, data])).toEqual([
           [1, "process.started", "stops", is],
           [1, "process.started", "dies", is],
           [4, "process.stopped", "stops", is],
-          [9, "process.lost", "dies", { ...is, seen_at: Time.format(now + 3) }]
+          [9, "process.lost", "dies", { ...is, seen_at: Time.format(Time.after(now, 3)) }]
         ])
       }).pipe(Effect.provide(layer))
     )
@@ -202,7 +220,7 @@ export const suite = (layer: Stored): void => {
       Effect.gen(function* () {
         const [happenings, restores] = [yield* HappeningStore, yield* RestoreStore]
         const started = {
-          at: now + 1,
+          at: Time.after(now, 1),
           type: "process.started",
           accountId: null,
           sessionId: null,
@@ -210,10 +228,10 @@ export const suite = (layer: Stored): void => {
           data: { role: "all" }
         } as const
         yield* happenings.note(started)
-        yield* restores.place({ now: now + 2 })
-        while (!(yield* restores.open({ way: "send", now: now + 3 }))) yield* Effect.void
+        yield* restores.place({ now: Time.after(now, 2) })
+        while (!(yield* restores.open({ way: "send", now: Time.after(now, 3) }))) yield* Effect.void
         yield* restores.end
-        const found = yield* told({ from: 0, to: now + Time.day })
+        const found = yield* told({ from: Time.at(0), to: Time.after(now, Time.day) })
         expect(found).toContainEqual(started)
         expect(found.find(({ type }) => type === "restore.held")?.data).toEqual({ reason: "operator" })
         expect(found.find(({ type }) => type === "restore.opened")?.data).toMatchObject({ sent: 0 })

@@ -2,10 +2,12 @@
  * Any history of a store: sends, windows, reports, deaths, disconnections and an operator's words in any order.
  * After each step what is read must agree with itself, and in the end every job can end.
  */
+
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as FastCheck from "effect/FastCheck"
 import * as Ids from "../../domain/Ids.ts"
+import * as Time from "../../domain/Instant.ts"
 import * as Job from "../../domain/job/Job.ts"
 import * as Recipient from "../../domain/job/Recipient.ts"
 import type { RetrySelection } from "../../domain/job/RetrySelection.ts"
@@ -24,8 +26,8 @@ const outcome = FastCheck.constantFrom<Outcome>(
   Outcome.Failed({ failure }),
   Outcome.Unknown({ failure }),
   Outcome.Skipped({ failure }),
-  Outcome.Retry({ at: now + 3, failure, maybeSent: false }),
-  Outcome.Retry({ at: now + 3, failure, maybeSent: true }),
+  Outcome.Retry({ at: Time.after(now, 3), failure, maybeSent: false }),
+  Outcome.Retry({ at: Time.after(now, 3), failure, maybeSent: true }),
   Outcome.Released({ maybeSent: false })
 )
 
@@ -169,7 +171,7 @@ const make = Effect.gen(function* () {
   })
 
   const run = Effect.fnUntraced(function* (step: Step) {
-    time += 1
+    time = Time.after(time, 1)
     switch (step.do) {
       case "accept": {
         const who = at(owners, step.session)
@@ -272,16 +274,16 @@ const make = Effect.gen(function* () {
 
   /** Everything is connected, dead workers are rescued, and a worker without faults sends what is left. */
   const finish = Effect.gen(function* () {
-    time += 100_000
+    time = Time.after(time, 100_000)
     for (const { sessionId } of owners) {
       yield* sessions.transition({ id: sessionId, state: "connected", reason: null, now: time })
       connected.add(sessionId)
     }
     for (const worker of ["w", "own"]) yield* rescue(worker, true)
     // Behind the longest wait of a suspect.
-    time += 1_000_000
+    time = Time.after(time, 1_000_000)
     while ((yield* claim(250)) > 0) {
-      time += 1000
+      time = Time.after(time, 1000)
       const outcome = Outcome.Accepted({ providerId: "end", status: "accepted" })
       yield* settle([...live.values()].map(({ fence, index, jobId }) => ({ jobId, fence, index, outcome })))
     }
@@ -293,7 +295,7 @@ const make = Effect.gen(function* () {
   const checkEvents = Effect.gen(function* () {
     const webhooks = yield* WebhookStore
     const claim = Fixtures.deliveryClaim({ worker: "events" })
-    const { claimed } = yield* webhooks.settleAndClaim({ now: time + 1, settlements: [], claim })
+    const { claimed } = yield* webhooks.settleAndClaim({ now: Time.at(time + 1), settlements: [], claim })
     const told = claimed.map(
       ({
         body

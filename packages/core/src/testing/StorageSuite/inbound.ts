@@ -24,7 +24,7 @@ const nothing: InboundItem = { id: null, identity: null, message: null, word: nu
 
 const person = (phone: string | null, userId: string | null = null) => ({ phone, userId })
 
-const word = (status: Word["status"], at: number, some: Partial<Word> = {}): Word => ({
+const word = (status: Word["status"], at: Time.Instant, some: Partial<Word> = {}): Word => ({
   purpose: "all",
   status,
   source: "test",
@@ -53,7 +53,7 @@ const account = Effect.gen(function* () {
     inbound.receive({ accountId, sessionId, portfolio, items, now: at })
   const refused = (of = phone, purpose: "marketing" | "utility" = "marketing") =>
     Effect.map(consents.refusals({ accountId, phones: [of], purpose }), ({ size }) => size === 1)
-  const grant = (at: number, of = phone) =>
+  const grant = (at: Time.Instant, of = phone) =>
     consents.record({ accountId, records: [Fixtures.consent(of, { occurredAt: at, recordedAt: at })] })
   return { accountId, sessionId, inbound, consents, receive, refused, grant }
 })
@@ -67,18 +67,18 @@ export const suite = (layer: Stored): void => {
         const message = Fixtures.received({ id: "m1", person: person(phone), text: "STOP", at: now })
         const item = { ...said(person(phone), word("revoked", now), "m1"), message }
         yield* receive([item, item])
-        yield* receive([item], now + Time.day)
+        yield* receive([item], Time.after(now, Time.day))
         expect((yield* events(now + Time.day)).map(({ type }) => type)).toEqual([
           "message.received",
           "consent.revoked"
         ])
         expect(yield* consents.history({ accountId, phone })).toHaveLength(1)
         expect(yield* refused()).toBe(true)
-        yield* purgeAll(now + Occurrence.rememberedMs - 1)
-        yield* receive([item], now + Occurrence.rememberedMs)
+        yield* purgeAll(Time.after(now, Occurrence.rememberedMs - 1))
+        yield* receive([item], Time.after(now, Occurrence.rememberedMs))
         expect(yield* consents.history({ accountId, phone })).toHaveLength(1)
-        yield* purgeAll(now + Occurrence.rememberedMs)
-        yield* receive([item], now + Occurrence.rememberedMs)
+        yield* purgeAll(Time.after(now, Occurrence.rememberedMs))
+        yield* receive([item], Time.after(now, Occurrence.rememberedMs))
         expect(yield* consents.history({ accountId, phone })).toHaveLength(2)
       }).pipe(Effect.provide(layer))
     )
@@ -95,11 +95,11 @@ export const suite = (layer: Stored): void => {
     it.effect("revokes for everything that is known of the person, and grants what was told together", () =>
       Effect.gen(function* () {
         const { accountId, consents, grant, receive, refused } = yield* account
-        yield* grant(now - 10)
+        yield* grant(Time.before(now, 10))
         yield* receive([met(person(phone, userId))])
         yield* receive([said(person(null, userId), word("revoked", now))])
         expect(yield* refused()).toBe(true)
-        yield* receive([said(person(null, userId), word("granted", now + 1))])
+        yield* receive([said(person(null, userId), word("granted", Time.after(now, 1)))])
         expect(yield* refused()).toBe(false)
         expect((yield* consents.history({ accountId, userId })).map(({ status }) => status)).toEqual([
           "revoked",
@@ -113,17 +113,17 @@ export const suite = (layer: Stored): void => {
       Effect.gen(function* () {
         const { consents, accountId, grant, receive, refused } = yield* account
         const heir = "ES.2"
-        yield* grant(now - 10)
+        yield* grant(Time.before(now, 10))
         yield* receive([met(person(phone, userId))])
         yield* receive([said(person(phone, heir), word("revoked", now))])
-        yield* receive([said(person(null, userId), word("granted", now + 1))])
+        yield* receive([said(person(null, userId), word("granted", Time.after(now, 1)))])
         expect(yield* refused()).toBe(true)
-        yield* receive([said(person(phone), word("granted", now + 2))])
+        yield* receive([said(person(phone), word("granted", Time.after(now, 2)))])
         expect(yield* refused()).toBe(false)
         expect((yield* consents.history({ accountId, userId: heir })).at(-1)?.status).toBe("revoked")
-        yield* receive([said(person(null, userId), word("revoked", now + 3))])
+        yield* receive([said(person(null, userId), word("revoked", Time.after(now, 3)))])
         expect(yield* refused()).toBe(true)
-        yield* receive([said(person(phone, heir), word("granted", now + 4))])
+        yield* receive([said(person(phone, heir), word("granted", Time.after(now, 4)))])
         expect(yield* refused()).toBe(false)
       }).pipe(Effect.provide(layer))
     )
@@ -133,7 +133,7 @@ export const suite = (layer: Stored): void => {
         const { receive, refused } = yield* account
         yield* receive([met(person(phone, userId))])
         yield* receive([met(person(phone, "ES.2"))], now, "another")
-        yield* receive([said(person(null, userId), word("granted", now + 1))])
+        yield* receive([said(person(null, userId), word("granted", Time.after(now, 1)))])
         expect(yield* refused()).toBe(false)
       }).pipe(Effect.provide(layer))
     )
@@ -141,11 +141,11 @@ export const suite = (layer: Stored): void => {
     it.effect("revokes for what is learnt later, with the proof's origin, and tells it", () =>
       Effect.gen(function* () {
         const { accountId, consents, grant, receive, refused } = yield* account
-        yield* grant(now - 10)
+        yield* grant(Time.before(now, 10))
         yield* receive([said(person(null, userId), word("revoked", now, { purpose: "marketing" }))])
         expect(yield* refused()).toBe(false)
         yield* listen(accountId)
-        yield* receive([met(person(phone, userId))], now + 50)
+        yield* receive([met(person(phone, userId))], Time.after(now, 50))
         expect([yield* refused(), yield* refused(phone, "utility")]).toEqual([true, false])
         expect((yield* consents.history({ accountId, phone })).at(-1)).toMatchObject({
           status: "revoked",
@@ -155,7 +155,7 @@ export const suite = (layer: Stored): void => {
           proof: `Carried over from ${userId}: proof`
         })
         expect((yield* events(now + 60)).map(({ type }) => type)).toEqual(["consent.revoked"])
-        yield* receive([met(person(phone, userId))], now + 70)
+        yield* receive([met(person(phone, userId))], Time.after(now, 70))
         expect(yield* consents.history({ accountId, phone })).toHaveLength(2)
       }).pipe(Effect.provide(layer))
     )
@@ -164,8 +164,8 @@ export const suite = (layer: Stored): void => {
       Effect.gen(function* () {
         const { grant, receive, refused } = yield* account
         const other = "34600000002"
-        yield* grant(now - 10)
-        yield* grant(now - 10, other)
+        yield* grant(Time.before(now, 10))
+        yield* grant(Time.before(now, 10), other)
         yield* receive([said(person(null, userId), word("revoked", now)), met(person(phone, userId))])
         yield* receive([met(person(other, "ES.2")), said(person(null, "ES.2"), word("revoked", now))])
         expect([yield* refused(), yield* refused(other)]).toEqual([true, true])
@@ -178,15 +178,15 @@ export const suite = (layer: Stored): void => {
         Effect.gen(function* () {
           const { grant, receive, refused } = yield* account
           const [second, third] = ["34600000002", "34600000003"]
-          yield* grant(now - 10, second)
+          yield* grant(Time.before(now, 10), second)
           yield* receive([said(person(phone), word("revoked", now))])
-          yield* receive([met(person(second), person(phone))], now + 1)
+          yield* receive([met(person(second), person(phone))], Time.after(now, 1))
           expect(yield* refused(second)).toBe(true)
-          yield* grant(now + 5)
-          yield* receive([met(person(third), person(phone))], now + 6)
+          yield* grant(Time.after(now, 5))
+          yield* receive([met(person(third), person(phone))], Time.after(now, 6))
           expect(yield* refused(third)).toBe(true)
           // Back it does not go: the number may be another's by now.
-          yield* receive([said(person(third), word("revoked", now + 7))])
+          yield* receive([said(person(third), word("revoked", Time.after(now, 7)))])
           expect(yield* refused(phone)).toBe(false)
         }).pipe(Effect.provide(layer))
     )
@@ -197,26 +197,35 @@ export const suite = (layer: Stored): void => {
         Effect.gen(function* () {
           const { accountId, consents, grant, receive, refused } = yield* account
           const many = Array.from({ length: Person.maximumLinks + 2 }, (_, n) => `ES.${n}`)
-          yield* grant(now - 10)
+          yield* grant(Time.before(now, 10))
           for (const [n, userId] of many.entries()) {
-            const { crowded } = yield* receive([met(person(phone, userId))], now + n)
+            const { crowded } = yield* receive([met(person(phone, userId))], Time.after(now, n))
             expect(crowded).toEqual(n < Person.maximumLinks ? [] : [phone])
           }
           const [first = "", last = ""] = [many[0], many.at(-1)]
-          yield* receive([said(person(null, last), word("revoked", now + 100))], now + 100)
+          yield* receive(
+            [said(person(null, last), word("revoked", Time.after(now, 100)))],
+            Time.after(now, 100)
+          )
           expect(yield* refused()).toBe(true)
           for (const userId of [first, last])
-            yield* receive([said(person(null, userId), word("granted", now + 101))], now + 101)
+            yield* receive(
+              [said(person(null, userId), word("granted", Time.after(now, 101)))],
+              Time.after(now, 101)
+            )
           expect(yield* refused()).toBe(true)
-          yield* receive([said(person(phone, last), word("granted", now + 102))], now + 102)
+          yield* receive(
+            [said(person(phone, last), word("granted", Time.after(now, 102)))],
+            Time.after(now, 102)
+          )
           expect(yield* refused()).toBe(false)
-          yield* receive([said(person(phone), word("revoked", now + 103))], now + 103)
+          yield* receive([said(person(phone), word("revoked", Time.after(now, 103)))], Time.after(now, 103))
           expect(yield* refused()).toBe(true)
           // What was revoked holds for whoever is told with the phone, and goes on with the user id to the next phone.
           const [stranger, next] = ["ES.new", "34600000009"]
-          yield* grant(now - 10, next)
-          yield* receive([met(person(phone, stranger))], now + 104)
-          yield* receive([met(person(next, stranger))], now + 105)
+          yield* grant(Time.before(now, 10), next)
+          yield* receive([met(person(phone, stranger))], Time.after(now, 104))
+          yield* receive([met(person(next, stranger))], Time.after(now, 105))
           expect(yield* refused(next)).toBe(true)
           expect((yield* consents.history({ accountId, userId: first })).at(-1)?.status).toBe("revoked")
         }).pipe(Effect.provide(layer))
@@ -233,8 +242,8 @@ export const suite = (layer: Stored): void => {
         const counts: Array<number> = []
         for (const [n, userId] of many.entries()) {
           yield* receive(
-            [said(person(phone, userId), word(n % 2 === 0 ? "revoked" : "granted", now + n))],
-            now + n
+            [said(person(phone, userId), word(n % 2 === 0 ? "revoked" : "granted", Time.after(now, n)))],
+            Time.after(now, n)
           )
           if (n % 20 === 19) counts.push(yield* filed)
         }
@@ -250,14 +259,14 @@ export const suite = (layer: Stored): void => {
         for (let n = 0; n < 100; n++) {
           const purpose = n % 3 === 0 ? "marketing" : "all"
           yield* receive([
-            said(person(phone), word(n % 2 === 0 ? "granted" : "revoked", now + n, { purpose }))
+            said(person(phone), word(n % 2 === 0 ? "granted" : "revoked", Time.after(now, n), { purpose }))
           ])
         }
         const [second, third] = ["34600000002", "34600000003"]
-        yield* receive([met(person(phone, userId)), met(person(second, userId))], now + 200)
+        yield* receive([met(person(phone, userId)), met(person(second, userId))], Time.after(now, 200))
         expect([yield* refused(), yield* refused(second)]).toEqual([true, true])
-        yield* receive([said(person(phone), word("granted", now + 300))], now + 300)
-        yield* receive([met(person(third), person(phone))], now + 301)
+        yield* receive([said(person(phone), word("granted", Time.after(now, 300)))], Time.after(now, 300))
+        yield* receive([met(person(third), person(phone))], Time.after(now, 301))
         expect([yield* refused(), yield* refused(third)]).toEqual([false, true])
       }).pipe(Effect.provide(layer))
     )
@@ -265,7 +274,7 @@ export const suite = (layer: Stored): void => {
     it.effect("means somebody only in its portfolio, and only in its account", () =>
       Effect.gen(function* () {
         const { accountId, consents, grant, receive, refused } = yield* account
-        yield* grant(now - 10)
+        yield* grant(Time.before(now, 10))
         yield* receive([met(person(phone, userId))])
         yield* receive([said(person(null, userId), word("revoked", now))], now, "another")
         expect(yield* refused()).toBe(false)
@@ -279,14 +288,14 @@ export const suite = (layer: Stored): void => {
     it.effect("counts an opt-out behind an opt-in of its second, and not behind a later one", () =>
       Effect.gen(function* () {
         const { receive, refused } = yield* account
-        const second = Math.floor(now / 1000) * 1000
-        const optIn = (at: number) =>
+        const second = Time.at(Math.floor(now / 1000) * 1000)
+        const optIn = (at: Time.Instant) =>
           receive([said(person(phone), word("granted", at, { source: "inbound-message" }))])
-        yield* optIn(second + 300)
-        yield* receive([said(person(phone), word("revoked", second))], second + 400)
+        yield* optIn(Time.after(second, 300))
+        yield* receive([said(person(phone), word("revoked", second))], Time.at(second + 400))
         expect(yield* refused()).toBe(true)
-        yield* optIn(second + 900)
-        yield* receive([said(person(phone), word("revoked", second))], second + 800)
+        yield* optIn(Time.after(second, 900))
+        yield* receive([said(person(phone), word("revoked", second))], Time.at(second + 800))
         expect(yield* refused()).toBe(false)
       }).pipe(Effect.provide(layer))
     )
@@ -294,10 +303,10 @@ export const suite = (layer: Stored): void => {
     it.effect("counts by a session's own times what it dated, in whatever order it comes", () =>
       Effect.gen(function* () {
         const { accountId, consents, receive, refused } = yield* account
-        const stop = (at: number) => said(person(phone), word("revoked", at))
-        const start = (at: number) => said(person(phone), word("granted", at))
+        const stop = (at: Time.Instant) => said(person(phone), word("revoked", at))
+        const start = (at: Time.Instant) => said(person(phone), word("granted", at))
         yield* receive([stop(now)])
-        yield* receive([start(now - Time.hour)], now + 1000)
+        yield* receive([start(Time.before(now, Time.hour))], Time.after(now, 1000))
         expect(yield* refused()).toBe(true)
         expect((yield* consents.history({ accountId, phone })).at(-1)).toMatchObject({
           status: "granted",
@@ -306,13 +315,13 @@ export const suite = (layer: Stored): void => {
           recordedAt: now + 1000
         })
         // Both in one hook, in either order.
-        yield* receive([start(now + 3000), stop(now + 2000)], now + 5000)
+        yield* receive([start(Time.after(now, 3000)), stop(Time.after(now, 2000))], Time.after(now, 5000))
         expect(yield* refused()).toBe(false)
-        yield* receive([stop(now + 7000), start(now + 6000)], now + 9000)
+        yield* receive([stop(Time.after(now, 7000)), start(Time.after(now, 6000))], Time.after(now, 9000))
         expect(yield* refused()).toBe(true)
         // An opt-out that comes days late counts as said when it came, but behind it the session dated an opt-in.
-        yield* receive([start(now + Time.day)], now + Time.day)
-        yield* receive([stop(now + 9000)], now + 2 * Time.day)
+        yield* receive([start(Time.after(now, Time.day))], Time.after(now, Time.day))
+        yield* receive([stop(Time.after(now, 9000))], Time.after(now, 2 * Time.day))
         expect(yield* refused()).toBe(false)
       }).pipe(Effect.provide(layer))
     )
@@ -322,13 +331,22 @@ export const suite = (layer: Stored): void => {
       () =>
         Effect.gen(function* () {
           const { accountId, consents, grant, receive, refused } = yield* account
-          const refusal = Fixtures.consent(phone, { status: "revoked", reportedAt: now - Time.minute })
-          yield* consents.record({ accountId, records: [{ ...refusal, occurredAt: now - Time.minute }] })
-          yield* receive([said(person(phone), word("granted", now - Time.hour))], now)
+          const refusal = Fixtures.consent(phone, {
+            status: "revoked",
+            reportedAt: Time.before(now, Time.minute)
+          })
+          yield* consents.record({
+            accountId,
+            records: [{ ...refusal, occurredAt: Time.before(now, Time.minute) }]
+          })
+          yield* receive([said(person(phone), word("granted", Time.before(now, Time.hour)))], now)
           expect(yield* refused()).toBe(true)
-          yield* grant(now + 1)
+          yield* grant(Time.after(now, 1))
           expect(yield* refused()).toBe(false)
-          yield* receive([said(person(phone), word("revoked", now - Time.hour))], now + 2)
+          yield* receive(
+            [said(person(phone), word("revoked", Time.before(now, Time.hour)))],
+            Time.after(now, 2)
+          )
           expect(yield* refused()).toBe(true)
         }).pipe(Effect.provide(layer))
     )
@@ -337,7 +355,7 @@ export const suite = (layer: Stored): void => {
       Effect.gen(function* () {
         const { accountId, consents, receive, refused } = yield* account
         yield* receive([said(person(phone), word("granted", now, { purpose: "marketing" }))])
-        yield* receive([said(person(phone), word("revoked", now - Time.hour))])
+        yield* receive([said(person(phone), word("revoked", Time.before(now, Time.hour)))])
         expect([yield* refused(), yield* refused(phone, "utility")]).toEqual([false, true])
         const ids = (yield* consents.history({ accountId, phone })).map(({ id }) => id)
         expect(new Set(ids).size).toBe(ids.length)
@@ -347,7 +365,7 @@ export const suite = (layer: Stored): void => {
     it.effect("counts an opt-out behind a grant registered before it by a clock that is ahead", () =>
       Effect.gen(function* () {
         const { accountId, consents, grant, receive, refused } = yield* account
-        yield* grant(now + 5)
+        yield* grant(Time.after(now, 5))
         yield* receive([said(person(phone), word("revoked", now))])
         expect(yield* refused()).toBe(true)
         expect((yield* consents.history({ accountId, phone })).at(-1)).toMatchObject({
@@ -355,7 +373,7 @@ export const suite = (layer: Stored): void => {
           occurredAt: now + 5,
           recordedAt: now
         })
-        yield* grant(now + 6)
+        yield* grant(Time.after(now, 6))
         expect(yield* refused()).toBe(false)
       }).pipe(Effect.provide(layer))
     )
@@ -364,8 +382,8 @@ export const suite = (layer: Stored): void => {
       Effect.gen(function* () {
         const { grant, receive, refused } = yield* account
         yield* receive([said(person(null, userId), word("revoked", now))])
-        yield* grant(now + 5)
-        yield* receive([met(person(phone, userId))], now + 10)
+        yield* grant(Time.after(now, 5))
+        yield* receive([met(person(phone, userId))], Time.after(now, 10))
         expect(yield* refused()).toBe(false)
       }).pipe(Effect.provide(layer))
     )
@@ -379,7 +397,7 @@ export const suite = (layer: Stored): void => {
         expect((yield* consents.history({ accountId, userId })).map(({ status }) => status)).toEqual([
           "revoked"
         ])
-        yield* receive([met(person(second, userId))], now + 1)
+        yield* receive([met(person(second, userId))], Time.after(now, 1))
         expect(yield* refused(second)).toBe(true)
       }).pipe(Effect.provide(layer))
     )
@@ -554,7 +572,7 @@ export const suite = (layer: Stored): void => {
       const [job] = yield* claim()
       const [first] = command.recipients
       const phone = first?.phone ?? ""
-      yield* some.grant(now - 1, phone)
+      yield* some.grant(Time.before(now, 1), phone)
       const settlement: Settlement = {
         jobId: command.jobId,
         fence: job?.fence ?? -1,
@@ -567,7 +585,7 @@ export const suite = (layer: Stored): void => {
           items: [said(person(phone), word("revoked", now, { purpose: "marketing" }), "answer")]
         }
       }
-      const settle = (settlements: ReadonlyArray<Settlement>, at = now + 1) =>
+      const settle = (settlements: ReadonlyArray<Settlement>, at = Time.after(now, 1)) =>
         Effect.map(jobs.settleAndClaim({ now: at, settlements, claim: null }), ({ settled }) => settled)
       const statuses = Effect.map(results(command.jobId), (all) => all.map(({ status }) => status))
       const history = Effect.map(some.consents.history({ accountId, phone }), (all) =>
@@ -585,7 +603,7 @@ export const suite = (layer: Stored): void => {
         expect(yield* settle([settlement])).toBe(1)
         expect(yield* statuses).toEqual(["failed", "sending"])
         expect([yield* refused(phone), yield* refused(phone, "utility")]).toEqual([true, false])
-        expect(yield* settle([settlement, settlement], now + 2)).toBe(0)
+        expect(yield* settle([settlement, settlement], Time.after(now, 2))).toBe(0)
         expect(yield* history).toEqual(["granted", "revoked"])
         expect((yield* events(now + 2)).map(({ type }) => type)).toEqual([
           "recipient.failed",
@@ -616,8 +634,8 @@ export const suite = (layer: Stored): void => {
       Effect.gen(function* () {
         const { phone, refused, settle, settlement, statuses } = yield* refusedOne
         const jobs = yield* JobStore
-        yield* jobs.rescue({ worker: "worker-1", now: now + 1, recoverable: ["sandbox"] })
-        expect(yield* settle([settlement], now + 2)).toBe(0)
+        yield* jobs.rescue({ worker: "worker-1", now: Time.after(now, 1), recoverable: ["sandbox"] })
+        expect(yield* settle([settlement], Time.after(now, 2))).toBe(0)
         expect(yield* statuses).not.toContain("failed")
         expect(yield* refused(phone)).toBe(true)
       }).pipe(Effect.provide(layer))

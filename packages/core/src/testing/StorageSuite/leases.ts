@@ -1,7 +1,9 @@
 /** Who may hand in what, and when a job is free for the next worker. */
+
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Ids from "../../domain/Ids.ts"
+import * as Time from "../../domain/Instant.ts"
 import type { Reported } from "../../domain/job/Recipient.ts"
 import type { Report } from "../../storage/JobStore.ts"
 import { JobStore, Outcome } from "../../storage/JobStore.ts"
@@ -54,7 +56,7 @@ export const suite = (layer: Stored): void => {
     it.effect("are found as those that are being sent, since they were taken", () =>
       Effect.gen(function* () {
         const { jobId, jobs, settle } = yield* claimed(5, 3)
-        yield* settle([[1, taken]], { at: now + 5 })
+        yield* settle([[1, taken]], { at: Time.after(now, 5) })
         const of = (status?: "queued" | "sending" | "accepted") =>
           Effect.map(
             jobs.results({ jobId, page: { limit: 2, after: null }, ...(status && { status }) }),
@@ -92,7 +94,7 @@ export const suite = (layer: Stored): void => {
         yield* claim()
         const statuses = Effect.map(results(command.jobId), (all) => all.map(({ status }) => status))
         expect(yield* statuses).toEqual(["sending", "queued", "sending"])
-        expect(yield* jobs.rescue({ worker: "worker-1", now: now + 1, recoverable: [] })).toBe(2)
+        expect(yield* jobs.rescue({ worker: "worker-1", now: Time.after(now, 1), recoverable: [] })).toBe(2)
         expect(yield* statuses).toEqual(["unknown", "queued", "unknown"])
       }).pipe(Effect.provide(layer))
     )
@@ -108,7 +110,7 @@ export const suite = (layer: Stored): void => {
           )
         expect(yield* of("queued")).toEqual([0, 2])
         expect(yield* of("sending")).toEqual([1])
-        expect(yield* jobs.rescue({ worker: "worker-1", now: now + 1, recoverable: [] })).toBe(1)
+        expect(yield* jobs.rescue({ worker: "worker-1", now: Time.after(now, 1), recoverable: [] })).toBe(1)
         expect((yield* results(jobId)).map(({ status }) => status)).toEqual(["queued", "unknown", "queued"])
       }).pipe(Effect.provide(layer))
     )
@@ -133,7 +135,7 @@ export const suite = (layer: Stored): void => {
         expect(yield* settle([[0, taken]])).toBe(1)
         const [before] = yield* results(jobId)
         yield* listen(accountId)
-        expect(yield* settle([[0, failed]], { at: now + 1 })).toBe(0)
+        expect(yield* settle([[0, failed]], { at: Time.after(now, 1) })).toBe(0)
         expect((yield* results(jobId))[0]).toEqual(before)
         expect(yield* events(now + 2)).toEqual([])
       }).pipe(Effect.provide(layer))
@@ -191,7 +193,7 @@ export const suite = (layer: Stored): void => {
           ])
           const fence = again?.fence ?? 0
           const all = again?.recipients.map(({ index }) => [index, released] as const) ?? []
-          yield* settle(all, { at: now + 2, fence })
+          yield* settle(all, { at: Time.after(now, 2), fence })
           // Whoever was attempted, or may have been, stays as one that is being sent.
           expect((yield* seen).map(([status, attempts]) => [status, attempts])).toEqual([
             ["queued", 0],
@@ -225,7 +227,7 @@ export const suite = (layer: Stored): void => {
         const [next] = yield* claim()
         expect(next?.recipients.map(({ index }) => index)).toEqual([1, 3])
         expect(yield* jobs.nextDue(now)).toBeNull()
-        yield* settle([[2, Outcome.Retry({ at: now + 50, failure, maybeSent: false })]])
+        yield* settle([[2, Outcome.Retry({ at: Time.after(now, 50), failure, maybeSent: false })]])
         expect(yield* jobs.nextDue(now)).toBe(now + 50)
         expect(yield* claim(250, now + 49)).toEqual([])
         expect((yield* claim(250, now + 50))[0]?.recipients.map(({ index }) => index)).toEqual([2])
@@ -248,7 +250,7 @@ export const suite = (layer: Stored): void => {
     it.effect("change nothing, write no event and free no job when they are lost", () =>
       Effect.gen(function* () {
         const { accountId, jobId, jobs, settle } = yield* claimed(2)
-        const late = now + 20_000
+        const late = Time.after(now, 20_000)
         expect(yield* jobs.rescue({ worker: "worker-1", now: late, recoverable: ["sandbox"] })).toBe(2)
         yield* claim(250, late, "worker-2")
         yield* listen(accountId)
@@ -259,7 +261,7 @@ export const suite = (layer: Stored): void => {
           Outcome.Unknown({ failure }),
           Outcome.Released({ maybeSent: false })
         ]) {
-          expect(yield* settle([[0, outcome]], { at: late + 1 })).toBe(0)
+          expect(yield* settle([[0, outcome]], { at: Time.after(late, 1) })).toBe(0)
         }
         expect([yield* find(jobId), yield* results(jobId)]).toEqual(before)
         expect(yield* events(late + 2)).toEqual([])
@@ -272,14 +274,18 @@ export const suite = (layer: Stored): void => {
         const { jobId, jobs, report, settle } = yield* claimed(4)
         yield* settle([
           [0, taken],
-          [1, Outcome.Retry({ at: now + 60_000, failure, maybeSent: false })]
+          [1, Outcome.Retry({ at: Time.after(now, 60_000), failure, maybeSent: false })]
         ])
         yield* jobs.receive({ now, reports: [report(2, "sent")] })
-        expect(yield* jobs.rescue({ worker: "worker-1", now: now + 20_000, recoverable: [] })).toBe(1)
+        expect(
+          yield* jobs.rescue({ worker: "worker-1", now: Time.after(now, 20_000), recoverable: [] })
+        ).toBe(1)
         const statuses = (yield* results(jobId)).map(({ status }) => status)
         expect(statuses).toEqual(["accepted", "sending", "sent", "unknown"])
         expect((yield* results(jobId))[1]).toMatchObject({ nextAt: now + 60_000, attempts: 1 })
-        expect(yield* jobs.rescue({ worker: "worker-1", now: now + 20_000, recoverable: [] })).toBe(0)
+        expect(
+          yield* jobs.rescue({ worker: "worker-1", now: Time.after(now, 20_000), recoverable: [] })
+        ).toBe(0)
       }).pipe(Effect.provide(layer))
     )
   })
@@ -304,7 +310,7 @@ export const suite = (layer: Stored): void => {
       Effect.gen(function* () {
         const { jobId, jobs } = yield* claimed(2, 1)
         yield* jobs.cancel({ jobId, now })
-        yield* jobs.rescue({ worker: "worker-1", now: now + 20_000, recoverable: ["sandbox"] })
+        yield* jobs.rescue({ worker: "worker-1", now: Time.after(now, 20_000), recoverable: ["sandbox"] })
         expect(yield* find(jobId)).toMatchObject({ status: "canceled", completedAt: now + 20_000 })
         expect((yield* results(jobId)).map(({ status }) => status)).toEqual(["unknown", "canceled"])
       }).pipe(Effect.provide(layer))
@@ -314,7 +320,7 @@ export const suite = (layer: Stored): void => {
       Effect.gen(function* () {
         const { jobId, jobs, settle } = yield* claimed(3, 2)
         // The attempt of the first is under way when its worker dies; the second is to be attempted again.
-        yield* settle([[1, Outcome.Retry({ at: now + 9999, failure, maybeSent: true })]])
+        yield* settle([[1, Outcome.Retry({ at: Time.after(now, 9999), failure, maybeSent: true })]])
         yield* jobs.rescue({ worker: "worker-1", now, recoverable: ["sandbox"] })
         yield* jobs.cancel({ jobId, now })
         const reasons = Effect.map(results(jobId), (all) =>
@@ -351,7 +357,7 @@ export const suite = (layer: Stored): void => {
         const { jobId, jobs, settle } = yield* claimed(2)
         yield* settle([[0, failed]])
         yield* jobs.cancel({ jobId, now })
-        const retry = jobs.retry({ jobId, now: now + 1, selection: everyLost })
+        const retry = jobs.retry({ jobId, now: Time.after(now, 1), selection: everyLost })
         expect(yield* retry).toMatchObject({ _tag: "Ended", job: { status: "canceling" } })
         yield* settle([[1, taken]])
         expect(yield* retry).toMatchObject({ _tag: "Ended", job: { status: "canceled" } })

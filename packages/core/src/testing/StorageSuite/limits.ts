@@ -38,17 +38,22 @@ export const suite = (layer: Stored): void => {
         const accept = (some: Parameters<typeof Fixtures.send>[1], by = who) =>
           Effect.map(jobs.accept(Fixtures.send(by, { phones: 2, demand, ...some })), ({ _tag }) => _tag)
         expect(yield* accept({})).toBe("Accepted")
-        expect(yield* accept({ now: now + 999 })).toBe("TooSoon")
+        expect(yield* accept({ now: Time.after(now, 999) })).toBe("TooSoon")
         // It took its time first, and came to the store second.
-        expect(yield* accept({ now: now - 1 })).toBe("TooSoon")
+        expect(yield* accept({ now: Time.before(now, 1) })).toBe("TooSoon")
         expect(yield* accept({}, other)).toBe("Accepted")
-        expect(yield* accept({ now: now + 5000 })).toBe("QuotaExhausted")
-        expect(yield* accept({ now: now + 5000 }, other)).toBe("QuotaExhausted")
-        const one = { content: direct, phones: 1, demand: { ...demand, units: 1 }, now: now + 5000 }
+        expect(yield* accept({ now: Time.after(now, 5000) })).toBe("QuotaExhausted")
+        expect(yield* accept({ now: Time.after(now, 5000) }, other)).toBe("QuotaExhausted")
+        const one = {
+          content: direct,
+          phones: 1,
+          demand: { ...demand, units: 1 },
+          now: Time.after(now, 5000)
+        }
         expect(yield* accept(one)).toBe("Accepted")
         expect(yield* accept({}, yield* owner)).toBe("Accepted")
         expect(yield* jobs.usage({ accountId: who.accountId, day })).toEqual({ template: 4, direct: 1 })
-        expect(yield* accept({ now: Time.endOfUtcDay(now) - 1 })).toBe("QuotaExhausted")
+        expect(yield* accept({ now: Time.before(Time.endOfUtcDay(now), 1) })).toBe("QuotaExhausted")
         expect(yield* accept({ now: Time.endOfUtcDay(now) })).toBe("Accepted")
       }).pipe(Effect.provide(layer))
     )
@@ -61,21 +66,23 @@ export const suite = (layer: Stored): void => {
           const who = yield* owner
           const midnight = Time.endOfUtcDay(now)
           const days = [now, midnight].map(Time.utcDay)
-          const accept = (at: number, some: Parameters<typeof Fixtures.send>[1] = {}) =>
+          const accept = (at: Time.Instant, some: Parameters<typeof Fixtures.send>[1] = {}) =>
             Effect.map(jobs.accept(Fixtures.send(who, { phones: 2, now: at, ...some })), ({ _tag }) => _tag)
           for (const at of [midnight - 5, midnight + 1, midnight - 3, midnight - 2, midnight + 2])
-            expect(yield* accept(at)).toBe("Accepted")
+            expect(yield* accept(Time.at(at))).toBe("Accepted")
           const { accountId } = who
           expect(yield* Effect.forEach(days, (day) => jobs.usage({ accountId, day }))).toEqual([
             { template: 6, direct: 0 },
             { template: 4, direct: 0 }
           ])
           const demand = { units: 1, dailyLimit: 6, minimumWaitMs: 0 }
-          expect(yield* accept(midnight - 1, { phones: 1, demand })).toBe("QuotaExhausted")
-          expect(yield* accept(midnight + 3, { phones: 1, demand, content: direct })).toBe("Accepted")
+          expect(yield* accept(Time.before(midnight, 1), { phones: 1, demand })).toBe("QuotaExhausted")
+          expect(yield* accept(Time.after(midnight, 3), { phones: 1, demand, content: direct })).toBe(
+            "Accepted"
+          )
           const waiting = { ...demand, dailyLimit: null, minimumWaitMs: 10 }
-          expect(yield* accept(midnight + 12, { demand: waiting })).toBe("TooSoon")
-          expect(yield* accept(midnight + 13, { demand: waiting })).toBe("Accepted")
+          expect(yield* accept(Time.after(midnight, 12), { demand: waiting })).toBe("TooSoon")
+          expect(yield* accept(Time.after(midnight, 13), { demand: waiting })).toBe("Accepted")
         }).pipe(Effect.provide(layer))
     )
 
@@ -124,7 +131,7 @@ export const suite = (layer: Stored): void => {
         expect(yield* events()).toEqual([])
         expect((yield* jobs.usage({ accountId: who.accountId, day })).template).toBe(2)
         // Neither the minimum wait nor the key was taken.
-        const sound = Fixtures.send(other, { key: "k", phones: 3, demand, now: now + 1 })
+        const sound = Fixtures.send(other, { key: "k", phones: 3, demand, now: Time.after(now, 1) })
         expect((yield* jobs.accept(sound))._tag).toBe("Accepted")
       }).pipe(Effect.provide(layer))
     )
@@ -148,7 +155,7 @@ export const suite = (layer: Stored): void => {
           ])
           let at = now
           for (const [key, pause] of requests) {
-            at += pause
+            at = Time.after(at, pause)
             const expected = RateLimit.decide(kept.get(key) ?? null, rule, at)
             kept.set(key, expected.arrival)
             expect(yield* limits.consume({ key, ...rule, now: at })).toEqual(expected.decision)
@@ -185,8 +192,8 @@ export const suite = (layer: Stored): void => {
           let kept: number | null = null
           let at = now
           for (const [pause, skew] of requests) {
-            at += pause
-            const asked = { key: "k", ...rule, now: at + skew }
+            at = Time.after(at, pause)
+            const asked = { key: "k", ...rule, now: Time.after(at, skew) }
             const expected: ReturnType<typeof RateLimit.decide> = RateLimit.decide(kept, rule, asked.now)
             kept = expected.arrival
             const decision = yield* limits.consume(asked)
@@ -204,17 +211,17 @@ export const suite = (layer: Stored): void => {
         const jobs = yield* JobStore
         const who = yield* owner
         const demand = { units: 2, dailyLimit: 3, minimumWaitMs: 1000 }
-        const send = (at: number, isEmbedded: boolean) =>
+        const send = (at: Time.Instant, isEmbedded: boolean) =>
           jobs.accept({ ...Fixtures.send(who, { phones: 2, demand, now: at }), isEmbedded })
         expect(yield* send(now, false)).toMatchObject({ _tag: "Accepted" })
-        expect(yield* send(now + 1, true)).toMatchObject({ _tag: "Accepted", claimed: null })
-        expect(yield* send(now + 2, true)).toMatchObject({ _tag: "Accepted", claimed: null })
+        expect(yield* send(Time.after(now, 1), true)).toMatchObject({ _tag: "Accepted", claimed: null })
+        expect(yield* send(Time.after(now, 2), true)).toMatchObject({ _tag: "Accepted", claimed: null })
         expect(yield* jobs.usage({ accountId: who.accountId, day })).toEqual({ template: 6, direct: 0 })
-        expect(yield* send(now + 2000, false)).toMatchObject({ _tag: "QuotaExhausted", used: 6 })
+        expect(yield* send(Time.after(now, 2000), false)).toMatchObject({ _tag: "QuotaExhausted", used: 6 })
         const unlimited = { ...demand, dailyLimit: null }
-        const plain = (at: number) => jobs.accept(Fixtures.send(who, { demand: unlimited, now: at }))
-        expect(yield* plain(now + 999)).toMatchObject({ _tag: "TooSoon", retryAt: now + 1000 })
-        expect(yield* plain(now + 1000)).toMatchObject({ _tag: "Accepted" })
+        const plain = (at: Time.Instant) => jobs.accept(Fixtures.send(who, { demand: unlimited, now: at }))
+        expect(yield* plain(Time.after(now, 999))).toMatchObject({ _tag: "TooSoon", retryAt: now + 1000 })
+        expect(yield* plain(Time.after(now, 1000))).toMatchObject({ _tag: "Accepted" })
         expect(yield* claim(250, now + 1000)).toHaveLength(4)
       }).pipe(Effect.provide(layer))
     )
@@ -224,15 +231,15 @@ export const suite = (layer: Stored): void => {
         const jobs = yield* JobStore
         const who = yield* owner
         const midnight = Time.endOfUtcDay(now)
-        const send = (units: number, at: number) => {
+        const send = (units: number, at: Time.Instant) => {
           const demand = { units, dailyLimit: 3, minimumWaitMs: 0 }
           return jobs.accept({ ...Fixtures.send(who, { phones: units, demand, now: at }), isEmbedded: true })
         }
         expect(yield* send(4, now)).toMatchObject({ _tag: "QuotaExhausted", limit: 3 })
         expect(yield* send(3, now)).toMatchObject({ _tag: "Accepted" })
-        expect(yield* send(1, midnight - 1)).toMatchObject({ _tag: "Accepted" })
+        expect(yield* send(1, Time.before(midnight, 1))).toMatchObject({ _tag: "Accepted" })
         expect(yield* send(2, midnight)).toMatchObject({ _tag: "Accepted" })
-        const usedOn = (at: number) => jobs.usage({ accountId: who.accountId, day: Time.utcDay(at) })
+        const usedOn = (at: Time.Instant) => jobs.usage({ accountId: who.accountId, day: Time.utcDay(at) })
         expect(yield* usedOn(now)).toEqual({ template: 4, direct: 0 })
         expect(yield* usedOn(midnight)).toEqual({ template: 2, direct: 0 })
       }).pipe(Effect.provide(layer))

@@ -1,6 +1,8 @@
 /** Who lives, and what becomes of recipients over which workers die. */
+
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as Time from "../../domain/Instant.ts"
 import type { Care } from "../../domain/job/Claiming.ts"
 import { careless } from "../../domain/job/Claiming.ts"
 import { ConsentStore } from "../../storage/ConsentStore.ts"
@@ -25,7 +27,7 @@ const bereaved = Effect.fnUntraced(function* (phones: number, deaths: number) {
 })
 
 /** The places and deaths of what a claim with so much care brings at a time, which is given back. */
-const taken = Effect.fnUntraced(function* (at: number, care: Partial<Care> = {}) {
+const taken = Effect.fnUntraced(function* (at: Time.Instant, care: Partial<Care> = {}) {
   const jobs = yield* JobStore
   const { claimed } = yield* jobs.settleAndClaim({
     now: at,
@@ -78,7 +80,7 @@ export const suite = (layer: Stored): void => {
         yield* jobs.heartbeat({ workers: ["asked"], beats: 1, dispatchesAt: null })
         expect(yield* jobs.dispatchesAt).toBeNull()
         yield* jobs.heartbeat({ workers: ["a", "b"], beats: 1, dispatchesAt: now })
-        yield* jobs.heartbeat({ workers: ["b"], beats: 2, dispatchesAt: now + 5000 })
+        yield* jobs.heartbeat({ workers: ["b"], beats: 2, dispatchesAt: Time.after(now, 5000) })
         expect(yield* jobs.dispatchesAt).toBe(now + 5000)
         yield* jobs.heartbeat({ workers: ["b"], beats: 3, dispatchesAt: null })
         expect(yield* jobs.dispatchesAt).toBe(now)
@@ -191,7 +193,7 @@ export const suite = (layer: Stored): void => {
         const [job] = yield* claim(2, now, "w")
         yield* jobs.heartbeat({ workers: ["w"], beats: 1, dispatchesAt: null })
         expect(yield* jobs.giveBack({ worker: "another", now })).toBe(0)
-        expect(yield* jobs.giveBack({ worker: "w", now: now + 1 })).toBe(2)
+        expect(yield* jobs.giveBack({ worker: "w", now: Time.after(now, 1) })).toBe(2)
         expect(yield* jobs.workers).toEqual([])
         const after = yield* results(jobId)
         expect(
@@ -200,7 +202,11 @@ export const suite = (layer: Stored): void => {
         // What was claimed then is another claim's.
         const outcome = Outcome.Accepted({ providerId: "p", status: "accepted" })
         const late = { jobId, fence: job?.fence ?? 0, index: 0, outcome }
-        const { settled } = yield* jobs.settleAndClaim({ now: now + 1, settlements: [late], claim: null })
+        const { settled } = yield* jobs.settleAndClaim({
+          now: Time.after(now, 1),
+          settlements: [late],
+          claim: null
+        })
         expect(settled).toBe(0)
         const again = yield* claim(3, now + 1, "v")
         expect(again.flatMap(({ recipients }) => recipients.map(({ attempts }) => attempts))).toEqual([
@@ -259,8 +265,8 @@ export const suite = (layer: Stored): void => {
           let at = now
           for (const [deaths, minutes] of [1, 5, 15].entries()) {
             expect(yield* jobs.nextDue(at)).toBeLessThanOrEqual(at)
-            at += minutes * 60_000
-            expect(yield* taken(at - 1)).toEqual(others)
+            at = Time.after(at, minutes * 60_000)
+            expect(yield* taken(Time.before(at, 1))).toEqual(others)
             expect(yield* taken(at)).toEqual([[0, 2 + deaths]])
             yield* jobs.settleAndClaim({ now: at, settlements: [], claim: { worker: "w", limit: 10 } })
             yield* jobs.rescue({ worker: "w", now: at, recoverable })
@@ -276,13 +282,13 @@ export const suite = (layer: Stored): void => {
     it.effect("waits as long as the rescue is told", () =>
       Effect.gen(function* () {
         const { jobId, jobs } = yield* bereaved(1, 2)
-        const rescue = (at: number) =>
+        const rescue = (at: Time.Instant) =>
           jobs.rescue({ worker: "w", now: at, recoverable, suspectWaits: [7, 9] })
         yield* claim(1, now + 60_000, "w")
-        yield* rescue(now + 60_000)
+        yield* rescue(Time.after(now, 60_000))
         expect((yield* results(jobId))[0]?.nextAt).toBe(now + 60_009)
         yield* claim(1, now + 60_009, "w")
-        yield* rescue(now + 60_009)
+        yield* rescue(Time.after(now, 60_009))
         expect((yield* results(jobId))[0]?.failure?.code).toBe("poisoned")
       }).pipe(Effect.provide(layer))
     )
@@ -290,16 +296,16 @@ export const suite = (layer: Stored): void => {
     it.effect("is put off where it is a suspect and none may be taken, and keeps nobody waiting", () =>
       Effect.gen(function* () {
         const { jobId } = yield* bereaved(4, 2)
-        const at = now + 60_000
+        const at = Time.after(now, 60_000)
         expect(yield* taken(at, { suspects: 0, suspectsWait: false })).toEqual([
           [1, 0],
           [2, 0],
           [3, 0]
         ])
         expect((yield* results(jobId))[0]).toMatchObject({ crashCount: 2, nextAt: at + 1000 })
-        expect(yield* taken(at + 1000, young)).toHaveLength(3)
+        expect(yield* taken(Time.after(at, 1000), young)).toHaveLength(3)
         expect((yield* results(jobId))[0]?.nextAt).toBe(at + 21_000)
-        expect(yield* taken(at + 21_000)).toEqual([[0, 2]])
+        expect(yield* taken(Time.after(at, 21_000))).toEqual([[0, 2]])
       }).pipe(Effect.provide(layer))
     )
 
@@ -308,10 +314,10 @@ export const suite = (layer: Stored): void => {
         const { jobs, jobId } = yield* bereaved(1, 2)
         const other = Fixtures.send(yield* owner, { phones: 2 })
         yield* jobs.accept(other)
-        const at = now + 60_000
+        const at = Time.after(now, 60_000)
         expect(yield* taken(at, { ...young, youngForMs: 19_876.543_21 })).toHaveLength(2)
         expect((yield* results(jobId))[0]).toMatchObject({ crashCount: 2, nextAt: at + 19_877 })
-        expect(yield* taken(at + 19_877)).toHaveLength(3)
+        expect(yield* taken(Time.after(at, 19_877))).toHaveLength(3)
       }).pipe(Effect.provide(layer))
     )
 
@@ -330,7 +336,7 @@ export const suite = (layer: Stored): void => {
         const times = (yield* results(command.jobId)).slice(1, 4).map(({ nextAt }) => (nextAt ?? 0) - now)
         expect(times).toEqual([100, 200, 300])
         // The end of its youth is late enough for all of them.
-        expect(yield* taken(now + 1000, { ...young, survivors: 0, youngForMs: 50 })).toEqual([
+        expect(yield* taken(Time.after(now, 1000), { ...young, survivors: 0, youngForMs: 50 })).toEqual([
           [4, 0],
           [5, 0]
         ])
@@ -338,12 +344,12 @@ export const suite = (layer: Stored): void => {
           Array(4).fill(now + 1050)
         )
         // An old one takes as many as it may, and those behind them with the next claim.
-        expect(yield* taken(now + 2000, { survivors: 3 })).toEqual([
+        expect(yield* taken(Time.after(now, 2000), { survivors: 3 })).toEqual([
           [0, 1],
           [1, 1],
           [2, 1]
         ])
-        expect(yield* taken(now + 2000)).toHaveLength(6)
+        expect(yield* taken(Time.after(now, 2000))).toHaveLength(6)
       }).pipe(Effect.provide(layer))
     )
 
@@ -353,9 +359,9 @@ export const suite = (layer: Stored): void => {
         const other = Fixtures.send(yield* owner, { phones: 2, now })
         yield* jobs.accept(other)
         yield* claim(2, now + 1)
-        yield* jobs.rescue({ worker: "worker-1", now: now + 1, recoverable })
+        yield* jobs.rescue({ worker: "worker-1", now: Time.after(now, 1), recoverable })
         const taken: Array<ReadonlyArray<number>> = []
-        for (let at = now + 60_000; taken.flat().length < 3; at += 1000) {
+        for (let at = Time.after(now, 60_000); taken.flat().length < 3; at = Time.after(at, 1000)) {
           const care = { ...careless, survivorsWait: false, suspectsWait: false }
           const asked = { worker: "w", limit: 10, care }
           const { claimed } = yield* jobs.settleAndClaim({ now: at, settlements: [], claim: asked })

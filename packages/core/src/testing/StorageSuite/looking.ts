@@ -1,7 +1,9 @@
 /** Jobs over all accounts, by every filter of the operator's list, and what is told beside them (decisions.md §12). */
+
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Ids from "../../domain/Ids.ts"
+import * as Time from "../../domain/Instant.ts"
 import { stuckAfterMs } from "../../domain/job/Job.ts"
 import * as Event from "../../domain/webhook/Event.ts"
 import { AuditStore } from "../../storage/AuditStore.ts"
@@ -24,7 +26,7 @@ const failure = (code: string) => ({ code, provider_code: "1", message: "It brok
 
 const sent = Effect.fnUntraced(function* (
   who: Owner,
-  at: number,
+  at: Time.Instant,
   some: Parameters<typeof Fixtures.send>[1] = {}
 ) {
   const command = Fixtures.send(who, { now: at, ...some })
@@ -69,10 +71,10 @@ export const suite = (layer: Stored): void => {
         const { accountId } = yield* owner
         const [first, second] = [Fixtures.endpoint(accountId), Fixtures.endpoint(accountId)]
         for (const each of [first, second]) yield* store.create(each)
-        const send = (endpointId: string, at: number) =>
+        const send = (endpointId: string, at: Time.Instant) =>
           store.send({ endpointId, draft: Event.webhookTest(endpointId), now: at })
         const early = (yield* send(first.id, now)) ?? ""
-        const late = (yield* send(second.id, now + 10)) ?? ""
+        const late = (yield* send(second.id, Time.after(now, 10))) ?? ""
         const find = (query: Partial<Parameters<typeof store.deliveries>[0]>) =>
           Effect.map(store.deliveries({ page, ...query }), ({ items }) =>
             items.map(({ endpointId, id }) => [endpointId, id])
@@ -85,8 +87,11 @@ export const suite = (layer: Stored): void => {
         expect(yield* find({ endpointId: first.id, status: "delivered" })).toEqual([])
         expect(yield* find({ endpointId: second.id, type: "webhook.test" })).toEqual([[second.id, late]])
         expect(yield* find({ endpointId: second.id, type: "job.completed" })).toEqual([])
-        expect((yield* find({ since: now + 1, status: "pending" })).at(0)).toEqual([second.id, late])
-        expect(yield* find({ since: now + 11 })).toEqual([])
+        expect((yield* find({ since: Time.after(now, 1), status: "pending" })).at(0)).toEqual([
+          second.id,
+          late
+        ])
+        expect(yield* find({ since: Time.after(now, 11) })).toEqual([])
         expect(JSON.parse((yield* store.payload(late)) ?? "{}")).toMatchObject({ type: "webhook.test" })
         expect(yield* store.payload("nobody")).toBeNull()
       }).pipe(Effect.provide(layer))
@@ -99,7 +104,12 @@ export const suite = (layer: Stored): void => {
         const contents = ["approved", "paused", "deleted"].map((status) =>
           Fixtures.template({ name: status, status })
         )
-        const [approved, paused, deleted] = yield* store.importAll({ accountId, sessionId, contents, now })
+        const [approved, paused, deleted] = yield* store.importAll({
+          accountId,
+          sessionId,
+          contents,
+          now
+        })
         const find = (status?: string) =>
           Effect.map(store.list({ sessionId, status, page }), ({ items }) => items)
         expect(yield* find()).toEqual([approved, paused, deleted])
@@ -125,10 +135,10 @@ export const suite = (layer: Stored): void => {
         const content = { kind: "template", templateId, template: Fixtures.template() } as const
         const reference = `spring-${mine.accountId}`
         const first = yield* sent(mine, now, { reference, content })
-        const second = yield* sent(other, now + 1, { reference })
+        const second = yield* sent(other, Time.after(now, 1), { reference })
         // As the process sends that owns the engine.
-        const third = yield* sent({ ...mine, publicKey: mine.sessionId }, now + 2)
-        yield* sent(mine, now + 3, { content: { kind: "direct", text: "Hi", linkPreview: false } })
+        const third = yield* sent({ ...mine, publicKey: mine.sessionId }, Time.after(now, 2))
+        yield* sent(mine, Time.after(now, 3), { content: { kind: "direct", text: "Hi", linkPreview: false } })
         expect((yield* list({})).slice(0, 3)).toEqual([third, second, first])
         expect(yield* list({ by: { accountId: mine.accountId } })).toEqual([third, first])
         expect(yield* list({ by: { sessionId: mine.sessionId } })).toEqual([third, first])
@@ -167,7 +177,7 @@ export const suite = (layer: Stored): void => {
           Outcome.Accepted({ providerId: null, status: "sent" })
         ]
         yield* jobs.settleAndClaim({
-          now: now + 5,
+          now: Time.after(now, 5),
           claim: null,
           settlements: outcomes.map((outcome, index) => ({
             jobId: broken,
@@ -176,17 +186,20 @@ export const suite = (layer: Stored): void => {
             outcome
           }))
         })
-        const waiting = yield* sent(who, now + 10, { key: "of the caller", requestId: "request-1" })
+        const waiting = yield* sent(who, Time.after(now, 10), {
+          key: "of the caller",
+          requestId: "request-1"
+        })
         expect(yield* list({ by, has: "failed" })).toEqual([broken])
         expect(yield* list({ by, has: "unknown" })).toEqual([broken])
         expect(yield* list({ by, has: "waiting" })).toEqual([waiting])
         expect(yield* list({ by, status: "completed" })).toEqual([broken])
-        expect(yield* list({ by, completedAfter: now + 5 })).toEqual([broken])
-        expect(yield* list({ by, completedAfter: now + 6 })).toEqual([])
-        expect(yield* list({ by, completedBefore: now + 5 })).toEqual([])
-        expect(yield* list({ by, completedBefore: now + 6 })).toEqual([broken])
-        expect(yield* list({ by, createdAfter: now + 10 })).toEqual([waiting])
-        expect(yield* list({ by, createdBefore: now + 10 })).toEqual([broken])
+        expect(yield* list({ by, completedAfter: Time.after(now, 5) })).toEqual([broken])
+        expect(yield* list({ by, completedAfter: Time.after(now, 6) })).toEqual([])
+        expect(yield* list({ by, completedBefore: Time.after(now, 5) })).toEqual([])
+        expect(yield* list({ by, completedBefore: Time.after(now, 6) })).toEqual([broken])
+        expect(yield* list({ by, createdAfter: Time.after(now, 10) })).toEqual([waiting])
+        expect(yield* list({ by, createdBefore: Time.after(now, 10) })).toEqual([broken])
         const { items } = yield* jobs.list({ by, kind: "template", page })
         const facts = yield* jobs.facts(items)
         expect(facts.get(broken)).toMatchObject({
@@ -211,14 +224,14 @@ export const suite = (layer: Stored): void => {
         const [mine, other] = [yield* owner, yield* owner]
         const reference = `campaign-${mine.accountId}`
         yield* sent(mine, now, { reference, phones: 2 })
-        const canceled = yield* sent(mine, now + 1, { reference, phones: 3 })
-        yield* jobs.cancel({ jobId: canceled, now: now + 2 })
-        const newest = yield* sent(mine, now + 3, { reference })
-        yield* sent(mine, now + 4)
+        const canceled = yield* sent(mine, Time.after(now, 1), { reference, phones: 3 })
+        yield* jobs.cancel({ jobId: canceled, now: Time.after(now, 2) })
+        const newest = yield* sent(mine, Time.after(now, 3), { reference })
+        yield* sent(mine, Time.after(now, 4))
         yield* jobs.accept(
           Fixtures.send(mine, { reference, content: { kind: "direct", text: "Hi", linkPreview: false } })
         )
-        const others = yield* sent(other, now + 5, { reference })
+        const others = yield* sent(other, Time.after(now, 5), { reference })
         expect(yield* list({ reference, isNewestOfReference: true })).toEqual([others, newest])
         expect(yield* jobs.sum({ accountId: mine.accountId, reference })).toMatchObject({
           jobs: 3,
@@ -229,7 +242,7 @@ export const suite = (layer: Stored): void => {
           lastAt: now + 3,
           completedAt: null
         })
-        yield* jobs.cancel({ jobId: others, now: now + 9 })
+        yield* jobs.cancel({ jobId: others, now: Time.after(now, 9) })
         expect(yield* jobs.sum({ accountId: other.accountId, reference })).toMatchObject({
           jobs: 1,
           counts: { canceled: 1 },
@@ -246,10 +259,10 @@ export const suite = (layer: Stored): void => {
         const left = yield* sent(idle, now)
         yield* jobs.cancel({ jobId: yield* sent(idle, now), now })
         const behind = yield* sent(moving, now, { phones: 2 })
-        const later = now + stuckAfterMs
-        const stuck = (who: Owner, at: number) =>
-          list({ by: { accountId: who.accountId }, stuckSince: at - stuckAfterMs })
-        expect(yield* stuck(idle, later - 1)).toEqual([])
+        const later = Time.after(now, stuckAfterMs)
+        const stuck = (who: Owner, at: Time.Instant) =>
+          list({ by: { accountId: who.accountId }, stuckSince: Time.before(at, stuckAfterMs) })
+        expect(yield* stuck(idle, Time.before(later, 1))).toEqual([])
         expect(yield* stuck(idle, later)).toEqual([left])
         expect(yield* stuck(moving, later)).toEqual([behind])
         // Another of its session is being sent: it waits for its turn.
@@ -260,9 +273,9 @@ export const suite = (layer: Stored): void => {
           claim: { worker: "worker-moving", limit: 1000 }
         })
         expect(claimed.map(({ jobId }) => jobId)).toContain(next)
-        expect(yield* stuck(moving, later + 1)).toEqual([])
-        expect(yield* stuck(moving, later + stuckAfterMs)).toEqual([next, behind])
-        const at = later + 2 * stuckAfterMs
+        expect(yield* stuck(moving, Time.after(later, 1))).toEqual([])
+        expect(yield* stuck(moving, Time.after(later, stuckAfterMs))).toEqual([next, behind])
+        const at = Time.after(later, 2 * stuckAfterMs)
         const paused = yield* sent(moving, at)
         yield* jobs.settleAndClaim({
           now: at,
@@ -273,9 +286,9 @@ export const suite = (layer: Stored): void => {
           id: moving.sessionId,
           state: "disconnected",
           reason: "operator",
-          now: at + 1
+          now: Time.after(at, 1)
         })
-        expect(yield* stuck(moving, at + stuckAfterMs + 1)).toContain(paused)
+        expect(yield* stuck(moving, Time.after(at, stuckAfterMs + 1))).toContain(paused)
       }).pipe(Effect.provide(layer))
     )
 
@@ -285,18 +298,18 @@ export const suite = (layer: Stored): void => {
         const who = yield* owner
         const first = yield* sent(who, now, { phones: 2 })
         const second = yield* sent(who, now)
-        yield* tell(who.sessionId, "OutageBegan", now + 1)
-        const stuck = (at: number) =>
-          list({ by: { accountId: who.accountId }, stuckSince: at - stuckAfterMs })
+        yield* tell(who.sessionId, "OutageBegan", Time.after(now, 1))
+        const stuck = (at: Time.Instant) =>
+          list({ by: { accountId: who.accountId }, stuckSince: Time.before(at, stuckAfterMs) })
         // A claim pauses what is in order, takes one as a probe, and the probe fails.
-        const probe = Effect.fnUntraced(function* (at: number) {
+        const probe = Effect.fnUntraced(function* (at: Time.Instant) {
           const { claimed } = yield* jobs.settleAndClaim({
             now: at,
             settlements: [],
             claim: { worker: "worker-probing", limit: 10 }
           })
           const outcome = Outcome.Retry({
-            at: at + 1000,
+            at: Time.after(at, 1000),
             failure: failure("provider_unavailable"),
             maybeSent: false
           })
@@ -310,14 +323,14 @@ export const suite = (layer: Stored): void => {
           })
           return claimed.map(({ jobId }) => jobId)
         })
-        expect(yield* probe(now + 2000)).toHaveLength(1)
-        const later = now + 1 + stuckAfterMs
-        expect(yield* probe(later - 1)).toHaveLength(1)
-        expect(yield* stuck(later - 1)).toEqual([])
+        expect(yield* probe(Time.after(now, 2000))).toHaveLength(1)
+        const later = Time.after(now, 1 + stuckAfterMs)
+        expect(yield* probe(Time.before(later, 1))).toHaveLength(1)
+        expect(yield* stuck(Time.before(later, 1))).toEqual([])
         const young = yield* sent(who, later)
         expect(yield* stuck(later)).toEqual([second, first])
-        yield* tell(who.sessionId, "OutageEnded", later + 1)
-        expect(yield* stuck(later + 2)).not.toContain(young)
+        yield* tell(who.sessionId, "OutageEnded", Time.after(later, 1))
+        expect(yield* stuck(Time.after(later, 2))).not.toContain(young)
       }).pipe(Effect.provide(layer))
     )
   })
@@ -328,22 +341,25 @@ export const suite = (layer: Stored): void => {
         const jobs = yield* JobStore
         const [mine, other] = [yield* owner, yield* owner]
         const content = { kind: "direct", text: "Hi", linkPreview: false } as const
-        const first = yield* sent(mine, now + 1)
-        const second = yield* sent(other, now + 2)
-        const third = yield* sent(mine, now + 3, { content })
+        const first = yield* sent(mine, Time.after(now, 1))
+        const second = yield* sent(other, Time.after(now, 2))
+        const third = yield* sent(mine, Time.after(now, 3), { content })
         const between = (query: Partial<AcceptedQuery>) =>
           Effect.map(
-            jobs.acceptedBetween({ from: now, to: now + 9, limit: 9, ...query }),
+            jobs.acceptedBetween({ from: now, to: Time.after(now, 9), limit: 9, ...query }),
             ({ items, lookedTo }) => [lookedTo, items.map(({ id }) => id)]
           )
         expect(yield* between({})).toEqual([null, [third, second, first]])
         expect(yield* between({ limit: 2 })).toEqual([null, [third, second]])
-        expect(yield* between({ from: now + 2, to: now + 3 })).toEqual([null, [second]])
+        expect(yield* between({ from: Time.after(now, 2), to: Time.after(now, 3) })).toEqual([null, [second]])
         expect(yield* between({ accountId: mine.accountId })).toEqual([null, [third, first]])
         expect(yield* between({ sessionId: other.sessionId })).toEqual([null, [second]])
         expect(yield* between({ kind: "direct" })).toEqual([null, [third]])
         expect(yield* between({ kind: "template", accountId: mine.accountId })).toEqual([null, [first]])
-        expect(yield* between({ from: 0, to: Number.MAX_SAFE_INTEGER, limit: 1 })).toEqual([null, [third]])
+        expect(yield* between({ from: Time.at(0), to: Time.at(Number.MAX_SAFE_INTEGER), limit: 1 })).toEqual([
+          null,
+          [third]
+        ])
       }).pipe(Effect.provide(layer))
     )
 
@@ -362,28 +378,29 @@ export const suite = (layer: Stored): void => {
           items: [{ ...nothing, identity }],
           now
         })
-        const record = (who: Owner, status: "granted" | "revoked", at: number) =>
+        const record = (who: Owner, status: "granted" | "revoked", at: Time.Instant) =>
           consents.record({
             accountId: who.accountId,
             records: [Fixtures.consent(phone, { status, occurredAt: at, recordedAt: at })]
           })
-        yield* record(mine, "granted", now + 1)
-        const [first] = yield* record(mine, "revoked", now + 2)
-        const [second] = yield* record(other, "revoked", now + 3)
+        yield* record(mine, "granted", Time.after(now, 1))
+        const [first] = yield* record(mine, "revoked", Time.after(now, 2))
+        const [second] = yield* record(other, "revoked", Time.after(now, 3))
         const between = (query: Partial<Parameters<typeof consents.revoked>[0]>) =>
-          Effect.map(consents.revoked({ from: now, to: now + 9, limit: 9, ...query }), ({ items }) =>
-            items.map(({ accountId, record: { id } }) => [accountId, id])
+          Effect.map(
+            consents.revoked({ from: now, to: Time.after(now, 9), limit: 9, ...query }),
+            ({ items }) => items.map(({ accountId, record: { id } }) => [accountId, id])
           )
         expect(yield* between({})).toEqual([
           [other.accountId, second?.id],
           [accountId, first?.id]
         ])
         expect(yield* between({ accountId })).toEqual([[accountId, first?.id]])
-        expect(yield* between({ from: now + 3 })).toEqual([[other.accountId, second?.id]])
+        expect(yield* between({ from: Time.after(now, 3) })).toEqual([[other.accountId, second?.id]])
         // Whoever is given fewer than it asked for is told where the rest begins.
         let [to, found]: [number, Array<unknown>] = [now + 9, []]
         for (let reads = 0; reads < 9; reads += 1) {
-          const { items, lookedTo } = yield* consents.revoked({ from: now, to, limit: 1 })
+          const { items, lookedTo } = yield* consents.revoked({ from: now, to: Time.at(to), limit: 1 })
           found = [...found, ...items.map(({ record: { id } }) => id)]
           const last = items.at(-1)?.record.recordedAt ?? lookedTo
           if (last === null) break
@@ -399,16 +416,19 @@ export const suite = (layer: Stored): void => {
         const { sessionId } = yield* owner
         for (const at of [now + 1, now + 2, now + 3])
           yield* audit.append({
-            entry: Fixtures.auditEntry({ at, target: `act ${at - now}` }),
-            retainSince: 0
+            entry: Fixtures.auditEntry({ at: Time.at(at), target: `act ${at - now}` }),
+            retainSince: Time.at(0)
           })
-        const acts = (query: { readonly from: number; readonly to: number; readonly limit: number }) =>
-          Effect.map(audit.between(query), (found) => found.map(({ target }) => target))
-        expect(yield* acts({ from: now, to: now + 3, limit: 9 })).toEqual(["act 2", "act 1"])
-        expect(yield* acts({ from: now + 2, to: now + 9, limit: 1 })).toEqual(["act 3"])
-        yield* tell(sessionId, "OutageBegan", now + 1)
-        yield* tell(sessionId, "OutageEnded", now + 2)
-        const between = { from: now, to: now + 9, limit: 9, sessionId }
+        const acts = (query: {
+          readonly from: Time.Instant
+          readonly to: Time.Instant
+          readonly limit: number
+        }) => Effect.map(audit.between(query), (found) => found.map(({ target }) => target))
+        expect(yield* acts({ from: now, to: Time.after(now, 3), limit: 9 })).toEqual(["act 2", "act 1"])
+        expect(yield* acts({ from: Time.after(now, 2), to: Time.after(now, 9), limit: 1 })).toEqual(["act 3"])
+        yield* tell(sessionId, "OutageBegan", Time.after(now, 1))
+        yield* tell(sessionId, "OutageEnded", Time.after(now, 2))
+        const between = { from: now, to: Time.after(now, 9), limit: 9, sessionId }
         const found = yield* happenings.between({ ...between, types: ["session.available"] })
         expect(found.map(({ type }) => type)).toEqual(["session.available"])
         expect(yield* happenings.between(between)).toHaveLength(2)

@@ -1,6 +1,8 @@
 /** A platform that does not answer (decisions.md §10): its session's jobs wait, and one message at a time probes it. */
+
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as Time from "../../domain/Instant.ts"
 import type { Care } from "../../domain/job/Claiming.ts"
 import { careless } from "../../domain/job/Claiming.ts"
 import type { ClaimedJob, Settlement } from "../../storage/JobStore.ts"
@@ -29,7 +31,7 @@ const settlementsOf = (claimed: ReadonlyArray<ClaimedJob>, outcome: Outcome): Re
 const settle = Effect.fnUntraced(function* (
   claimed: ReadonlyArray<ClaimedJob>,
   outcome: Outcome,
-  at: number
+  at: Time.Instant
 ) {
   const settlements = settlementsOf(claimed, outcome)
   yield* (yield* JobStore).settleAndClaim({ now: at, settlements, claim: null })
@@ -57,7 +59,7 @@ const paused = { status: "paused", pauseReason: "platform_unavailable" }
 const processing = { status: "processing", pauseReason: null }
 
 /** The types of the events that came since, but for those of recipients. */
-const told = (at: number) =>
+const told = (at: Time.Instant) =>
   Effect.map(events(at), (all) =>
     all
       .map(({ type }) => type)
@@ -81,11 +83,11 @@ export const suite = (layer: Stored): void => {
             yield* claim(1)
             yield* jobs.rescue({ worker: "worker-1", now, recoverable: ["sandbox"] })
           }
-          yield* tell(sessionId, "OutageBegan", now + minute)
+          yield* tell(sessionId, "OutageBegan", Time.after(now, minute))
           const probe = (some: Partial<Care>) =>
             Effect.map(
               jobs.settleAndClaim({
-                now: now + minute + 5 * second,
+                now: Time.after(now, minute + 5 * second),
                 settlements: [],
                 claim: { worker: "careful", limit: 10, care: { ...careless, ...some } }
               }),
@@ -118,7 +120,7 @@ export const suite = (layer: Stored): void => {
     it.effect("pauses its jobs with the reason in one commit with its event, once", () =>
       Effect.gen(function* () {
         const { id, jobId, sessions } = yield* outage(3)
-        expect(yield* tell(id, "OutageBegan", now + 500)).toBe(false)
+        expect(yield* tell(id, "OutageBegan", Time.after(now, 500))).toBe(false)
         expect(yield* tell("nobody", "OutageBegan", now)).toBe(false)
         expect(yield* find(jobId)).toMatchObject(paused)
         expect(yield* sessions.find(id)).toMatchObject({
@@ -158,7 +160,7 @@ export const suite = (layer: Stored): void => {
         expect(yield* claim(250, now + second, "another")).toEqual([])
         expect(yield* find(jobId)).toMatchObject(paused)
         // Its worker may be frozen: a minute later the next may go.
-        expect(yield* jobs.nextDue(now + second)).toBe(now + second + minute)
+        expect(yield* jobs.nextDue(Time.after(now, second))).toBe(now + second + minute)
         expect(yield* claim(250, now + minute, "another")).toEqual([])
         const next = yield* claim(250, now + second + minute, "another")
         expect(next).toMatchObject([{ jobId: other, probe: true, recipients: [{ attempts: 1 }] }])
@@ -172,7 +174,7 @@ export const suite = (layer: Stored): void => {
         const times: Array<number> = []
         let at = now
         for (let probe = 0; probe < 8; probe++) {
-          const due = (yield* jobs.nextDue(at)) ?? 0
+          const due = (yield* jobs.nextDue(at)) ?? Time.at(0)
           times.push((due - at) / second)
           at = due
           const claimed = yield* claim(250, at)
@@ -186,7 +188,7 @@ export const suite = (layer: Stored): void => {
         expect(attempts.filter(([status]) => status !== "accepted").every(([, count]) => count === 0)).toBe(
           true
         )
-        expect(yield* told(at + 1)).toEqual(["job.paused", "session.unavailable"])
+        expect(yield* told(Time.after(at, 1))).toEqual(["job.paused", "session.unavailable"])
       }).pipe(Effect.provide(layer))
     )
 
@@ -194,8 +196,8 @@ export const suite = (layer: Stored): void => {
       Effect.gen(function* () {
         const { id } = yield* outage(3)
         const claimed = yield* claim(250, now + second)
-        yield* tell(id, "ProbeUnused", now + second)
-        yield* settle(claimed, Outcome.Skipped({ failure }), now + second)
+        yield* tell(id, "ProbeUnused", Time.after(now, second))
+        yield* settle(claimed, Outcome.Skipped({ failure }), Time.after(now, second))
         expect(counted(yield* claim(250, now + second))).toBe(1)
       }).pipe(Effect.provide(layer))
     )
@@ -204,22 +206,22 @@ export const suite = (layer: Stored): void => {
       Effect.gen(function* () {
         const { id, jobId, sessions } = yield* outage(3)
         const probe = yield* claim(250, now + second)
-        expect(yield* tell(id, "OutageEnded", now + second)).toBe(true)
-        expect(yield* tell(id, "OutageEnded", now + second)).toBe(false)
-        yield* settle(probe, accepted, now + second)
+        expect(yield* tell(id, "OutageEnded", Time.after(now, second))).toBe(true)
+        expect(yield* tell(id, "OutageEnded", Time.after(now, second))).toBe(false)
+        yield* settle(probe, accepted, Time.after(now, second))
         expect(yield* find(jobId)).toMatchObject(processing)
         expect((yield* sessions.find(id))?.outage).toBeNull()
         const rest = yield* claim(250, now + second)
         expect([counted(rest), rest[0]?.probe]).toEqual([1, false])
-        expect(yield* told(now + 2 * second)).toEqual([
+        expect(yield* told(Time.after(now, 2 * second))).toEqual([
           "job.paused",
           "job.processing",
           "session.available",
           "session.unavailable"
         ])
         // Late words on a probe of an outage that is over change nothing.
-        yield* tell(id, "ProbeFailed", now + minute)
-        expect(yield* sessions.acquireProbe({ id, now: now + minute })).toBe("available")
+        yield* tell(id, "ProbeFailed", Time.after(now, minute))
+        expect(yield* sessions.acquireProbe({ id, now: Time.after(now, minute) })).toBe("available")
         expect((yield* sessions.find(id))?.outage).toBeNull()
       }).pipe(Effect.provide(layer))
     )
@@ -236,12 +238,12 @@ export const suite = (layer: Stored): void => {
         const probe = yield* claim(250, now + second)
         expect(counted(probe)).toBe(1)
         expect(yield* find(jobId)).toMatchObject(paused)
-        yield* settle(probe, released, now + second)
+        yield* settle(probe, released, Time.after(now, second))
         expect(yield* find(jobId)).toMatchObject(paused)
-        yield* tell(id, "OutageEnded", now + 2 * second)
+        yield* tell(id, "OutageEnded", Time.after(now, 2 * second))
         expect(yield* find(jobId)).toMatchObject(processing)
         expect(counted(yield* claim(250, now + 2 * second))).toBe(2)
-        expect(yield* told(now + 3 * second)).toEqual([
+        expect(yield* told(Time.after(now, 3 * second))).toEqual([
           "job.paused",
           "job.processing",
           "session.available",
@@ -254,9 +256,9 @@ export const suite = (layer: Stored): void => {
       Effect.gen(function* () {
         const { id, jobId } = yield* outage(2)
         const probe = yield* claim(250, now + second)
-        yield* settle(probe, accepted, now + second)
+        yield* settle(probe, accepted, Time.after(now, second))
         expect(yield* find(jobId)).toMatchObject({ status: "completed", pauseReason: null })
-        yield* tell(id, "OutageEnded", now + second)
+        yield* tell(id, "OutageEnded", Time.after(now, second))
         expect((yield* find(jobId)).status).toBe("completed")
       }).pipe(Effect.provide(layer))
     )
@@ -282,8 +284,8 @@ export const suite = (layer: Stored): void => {
         yield* sessions.change({ id, change: { pacing }, now })
         const probe = yield* claim(250, now + second)
         expect(counted(probe)).toBe(1)
-        yield* tell(id, "ProbeFailed", now + second)
-        yield* settle(probe, released, now + second)
+        yield* tell(id, "ProbeFailed", Time.after(now, second))
+        yield* settle(probe, released, Time.after(now, second))
         expect(yield* claim(250, now + 3 * second)).toEqual([])
         const next = yield* claim(250, now + 11 * second)
         expect(counted(next)).toBe(1)
@@ -294,8 +296,10 @@ export const suite = (layer: Stored): void => {
     it.effect("gives a probe to one of many messages that ask for it", () =>
       Effect.gen(function* () {
         const { id, sessions } = yield* outage(2)
-        expect(yield* sessions.acquireProbe({ id, now: now + 1 })).toBe("refused")
-        const asked = Array.from({ length: 8 }, () => sessions.acquireProbe({ id, now: now + second }))
+        expect(yield* sessions.acquireProbe({ id, now: Time.after(now, 1) })).toBe("refused")
+        const asked = Array.from({ length: 8 }, () =>
+          sessions.acquireProbe({ id, now: Time.after(now, second) })
+        )
         const answers = yield* Effect.all(asked, { concurrency: "unbounded" })
         expect(answers.filter((answer) => answer === "granted")).toHaveLength(1)
         expect(answers.filter((answer) => answer === "refused")).toHaveLength(7)
@@ -323,8 +327,8 @@ export const suite = (layer: Stored): void => {
         for (let at = now + minute; asked.length < 12; at += minute) {
           const [probe] = yield* claim(250, at)
           asked.push(`${ids.indexOf(probe?.jobId ?? "")}.${probe?.recipients[0]?.index}`)
-          yield* settle(probe === undefined ? [] : [probe], released, at + second)
-          yield* tell(id, "ProbeFailed", at + second)
+          yield* settle(probe === undefined ? [] : [probe], released, Time.after(Time.at(at), second))
+          yield* tell(id, "ProbeFailed", Time.after(Time.at(at), second))
         }
         expect(asked.slice(0, 9)).toEqual(["0.0", "1.0", "2.0", "0.1", "1.1", "2.0", "0.2", "1.0", "2.0"])
         // Nor does a job that comes later wait for all of them.
@@ -333,8 +337,8 @@ export const suite = (layer: Stored): void => {
         for (let at = now + 13 * minute; next.length < 4; at += minute) {
           const probe = yield* claim(250, at)
           next.push(ids.indexOf(probe[0]?.jobId ?? ""))
-          yield* settle(probe, released, at + second)
-          yield* tell(id, "ProbeFailed", at + second)
+          yield* settle(probe, released, Time.after(Time.at(at), second))
+          yield* tell(id, "ProbeFailed", Time.after(Time.at(at), second))
         }
         expect(next).toContain(3)
       }).pipe(Effect.provide(layer))
@@ -346,7 +350,7 @@ export const suite = (layer: Stored): void => {
         expect(counted(yield* claim(250, now + second))).toBe(1)
         for (const behind of [1, 500, second]) {
           expect(yield* claim(250, now + second - behind, "another")).toEqual([])
-          expect(yield* sessions.acquireProbe({ id, now: now + second - behind })).toBe("refused")
+          expect(yield* sessions.acquireProbe({ id, now: Time.after(now, second - behind) })).toBe("refused")
         }
       }).pipe(Effect.provide(layer))
     )
@@ -354,17 +358,20 @@ export const suite = (layer: Stored): void => {
     it.effect("is given to a direct message before its time every other time", () =>
       Effect.gen(function* () {
         const { id, sessions } = yield* outage(3)
-        const granted = Effect.fnUntraced(function* (endedAt: number) {
+        const granted = Effect.fnUntraced(function* (endedAt: Time.Instant) {
           yield* tell(id, "OutageEnded", endedAt)
-          yield* tell(id, "OutageBegan", endedAt - 2 * second)
+          yield* tell(id, "OutageBegan", Time.before(endedAt, 2 * second))
           const probe = yield* claim(250, endedAt)
           expect(yield* sessions.acquireProbe({ id, now: endedAt })).toBe("refused")
           yield* settle(probe, released, endedAt)
           yield* tell(id, "ProbeFailed", endedAt)
-          return yield* sessions.acquireProbe({ id, now: endedAt + second })
+          return yield* sessions.acquireProbe({ id, now: Time.at(endedAt + second) })
         })
-        const at = now - (now % 2) + minute
-        expect([yield* granted(at), yield* granted(at + 5 * minute + 1)]).toEqual(["refused", "granted"])
+        const at = Time.after(now, minute - (now % 2))
+        expect([yield* granted(at), yield* granted(Time.after(at, 5 * minute + 1))]).toEqual([
+          "refused",
+          "granted"
+        ])
       }).pipe(Effect.provide(layer))
     )
 
@@ -374,13 +381,13 @@ export const suite = (layer: Stored): void => {
         const { sessionId: id } = who
         const jobId = yield* accept(who, 3)
         const tried = yield* claim(250)
-        yield* settle(tried, Outcome.Retry({ at: now + second, failure, maybeSent: false }), now)
-        yield* tell(id, "OutageBegan", now + minute)
+        yield* settle(tried, Outcome.Retry({ at: Time.after(now, second), failure, maybeSent: false }), now)
+        yield* tell(id, "OutageBegan", Time.after(now, minute))
         const probe = yield* claim(250, now + 2 * minute)
         expect(probe).toMatchObject([{ jobId, recipients: [{ attempts: 2, firstAttemptAt: now + minute }] }])
-        yield* settle(probe, released, now + 3 * minute)
-        yield* tell(id, "ProbeFailed", now + 3 * minute)
-        yield* tell(id, "OutageEnded", now + 601 * minute)
+        yield* settle(probe, released, Time.after(now, 3 * minute))
+        yield* tell(id, "ProbeFailed", Time.after(now, 3 * minute))
+        yield* tell(id, "OutageEnded", Time.after(now, 601 * minute))
         const first = (yield* claim(250, now + 602 * minute)).flatMap(({ recipients }) => recipients)
         // Each was tried for a minute before it and for one behind it.
         expect(first.map(({ firstAttemptAt }) => (firstAttemptAt - now) / minute)).toEqual([600, 600, 600])
@@ -404,16 +411,16 @@ export const suite = (layer: Stored): void => {
         const { jobId } = yield* outage(4)
         const jobs = yield* JobStore
         const probe = yield* claim(250, now + second)
-        yield* jobs.cancel({ jobId, now: now + second })
+        yield* jobs.cancel({ jobId, now: Time.after(now, second) })
         expect((yield* find(jobId)).status).toBe("canceling")
-        yield* settle(probe, released, now + second)
+        yield* settle(probe, released, Time.after(now, second))
         expect(yield* find(jobId)).toMatchObject({
           status: "canceled",
           pauseReason: null,
           counts: { accepted: 1, canceled: 3 }
         })
         expect(yield* claim(250, now + minute * 5)).toEqual([])
-        expect(yield* jobs.nextDue(now + minute * 5)).toBeNull()
+        expect(yield* jobs.nextDue(Time.after(now, minute * 5))).toBeNull()
       }).pipe(Effect.provide(layer))
     )
 
@@ -422,11 +429,11 @@ export const suite = (layer: Stored): void => {
         const { id, jobId } = yield* outage(3)
         const jobs = yield* JobStore
         const probe = yield* claim(250, now + second)
-        yield* settle(probe, Outcome.Failed({ failure }), now + second)
-        yield* jobs.retry({ jobId, now: now + second, selection: everyLost })
+        yield* settle(probe, Outcome.Failed({ failure }), Time.after(now, second))
+        yield* jobs.retry({ jobId, now: Time.after(now, second), selection: everyLost })
         expect(yield* find(jobId)).toMatchObject({ ...paused, counts: { failed: 0, queued: 2 } })
         expect(yield* claim(250, now + 2 * second)).toEqual([])
-        yield* tell(id, "OutageEnded", now + 2 * second)
+        yield* tell(id, "OutageEnded", Time.after(now, 2 * second))
         expect(counted(yield* claim(250, now + 2 * second))).toBe(2)
       }).pipe(Effect.provide(layer))
     )
@@ -435,23 +442,28 @@ export const suite = (layer: Stored): void => {
       Effect.gen(function* () {
         const { id, jobId, sessions } = yield* outage(3)
         const jobs = yield* JobStore
-        yield* sessions.transition({ id, state: "disconnected", reason: "operator", now: now + 1 })
+        yield* sessions.transition({ id, state: "disconnected", reason: "operator", now: Time.after(now, 1) })
         expect(yield* find(jobId)).toMatchObject({ status: "paused", pauseReason: "session_disconnected" })
         // Its end is in the data of `session.disconnected`. What ends late does not begin it anew.
         expect((yield* sessions.find(id))?.outage).toBeNull()
         // Its operator meant it.
         expect(yield* sessions.countDown).toEqual({ unavailable: 1, missed: 0 })
-        yield* sessions.transition({ id, state: "disconnected", reason: "token expired", now: now + 1 })
+        yield* sessions.transition({
+          id,
+          state: "disconnected",
+          reason: "token expired",
+          now: Time.after(now, 1)
+        })
         expect(yield* sessions.countDown).toEqual({ unavailable: 1, missed: 1 })
-        expect(yield* tell(id, "OutageBegan", now + 2)).toBe(false)
+        expect(yield* tell(id, "OutageBegan", Time.after(now, 2))).toBe(false)
         expect((yield* sessions.find(id))?.outage).toBeNull()
         expect(yield* claim(250, now + minute)).toEqual([])
-        expect(yield* jobs.nextDue(now + minute)).toBeNull()
-        yield* sessions.transition({ id, state: "connected", reason: null, now: now + minute })
+        expect(yield* jobs.nextDue(Time.after(now, minute))).toBeNull()
+        yield* sessions.transition({ id, state: "connected", reason: null, now: Time.after(now, minute) })
         expect(yield* find(jobId)).toMatchObject(processing)
         expect((yield* sessions.find(id))?.outage).toBeNull()
         expect(counted(yield* claim(250, now + minute))).toBe(2)
-        expect(yield* told(now + 2 * minute)).toEqual([
+        expect(yield* told(Time.after(now, 2 * minute))).toEqual([
           "job.paused",
           "job.processing",
           "session.connected",
@@ -464,10 +476,10 @@ export const suite = (layer: Stored): void => {
     it.effect("an operator's connect ends it", () =>
       Effect.gen(function* () {
         const { id, jobId, sessions } = yield* outage(3)
-        yield* sessions.transition({ id, state: "connected", reason: null, now: now + 1 })
+        yield* sessions.transition({ id, state: "connected", reason: null, now: Time.after(now, 1) })
         expect((yield* sessions.find(id))?.outage).toBeNull()
         expect(yield* find(jobId)).toMatchObject(processing)
-        expect(yield* told(now + 2)).toEqual([
+        expect(yield* told(Time.after(now, 2))).toEqual([
           "job.paused",
           "job.processing",
           "session.available",
@@ -479,10 +491,10 @@ export const suite = (layer: Stored): void => {
     it.effect("a block by the platform counts first, and the probes go on after it", () =>
       Effect.gen(function* () {
         const { id, jobId, sessions } = yield* outage(3)
-        yield* sessions.block({ id, until: now + minute, now: now + 1 })
+        yield* sessions.block({ id, until: Time.after(now, minute), now: Time.after(now, 1) })
         expect(yield* find(jobId)).toMatchObject({ status: "paused", pauseReason: "provider_blocked" })
         expect(yield* claim(250, now + 2 * second)).toEqual([])
-        yield* sessions.unblock({ now: now + minute })
+        yield* sessions.unblock({ now: Time.after(now, minute) })
         expect(yield* find(jobId)).toMatchObject(paused)
         expect(counted(yield* claim(250, now + minute))).toBe(1)
       }).pipe(Effect.provide(layer))
@@ -520,7 +532,7 @@ export const suite = (layer: Stored): void => {
         const { jobId } = yield* outage(2)
         const jobs = yield* JobStore
         yield* claim(250, now + second, "gone")
-        yield* jobs.rescue({ worker: "gone", now: now + 20 * second, recoverable: ["sandbox"] })
+        yield* jobs.rescue({ worker: "gone", now: Time.after(now, 20 * second), recoverable: ["sandbox"] })
         expect(yield* find(jobId)).toMatchObject(paused)
         expect(yield* claim(250, now + 20 * second)).toEqual([])
         expect(counted(yield* claim(250, now + second + minute))).toBe(1)
@@ -534,17 +546,17 @@ export const suite = (layer: Stored): void => {
         const who = yield* owner
         const jobs = yield* JobStore
         const jobId = yield* accept(who, 1)
-        const again = (at: number) => Outcome.Retry({ at, failure, maybeSent: false })
+        const again = (at: Time.Instant) => Outcome.Retry({ at, failure, maybeSent: false })
         const first = yield* claim(1, now + 5)
         expect(first[0]?.recipients[0]?.firstAttemptAt).toBe(now + 5)
-        yield* settle(first, again(now + 100), now + 50)
+        yield* settle(first, again(Time.after(now, 100)), Time.after(now, 50))
         const second = yield* claim(1, now + 100)
         expect(second[0]?.recipients[0]).toMatchObject({ attempts: 2, firstAttemptAt: now + 5 })
-        yield* settle(second, again(now + 200), now + 150)
+        yield* settle(second, again(Time.after(now, 200)), Time.after(now, 150))
         const third = yield* claim(1, now + 200)
         expect(third[0]?.recipients[0]).toMatchObject({ attempts: 3, firstAttemptAt: now + 5 })
-        yield* settle(third, Outcome.Failed({ failure }), now + 250)
-        yield* jobs.retry({ jobId, now: now + 300, selection: everyLost })
+        yield* settle(third, Outcome.Failed({ failure }), Time.after(now, 250))
+        yield* jobs.retry({ jobId, now: Time.after(now, 300), selection: everyLost })
         const fourth = yield* claim(1, now + 400)
         expect(fourth[0]?.recipients[0]).toMatchObject({ attempts: 1, firstAttemptAt: now + 400 })
       }).pipe(Effect.provide(layer))

@@ -1,7 +1,9 @@
 /** A session's pacing, whoever claims: messages per second, and the interval between two messages to one phone. */
+
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as FastCheck from "effect/FastCheck"
+import * as Time from "../../domain/Instant.ts"
 import { AccountStore } from "../../storage/AccountStore.ts"
 import { ApiKeyStore } from "../../storage/ApiKeyStore.ts"
 import type { ClaimedJob } from "../../storage/JobStore.ts"
@@ -29,7 +31,7 @@ const count = (claimed: ReadonlyArray<ClaimedJob>): number =>
   claimed.reduce((sum, { recipients }) => sum + recipients.length, 0)
 
 /** Takes what may go, and hands it in as sent. */
-const send = Effect.fnUntraced(function* (limit: number, at: number, worker = "worker-1") {
+const send = Effect.fnUntraced(function* (limit: number, at: Time.Instant, worker = "worker-1") {
   const jobs = yield* JobStore
   const claimed = yield* claim(limit, at, worker)
   const settlements = claimed.flatMap(({ fence, jobId, recipients }) =>
@@ -54,7 +56,8 @@ export const suite = (layer: Stored): void => {
         expect(sent).toBe(5)
         expect(yield* send(250, now, "worker-2")).toBe(0)
         expect(yield* jobs.nextDue(now)).toBe(now + 10)
-        for (let at = now + 10; at <= now + 1000; at += 10) sent += yield* send(250, at, `worker-${at % 3}`)
+        for (let at = Time.after(now, 10); at <= now + 1000; at = Time.after(at, 10))
+          sent += yield* send(250, at, `worker-${at % 3}`)
         expect(sent).toBe(105)
       }).pipe(Effect.provide(layer))
     )
@@ -76,7 +79,7 @@ export const suite = (layer: Stored): void => {
           const sent: Array<readonly [at: number, count: number]> = []
           let at = now
           for (const [later, limit] of steps) {
-            at += later
+            at = Time.after(at, later)
             sent.push([at, yield* send(limit, at)])
           }
           const burst = Math.max(1, rate / 20)
@@ -101,7 +104,7 @@ export const suite = (layer: Stored): void => {
         yield* jobs.accept(Fixtures.send(yield* paced(null), { phones: 20 }))
         expect(yield* send(50, now)).toBe(20)
         expect(yield* jobs.nextDue(now)).toBe(now + 1000)
-        expect(yield* send(50, now + 1000)).toBe(1)
+        expect(yield* send(50, Time.after(now, 1000))).toBe(1)
       }).pipe(Effect.provide(layer))
     )
 
@@ -122,8 +125,8 @@ export const suite = (layer: Stored): void => {
           "accepted"
         ])
         expect(yield* jobs.nextDue(now)).toBe(now + 6000)
-        expect(yield* send(50, now + 5999)).toBe(0)
-        expect(yield* send(50, now + 6000)).toBe(3)
+        expect(yield* send(50, Time.after(now, 5999))).toBe(0)
+        expect(yield* send(50, Time.after(now, 6000))).toBe(3)
         expect((yield* find(second.jobId)).status).toBe("completed")
       }).pipe(Effect.provide(layer))
     )
@@ -136,15 +139,15 @@ export const suite = (layer: Stored): void => {
           const who = yield* paced(null, 6000)
           const direct = { kind: "direct", text: "Hello", linkPreview: false } as const
           for (const at of [now, now + 1000]) {
-            const command = Fixtures.send(who, { now: at, content: direct, claim: "me" })
+            const command = Fixtures.send(who, { now: Time.at(at), content: direct, claim: "me" })
             const accepted = yield* jobs.accept(command)
             expect(accepted).toMatchObject({ _tag: "Accepted", claimed: { recipients: [{ index: 0 }] } })
           }
-          const waiting = Fixtures.send(who, { now: now + 2000 })
+          const waiting = Fixtures.send(who, { now: Time.after(now, 2000) })
           yield* jobs.accept(waiting)
-          expect(yield* send(10, now + 6999)).toBe(0)
-          expect(yield* jobs.nextDue(now + 6999)).toBe(now + 7000)
-          expect(yield* send(10, now + 7000)).toBe(1)
+          expect(yield* send(10, Time.after(now, 6999))).toBe(0)
+          expect(yield* jobs.nextDue(Time.after(now, 6999))).toBe(now + 7000)
+          expect(yield* send(10, Time.after(now, 7000))).toBe(1)
           expect((yield* find(waiting.jobId)).status).toBe("completed")
         }).pipe(Effect.provide(layer))
     )
@@ -165,7 +168,8 @@ export const suite = (layer: Stored): void => {
         const who = yield* paced(null, 1000)
         const recipient = { phone: "34600000001", externalId: null, values: [], market: null, price: null }
         yield* jobs.accept(Fixtures.send(who, { recipients: [recipient, recipient, recipient] }))
-        for (let second = 0; second < 3; second++) expect(yield* send(10, now + second * 1000)).toBe(1)
+        for (let second = 0; second < 3; second++)
+          expect(yield* send(10, Time.after(now, second * 1000))).toBe(1)
       }).pipe(Effect.provide(layer))
     )
   })

@@ -1,7 +1,9 @@
 /** Every list by pages: newest first, each row once, its owner's alone. And what is there already stays. */
+
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Time from "../../domain/Instant.ts"
 import type { Page, Paged } from "../../domain/Page.ts"
 import * as Event from "../../domain/webhook/Event.ts"
 import { AccountStore } from "../../storage/AccountStore.ts"
@@ -92,8 +94,8 @@ export const suite = (layer: Stored): void => {
         const [endpoint, other] = [Fixtures.endpoint(accountId), Fixtures.endpoint(accountId)]
         for (const each of [endpoint, other]) yield* store.create(each)
         const draft = Event.webhookTest(endpoint.id)
-        const send = (at: number) => store.send({ endpointId: endpoint.id, draft, now: at })
-        const sent = [yield* send(now), yield* send(now + 1), yield* send(now + 2)]
+        const send = (at: Time.Instant) => store.send({ endpointId: endpoint.id, draft, now: at })
+        const sent = [yield* send(now), yield* send(Time.after(now, 1)), yield* send(Time.after(now, 2))]
         yield* store.send({ endpointId: other.id, draft, now })
         const pages = yield* walk((page) => store.deliveries({ endpointId: endpoint.id, page }))
         expect(pages.flat().map(({ id }) => id)).toEqual([...sent].reverse())
@@ -176,9 +178,14 @@ export const suite = (layer: Stored): void => {
       Effect.gen(function* () {
         const sessions = yield* SessionStore
         const { sessionId: id } = yield* owner
-        yield* sessions.transition({ id, state: "disconnected", reason: "logged_out", now: now + 1 })
+        yield* sessions.transition({
+          id,
+          state: "disconnected",
+          reason: "logged_out",
+          now: Time.after(now, 1)
+        })
         expect(yield* sessions.find(id)).toMatchObject({ reason: "logged_out", updatedAt: now + 1 })
-        yield* sessions.transition({ id, state: "connected", reason: "operator", now: now + 2 })
+        yield* sessions.transition({ id, state: "connected", reason: "operator", now: Time.after(now, 2) })
         expect(yield* sessions.find(id)).toMatchObject({ reason: null, connectedSince: now + 2 })
       }).pipe(Effect.provide(layer))
     )

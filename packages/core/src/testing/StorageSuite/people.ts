@@ -20,7 +20,7 @@ const [second, third] = ["34600000002", "34600000003"]
 const nothing: InboundItem = { id: null, identity: null, message: null, word: null, unattributed: null }
 const person = (phone: string | null, userId: string | null = null): Person.Person => ({ phone, userId })
 
-const word = (status: Word["status"], at: number): Word => ({
+const word = (status: Word["status"], at: Time.Instant): Word => ({
   purpose: "all",
   status,
   source: "inbound-message",
@@ -39,14 +39,19 @@ const account = Effect.gen(function* () {
   /** The platform names whom we asked for by a number. */
   const named = (asked: string, phone: string | null, userId: string | null = null, at = now) =>
     met({ person: person(phone, userId), formerly: null, asked }, at)
-  const moved = (from: string, to: string, at: number, userId: string | null = null) =>
+  const moved = (from: string, to: string, at: Time.Instant, userId: string | null = null) =>
     met({ person: person(to, userId), formerly: person(from), at }, at)
-  const said = (status: Word["status"], phone: string | null, at: number, userId: string | null = null) =>
+  const said = (
+    status: Word["status"],
+    phone: string | null,
+    at: Time.Instant,
+    userId: string | null = null
+  ) =>
     receive(
       [{ ...nothing, identity: { person: person(phone, userId), formerly: null }, word: word(status, at) }],
       at
     )
-  const register = (status: Word["status"], phone: string, at: number) =>
+  const register = (status: Word["status"], phone: string, at: Time.Instant) =>
     consents.record({
       accountId,
       records: [Fixtures.consent(phone, { status, occurredAt: at, recordedAt: at })]
@@ -65,13 +70,13 @@ export const suite = (layer: Stored): void => {
     it.effect("is the number asked for and the one that the platform names: either's opt-out is both's", () =>
       Effect.gen(function* () {
         const { named, refused, register, said } = yield* account
-        for (const phone of [asked, waId]) yield* register("granted", phone, now - 10)
+        for (const phone of [asked, waId]) yield* register("granted", phone, Time.before(now, 10))
         yield* named(asked, waId)
-        yield* said("revoked", waId, now + 1)
+        yield* said("revoked", waId, Time.after(now, 1))
         expect(yield* refused(asked, waId)).toEqual([asked, waId])
-        yield* said("granted", waId, now + 2)
+        yield* said("granted", waId, Time.after(now, 2))
         expect(yield* refused(asked, waId)).toEqual([])
-        yield* said("revoked", asked, now + 3)
+        yield* said("revoked", asked, Time.after(now, 3))
         expect(yield* refused(asked, waId)).toEqual([asked, waId])
       }).pipe(Effect.provide(layer))
     )
@@ -79,12 +84,12 @@ export const suite = (layer: Stored): void => {
     it.effect("is refused by what one name said before the platform told of the other", () =>
       Effect.gen(function* () {
         const { named, refused, register, said } = yield* account
-        for (const phone of [asked, waId]) yield* register("granted", phone, now - 10)
+        for (const phone of [asked, waId]) yield* register("granted", phone, Time.before(now, 10))
         yield* said("revoked", waId, now, userId)
         expect(yield* refused(asked)).toEqual([])
-        yield* named(asked, null, userId, now + 5)
+        yield* named(asked, null, userId, Time.after(now, 5))
         expect(yield* refused(asked)).toEqual([asked])
-        yield* said("granted", null, now + 6, userId)
+        yield* said("granted", null, Time.after(now, 6), userId)
         expect(yield* refused(asked, waId)).toEqual([])
       }).pipe(Effect.provide(layer))
     )
@@ -97,27 +102,27 @@ export const suite = (layer: Stored): void => {
           Effect.map(consents.history({ accountId, phone }), (history) =>
             history.map(({ purpose, source, status }) => [status, source, purpose])
           )
-        for (const phone of [asked, second, third]) yield* register("granted", phone, now - 10)
+        for (const phone of [asked, second, third]) yield* register("granted", phone, Time.before(now, 10))
         // The platform names the line that is asked for by another number.
         yield* named(asked, waId)
-        yield* moved(waId, second, now + Time.second)
+        yield* moved(waId, second, Time.after(now, Time.second))
         expect(yield* refused(asked, second)).toEqual([asked])
         expect(yield* sourcesOf(asked)).toEqual([
           ["granted", "test", "all"],
           ["revoked", "number_changed", "all"]
         ])
-        yield* moved(waId, second, now + Time.second)
+        yield* moved(waId, second, Time.after(now, Time.second))
         expect(yield* sourcesOf(asked)).toHaveLength(2)
         // What ended with a number is no word of anybody's.
         expect(yield* sourcesOf(second)).toEqual([["granted", "test", "all"]])
 
         // Another user id of the portfolio has it; one that replaced the first is the same person's.
         yield* met({ person: person(third, "ES.1"), formerly: null }, now)
-        yield* met({ person: person(null, "ES.2"), formerly: person(null, "ES.1") }, now + 1)
-        yield* met({ person: person(third, "ES.2"), formerly: null }, now + 2)
+        yield* met({ person: person(null, "ES.2"), formerly: person(null, "ES.1") }, Time.after(now, 1))
+        yield* met({ person: person(third, "ES.2"), formerly: null }, Time.after(now, 2))
         expect(yield* refused(third)).toEqual([])
         // The new owner's own word of the same second stands.
-        const at = now + 3 * Time.second
+        const at = Time.after(now, 3 * Time.second)
         yield* said("granted", third, at, "ES.9")
         expect(yield* sourcesOf(third)).toEqual([
           ["granted", "test", "all"],
@@ -125,12 +130,12 @@ export const suite = (layer: Stored): void => {
           ["granted", "inbound-message", "all"]
         ])
         expect(yield* refused(third)).toEqual([])
-        yield* register("granted", third, at + Time.second)
-        yield* met({ person: person(third, "ES.9"), formerly: null }, at + 2 * Time.second)
+        yield* register("granted", third, Time.after(at, Time.second))
+        yield* met({ person: person(third, "ES.9"), formerly: null }, Time.after(at, 2 * Time.second))
         expect(yield* refused(third)).toEqual([])
         // News of before the new owner's word, late and twice, ends nothing that they said.
-        yield* moved(third, second, at - Time.second)
-        yield* moved(third, second, at - Time.second)
+        yield* moved(third, second, Time.before(at, Time.second))
+        yield* moved(third, second, Time.before(at, Time.second))
         expect(yield* refused(third)).toEqual([])
         // A list without times opens no number that its owner left.
         const record = Fixtures.consent(asked, { occurredAt: at, recordedAt: at })
@@ -145,9 +150,9 @@ export const suite = (layer: Stored): void => {
         Effect.gen(function* () {
           const { accountId, met, named, refused, register } = yield* account
           const consents = yield* ConsentStore
-          for (const phone of [asked, waId]) yield* register("granted", phone, now - 10)
+          for (const phone of [asked, waId]) yield* register("granted", phone, Time.before(now, 10))
           yield* named(asked, waId, userId)
-          yield* met({ person: person(waId, "CI.2"), formerly: null }, now + Time.second)
+          yield* met({ person: person(waId, "CI.2"), formerly: null }, Time.after(now, Time.second))
           expect(yield* refused(asked, waId)).toEqual([asked, waId])
           const why = yield* consents.refusals({ accountId, phones: [asked], purpose: "marketing" })
           expect(why.get(0)).toMatchObject({ _tag: "Revoked", record: { source: "number_changed" } })
@@ -163,15 +168,19 @@ export const suite = (layer: Stored): void => {
           isErased: boolean,
           some: Parameters<typeof Fixtures.consent>[1] = {}
         ) => {
-          const record = Fixtures.consent(phone, { occurredAt: now + 5, recordedAt: now + 5, ...some })
+          const record = Fixtures.consent(phone, {
+            occurredAt: Time.after(now, 5),
+            recordedAt: Time.after(now, 5),
+            ...some
+          })
           const undated = new Map([[record.id, { isErased }]])
           return Effect.map(
             consents.record({ accountId, records: [record], undated }),
             ([each]) => each !== null
           )
         }
-        yield* said("revoked", asked, now + 1)
-        yield* register("revoked", waId, now + 1)
+        yield* said("revoked", asked, Time.after(now, 1))
+        yield* register("revoked", waId, Time.after(now, 1))
         // Of the account's own refusal nobody knows more than of the list.
         expect([yield* recorded(asked, false), yield* recorded(waId, false)]).toEqual([false, true])
         expect(yield* recorded(asked, false, { purpose: "utility" })).toBe(false)
@@ -179,11 +188,15 @@ export const suite = (layer: Stored): void => {
         expect([yield* recorded(second, true), yield* recorded(third, false)]).toEqual([false, true])
         expect(yield* refused(second, third)).toEqual([second])
         // What is known of a time since opens it, and a list that follows changes nothing.
-        yield* register("granted", asked, now + 6)
-        yield* register("granted", second, now + 6)
+        yield* register("granted", asked, Time.after(now, 6))
+        yield* register("granted", second, Time.after(now, 6))
         expect([yield* recorded(asked, false), yield* recorded(second, true)]).toEqual([true, true])
         expect(
-          yield* recorded(asked, false, { status: "revoked", occurredAt: now + 7, recordedAt: now + 7 })
+          yield* recorded(asked, false, {
+            status: "revoked",
+            occurredAt: Time.after(now, 7),
+            recordedAt: Time.after(now, 7)
+          })
         ).toBe(true)
         expect(yield* refused(asked, second)).toEqual([asked])
       }).pipe(Effect.provide(layer))
@@ -194,9 +207,12 @@ export const suite = (layer: Stored): void => {
         const { named, receive, refused, register } = yield* account
         const strangers = Array.from({ length: Person.maximumLinks }, (_, n) => `3461000000${n}`)
         for (const each of strangers) yield* named(each, waId)
-        yield* register("granted", asked, now - 10)
+        yield* register("granted", asked, Time.before(now, 10))
         const identity = { person: person(waId), formerly: null, asked }
-        yield* receive([{ ...nothing, identity, word: word("revoked", now + 1) }], now + 1)
+        yield* receive(
+          [{ ...nothing, identity, word: word("revoked", Time.after(now, 1)) }],
+          Time.after(now, 1)
+        )
         expect(yield* refused(asked)).toEqual([asked])
       }).pipe(Effect.provide(layer))
     )
@@ -206,16 +222,16 @@ export const suite = (layer: Stored): void => {
         const { named, refused, register, said } = yield* account
         const [mexican, other] = ["5215512345678", "525512345678"]
         yield* named(asked, waId)
-        yield* register("granted", waId, now + 1)
+        yield* register("granted", waId, Time.after(now, 1))
         expect(yield* refused(asked, waId)).toEqual([asked])
-        yield* named(asked, null, userId, now + 2)
+        yield* named(asked, null, userId, Time.after(now, 2))
         expect(yield* refused(asked, waId)).toEqual([asked])
-        yield* register("granted", asked, now + 3)
-        yield* register("revoked", waId, now + 4)
+        yield* register("granted", asked, Time.after(now, 3))
+        yield* register("revoked", waId, Time.after(now, 4))
         expect(yield* refused(asked, waId)).toEqual([asked, waId])
-        yield* register("granted", asked, now + 5)
-        yield* said("granted", other, now + 5)
-        yield* register("revoked", mexican, now + 6)
+        yield* register("granted", asked, Time.after(now, 5))
+        yield* said("granted", other, Time.after(now, 5))
+        yield* register("revoked", mexican, Time.after(now, 6))
         expect(yield* refused(asked, waId, mexican, other)).toEqual([waId, mexican, other])
       }).pipe(Effect.provide(layer))
     )
@@ -223,10 +239,10 @@ export const suite = (layer: Stored): void => {
     it.effect("stays refused by another name where an operator has granted the one that said no", () =>
       Effect.gen(function* () {
         const { named, refused, register, said } = yield* account
-        for (const phone of [asked, waId]) yield* register("granted", phone, now - 10)
+        for (const phone of [asked, waId]) yield* register("granted", phone, Time.before(now, 10))
         yield* said("revoked", waId, now)
-        yield* register("granted", waId, now + 1)
-        yield* named(asked, waId, null, now + 2)
+        yield* register("granted", waId, Time.after(now, 1))
+        yield* named(asked, waId, null, Time.after(now, 2))
         expect(yield* refused(asked, waId)).toEqual([asked])
       }).pipe(Effect.provide(layer))
     )
@@ -235,21 +251,21 @@ export const suite = (layer: Stored): void => {
       Effect.gen(function* () {
         const { named, numbers, refused, register, said } = yield* account
         const all = Array.from({ length: 40 }, (_, n) => `346000001${String(n).padStart(2, "0")}`)
-        for (const phone of all) yield* register("granted", phone, now - 10)
-        for (const [n, phone] of all.entries()) yield* named(phone, waId, null, now + n)
+        for (const phone of all) yield* register("granted", phone, Time.before(now, 10))
+        for (const [n, phone] of all.entries()) yield* named(phone, waId, null, Time.after(now, n))
         const [first = "", last = "", newcomer] = [all[0], all.at(-1), "34600000999"]
-        yield* said("revoked", first, now + 100)
-        yield* said("revoked", last, now + 101)
+        yield* said("revoked", first, Time.after(now, 100))
+        yield* said("revoked", last, Time.after(now, 101))
         const stopped = yield* refused(...all)
         expect(stopped).toEqual(expect.arrayContaining([first, last]))
         expect(stopped.length).toBeLessThanOrEqual(Person.maximumKeys)
         // An opt-out of the number itself goes no further, nor to who is named with it later.
-        yield* said("revoked", waId, now + 102)
-        yield* register("granted", newcomer, now + 103)
-        yield* named(newcomer, waId, null, now + 104)
+        yield* said("revoked", waId, Time.after(now, 102))
+        yield* register("granted", newcomer, Time.after(now, 103))
+        yield* named(newcomer, waId, null, Time.after(now, 104))
         expect((yield* refused(...all)).length).toBeLessThanOrEqual(Person.maximumKeys)
         expect(yield* refused(newcomer)).toEqual([])
-        yield* said("granted", waId, now + 105)
+        yield* said("granted", waId, Time.after(now, 105))
         expect(yield* refused(first, last)).toEqual([first, last])
         expect(yield* numbers(first, last)).toEqual(new Map())
       }).pipe(Effect.provide(layer))
@@ -305,24 +321,25 @@ export const suite = (layer: Stored): void => {
   })
 
   describe("a number that changed hands", () => {
-    const at = now + Time.minute
+    const at = Time.after(now, Time.minute)
 
     it.effect("brings its owner's opt-outs to the new number, and takes none of theirs afterwards", () =>
       Effect.gen(function* () {
         const { moved, named, refused, register, said } = yield* account
         const newUserId = "CI.2"
-        for (const phone of [asked, waId, second, third]) yield* register("granted", phone, now - 10)
+        for (const phone of [asked, waId, second, third])
+          yield* register("granted", phone, Time.before(now, 10))
         yield* named(asked, waId, userId)
         yield* named(third, waId)
-        yield* said("revoked", waId, now + 1)
+        yield* said("revoked", waId, Time.after(now, 1))
         yield* moved(waId, second, at, newUserId)
         expect(yield* refused(asked, waId, second, third)).toEqual([asked, waId, second, third])
         // Who has the number now says yes and no for themselves.
-        yield* said("granted", waId, at + Time.minute, "CI.heir")
+        yield* said("granted", waId, Time.after(at, Time.minute), "CI.heir")
         expect(yield* refused(asked, waId, second, third)).toEqual([asked, second, third])
-        yield* said("granted", second, at + 2 * Time.minute, newUserId)
+        yield* said("granted", second, Time.after(at, 2 * Time.minute), newUserId)
         expect(yield* refused(waId, second)).toEqual([])
-        yield* said("revoked", second, at + 3 * Time.minute)
+        yield* said("revoked", second, Time.after(at, 3 * Time.minute))
         expect(yield* refused(waId, second, third)).toEqual([second, third])
       }).pipe(Effect.provide(layer))
     )
@@ -332,9 +349,9 @@ export const suite = (layer: Stored): void => {
         const { moved, named, refused, said } = yield* account
         yield* named(asked, waId, userId)
         yield* moved(waId, second, at)
-        yield* said("revoked", waId, at + Time.minute)
-        yield* said("granted", null, at + 2 * Time.minute, userId)
-        yield* said("granted", second, at + 2 * Time.minute)
+        yield* said("revoked", waId, Time.after(at, Time.minute))
+        yield* said("granted", null, Time.after(at, 2 * Time.minute), userId)
+        yield* said("granted", second, Time.after(at, 2 * Time.minute))
         expect(yield* refused(waId)).toEqual([waId])
       }).pipe(Effect.provide(layer))
     )
@@ -344,14 +361,14 @@ export const suite = (layer: Stored): void => {
         const { met, moved, refused, said } = yield* account
         const late = { person: person(waId, userId), formerly: null, asked, at: now }
         yield* moved(waId, second, at)
-        yield* met(late, at + Time.minute)
-        yield* said("revoked", waId, at + 2 * Time.minute)
-        yield* said("granted", null, at + 3 * Time.minute, userId)
+        yield* met(late, Time.after(at, Time.minute))
+        yield* said("revoked", waId, Time.after(at, 2 * Time.minute))
+        yield* said("granted", null, Time.after(at, 3 * Time.minute), userId)
         expect(yield* refused(waId)).toEqual([waId])
         // What the former owner is known by is the new number's.
-        yield* said("granted", second, at + 3 * Time.minute)
-        yield* said("granted", asked, at + 3 * Time.minute)
-        yield* said("revoked", null, at + 4 * Time.minute, userId)
+        yield* said("granted", second, Time.after(at, 3 * Time.minute))
+        yield* said("granted", asked, Time.after(at, 3 * Time.minute))
+        yield* said("revoked", null, Time.after(at, 4 * Time.minute), userId)
         expect(yield* refused(second, asked)).toEqual([second, asked])
       }).pipe(Effect.provide(layer))
     )
@@ -362,14 +379,14 @@ export const suite = (layer: Stored): void => {
         yield* named(asked, waId)
         yield* moved(waId, second, at)
         expect(yield* numbers(waId, asked)).toEqual(new Map())
-        yield* named(third, waId, null, at + Time.minute)
+        yield* named(third, waId, null, Time.after(at, Time.minute))
         yield* moved(waId, second, at)
         expect((yield* numbers(third)).get(third)).toEqual([third, waId])
-        yield* said("granted", waId, at + 2 * Time.minute)
+        yield* said("granted", waId, Time.after(at, 2 * Time.minute))
         expect(yield* refused(third)).toEqual([])
         // And back: it is the former owner's again.
-        yield* moved(second, waId, at + 3 * Time.minute)
-        yield* said("revoked", waId, at + 4 * Time.minute)
+        yield* moved(second, waId, Time.after(at, 3 * Time.minute))
+        yield* said("revoked", waId, Time.after(at, 4 * Time.minute))
         expect(yield* refused(asked, waId)).toEqual([asked, waId])
       }).pipe(Effect.provide(layer))
     )
@@ -419,11 +436,11 @@ export const suite = (layer: Stored): void => {
     it.effect("in an answer is linked in the commit of the outcome, once however often it is handed in", () =>
       Effect.gen(function* () {
         const { first, numbers, refused, register, said, settle } = yield* sent
-        yield* register("granted", first, now - 10)
+        yield* register("granted", first, Time.before(now, 10))
         expect((yield* settle()).settled).toBe(2)
         expect((yield* settle()).settled).toBe(0)
         expect((yield* numbers(first)).get(first)).toEqual([first, waId])
-        yield* said("revoked", waId, now + 1)
+        yield* said("revoked", waId, Time.after(now, 1))
         expect(yield* refused(first)).toEqual([first])
       }).pipe(Effect.provide(layer))
     )

@@ -42,7 +42,7 @@ export const suite = (layer: Stored): void => {
         const { sessionId: id } = yield* owner
         const before = yield* sessions.find(id)
         const changed = (basedOn: string | undefined, config: string) =>
-          sessions.change({ id, change: { config, name: config }, basedOn, now: now + 1 })
+          sessions.change({ id, change: { config, name: config }, basedOn, now: Time.after(now, 1) })
         expect(yield* changed(before?.config, "first")).toMatchObject({ config: "first" })
         expect(yield* changed(before?.config, "second")).toBe("stale")
         expect(yield* sessions.find(id)).toMatchObject({ config: "first", name: "first" })
@@ -58,22 +58,28 @@ export const suite = (layer: Stored): void => {
         const connection = yield* sessions.find(id)
         if (connection === null) return expect.unreachable()
         const attempted = { connection, since: now }
-        const gone = { id, state: "disconnected", reason: "rejected", attempted, now: now + 5 } as const
-        const blocked = { id, until: now + 1000, attempted, now: now + 5 }
+        const gone = {
+          id,
+          state: "disconnected",
+          reason: "rejected",
+          attempted,
+          now: Time.after(now, 5)
+        } as const
+        const blocked = { id, until: Time.after(now, 1000), attempted, now: Time.after(now, 5) }
         const untouched = { state: "connected", blockedUntil: null }
-        yield* sessions.change({ id, change: { config: "another" }, now: now + 1 })
+        yield* sessions.change({ id, change: { config: "another" }, now: Time.after(now, 1) })
         expect(yield* sessions.transition(gone)).toMatchObject(untouched)
         expect(yield* sessions.block(blocked)).toMatchObject(untouched)
-        yield* sessions.change({ id, change: { config: connection.config }, now: now + 2 })
-        yield* sessions.transition({ id, state: "disconnected", reason: "operator", now: now + 3 })
+        yield* sessions.change({ id, change: { config: connection.config }, now: Time.after(now, 2) })
+        yield* sessions.transition({ id, state: "disconnected", reason: "operator", now: Time.after(now, 3) })
         expect(yield* sessions.transition(gone)).toMatchObject({ reason: "operator" })
-        yield* sessions.transition({ id, state: "connected", reason: null, now: now + 4 })
+        yield* sessions.transition({ id, state: "connected", reason: null, now: Time.after(now, 4) })
         expect(yield* sessions.transition(gone)).toMatchObject(untouched)
         expect(yield* sessions.block(blocked)).toMatchObject(untouched)
         const again = yield* sessions.find(id)
         if (again === null) return expect.unreachable()
-        const since = { connection: again, since: now + 5 }
-        yield* sessions.change({ id, change: { name: "renamed" }, now: now + 5 })
+        const since = { connection: again, since: Time.after(now, 5) }
+        yield* sessions.change({ id, change: { name: "renamed" }, now: Time.after(now, 5) })
         expect(yield* sessions.block({ ...blocked, attempted: since })).toMatchObject({
           blockedUntil: now + 1000
         })
@@ -91,31 +97,39 @@ export const suite = (layer: Stored): void => {
         Effect.gen(function* () {
           const sessions = yield* SessionStore
           const { sessionId: id } = yield* owner
-          const told = (since: number) => ({ id, attempted: { since }, now: now + 60 })
-          const gone = (since: number) =>
+          const told = (since: Time.Instant) => ({ id, attempted: { since }, now: Time.after(now, 60) })
+          const gone = (since: Time.Instant) =>
             Effect.map(
               sessions.transition({ ...told(since), state: "disconnected", reason: "rejected" }),
               (session) => session?.state
             )
-          yield* sessions.transition({ id, state: "disconnected", reason: "operator", now: now + 1 })
+          yield* sessions.transition({
+            id,
+            state: "disconnected",
+            reason: "operator",
+            now: Time.after(now, 1)
+          })
           expect(
-            (yield* sessions.transition({ ...told(now + 9), state: "disconnected", reason: "rejected" }))
-              ?.reason
+            (yield* sessions.transition({
+              ...told(Time.after(now, 9)),
+              state: "disconnected",
+              reason: "rejected"
+            }))?.reason
           ).toBe("operator")
-          yield* sessions.transition({ id, state: "connected", reason: null, now: now + 10 })
-          expect(yield* gone(now + 9)).toBe("connected")
-          yield* sessions.change({ id, change: { config: "another" }, now: now + 20 })
-          expect(yield* gone(now + 19)).toBe("connected")
-          yield* sessions.block({ ...told(now + 21), until: now + 1000 })
-          yield* sessions.change({ id, change: {}, releases: true, now: now + 30 })
-          const block = (since: number) =>
+          yield* sessions.transition({ id, state: "connected", reason: null, now: Time.after(now, 10) })
+          expect(yield* gone(Time.after(now, 9))).toBe("connected")
+          yield* sessions.change({ id, change: { config: "another" }, now: Time.after(now, 20) })
+          expect(yield* gone(Time.after(now, 19))).toBe("connected")
+          yield* sessions.block({ ...told(Time.after(now, 21)), until: Time.after(now, 1000) })
+          yield* sessions.change({ id, change: {}, releases: true, now: Time.after(now, 30) })
+          const block = (since: Time.Instant) =>
             Effect.map(
-              sessions.block({ ...told(since), until: now + 1000 }),
+              sessions.block({ ...told(since), until: Time.after(now, 1000) }),
               (session) => session?.blockedUntil
             )
-          expect(yield* block(now + 29)).toBeNull()
-          expect(yield* block(now + 30)).toBe(now + 1000)
-          expect(yield* gone(now + 30)).toBe("disconnected")
+          expect(yield* block(Time.after(now, 29))).toBeNull()
+          expect(yield* block(Time.after(now, 30))).toBe(now + 1000)
+          expect(yield* gone(Time.after(now, 30))).toBe("disconnected")
         }).pipe(Effect.provide(layer))
     )
   })
@@ -127,15 +141,15 @@ export const suite = (layer: Stored): void => {
         const { accountId, jobId, jobs, sessionId, take } = yield* job(4)
         yield* take(2, accepted)
         yield* listen(accountId)
-        yield* sessions.block({ id: sessionId, until: now + 1000, now })
-        yield* sessions.block({ id: sessionId, until: now + 500, now })
+        yield* sessions.block({ id: sessionId, until: Time.after(now, 1000), now })
+        yield* sessions.block({ id: sessionId, until: Time.after(now, 500), now })
         expect(yield* find(jobId)).toMatchObject({ status: "paused", pauseReason: "provider_blocked" })
         expect((yield* sessions.find(sessionId))?.blockedUntil).toBe(now + 1000)
         expect(yield* claim()).toEqual([])
         expect(yield* jobs.nextDue(now)).toBeNull()
         expect(yield* sessions.nextUnblock).toBe(now + 1000)
-        expect(yield* sessions.unblock({ now: now + 999 })).toEqual([])
-        expect(yield* sessions.unblock({ now: now + 1000 })).toHaveLength(1)
+        expect(yield* sessions.unblock({ now: Time.after(now, 999) })).toEqual([])
+        expect(yield* sessions.unblock({ now: Time.after(now, 1000) })).toHaveLength(1)
         expect(yield* sessions.nextUnblock).toBeNull()
         expect(yield* find(jobId)).toMatchObject({ status: "processing", pauseReason: null })
         expect(yield* take(9, accepted)).toBe(2)
@@ -152,10 +166,10 @@ export const suite = (layer: Stored): void => {
         const sessions = yield* SessionStore
         const { jobId, sessionId, take } = yield* job(2)
         yield* take(1, accepted)
-        yield* sessions.block({ id: sessionId, until: now + 10, now })
+        yield* sessions.block({ id: sessionId, until: Time.after(now, 10), now })
         yield* sessions.transition({ id: sessionId, state: "disconnected", reason: "gone", now })
         expect(yield* find(jobId)).toMatchObject({ status: "paused", pauseReason: "session_disconnected" })
-        yield* sessions.unblock({ now: now + 10 })
+        yield* sessions.unblock({ now: Time.after(now, 10) })
         expect(yield* find(jobId)).toMatchObject({ status: "paused", pauseReason: "session_disconnected" })
         yield* sessions.transition({ id: sessionId, state: "connected", reason: null, now })
         expect(yield* take(9, accepted)).toBe(1)
@@ -200,11 +214,11 @@ export const suite = (layer: Stored): void => {
         yield* listen(accountId)
         const { sequence: before = 0 } = (yield* results(jobId))[0] ?? {}
         const outcomes = [
-          Outcome.Retry({ at: now + 1000, failure, maybeSent: false }),
+          Outcome.Retry({ at: Time.after(now, 1000), failure, maybeSent: false }),
           Outcome.Released({ maybeSent: false }),
           stopping(),
           Outcome.Released({ maybeSent: true }),
-          Outcome.Retry({ at: now + 1000, failure, maybeSent: true })
+          Outcome.Retry({ at: Time.after(now, 1000), failure, maybeSent: true })
         ]
         expect(yield* take(5, (index) => outcomes[index] ?? stopping())).toBe(5)
         expect(yield* find(jobId)).toMatchObject({
@@ -289,12 +303,12 @@ export const suite = (layer: Stored): void => {
         expect(early).toMatchObject({ applied: 0, unmatched: reports, met: [] })
         expect((yield* jobs.applyEarlyReports({ now })).applied).toBe(0)
         yield* take(2, accepted)
-        expect(yield* jobs.applyEarlyReports({ now: now + 5000 })).toMatchObject({
+        expect(yield* jobs.applyEarlyReports({ now: Time.after(now, 5000) })).toMatchObject({
           applied: 2,
           met: [],
           forgotten: new Map()
         })
-        expect((yield* jobs.applyEarlyReports({ now: now + 5000 })).applied).toBe(0)
+        expect((yield* jobs.applyEarlyReports({ now: Time.after(now, 5000) })).applied).toBe(0)
         expect((yield* results(jobId)).map(({ status }) => status)).toEqual(["delivered", "delivered"])
       }).pipe(Effect.provide(layer))
     )
@@ -342,7 +356,7 @@ export const suite = (layer: Stored): void => {
         yield* jobs.receive({ now, sessionId: other.sessionId, reports: [report("p0")] })
         expect((yield* jobs.applyEarlyReports({ now })).applied).toBe(0)
         expect((yield* results(jobId))[0]?.status).toBe("accepted")
-        expect((yield* jobs.applyEarlyReports({ now: now + earlyReportMs })).applied).toBe(0)
+        expect((yield* jobs.applyEarlyReports({ now: Time.after(now, earlyReportMs) })).applied).toBe(0)
         const ours = { ...report("p0"), messageId: null }
         expect((yield* jobs.receive({ now, reports: [ours] })).applied).toBe(0)
       }).pipe(Effect.provide(layer))
@@ -350,7 +364,7 @@ export const suite = (layer: Stored): void => {
   })
 
   describe("a platform's report on a template", () => {
-    const imported = Effect.fnUntraced(function* (status: string, at: number) {
+    const imported = Effect.fnUntraced(function* (status: string, at: Time.Instant) {
       const templates = yield* TemplateStore
       const who = yield* owner
       const { accountId, sessionId } = who
@@ -361,7 +375,7 @@ export const suite = (layer: Stored): void => {
         now: at
       })
       const templateId = first?.templateId ?? 0
-      const report = (report: Parameters<typeof templates.report>[0]["report"], now: number) =>
+      const report = (report: Parameters<typeof templates.report>[0]["report"], now: Time.Instant) =>
         Effect.map(
           templates.report({ accountId, sessionId, templateId, report, now }),
           (heard) => heard?.after
@@ -374,20 +388,25 @@ export const suite = (layer: Stored): void => {
         const { report, templateId, templates, who } = yield* imported("approved", now)
         yield* listen(who.accountId)
         const other = yield* owner
-        expect(yield* report({ quality: "red", refusedSince: null }, now + 1)).toMatchObject({
+        expect(yield* report({ quality: "red", refusedSince: null }, Time.after(now, 1))).toMatchObject({
           status: "approved",
           quality: "red",
           updatedAt: now + 1
         })
-        expect(yield* report({ status: "paused", refusedSince: null }, now + 2)).toMatchObject({
+        expect(yield* report({ status: "paused", refusedSince: null }, Time.after(now, 2))).toMatchObject({
           status: "paused",
           quality: "red"
         })
-        expect(yield* report({ status: "paused", refusedSince: null }, now + 3)).toMatchObject({
+        expect(yield* report({ status: "paused", refusedSince: null }, Time.after(now, 3))).toMatchObject({
           updatedAt: now + 2
         })
         expect((yield* events(now + 10)).map(({ type }) => type)).toEqual(Array(2).fill("template.updated"))
-        const foreign = { accountId: other.accountId, sessionId: other.sessionId, templateId, now: now + 4 }
+        const foreign = {
+          accountId: other.accountId,
+          sessionId: other.sessionId,
+          templateId,
+          now: Time.after(now, 4)
+        }
         expect(
           yield* templates.report({ ...foreign, report: { status: "disabled", refusedSince: null } })
         ).toBeNull()
@@ -410,10 +429,10 @@ export const suite = (layer: Stored): void => {
         )
         for (const command of commands) yield* jobs.accept(command)
         const ids = commands.map(({ jobId }) => jobId)
-        const ask = (at: number, refusedSince: number | null = null) =>
+        const ask = (at: Time.Instant, refusedSince: Time.Instant | null = null) =>
           templates.askAgain({ sessionId, templateId, refusedSince, now: at })
         let last: Claimed = unchecked
-        const taken = (at: number) =>
+        const taken = (at: Time.Instant) =>
           Effect.map(templates.claimChecks({ now: at, limit: 10 }), (all) =>
             all.map(({ check, template }) => {
               last = check
@@ -421,7 +440,7 @@ export const suite = (layer: Stored): void => {
             })
           )
         expect([yield* taken(now), yield* templates.nextCheck]).toEqual([[], null])
-        expect([yield* ask(now), yield* ask(now + 1)]).toEqual([true, false])
+        expect([yield* ask(now), yield* ask(Time.after(now, 1))]).toEqual([true, false])
         expect(yield* templates.nextCheck).toBe(now)
         expect(yield* templates.askAgain({ sessionId: "other", templateId, refusedSince: null, now })).toBe(
           false
@@ -429,24 +448,30 @@ export const suite = (layer: Stored): void => {
         expect(yield* claim()).toEqual([])
         for (const id of ids)
           expect(yield* find(id)).toMatchObject({ status: "paused", pauseReason: "template_changed" })
-        expect([yield* taken(now + 1), yield* taken(now + 2)]).toEqual([[[templateId, 1]], []])
+        expect([yield* taken(Time.after(now, 1)), yield* taken(Time.after(now, 2))]).toEqual([
+          [[templateId, 1]],
+          []
+        ])
         // An import alone does not end the wait: it may be older than the news.
         yield* templates.importAll({
           accountId,
           sessionId,
           contents: [{ ...template, quality: "red" }],
-          now: now + 2
+          now: Time.after(now, 2)
         })
         expect(yield* find(ids[0] ?? "")).toMatchObject({ pauseReason: "template_changed" })
-        const end = (at: number) => templates.endCheck({ sessionId, templateId, check: last, now: at })
-        expect(yield* end(now + 3)).toEqual([ids[1]])
+        const end = (at: Time.Instant) => templates.endCheck({ sessionId, templateId, check: last, now: at })
+        expect(yield* end(Time.after(now, 3))).toEqual([ids[1]])
         expect(yield* find(ids[0] ?? "")).toMatchObject({ pauseReason: "template_changed" })
-        yield* jobs.abandon({ jobId: ids[1] ?? "", failure, now: now + 4 })
-        yield* jobs.abandon({ jobId: ids[1] ?? "", failure, now: now + 4 })
+        yield* jobs.abandon({ jobId: ids[1] ?? "", failure, now: Time.after(now, 4) })
+        yield* jobs.abandon({ jobId: ids[1] ?? "", failure, now: Time.after(now, 4) })
         expect(yield* find(ids[1] ?? "")).toMatchObject({ status: "failed", counts: { failed: 1 } })
-        expect(yield* end(now + 5)).toEqual([])
+        expect(yield* end(Time.after(now, 5))).toEqual([])
         expect(yield* find(ids[0] ?? "")).toMatchObject({ status: "processing", pauseReason: null })
-        expect([yield* taken(now + Time.day), yield* ask(now + 6, now + 5)]).toEqual([[], false])
+        expect([
+          yield* taken(Time.after(now, Time.day)),
+          yield* ask(Time.after(now, 6), Time.after(now, 5))
+        ]).toEqual([[], false])
         expect((yield* claim(250, now + 7)).map(({ jobId }) => jobId)).toEqual([ids[0]])
       }).pipe(Effect.provide(layer))
     )
@@ -458,30 +483,30 @@ export const suite = (layer: Stored): void => {
         const content = { kind: "template", templateId, template: Fixtures.template() } as const
         const command = Fixtures.send(who, { phones: 1, content })
         yield* (yield* JobStore).accept(command)
-        const ask = (at: number, refusedSince: number | null = null) =>
+        const ask = (at: Time.Instant, refusedSince: Time.Instant | null = null) =>
           templates.askAgain({ sessionId, templateId, refusedSince, now: at })
-        const take = (at: number) =>
+        const take = (at: Time.Instant) =>
           Effect.map(templates.claimChecks({ now: at, limit: 10 }), (all) => all.map(({ check }) => check))
-        const end = (check: Claimed | undefined, at: number) =>
+        const end = (check: Claimed | undefined, at: Time.Instant) =>
           templates.endCheck({ sessionId, templateId, check: check ?? unchecked, now: at })
         yield* ask(now)
         expect(yield* claim()).toEqual([])
         const [first] = yield* take(now)
         // A message that was refused tells nothing new.
-        expect([yield* ask(now + 1, now), yield* ask(now + 2), yield* ask(now + 3)]).toEqual([
-          false,
-          true,
-          false
-        ])
-        expect(yield* end(first, now + 4)).toEqual([])
+        expect([
+          yield* ask(Time.after(now, 1), now),
+          yield* ask(Time.after(now, 2)),
+          yield* ask(Time.after(now, 3))
+        ]).toEqual([false, true, false])
+        expect(yield* end(first, Time.after(now, 4))).toEqual([])
         expect(yield* find(command.jobId)).toMatchObject({ pauseReason: "template_changed" })
-        const [second] = yield* take(now + 4)
+        const [second] = yield* take(Time.after(now, 4))
         expect(second?.count).toBe(1)
-        expect(yield* end(first, now + 5)).toEqual([])
+        expect(yield* end(first, Time.after(now, 5))).toEqual([])
         expect(yield* find(command.jobId)).toMatchObject({ pauseReason: "template_changed" })
-        yield* end(second, now + 6)
+        yield* end(second, Time.after(now, 6))
         expect(yield* find(command.jobId)).toMatchObject({ status: "processing", pauseReason: null })
-        expect(yield* take(now + Time.day)).toEqual([])
+        expect(yield* take(Time.after(now, Time.day))).toEqual([])
       }).pipe(Effect.provide(layer))
     )
 
@@ -491,18 +516,18 @@ export const suite = (layer: Stored): void => {
         const { accountId, sessionId } = who
         yield* listen(accountId)
         // An import by hand dates nothing, and platforms tell of long before.
-        const at = now - Time.day
-        const tell = (report: object, at: number | null) =>
+        const at = Time.before(now, Time.day)
+        const tell = (report: object, at: Time.Instant | null) =>
           templates.report({
             accountId,
             sessionId,
             templateId,
             report: { refusedSince: null, at, ...report },
-            now: now + 5000
+            now: Time.after(now, 5000)
           })
         const why = { reason: "ABUSIVE_CONTENT", rejectionInfo: null, otherInfo: null, disableInfo: null }
         yield* tell({ status: "approved" }, at)
-        expect(yield* tell({ status: "disabled", why }, at + 60_000)).toMatchObject({
+        expect(yield* tell({ status: "disabled", why }, Time.after(at, 60_000))).toMatchObject({
           before: { status: "approved" },
           after: { status: "disabled", why },
           isOlder: false
@@ -512,8 +537,8 @@ export const suite = (layer: Stored): void => {
           isOlder: true
         })
         // In the second of the last, too: what was said in it is known.
-        yield* tell({ status: "paused" }, at + 60_000)
-        expect(yield* tell({ status: "disabled" }, at + 60_000)).toMatchObject({
+        yield* tell({ status: "paused" }, Time.after(at, 60_000))
+        expect(yield* tell({ status: "disabled" }, Time.after(at, 60_000))).toMatchObject({
           after: { status: "paused" },
           isOlder: false
         })
@@ -521,22 +546,22 @@ export const suite = (layer: Stored): void => {
         expect(yield* tell({ category: "marketing", quality: "red" }, at)).toMatchObject({
           after: { category: "marketing", quality: "red", status: "paused" }
         })
-        expect(yield* tell({ category: "utility" }, at - 7_200_000)).toMatchObject({
+        expect(yield* tell({ category: "utility" }, Time.before(at, 7_200_000))).toMatchObject({
           after: { category: "marketing" },
           isOlder: true
         })
         // A change of the content is fetched once.
         yield* tell({ isChanged: true }, at)
-        const due = (at: number) =>
+        const due = (at: Time.Instant) =>
           Effect.map(templates.claimChecks({ now: at, limit: 9 }), (all) => all.length)
-        expect(yield* due(now + 5000)).toBe(1)
+        expect(yield* due(Time.after(now, 5000))).toBe(1)
         const [{ check } = { check: unchecked }] = yield* templates.claimChecks({
-          now: now + Time.hour,
+          now: Time.after(now, Time.hour),
           limit: 9
         })
-        yield* templates.endCheck({ sessionId, templateId, check, now: now + Time.hour })
+        yield* templates.endCheck({ sessionId, templateId, check, now: Time.after(now, Time.hour) })
         yield* tell({ isChanged: true }, at)
-        expect(yield* due(now + 2 * Time.hour)).toBe(0)
+        expect(yield* due(Time.after(now, 2 * Time.hour))).toBe(0)
         const types = (yield* events(now + 10_000)).map(({ data }) => data["reason"])
         expect(types.slice(0, 2)).toEqual([null, "ABUSIVE_CONTENT"])
       }).pipe(Effect.provide(layer))
@@ -546,34 +571,34 @@ export const suite = (layer: Stored): void => {
       Effect.gen(function* () {
         const { report, templateId, templates, who } = yield* imported("approved", now)
         const { accountId, sessionId } = who
-        const at = now + 60_000
+        const at = Time.after(now, 60_000)
         yield* report({ status: "paused", quality: "red", at, refusedSince: null }, at)
         yield* report({ category: "marketing", at, refusedSince: null }, at)
-        const sync = (askedAt: number | undefined, content: Partial<TemplateContent> = {}) =>
+        const sync = (askedAt: Time.Instant | undefined, content: Partial<TemplateContent> = {}) =>
           Effect.map(
             templates.importAll({
               accountId,
               sessionId,
               contents: [Fixtures.template({ status: "approved", quality: "green", ...content })],
               ...(askedAt === undefined ? {} : { askedAt }),
-              now: at + 9000
+              now: Time.after(at, 9000)
             }),
             ([template]) => template
           )
-        expect(yield* sync(at - 1000)).toMatchObject({
+        expect(yield* sync(Time.before(at, 1000))).toMatchObject({
           status: "paused",
           quality: "red",
           category: "marketing"
         })
-        expect(yield* sync(at + 2000)).toMatchObject({
+        expect(yield* sync(Time.after(at, 2000))).toMatchObject({
           status: "approved",
           quality: "green",
           category: "utility"
         })
         // It counts as said then, though it brought nothing new.
-        const late = { status: "disabled", at: at + 1000, refusedSince: null }
-        expect(yield* report(late, at + 9000)).toMatchObject({ status: "approved" })
-        expect(yield* sync(at + 1000, { status: "paused" })).toMatchObject({ status: "approved" })
+        const late = { status: "disabled", at: Time.after(at, 1000), refusedSince: null }
+        expect(yield* report(late, Time.after(at, 9000))).toMatchObject({ status: "approved" })
+        expect(yield* sync(Time.after(at, 1000), { status: "paused" })).toMatchObject({ status: "approved" })
         // Who imports by hand has the word.
         expect(yield* sync(undefined, { status: "rejected" })).toMatchObject({ status: "rejected" })
         expect(yield* templates.find({ sessionId, templateId })).toMatchObject({ status: "rejected" })
@@ -588,16 +613,21 @@ export const suite = (layer: Stored): void => {
         const command = Fixtures.send(who, { phones: 1, content })
         yield* (yield* JobStore).accept(command)
         yield* report({ status: "paused", refusedSince: null }, now)
-        const first = now + 3 * Time.hour
+        const first = Time.after(now, 3 * Time.hour)
         expect(yield* templates.nextCheck).toBe(first)
-        expect(yield* templates.claimChecks({ now: first - 1, limit: 9 })).toEqual([])
+        expect(yield* templates.claimChecks({ now: Time.at(first - 1), limit: 9 })).toEqual([])
         const [taken] = yield* templates.claimChecks({ now: first, limit: 9 })
         expect(taken?.template.templateId).toBe(templateId)
         expect(yield* claim()).toEqual([])
         expect(yield* find(command.jobId)).toMatchObject({ pauseReason: "template_paused" })
-        yield* templates.endCheck({ sessionId, templateId, check: taken?.check ?? unchecked, now: first + 1 })
+        yield* templates.endCheck({
+          sessionId,
+          templateId,
+          check: taken?.check ?? unchecked,
+          now: Time.at(first + 1)
+        })
         expect(yield* templates.nextCheck).toBe(now + 9 * Time.hour)
-        yield* report({ status: "approved", refusedSince: null }, first + 2)
+        yield* report({ status: "approved", refusedSince: null }, Time.after(first, 2))
         expect(yield* templates.nextCheck).toBeNull()
         expect(yield* find(command.jobId)).toMatchObject({ status: "processing", pauseReason: null })
       }).pipe(Effect.provide(layer))
@@ -607,10 +637,13 @@ export const suite = (layer: Stored): void => {
       Effect.gen(function* () {
         const { report, who } = yield* imported("approved", now)
         yield* listen(who.accountId)
-        yield* report({ correctCategory: "marketing", refusedSince: null }, now + 1)
-        yield* report({ correctCategory: "marketing", refusedSince: null }, now + 2)
+        yield* report({ correctCategory: "marketing", refusedSince: null }, Time.after(now, 1))
+        yield* report({ correctCategory: "marketing", refusedSince: null }, Time.after(now, 2))
         expect(
-          yield* report({ category: "marketing", correctCategory: null, refusedSince: null }, now + 3)
+          yield* report(
+            { category: "marketing", correctCategory: null, refusedSince: null },
+            Time.after(now, 3)
+          )
         ).toMatchObject({ category: "marketing", updatedAt: now + 3 })
         const bodies = (yield* events(now + 10)).map(({ data }) => data)
         expect(bodies).toMatchObject([
@@ -625,7 +658,7 @@ export const suite = (layer: Stored): void => {
         const templates = yield* TemplateStore
         const { accountId, sessionId } = yield* owner
         const cap = { bid_strategy: "LOWEST_COST_WITH_BID_CAP", bid_amount: 87_000 }
-        const put = (some: Partial<TemplateContent>, now: number) =>
+        const put = (some: Partial<TemplateContent>, now: Time.Instant) =>
           Effect.map(
             templates.importAll({ accountId, sessionId, contents: [Fixtures.template(some)], now }),
             ([template]) => template
@@ -634,23 +667,23 @@ export const suite = (layer: Stored): void => {
         const templateId = first?.templateId ?? 0
         const kept = Effect.map(templates.find({ sessionId, templateId }), (found) => found?.maxPrice ?? null)
         expect([first?.maxPrice, yield* kept]).toEqual([cap, cap])
-        expect(yield* put({ maxPrice: { ...cap } }, now + 1)).toMatchObject({ updatedAt: now })
-        yield* put({ quality: "red" }, now + 2)
+        expect(yield* put({ maxPrice: { ...cap } }, Time.after(now, 1))).toMatchObject({ updatedAt: now })
+        yield* put({ quality: "red" }, Time.after(now, 2))
         yield* templates.report({
           accountId,
           sessionId,
           templateId,
           report: { status: "paused", refusedSince: null },
-          now: now + 3
+          now: Time.after(now, 3)
         })
         expect(yield* kept).toEqual(cap)
         const lower = { ...cap, bid_amount: 50_000 }
-        expect(yield* put({ maxPrice: lower }, now + 4)).toMatchObject({
+        expect(yield* put({ maxPrice: lower }, Time.after(now, 4))).toMatchObject({
           maxPrice: lower,
           updatedAt: now + 4
         })
         expect(yield* kept).toEqual(lower)
-        yield* put({ maxPrice: null }, now + 5)
+        yield* put({ maxPrice: null }, Time.after(now, 5))
         expect(yield* kept).toBeNull()
       }).pipe(Effect.provide(layer))
     )
@@ -693,7 +726,7 @@ export const suite = (layer: Stored): void => {
         yield* (yield* JobStore).accept(command)
         expect(yield* claim()).toEqual([])
         expect(yield* find(command.jobId)).toMatchObject({ pauseReason: "template_paused" })
-        yield* report({ status: "approved", refusedSince: null }, now + 1)
+        yield* report({ status: "approved", refusedSince: null }, Time.after(now, 1))
         expect(yield* find(command.jobId)).toMatchObject({ status: "processing", pauseReason: null })
       }).pipe(Effect.provide(layer))
     )
@@ -703,16 +736,18 @@ export const suite = (layer: Stored): void => {
         const { report, templates, who } = yield* imported("paused", now)
         const { accountId, sessionId } = who
         const contents = [Fixtures.template()]
-        yield* templates.importAll({ accountId, sessionId, contents, now: now + 10 })
-        const refused = (refusedSince: number, at: number) =>
+        yield* templates.importAll({ accountId, sessionId, contents, now: Time.after(now, 10) })
+        const refused = (refusedSince: Time.Instant, at: Time.Instant) =>
           Effect.map(report({ status: "paused", refusedSince }, at), (template) => template?.status)
-        expect(yield* refused(now + 9, now + 10)).toBe("approved")
-        expect(yield* refused(now + 9, now + 20)).toBe("approved")
+        expect(yield* refused(Time.after(now, 9), Time.after(now, 10))).toBe("approved")
+        expect(yield* refused(Time.after(now, 9), Time.after(now, 20))).toBe("approved")
         // The import's clock is ahead: nobody knows which was first.
-        expect(yield* refused(now + 8, now + 9)).toBe("paused")
-        yield* templates.importAll({ accountId, sessionId, contents, now: now + 10 })
-        expect(yield* refused(now + 10, now + 20)).toBe("paused")
-        expect(yield* report({ status: "disabled", refusedSince: now + 30 }, now + 40)).toMatchObject({
+        expect(yield* refused(Time.after(now, 8), Time.after(now, 9))).toBe("paused")
+        yield* templates.importAll({ accountId, sessionId, contents, now: Time.after(now, 10) })
+        expect(yield* refused(Time.after(now, 10), Time.after(now, 20))).toBe("paused")
+        expect(
+          yield* report({ status: "disabled", refusedSince: Time.after(now, 30) }, Time.after(now, 40))
+        ).toMatchObject({
           status: "paused"
         })
       }).pipe(Effect.provide(layer))

@@ -2,6 +2,7 @@ import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as FastCheck from "effect/FastCheck"
 import * as Ids from "../../domain/Ids.ts"
+import * as Time from "../../domain/Instant.ts"
 import { JobStore, Outcome } from "../../storage/JobStore.ts"
 import * as Fixtures from "../Fixtures.ts"
 import type { Stored } from "./Setup.ts"
@@ -112,8 +113,8 @@ export const suite = (layer: Stored) =>
         const who = yield* owner
         const other = yield* owner
         const content = { kind: "direct", text: "Hi", linkPreview: true } as const
-        const early = Fixtures.send(who, { now: now - 10 })
-        const late = Fixtures.send(who, { now: now + 10 })
+        const early = Fixtures.send(who, { now: Time.before(now, 10) })
+        const late = Fixtures.send(who, { now: Time.after(now, 10) })
         const direct = Fixtures.send(who, { content })
         for (const command of [early, late, direct, Fixtures.send(other)]) yield* jobs.accept(command)
         yield* jobs.cancel({ jobId: early.jobId, now })
@@ -131,7 +132,9 @@ export const suite = (layer: Stored) =>
         expect(yield* list({ by: { accountId: who.accountId } })).toEqual([late.jobId, early.jobId])
         expect(yield* list({ kind: "direct" })).toEqual([direct.jobId])
         expect(yield* list({ status: "canceled" })).toEqual([early.jobId])
-        expect(yield* list({ createdAfter: now - 10, createdBefore: now + 10 })).toEqual([early.jobId])
+        expect(
+          yield* list({ createdAfter: Time.before(now, 10), createdBefore: Time.after(now, 10) })
+        ).toEqual([early.jobId])
         expect((yield* jobs.find(direct.jobId))?.content).toEqual(content)
       }).pipe(Effect.provide(layer))
     )

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Ids from "../../domain/Ids.ts"
+import * as Time from "../../domain/Instant.ts"
 import * as Recipient from "../../domain/job/Recipient.ts"
 import type { Report } from "../../storage/JobStore.ts"
 import { JobStore, Outcome } from "../../storage/JobStore.ts"
@@ -22,7 +23,7 @@ const sent = Effect.fnUntraced(function* (phones: number) {
     }))
     yield* jobs.settleAndClaim({ now, settlements, claim: null })
   }
-  const report = (index: number, status: Recipient.Reported, at = now + 10): Report => ({
+  const report = (index: number, status: Recipient.Reported, at = Time.after(now, 10)): Report => ({
     messageId: Ids.messageId(command.jobId, index),
     status,
     at,
@@ -38,8 +39,12 @@ export const suite = (layer: Stored) =>
       Effect.gen(function* () {
         const jobs = yield* JobStore
         const { jobId, report } = yield* sent(3)
-        const reports = [report(0, "sent", now + 1), report(0, "delivered", now + 2), report(1, "failed")]
-        expect(yield* jobs.receive({ now: now + 20, reports })).toMatchObject({
+        const reports = [
+          report(0, "sent", Time.after(now, 1)),
+          report(0, "delivered", Time.after(now, 2)),
+          report(1, "failed")
+        ]
+        expect(yield* jobs.receive({ now: Time.after(now, 20), reports })).toMatchObject({
           applied: 3,
           unmatched: [],
           refused: [],
@@ -72,12 +77,12 @@ export const suite = (layer: Stored) =>
           report(0, "delivered"),
           report(0, "failed")
         ]
-        yield* jobs.receive({ now: now + 20, reports })
-        yield* jobs.receive({ now: now + 21, reports })
+        yield* jobs.receive({ now: Time.after(now, 20), reports })
+        yield* jobs.receive({ now: Time.after(now, 21), reports })
         expect((yield* results(jobId))[0]).toMatchObject({ status: "delivered", failure: null })
         const told = yield* events(now + 30)
         expect(told.map(({ type }) => type)).toEqual(["recipient.delivered"])
-        yield* jobs.receive({ now: now + 40, reports: [report(0, "read")] })
+        yield* jobs.receive({ now: Time.after(now, 40), reports: [report(0, "read")] })
         const more = yield* events(now + 50)
         const sequences = [...told, ...more.slice(-1)].map(({ data }) => Number(data["sequence"]))
         expect(sequences[1]).toBeGreaterThan(sequences[0] ?? 0)
@@ -88,8 +93,8 @@ export const suite = (layer: Stored) =>
       Effect.gen(function* () {
         const jobs = yield* JobStore
         const { jobId, report } = yield* sent(1)
-        yield* jobs.receive({ now: now + 1, reports: [report(0, "failed")] })
-        yield* jobs.receive({ now: now + 2, reports: [report(0, "delivered")] })
+        yield* jobs.receive({ now: Time.after(now, 1), reports: [report(0, "failed")] })
+        yield* jobs.receive({ now: Time.after(now, 2), reports: [report(0, "delivered")] })
         expect((yield* results(jobId))[0]).toMatchObject({ status: "delivered", failure: null })
       }).pipe(Effect.provide(layer))
     )
@@ -99,30 +104,38 @@ export const suite = (layer: Stored) =>
         const jobs = yield* JobStore
         const { jobId, report } = yield* sent(1)
         const statuses = Effect.map(results(jobId), (all) => all.map(({ status }) => status))
-        const old = [report(0, "sent", now + 1000), report(0, "failed", now + 2000)]
-        yield* jobs.receive({ now: now + 3000, reports: old })
-        yield* jobs.retry({ jobId, now: now + 10_000, selection: everyLost })
+        const old = [report(0, "sent", Time.after(now, 1000)), report(0, "failed", Time.after(now, 2000))]
+        yield* jobs.receive({ now: Time.after(now, 3000), reports: old })
+        yield* jobs.retry({ jobId, now: Time.after(now, 10_000), selection: everyLost })
         const ignored = { applied: 0, unmatched: [], met: [], refused: [], ended: [] }
-        expect(yield* jobs.receive({ now: now + 10_000, reports: old })).toMatchObject(ignored)
+        expect(yield* jobs.receive({ now: Time.after(now, 10_000), reports: old })).toMatchObject(ignored)
         // A time that is not believed is that of the coming.
         expect(
-          yield* jobs.receive({ now: now + 10_001, reports: [report(0, "failed", now + 10_001)] })
+          yield* jobs.receive({
+            now: Time.after(now, 10_001),
+            reports: [report(0, "failed", Time.after(now, 10_001))]
+          })
         ).toMatchObject(ignored)
         expect(yield* statuses).toEqual(["queued"])
         const [job] = yield* claim(1, now + 11_000)
-        expect(yield* jobs.receive({ now: now + 11_000, reports: old })).toMatchObject(ignored)
+        expect(yield* jobs.receive({ now: Time.after(now, 11_000), reports: old })).toMatchObject(ignored)
         expect(yield* statuses).toEqual(["sending"])
         const outcome = Outcome.Accepted({ providerId: "second", status: "accepted" })
         const settlement = { jobId, fence: job?.fence ?? -1, index: 0, outcome }
-        yield* jobs.settleAndClaim({ now: now + 12_000, settlements: [settlement], claim: null })
-        const late = [...old, report(0, "failed", now + 13_000)]
-        expect(yield* jobs.receive({ now: now + 13_000, reports: late })).toMatchObject(ignored)
+        yield* jobs.settleAndClaim({ now: Time.after(now, 12_000), settlements: [settlement], claim: null })
+        const late = [...old, report(0, "failed", Time.after(now, 13_000))]
+        expect(yield* jobs.receive({ now: Time.after(now, 13_000), reports: late })).toMatchObject(ignored)
         expect(yield* statuses).toEqual(["accepted"])
-        const own = { ...report(0, "failed", now + 14_000), providerId: "second" }
-        expect(yield* jobs.receive({ now: now + 14_000, reports: [own] })).toMatchObject({ applied: 1 })
+        const own = { ...report(0, "failed", Time.after(now, 14_000)), providerId: "second" }
+        expect(yield* jobs.receive({ now: Time.after(now, 14_000), reports: [own] })).toMatchObject({
+          applied: 1
+        })
         expect(yield* statuses).toEqual(["failed"])
-        yield* jobs.retry({ jobId, now: now + 20_000, selection: everyLost })
-        yield* jobs.receive({ now: now + 21_000, reports: [report(0, "delivered", now + 9000)] })
+        yield* jobs.retry({ jobId, now: Time.after(now, 20_000), selection: everyLost })
+        yield* jobs.receive({
+          now: Time.after(now, 21_000),
+          reports: [report(0, "delivered", Time.after(now, 9000))]
+        })
         expect(yield* statuses).toEqual(["delivered"])
         expect(yield* claim(1, now + 22_000)).toEqual([])
       }).pipe(Effect.provide(layer))
@@ -134,14 +147,19 @@ export const suite = (layer: Stored) =>
         Effect.gen(function* () {
           const jobs = yield* JobStore
           const { jobId, report } = yield* sent(1)
-          yield* jobs.receive({ now: now + 1000, reports: [report(0, "failed", now + 1000)] })
-          yield* jobs.retry({ jobId, now: now + 10_000, selection: everyLost })
+          yield* jobs.receive({
+            now: Time.after(now, 1000),
+            reports: [report(0, "failed", Time.after(now, 1000))]
+          })
+          yield* jobs.retry({ jobId, now: Time.after(now, 10_000), selection: everyLost })
           const [job] = yield* claim(1, now + 10_100)
           const outcome = Outcome.Accepted({ providerId: "second", status: "accepted" })
           const settlement = { jobId, fence: job?.fence ?? -1, index: 0, outcome }
-          yield* jobs.settleAndClaim({ now: now + 10_200, settlements: [settlement], claim: null })
-          const behind = { ...report(0, "failed", now + 8000), providerId: "second" }
-          expect(yield* jobs.receive({ now: now + 11_000, reports: [behind] })).toMatchObject({ applied: 1 })
+          yield* jobs.settleAndClaim({ now: Time.after(now, 10_200), settlements: [settlement], claim: null })
+          const behind = { ...report(0, "failed", Time.after(now, 8000)), providerId: "second" }
+          expect(yield* jobs.receive({ now: Time.after(now, 11_000), reports: [behind] })).toMatchObject({
+            applied: 1
+          })
           expect((yield* results(jobId))[0]?.status).toBe("failed")
         }).pipe(Effect.provide(layer))
     )
@@ -150,28 +168,35 @@ export const suite = (layer: Stored) =>
       Effect.gen(function* () {
         const jobs = yield* JobStore
         const { jobId, report } = yield* sent(2)
-        const first = [0, 1].map((index) => report(index, "failed", now + 1000))
-        yield* jobs.receive({ now: now + 1000, reports: first })
-        yield* jobs.retry({ jobId, now: now + 10_000, selection: everyLost })
+        const first = [0, 1].map((index) => report(index, "failed", Time.after(now, 1000)))
+        yield* jobs.receive({ now: Time.after(now, 1000), reports: first })
+        yield* jobs.retry({ jobId, now: Time.after(now, 10_000), selection: everyLost })
         const [job] = yield* claim(2, now + 10_100)
-        const second = (index: number, status: Recipient.Reported, at: number) => ({
+        const second = (index: number, status: Recipient.Reported, at: Time.Instant) => ({
           ...report(index, status, at),
           providerId: `second${index}`
         })
         // One overtakes the outcome, the other comes after it.
-        yield* jobs.receive({ now: now + 10_150, reports: [second(0, "sent", now + 10_150)] })
+        yield* jobs.receive({
+          now: Time.after(now, 10_150),
+          reports: [second(0, "sent", Time.after(now, 10_150))]
+        })
         const settlements = [0, 1].map((index) => ({
           jobId,
           fence: job?.fence ?? -1,
           index,
           outcome: Outcome.Accepted({ providerId: null, status: "accepted" })
         }))
-        yield* jobs.settleAndClaim({ now: now + 10_200, settlements, claim: null })
+        yield* jobs.settleAndClaim({ now: Time.after(now, 10_200), settlements, claim: null })
         const ids = Effect.map(results(jobId), (all) => all.map(({ providerId }) => providerId))
         expect(yield* ids).toEqual(["second0", null])
-        expect(yield* jobs.receive({ now: now + 10_250, reports: first })).toMatchObject({ applied: 0 })
-        const failed = [0, 1].map((index) => second(index, "failed", now + 10_300))
-        expect(yield* jobs.receive({ now: now + 10_300, reports: failed })).toMatchObject({ applied: 2 })
+        expect(yield* jobs.receive({ now: Time.after(now, 10_250), reports: first })).toMatchObject({
+          applied: 0
+        })
+        const failed = [0, 1].map((index) => second(index, "failed", Time.after(now, 10_300)))
+        expect(yield* jobs.receive({ now: Time.after(now, 10_300), reports: failed })).toMatchObject({
+          applied: 2
+        })
         expect(yield* ids).toEqual(["second0", "second1"])
         expect((yield* results(jobId)).map(({ status }) => status)).toEqual(["failed", "failed"])
       }).pipe(Effect.provide(layer))
@@ -182,12 +207,18 @@ export const suite = (layer: Stored) =>
         const jobs = yield* JobStore
         const { jobId, report } = yield* sent(1)
         const minute = 60_000
-        yield* jobs.receive({ now: now + 1000, reports: [report(0, "failed", now + 1000)] })
-        yield* jobs.retry({ jobId, now: now + 10 * minute, selection: everyLost })
+        yield* jobs.receive({
+          now: Time.after(now, 1000),
+          reports: [report(0, "failed", Time.after(now, 1000))]
+        })
+        yield* jobs.retry({ jobId, now: Time.after(now, 10 * minute), selection: everyLost })
         yield* claim(1, now + 11 * minute)
         // It counts from when it came, since it is too old to be believed.
-        const late = { ...report(0, "failed", now + 11 * minute), reportedAt: now + 1000 }
-        yield* jobs.receive({ now: now + 11 * minute, reports: [late] })
+        const late = {
+          ...report(0, "failed", Time.after(now, 11 * minute)),
+          reportedAt: Time.after(now, 1000)
+        }
+        yield* jobs.receive({ now: Time.after(now, 11 * minute), reports: [late] })
         expect((yield* results(jobId))[0]?.status).toBe("sending")
       }).pipe(Effect.provide(layer))
     )
@@ -196,11 +227,11 @@ export const suite = (layer: Stored) =>
       Effect.gen(function* () {
         const jobs = yield* JobStore
         const { jobId, report } = yield* sent(1)
-        const at = now - (now % 1000) + 10_000
+        const at = Time.after(now, 10_000 - (now % 1000))
         yield* jobs.receive({ now: at, reports: [report(0, "failed", at)] })
-        yield* jobs.retry({ jobId, now: at + 300, selection: everyLost })
+        yield* jobs.retry({ jobId, now: Time.after(at, 300), selection: everyLost })
         yield* claim(1, at + 400)
-        yield* jobs.receive({ now: at + 900, reports: [report(0, "sent", at)] })
+        yield* jobs.receive({ now: Time.after(at, 900), reports: [report(0, "sent", at)] })
         expect((yield* results(jobId))[0]?.status).toBe("sent")
       }).pipe(Effect.provide(layer))
     )
@@ -227,7 +258,7 @@ export const suite = (layer: Stored) =>
           const { jobId, report } = yield* sent(3)
           const pricing = { category: "service", free: true }
           yield* jobs.receive({
-            now: now + 1,
+            now: Time.after(now, 1),
             reports: [report(0, "delivered"), report(1, "read"), { ...report(2, "sent"), pricing }]
           })
           const [first, second, third] = yield* results(jobId)
@@ -243,7 +274,7 @@ export const suite = (layer: Stored) =>
             { ...report(1, "sent"), pricing },
             { ...report(1, "read"), pricing: other }
           ]
-          expect(yield* jobs.receive({ now: now + 2, reports: late })).toMatchObject({
+          expect(yield* jobs.receive({ now: Time.after(now, 2), reports: late })).toMatchObject({
             applied: 1,
             unmatched: [],
             refused: [],

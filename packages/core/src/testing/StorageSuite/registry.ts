@@ -1,7 +1,9 @@
 /** Accounts, sessions, keys, templates, consents, rate cards, rate limits. */
+
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Plan from "../../domain/account/Plan.ts"
+import * as Time from "../../domain/Instant.ts"
 import * as Session from "../../domain/session/Session.ts"
 import { AccountStore } from "../../storage/AccountStore.ts"
 import { ApiKeyStore } from "../../storage/ApiKeyStore.ts"
@@ -27,7 +29,11 @@ export const suite = (layer: Stored) => {
         const account = Fixtures.account({ plan: { ...Plan.defaults, dailyDirectMessages: null } })
         yield* accounts.create(account)
         expect(yield* accounts.find(account.id)).toEqual(account)
-        const changed = yield* accounts.change({ id: account.id, change: { name: "New" }, now: now + 1 })
+        const changed = yield* accounts.change({
+          id: account.id,
+          change: { name: "New" },
+          now: Time.after(now, 1)
+        })
         expect(changed).toEqual({ ...account, name: "New", updatedAt: now + 1 })
         expect((yield* accounts.list(page)).items).toEqual([changed])
         expect(yield* accounts.find("nobody")).toBeNull()
@@ -54,25 +60,25 @@ export const suite = (layer: Stored) => {
       Effect.gen(function* () {
         const keys = yield* ApiKeyStore
         const { publicKey } = yield* owner
-        const rotate = (hash: string, at: number, expireOthersAt: number) =>
+        const rotate = (hash: string, at: Time.Instant, expireOthersAt: Time.Instant) =>
           keys.rotate({
             publicKey,
             secret: { hash, createdAt: at, expiresAt: null },
             expireOthersAt,
             now: at
           })
-        yield* rotate("11", now, now + 100)
+        yield* rotate("11", now, Time.after(now, 100))
         const overlapping = yield* keys.identify(publicKey)
         expect(overlapping?.key.secrets.map(({ expiresAt, hash }) => [hash, expiresAt])).toEqual([
           ["11", null],
           ["00", now + 100]
         ])
-        const later = yield* rotate("22", now + 200, now + 200)
+        const later = yield* rotate("22", Time.after(now, 200), Time.after(now, 200))
         expect(later?.secrets.map(({ hash }) => hash)).toEqual(["22"])
         yield* keys.touch({ publicKey, now })
-        yield* keys.touch({ publicKey, now: now + 59_999 })
+        yield* keys.touch({ publicKey, now: Time.after(now, 59_999) })
         expect((yield* keys.identify(publicKey))?.key.lastUsedAt).toBe(now)
-        yield* keys.touch({ publicKey, now: now + 60_000 })
+        yield* keys.touch({ publicKey, now: Time.after(now, 60_000) })
         expect((yield* keys.identify(publicKey))?.key.lastUsedAt).toBe(now + 60_000)
         yield* keys.change({ publicKey, change: { status: "revoked" } })
         expect((yield* keys.change({ publicKey, change: { status: "active" } }))?.status).toBe("revoked")
@@ -88,7 +94,12 @@ export const suite = (layer: Stored) => {
         const hashes: Array<ReadonlyArray<string>> = []
         for (const hash of ["11", "22", "33", "44"]) {
           const secret = { hash, createdAt: now, expiresAt: null }
-          const rotated = yield* keys.rotate({ publicKey, secret, expireOthersAt: now + 1000, now })
+          const rotated = yield* keys.rotate({
+            publicKey,
+            secret,
+            expireOthersAt: Time.after(now, 1000),
+            now
+          })
           hashes.push(rotated?.secrets.map((each) => each.hash) ?? [])
         }
         expect(hashes).toEqual([
@@ -124,7 +135,12 @@ export const suite = (layer: Stored) => {
           const keys = yield* ApiKeyStore
           const { publicKey } = yield* owner
           const secret = { hash: "11", createdAt: now, expiresAt: null }
-          const before = yield* keys.rotate({ publicKey, secret, expireOthersAt: now + 100, now })
+          const before = yield* keys.rotate({
+            publicKey,
+            secret,
+            expireOthersAt: Time.after(now, 100),
+            now
+          })
           yield* keys.rehash({ publicKey, from: "gone", to: "22" })
           expect((yield* keys.identify(publicKey))?.key).toEqual(before)
           yield* keys.rehash({ publicKey, from: "00", to: "33" })
@@ -155,13 +171,13 @@ export const suite = (layer: Stored) => {
         const { sessionId: id, ...who } = yield* owner
         yield* (yield* JobStore).accept(Fixtures.send({ ...who, sessionId: id }, { phones: 100 }))
         const pacing = { messagesPerSecond: 20, pairIntervalMs: null }
-        expect(yield* sessions.change({ id, change: { pacing }, now: now + 1 })).toMatchObject({
+        expect(yield* sessions.change({ id, change: { pacing }, now: Time.after(now, 1) })).toMatchObject({
           name: "Session",
           pacing,
           updatedAt: now + 1
         })
         expect((yield* claim(100))[0]?.recipients).toHaveLength(1)
-        yield* sessions.change({ id, change: { name: "Renamed" }, now: now + 2 })
+        yield* sessions.change({ id, change: { name: "Renamed" }, now: Time.after(now, 2) })
         expect(yield* sessions.find(id)).toMatchObject({ name: "Renamed", pacing, state: "connected" })
         expect(yield* sessions.change({ id: "nobody", change: {}, now })).toBeNull()
       }).pipe(Effect.provide(layer))
@@ -175,11 +191,16 @@ export const suite = (layer: Stored) => {
         const running = Fixtures.send(who, { phones: 2 })
         yield* jobs.accept(running)
         yield* claim(1)
-        yield* jobs.rescue({ worker: "worker-1", now: now + 20_000, recoverable: [] })
+        yield* jobs.rescue({ worker: "worker-1", now: Time.after(now, 20_000), recoverable: [] })
         const waiting = Fixtures.send(who)
         yield* jobs.accept(waiting)
         yield* listen(who.accountId)
-        const gone = { id: who.sessionId, state: "disconnected", reason: "operator", now: now + 1 } as const
+        const gone = {
+          id: who.sessionId,
+          state: "disconnected",
+          reason: "operator",
+          now: Time.after(now, 1)
+        } as const
         expect(yield* sessions.transition(gone)).toMatchObject({
           state: "disconnected",
           connectedSince: null
@@ -191,7 +212,7 @@ export const suite = (layer: Stored) => {
         })
         expect((yield* find(waiting.jobId)).status).toBe("queued")
         expect(yield* claim(250, now + 30_000)).toEqual([])
-        const back = { id: who.sessionId, state: "connected", reason: null, now: now + 2 } as const
+        const back = { id: who.sessionId, state: "connected", reason: null, now: Time.after(now, 2) } as const
         expect(yield* sessions.transition(back)).toMatchObject({ connectedSince: now + 2 })
         expect(yield* find(running.jobId)).toMatchObject({ status: "processing", pauseReason: null })
         const since = yield* events(now + 10)
@@ -215,11 +236,11 @@ export const suite = (layer: Stored) => {
         const sessions = yield* SessionStore
         const { accountId, sessionId: id } = yield* owner
         yield* listen(accountId)
-        expect(yield* sessions.announce({ id, ...news, now: now + 1 })).toMatchObject({
+        expect(yield* sessions.announce({ id, ...news, now: Time.after(now, 1) })).toMatchObject({
           after: { state: "connected" }
         })
         const banned = { ...news, disconnects: "Banned." }
-        expect(yield* sessions.announce({ id, ...banned, now: now + 2 })).toMatchObject({
+        expect(yield* sessions.announce({ id, ...banned, now: Time.after(now, 2) })).toMatchObject({
           after: { state: "disconnected", reason: "Banned.", updatedAt: now + 2 }
         })
         expect(yield* sessions.announce({ id: "nobody", ...news, now })).toBeNull()
@@ -244,14 +265,17 @@ export const suite = (layer: Stored) => {
         const { sessionId: id } = yield* owner
         const banned = { ...news, disconnects: "Banned." }
         const { connectedSince } = (yield* sessions.find(id)) ?? { connectedSince: null }
-        const since = connectedSince ?? 0
-        const stateAfter = (at: number) =>
-          Effect.map(sessions.announce({ id, ...banned, at, now: now + 1 }), (found) => found?.after.state)
-        expect(yield* stateAfter(since - 1000)).toBe("connected")
+        const since = connectedSince ?? Time.at(0)
+        const stateAfter = (at: Time.Instant) =>
+          Effect.map(
+            sessions.announce({ id, ...banned, at, now: Time.after(now, 1) }),
+            (found) => found?.after.state
+          )
+        expect(yield* stateAfter(Time.at(since - 1000))).toBe("connected")
         expect(yield* stateAfter(since)).toBe("disconnected")
         // An operator's reason stays.
-        yield* sessions.transition({ id, state: "disconnected", reason: "operator", now: now + 2 })
-        expect(yield* sessions.announce({ id, ...banned, now: now + 3 })).toMatchObject({
+        yield* sessions.transition({ id, state: "disconnected", reason: "operator", now: Time.after(now, 2) })
+        expect(yield* sessions.announce({ id, ...banned, now: Time.after(now, 3) })).toMatchObject({
           after: { reason: "operator" }
         })
       }).pipe(Effect.provide(layer))
@@ -262,18 +286,18 @@ export const suite = (layer: Stored) => {
         const sessions = yield* SessionStore
         const { accountId, sessionId: id } = yield* owner
         yield* listen(accountId)
-        const at = now + 60_000
-        const later = now + 600_000
+        const at = Time.after(now, 60_000)
+        const later = Time.after(now, 600_000)
         const tell = (some: Partial<Parameters<typeof sessions.announce>[0]>) =>
           sessions.announce({ id, ...news, now: later, ...some })
         const banned = { disconnects: "Banned." }
         const reinstated = { reinstates: true }
         expect(yield* tell({ ...banned, at })).toMatchObject({ after: { reason: "Banned." }, isOlder: false })
-        expect(yield* tell({ ...reinstated, at: at - 1000 })).toMatchObject({
+        expect(yield* tell({ ...reinstated, at: Time.before(at, 1000) })).toMatchObject({
           after: { state: "disconnected" },
           isOlder: true
         })
-        expect(yield* tell({ ...reinstated, at: at + 2000 })).toMatchObject({
+        expect(yield* tell({ ...reinstated, at: Time.after(at, 2000) })).toMatchObject({
           after: { state: "connected", reason: null }
         })
         expect(yield* tell({ ...banned, at })).toMatchObject({ after: { state: "connected" }, isOlder: true })
@@ -282,7 +306,9 @@ export const suite = (layer: Stored) => {
         expect(told).toHaveLength(4)
         // What the operator ended the platform does not begin again.
         yield* sessions.transition({ id, state: "disconnected", reason: "operator", now: later })
-        expect(yield* tell({ ...reinstated, at: at + 9000 })).toMatchObject({ after: { reason: "operator" } })
+        expect(yield* tell({ ...reinstated, at: Time.after(at, 9000) })).toMatchObject({
+          after: { reason: "operator" }
+        })
       }).pipe(Effect.provide(layer))
     )
 
@@ -293,12 +319,12 @@ export const suite = (layer: Stored) => {
         const { sessionId: id } = who
         const command = Fixtures.send(who)
         yield* (yield* JobStore).accept(command)
-        const tell = (restricts: Session.Announced["restricts"], at: number) =>
+        const tell = (restricts: Session.Announced["restricts"], at: Time.Instant) =>
           Effect.map(
-            sessions.announce({ id, ...news, at, restricts, now: now + 9000 }),
+            sessions.announce({ id, ...news, at, restricts, now: Time.after(now, 9000) }),
             (found) => found?.after
           )
-        const until = now + 30_000
+        const until = Time.after(now, 30_000)
         expect(yield* tell({ templates: until }, now)).toMatchObject({
           state: "connected",
           blockedUntil: until,
@@ -314,13 +340,17 @@ export const suite = (layer: Stored) => {
         expect(yield* sessions.unblock({ now: until })).toEqual([id])
         expect(yield* sessions.find(id)).toMatchObject({ blockedUntil: null, blockReason: null })
         // One that was over when it came blocks nothing, nor does the same once more.
-        expect(yield* tell({ templates: now + 8000 }, now + 1000)).toMatchObject({ blockedUntil: null })
+        expect(yield* tell({ templates: Time.after(now, 8000) }, Time.after(now, 1000))).toMatchObject({
+          blockedUntil: null
+        })
         expect(yield* tell({ templates: until }, now)).toMatchObject({ blockedUntil: null })
-        expect(yield* tell({ templates: Session.withoutEnd, replies: until }, now + 2000)).toMatchObject({
+        expect(
+          yield* tell({ templates: Session.withoutEnd, replies: until }, Time.after(now, 2000))
+        ).toMatchObject({
           blockedUntil: Session.withoutEnd,
           repliesBlockedUntil: until
         })
-        expect(yield* tell({ templates: null, replies: null }, now + 3000)).toMatchObject({
+        expect(yield* tell({ templates: null, replies: null }, Time.after(now, 3000))).toMatchObject({
           blockedUntil: null,
           repliesBlockedUntil: null
         })
@@ -332,7 +362,7 @@ export const suite = (layer: Stored) => {
       Effect.gen(function* () {
         const sessions = yield* SessionStore
         const { sessionId: id } = yield* owner
-        yield* sessions.block({ id, until: now + 90_000, now })
+        yield* sessions.block({ id, until: Time.after(now, 90_000), now })
         const lifted = { templates: null, replies: null }
         yield* sessions.announce({ id, ...news, at: now, restricts: lifted, now })
         expect(yield* sessions.find(id)).toMatchObject({
@@ -340,10 +370,18 @@ export const suite = (layer: Stored) => {
           blockReason: "provider_blocked"
         })
         const all = { templates: Session.withoutEnd, replies: Session.withoutEnd }
-        yield* sessions.announce({ id, ...news, at: now + 1000, restricts: all, now: now + 1000 })
+        yield* sessions.announce({
+          id,
+          ...news,
+          at: Time.after(now, 1000),
+          restricts: all,
+          now: Time.after(now, 1000)
+        })
         expect(yield* sessions.find(id)).toMatchObject({ blockReason: "platform_restriction" })
         const change = { name: "Renamed" }
-        expect(yield* sessions.change({ id, change, releases: true, now: now + 2000 })).toMatchObject({
+        expect(
+          yield* sessions.change({ id, change, releases: true, now: Time.after(now, 2000) })
+        ).toMatchObject({
           name: "Renamed",
           blockedUntil: null,
           blockReason: null,
@@ -411,11 +449,16 @@ export const suite = (layer: Stored) => {
         const templates = yield* TemplateStore
         const { accountId, sessionId } = yield* owner
         yield* listen(accountId)
-        const importAll = (contents: Parameters<typeof templates.importAll>[0]["contents"], at: number) =>
-          templates.importAll({ accountId, sessionId, contents, now: at })
+        const importAll = (
+          contents: Parameters<typeof templates.importAll>[0]["contents"],
+          at: Time.Instant
+        ) => templates.importAll({ accountId, sessionId, contents, now: at })
         const spanish = Fixtures.template({ language: "es" })
         const [first, second] = yield* importAll([Fixtures.template(), spanish], now)
-        const [changed, same] = yield* importAll([Fixtures.template({ status: "paused" }), spanish], now + 5)
+        const [changed, same] = yield* importAll(
+          [Fixtures.template({ status: "paused" }), spanish],
+          Time.after(now, 5)
+        )
         expect([changed?.templateId, same?.templateId]).toEqual([first?.templateId, second?.templateId])
         expect([changed?.updatedAt, same?.updatedAt]).toEqual([now + 5, now])
         expect((yield* events(now + 10)).map(({ type }) => type)).toEqual(Array(3).fill("template.updated"))
@@ -446,7 +489,7 @@ export const suite = (layer: Stored) => {
             accountId,
             sessionId,
             contents: versions.map((names) => Fixtures.namedTemplate(names)),
-            now: at++
+            now: Time.at(at++)
           })
         const numbers = Effect.gen(function* () {
           const found = yield* templates.findNamed({ sessionId, name: "greeting", language: "en" })
@@ -465,7 +508,7 @@ export const suite = (layer: Stored) => {
         // A platform's hook imports what it changes as it was found.
         const found = yield* templates.findNamed({ sessionId, name: "greeting", language: "en" })
         const contents = found === null ? [] : [{ ...found, status: "paused" }]
-        yield* templates.importAll({ accountId, sessionId, contents, now: at++ })
+        yield* templates.importAll({ accountId, sessionId, contents, now: Time.at(at++) })
         yield* importAll(["day", "city", "last", "first", "code"])
         expect(yield* numbers).toEqual([
           "body.1 last",
@@ -497,7 +540,7 @@ export const suite = (layer: Stored) => {
         yield* listen(accountId)
         const records = [
           Fixtures.consent("1", { occurredAt: now }),
-          Fixtures.consent("1", { status: "revoked", purpose: "marketing", occurredAt: now - 5 }),
+          Fixtures.consent("1", { status: "revoked", purpose: "marketing", occurredAt: Time.before(now, 5) }),
           Fixtures.consent("2", { occurredAt: now }),
           Fixtures.consent("2", { status: "revoked", occurredAt: now }),
           Fixtures.consent("3", { purpose: "utility" })
@@ -546,7 +589,11 @@ export const suite = (layer: Stored) => {
         const histories = [...first.map((one) => [one]), ...second, ...third]
         const records = histories.flatMap((history, phone) =>
           history.map((kind, place) =>
-            Fixtures.consent(String(phone), { ...kind, occurredAt: now - 3 + place, recordedAt: now })
+            Fixtures.consent(String(phone), {
+              ...kind,
+              occurredAt: Time.after(now, place - 3),
+              recordedAt: now
+            })
           )
         )
         yield* consents.record({ accountId, records })
@@ -571,11 +618,11 @@ export const suite = (layer: Stored) => {
           const consents = yield* ConsentStore
           const { accountId } = yield* owner
           const granted = ["1", "2"].map((phone) =>
-            Fixtures.consent(phone, { occurredAt: now + 5, recordedAt: now + 5 })
+            Fixtures.consent(phone, { occurredAt: Time.after(now, 5), recordedAt: Time.after(now, 5) })
           )
           yield* consents.record({ accountId, records: granted })
           const revoked = Fixtures.consent("1", { status: "revoked" })
-          const dated = Fixtures.consent("2", { status: "revoked", occurredAt: now - 1 })
+          const dated = Fixtures.consent("2", { status: "revoked", occurredAt: Time.before(now, 1) })
           const records = [revoked, dated]
           const recorded = [{ ...revoked, occurredAt: now + 5 }, dated]
           expect(yield* consents.record({ accountId, records })).toEqual(recorded)
@@ -595,8 +642,8 @@ export const suite = (layer: Stored) => {
           yield* consents.record({ accountId: other.accountId, records: [Fixtures.consent("5")] })
           const records = ["3", "1", "2", "1", "3", "1"].map((phone, place) =>
             Fixtures.consent(phone, {
-              occurredAt: now - (place % 4),
-              reportedAt: now - (place % 4),
+              occurredAt: Time.before(now, place % 4),
+              reportedAt: Time.before(now, place % 4),
               proof: `${place}`
             })
           )
@@ -635,18 +682,36 @@ export const suite = (layer: Stored) => {
         const { accountId } = yield* owner
         yield* listen(accountId)
         const told = (phone: string, some: Partial<ReturnType<typeof Fixtures.consent>>, at = now) =>
-          Fixtures.consent(phone, { reportedAt: now - 50, occurredAt: now - 50, recordedAt: at, ...some })
+          Fixtures.consent(phone, {
+            reportedAt: Time.before(now, 50),
+            occurredAt: Time.before(now, 50),
+            recordedAt: at,
+            ...some
+          })
         const first = [
           told("1", { purpose: "marketing", proof: "form 1" }),
-          told("1", { purpose: "marketing", status: "revoked", reportedAt: now - 20, occurredAt: now - 20 }),
-          told("2", { purpose: "utility", reportedAt: now - 10, occurredAt: now - 10 }),
+          told("1", {
+            purpose: "marketing",
+            status: "revoked",
+            reportedAt: Time.before(now, 20),
+            occurredAt: Time.before(now, 20)
+          }),
+          told("2", {
+            purpose: "utility",
+            reportedAt: Time.before(now, 10),
+            occurredAt: Time.before(now, 10)
+          }),
           // Of all purposes but the one that was granted later.
           told("2", { status: "revoked" })
         ]
         const recorded = yield* consents.record({ accountId, records: first })
         const ids = recorded.map((each) => each?.id)
         const before = yield* Effect.forEach(["1", "2"], (phone) => consents.history({ accountId, phone }))
-        const later = first.map((record) => ({ ...record, id: Fixtures.consent("").id, recordedAt: now + 5 }))
+        const later = first.map((record) => ({
+          ...record,
+          id: Fixtures.consent("").id,
+          recordedAt: Time.after(now, 5)
+        }))
         const again = yield* consents.record({ accountId, records: [...later, ...later] })
         expect(again.map((each) => each?.id)).toEqual([...ids, ...ids])
         const after = yield* Effect.forEach(["1", "2"], (phone) => consents.history({ accountId, phone }))
@@ -654,12 +719,12 @@ export const suite = (layer: Stored) => {
         expect(yield* events()).toHaveLength(before.flat().length)
 
         const others = [
-          told("1", { purpose: "marketing", proof: "form 2" }, now + 6),
-          told("1", { purpose: "marketing", proof: "form 1", source: "call" }, now + 6),
-          told("1", { purpose: "utility", proof: "form 1" }, now + 6),
-          told("3", { purpose: "marketing", proof: "form 1" }, now + 6),
-          Fixtures.consent("3", { recordedAt: now + 6, occurredAt: now + 6 }),
-          Fixtures.consent("3", { recordedAt: now + 6, occurredAt: now + 6 })
+          told("1", { purpose: "marketing", proof: "form 2" }, Time.after(now, 6)),
+          told("1", { purpose: "marketing", proof: "form 1", source: "call" }, Time.after(now, 6)),
+          told("1", { purpose: "utility", proof: "form 1" }, Time.after(now, 6)),
+          told("3", { purpose: "marketing", proof: "form 1" }, Time.after(now, 6)),
+          Fixtures.consent("3", { recordedAt: Time.after(now, 6), occurredAt: Time.after(now, 6) }),
+          Fixtures.consent("3", { recordedAt: Time.after(now, 6), occurredAt: Time.after(now, 6) })
         ]
         expect(yield* consents.record({ accountId, records: others })).toMatchObject(
           others.map(({ id }) => ({ id }))
@@ -674,18 +739,18 @@ export const suite = (layer: Stored) => {
       Effect.gen(function* () {
         const cards = yield* RateCardStore
         const [old, recent, newer, future] = [
-          Fixtures.rateCard({ effectiveFrom: now - 10 }),
-          Fixtures.rateCard({ effectiveFrom: now - 5 }),
+          Fixtures.rateCard({ effectiveFrom: Time.before(now, 10) }),
+          Fixtures.rateCard({ effectiveFrom: Time.before(now, 5) }),
           Fixtures.rateCard({
-            effectiveFrom: now - 5,
+            effectiveFrom: Time.before(now, 5),
             prices: [{ market: "Spain", prefixes: ["34"], category: "utility", price: "1" }]
           }),
-          Fixtures.rateCard({ effectiveFrom: now + 5 })
+          Fixtures.rateCard({ effectiveFrom: Time.after(now, 5) })
         ]
         for (const card of [recent, old, newer, future]) yield* cards.add(card)
         expect(yield* cards.inForce({ currency: "EUR", now })).toEqual(newer)
-        expect(yield* cards.inForce({ currency: "EUR", now: now + 5 })).toEqual(future)
-        expect(yield* cards.inForce({ currency: "EUR", now: now - 11 })).toBeNull()
+        expect(yield* cards.inForce({ currency: "EUR", now: Time.after(now, 5) })).toEqual(future)
+        expect(yield* cards.inForce({ currency: "EUR", now: Time.before(now, 11) })).toBeNull()
         expect(yield* cards.inForce({ currency: "USD", now })).toBeNull()
         expect((yield* cards.list(page)).items).toEqual([future, newer, old, recent])
       }).pipe(Effect.provide(layer))
@@ -696,7 +761,7 @@ export const suite = (layer: Stored) => {
     it.effect("let exactly the limit through of parallel requests, per key", () =>
       Effect.gen(function* () {
         const limits = yield* RateLimitStore
-        const consume = (key: string, at: number) =>
+        const consume = (key: string, at: Time.Instant) =>
           limits.consume({ key, limit: 10, periodMs: 60_000, now: at })
         const decisions = yield* Effect.all(
           Array.from({ length: 50 }, () => consume("a", now)),
@@ -704,8 +769,8 @@ export const suite = (layer: Stored) => {
         )
         expect(decisions.filter(({ allowed }) => allowed)).toHaveLength(10)
         expect((yield* consume("b", now)).remaining).toBe(9)
-        expect((yield* consume("a", now + 5999)).allowed).toBe(false)
-        expect((yield* consume("a", now + 6000)).allowed).toBe(true)
+        expect((yield* consume("a", Time.after(now, 5999))).allowed).toBe(false)
+        expect((yield* consume("a", Time.after(now, 6000))).allowed).toBe(true)
       }).pipe(Effect.provide(layer))
     )
   })

@@ -1,6 +1,8 @@
 /** A store that was restored (decisions.md §11): nothing of it is sent until an operator has said what becomes of it. */
+
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as Time from "../../domain/Instant.ts"
 import type { Way } from "../../domain/Restore.ts"
 import * as Restore from "../../domain/Restore.ts"
 import { JobStore, Outcome } from "../../storage/JobStore.ts"
@@ -67,7 +69,7 @@ const amid = Effect.gen(function* () {
 const held = Effect.gen(function* () {
   const found = yield* amid
   const store = yield* RestoreStore
-  const quarantine = yield* store.place({ now: now + 5 })
+  const quarantine = yield* store.place({ now: Time.after(now, 5) })
   return { ...found, store, quarantine }
 })
 
@@ -81,7 +83,7 @@ export const suite = (layer: Stored): void => {
         expect(yield* store.open({ way: "unknown", now })).toEqual({ isOver: true, way: null })
         const quarantine = { reason: "operator", since: now, counts: Restore.noCounts }
         expect(yield* store.place({ now })).toMatchObject(quarantine)
-        expect(yield* store.place({ now: now + 1000 })).toMatchObject(quarantine)
+        expect(yield* store.place({ now: Time.after(now, 1000) })).toMatchObject(quarantine)
         expect(yield* store.quarantine).toMatchObject(quarantine)
       }).pipe(Effect.provide(layer))
     )
@@ -91,7 +93,7 @@ export const suite = (layer: Stored): void => {
         const { jobs, who } = yield* held
         const during = yield* accept(who, 3, now + 6)
         expect(yield* claim(250, now + 3_600_000)).toEqual([])
-        expect(yield* jobs.nextDue(now + 3_600_000)).toBe(null)
+        expect(yield* jobs.nextDue(Time.after(now, 3_600_000))).toBe(null)
         expect(yield* statuses(during)).toEqual([
           ["queued", null],
           ["queued", null],
@@ -116,7 +118,11 @@ export const suite = (layer: Stored): void => {
     it.effect("rescues nothing: what a dead process had in flight was open before", () =>
       Effect.gen(function* () {
         const { jobs, jobId } = yield* held
-        const rescue = jobs.rescue({ worker: "worker-1", now: now + 60_000, recoverable: ["sandbox"] })
+        const rescue = jobs.rescue({
+          worker: "worker-1",
+          now: Time.after(now, 60_000),
+          recoverable: ["sandbox"]
+        })
         expect(yield* rescue).toBe(0)
         expect((yield* jobs.workers).map(({ worker }) => worker)).toContain("worker-1")
         expect((yield* results(jobId))[1]).toMatchObject({ status: "sending", nextAt: null, crashCount: 0 })
@@ -147,7 +153,7 @@ export const suite = (layer: Stored): void => {
           // The outcome of an attempt that the backup had in flight is awaited no more.
           const late = { jobId, fence, index: 1, outcome: accepted }
           expect(
-            yield* jobs.settleAndClaim({ now: now + 12, settlements: [late], claim: null })
+            yield* jobs.settleAndClaim({ now: Time.after(now, 12), settlements: [late], claim: null })
           ).toMatchObject({
             settled: 0
           })
@@ -199,8 +205,8 @@ export const suite = (layer: Stored): void => {
           const who = yield* owner
           const ids: Array<string> = []
           for (let place = 0; place < 120; place += 1) ids.push(yield* accept(who, 1, now + place))
-          yield* store.place({ now: now + 200 })
-          expect(yield* store.open({ way: "unknown", now: now + 201 })).toEqual({
+          yield* store.place({ now: Time.after(now, 200) })
+          expect(yield* store.open({ way: "unknown", now: Time.after(now, 201) })).toEqual({
             isOver: false,
             way: "unknown"
           })
@@ -223,17 +229,23 @@ export const suite = (layer: Stored): void => {
         const who = yield* owner
         const ids: Array<string> = []
         for (let place = 0; place < 60; place += 1) ids.push(yield* accept(who, 1, now + place))
-        yield* store.place({ now: now + 200 })
-        yield* store.open({ way: "unknown", now: now + 201 })
+        yield* store.place({ now: Time.after(now, 200) })
+        yield* store.open({ way: "unknown", now: Time.after(now, 201) })
         const before = yield* store.quarantine
         for (const way of ["send", "cancel"] as const)
-          expect(yield* store.open({ way, now: now + 202 })).toEqual({ isOver: false, way: "unknown" })
+          expect(yield* store.open({ way, now: Time.after(now, 202) })).toEqual({
+            isOver: false,
+            way: "unknown"
+          })
         expect(yield* store.quarantine).toEqual(before)
         expect(yield* store.end).toBe(null)
         yield* openAll("unknown")
         for (const id of ids) expect((yield* find(id)).status).toBe("completed")
-        yield* store.place({ now: now + 300 })
-        expect(yield* store.open({ way: "send", now: now + 301 })).toEqual({ isOver: true, way: "send" })
+        yield* store.place({ now: Time.after(now, 300) })
+        expect(yield* store.open({ way: "send", now: Time.after(now, 301) })).toEqual({
+          isOver: true,
+          way: "send"
+        })
       }).pipe(Effect.provide(layer))
     )
 
@@ -244,8 +256,8 @@ export const suite = (layer: Stored): void => {
         const lost = [{ jobId, fence, index: 1, outcome: Outcome.Failed({ failure }) }]
         yield* jobs.settleAndClaim({ now, settlements: lost, claim: null })
         const store = yield* RestoreStore
-        yield* store.place({ now: now + 5 })
-        yield* jobs.retry({ jobId, now: now + 6, selection: everyLost })
+        yield* store.place({ now: Time.after(now, 5) })
+        yield* jobs.retry({ jobId, now: Time.after(now, 6), selection: everyLost })
         yield* openAll("unknown")
         expect((yield* statuses(jobId)).map(([status]) => status)).toEqual([
           "accepted",
@@ -265,7 +277,7 @@ export const suite = (layer: Stored): void => {
         const store = yield* RestoreStore
         const direct = Fixtures.send(yield* owner, { claim: "worker-9", content })
         yield* jobs.accept(direct)
-        yield* store.place({ now: now + 5 })
+        yield* store.place({ now: Time.after(now, 5) })
         expect(yield* openAll("cancel")).toMatchObject({ counts: { jobs: 1, unknown: 1, canceled: 0 } })
         expect(yield* statuses(direct.jobId)).toEqual([["unknown", "restored"]])
       }).pipe(Effect.provide(layer))

@@ -52,7 +52,7 @@ const ended = Effect.gen(function* () {
   const who = yield* owner
   const jobId = yield* accept(who, { phones: 3, key: "k" })
   yield* settleAll()
-  yield* accept(who, { now: now + 400 * day })
+  yield* accept(who, { now: Time.after(now, 400 * day) })
   return { who, jobId }
 })
 
@@ -70,7 +70,7 @@ const deliveries = Effect.fnUntraced(function* (endpointId: string) {
 })
 
 /** Delivers what waits, with one answer. */
-const deliverAll = Effect.fnUntraced(function* (next: "delivered" | null, at: number) {
+const deliverAll = Effect.fnUntraced(function* (next: "delivered" | null, at: Time.Instant) {
   const webhooks = yield* WebhookStore
   const { claimed } = yield* webhooks.settleAndClaim({
     now: at,
@@ -94,10 +94,10 @@ export const suite = (layer: Stored): void => {
         const jobs = yield* JobStore
         const { jobId, who } = yield* ended
         const key = { publicKey: who.publicKey, key: "k" }
-        expect(yield* purgeWalk("jobs", now + 400 * day - 1)).toEqual([])
+        expect(yield* purgeWalk("jobs", Time.after(now, 400 * day - 1))).toEqual([])
         expect(yield* results(jobId)).toHaveLength(3)
         expect(yield* jobs.findByIdempotencyKey(key)).toMatchObject({ jobId })
-        const gone = yield* purgeWalk("jobs", now + 400 * day)
+        const gone = yield* purgeWalk("jobs", Time.after(now, 400 * day))
         expect(gone).toMatchObject([{ accountId: who.accountId, kind: "results", days: 400, rows: 4 }])
         expect(yield* jobs.find(jobId)).toBe(null)
         expect(yield* results(jobId)).toEqual([])
@@ -116,17 +116,17 @@ export const suite = (layer: Stored): void => {
         const settlements = [{ jobId: partly, fence: second?.fence ?? 0, index: 0, outcome: accepted }]
         yield* jobs.settleAndClaim({ now, settlements, claim: null })
         yield* jobs.cancel({ jobId: untouched, now })
-        yield* accept(who, { now: now + 500 * day })
+        yield* accept(who, { now: Time.after(now, 500 * day) })
         // The first is canceled and its recipients are under way; of the second one waits.
-        expect(yield* purgeAll(now + 500 * day)).toEqual([])
+        expect(yield* purgeAll(Time.after(now, 500 * day))).toEqual([])
         expect([yield* results(untouched), yield* results(partly)]).toMatchObject([
           { length: 2 },
           { length: 2 }
         ])
-        yield* jobs.giveBack({ worker: "worker-1", now: now + 500 * day })
+        yield* jobs.giveBack({ worker: "worker-1", now: Time.after(now, 500 * day) })
         yield* settleAll(failed, now + 500 * day)
-        expect(yield* purgeAll(now + 600 * day)).toMatchObject([{ kind: "contents" }])
-        expect(yield* purgeWalk("jobs", now + 900 * day)).toMatchObject([{ rows: 6 }])
+        expect(yield* purgeAll(Time.after(now, 600 * day))).toMatchObject([{ kind: "contents" }])
+        expect(yield* purgeWalk("jobs", Time.after(now, 900 * day))).toMatchObject([{ rows: 6 }])
         expect(yield* jobs.find(partly)).toBe(null)
       }).pipe(Effect.provide(layer))
     )
@@ -137,9 +137,9 @@ export const suite = (layer: Stored): void => {
         const who = yield* owner
         const jobId = yield* accept(who, { phones: 2 })
         yield* settleAll(failed)
-        yield* jobs.retry({ jobId, now: now + 80 * day, selection: everyLost })
-        yield* accept(who, { now: now + 500 * day })
-        expect(yield* purgeAll(now + 500 * day)).toEqual([])
+        yield* jobs.retry({ jobId, now: Time.after(now, 80 * day), selection: everyLost })
+        yield* accept(who, { now: Time.after(now, 500 * day) })
+        expect(yield* purgeAll(Time.after(now, 500 * day))).toEqual([])
         expect((yield* results(jobId)).map(({ values }) => values)).toEqual([["Name 0"], ["Name 1"]])
       }).pipe(Effect.provide(layer))
     )
@@ -152,13 +152,13 @@ export const suite = (layer: Stored): void => {
         yield* keep(ever.accountId, { resultsDays: null, contentsDays: null })
         const ids = [yield* accept(short), yield* accept(long), yield* accept(ever)]
         yield* settleAll()
-        yield* accept(long, { now: now + 9 * day })
+        yield* accept(long, { now: Time.after(now, 9 * day) })
         const kept = Effect.forEach(ids, (id) => Effect.map(jobs.find(id), (job) => job !== null))
-        yield* purgeAll(now + 7 * day - 1)
+        yield* purgeAll(Time.after(now, 7 * day - 1))
         expect(yield* kept).toEqual([true, true, true])
-        yield* purgeAll(now + 7 * day)
+        yield* purgeAll(Time.after(now, 7 * day))
         expect(yield* kept).toEqual([false, true, true])
-        yield* purgeAll(now + 1000 * day)
+        yield* purgeAll(Time.after(now, 1000 * day))
         expect(yield* kept).toEqual([false, false, true])
         expect((yield* results(ids[2] ?? ""))[0]?.values).toEqual(["Name 0"])
       }).pipe(Effect.provide(layer))
@@ -170,11 +170,11 @@ export const suite = (layer: Stored): void => {
         const who = yield* owner
         const first = yield* accept(who)
         yield* settleAll()
-        yield* purgeAll(now + 500 * day)
+        yield* purgeAll(Time.after(now, 500 * day))
         expect(yield* jobs.find(first)).not.toBe(null)
-        const second = yield* accept(who, { now: now + 500 * day })
+        const second = yield* accept(who, { now: Time.after(now, 500 * day) })
         expect((yield* claim(10, now + 500 * day)).map(({ jobId }) => jobId)).toEqual([second])
-        yield* purgeAll(now + 500 * day)
+        yield* purgeAll(Time.after(now, 500 * day))
         expect(yield* jobs.find(first)).toBe(null)
       }).pipe(Effect.provide(layer))
     )
@@ -189,7 +189,7 @@ export const suite = (layer: Stored): void => {
           const ids: Array<string> = []
           for (let place = 0; place < 7; place += 1) ids.push(yield* accept(who, { phones: 3 }))
           yield* settleAll()
-          yield* accept(who, { now: now + 500 * day })
+          yield* accept(who, { now: Time.after(now, 500 * day) })
           const left = Effect.gen(function* () {
             const counts: Array<number> = []
             for (const id of ids) {
@@ -200,7 +200,7 @@ export const suite = (layer: Stored): void => {
             }
             return counts
           })
-          const slice = { walk: "jobs", after: null, now: now + 500 * day } as const
+          const slice = { walk: "jobs", after: null, now: Time.after(now, 500 * day) } as const
           expect(yield* store.purge({ ...slice, limit: 8 })).toMatchObject({
             shares: [{ rows: 8 }],
             kept: null
@@ -209,7 +209,7 @@ export const suite = (layer: Stored): void => {
           // A job goes whole, however small the slice is.
           expect(yield* store.purge({ ...slice, limit: 1 })).toMatchObject({ shares: [{ rows: 4 }] })
           expect(yield* left).toEqual([0, 0, 0, 3, 3, 3, 3])
-          expect(yield* purgeWalk("jobs", now + 500 * day, 5)).toMatchObject([{ rows: 16 }])
+          expect(yield* purgeWalk("jobs", Time.after(now, 500 * day), 5)).toMatchObject([{ rows: 16 }])
           expect(yield* left).toEqual([0, 0, 0, 0, 0, 0, 0])
         }).pipe(Effect.provide(layer))
     )
@@ -220,10 +220,10 @@ export const suite = (layer: Stored): void => {
       Effect.gen(function* () {
         const { jobId } = yield* ended
         const before = yield* results(jobId)
-        yield* purgeAll(now + 90 * day - 1)
+        yield* purgeAll(Time.after(now, 90 * day - 1))
         expect(yield* find(jobId)).toMatchObject({ contentExpiredAt: null })
         expect((yield* results(jobId))[0]?.values).toEqual(["Name 0"])
-        const at = now + 90 * day
+        const at = Time.after(now, 90 * day)
         const gone = yield* purgeAll(at)
         expect(gone).toMatchObject([{ kind: "contents", days: 90, rows: 3 }])
         // Of three, each `["Name 0"]`.
@@ -240,11 +240,14 @@ export const suite = (layer: Stored): void => {
         const who = yield* owner
         const jobId = yield* accept(who, { phones: 2 })
         yield* settleAll(failed)
-        const retry = (at: number) => jobs.retry({ jobId, now: at, selection: everyLost, dryRun: true })
-        expect(yield* retry(now + 90 * day)).toMatchObject({ _tag: "Retried", counts: { failed: 2 } })
-        yield* purgeAll(now + 90 * day)
-        expect(yield* retry(now + 90 * day)).toMatchObject({ _tag: "Expired" })
-        const command = { jobId, now: now + 90 * day, selection: everyLost }
+        const retry = (at: Time.Instant) => jobs.retry({ jobId, now: at, selection: everyLost, dryRun: true })
+        expect(yield* retry(Time.after(now, 90 * day))).toMatchObject({
+          _tag: "Retried",
+          counts: { failed: 2 }
+        })
+        yield* purgeAll(Time.after(now, 90 * day))
+        expect(yield* retry(Time.after(now, 90 * day))).toMatchObject({ _tag: "Expired" })
+        const command = { jobId, now: Time.after(now, 90 * day), selection: everyLost }
         expect(yield* jobs.retry(command)).toMatchObject({ _tag: "Expired" })
         expect(yield* claim(10, now + 91 * day)).toEqual([])
       }).pipe(Effect.provide(layer))
@@ -258,7 +261,7 @@ export const suite = (layer: Stored): void => {
         yield* settleAll()
         const key = { publicKey: who.publicKey, key: "k" }
         const before = yield* jobs.findByIdempotencyKey(key)
-        const at = now + 100 * day
+        const at = Time.after(now, 100 * day)
         yield* purgeAll(at)
         expect(yield* jobs.findByIdempotencyKey(key)).toEqual(before)
         const messageId = Ids.messageId(jobId, 0)
@@ -274,16 +277,16 @@ export const suite = (layer: Stored): void => {
         const who = yield* owner
         const old = yield* accept(who, { content: direct })
         yield* settleAll()
-        const at = now + 90 * day
+        const at = Time.after(now, 90 * day)
         const young = yield* accept(who, { content: direct, now: at })
         yield* purgeAll(at)
         expect((yield* find(old)).content).toEqual({ kind: "direct", text: "", linkPreview: false })
         expect((yield* find(young)).content).toEqual(direct)
         const [claimed] = yield* claim(10, at)
         expect(claimed).toMatchObject({ jobId: young, content: direct })
-        yield* purgeAll(at + day)
-        const again = yield* accept(who, { content: direct, now: at + day })
-        yield* purgeAll(at + 2 * day)
+        yield* purgeAll(Time.after(at, day))
+        const again = yield* accept(who, { content: direct, now: Time.after(at, day) })
+        yield* purgeAll(Time.after(at, 2 * day))
         expect((yield* find(young)).content).toEqual(direct)
         expect((yield* find(again)).content).toEqual(direct)
       }).pipe(Effect.provide(layer))
@@ -293,7 +296,7 @@ export const suite = (layer: Stored): void => {
       Effect.gen(function* () {
         const inbound = yield* InboundStore
         const { accountId, sessionId } = yield* owner
-        const item = (id: string, at: number) => ({
+        const item = (id: string, at: Time.Instant) => ({
           id,
           identity: null,
           message: null,
@@ -308,8 +311,14 @@ export const suite = (layer: Stored): void => {
           }
         })
         for (const [id, at] of [["a", now] as const, ["b", now + day] as const])
-          yield* inbound.receive({ accountId, sessionId, portfolio: "p", items: [item(id, at)], now: at })
-        expect(rowsOf(yield* purgeAll(now + 90 * day))).toEqual([["contents", 2]])
+          yield* inbound.receive({
+            accountId,
+            sessionId,
+            portfolio: "p",
+            items: [item(id, Time.at(at))],
+            now: Time.at(at)
+          })
+        expect(rowsOf(yield* purgeAll(Time.after(now, 90 * day)))).toEqual([["contents", 2]])
         const found = yield* inbound.unattributed({ accountId, page })
         const refusals = yield* inbound.perhapsRefusals({ accountId, page })
         expect([found, refusals]).toMatchObject([{ items: [{ id: "b" }] }, { items: [{ id: "p-b" }] }])
@@ -323,7 +332,7 @@ export const suite = (layer: Stored): void => {
       const webhooks = yield* WebhookStore
       const { accountId } = yield* owner
       const endpoint = yield* listen(accountId)
-      const send = (at: number) =>
+      const send = (at: Time.Instant) =>
         webhooks.send({
           endpointId: endpoint.id,
           draft: Event.webhookTest(endpoint.id),
@@ -335,18 +344,18 @@ export const suite = (layer: Stored): void => {
     it.effect("go with their event and their attempts after 30 days, once none of them waits", () =>
       Effect.gen(function* () {
         const { endpoint, send, webhooks } = yield* some
-        const [first, second] = [yield* send(now), yield* send(now + 1)]
-        yield* deliverAll("delivered", now + 1)
-        const waiting = yield* send(now + 2)
-        const young = yield* send(now + day)
-        expect(yield* purgeAll(now + 30 * day - 1)).toEqual([])
-        expect(rowsOf(yield* purgeAll(now + 30 * day))).toEqual([["deliveries", 2]])
+        const [first, second] = [yield* send(now), yield* send(Time.after(now, 1))]
+        yield* deliverAll("delivered", Time.after(now, 1))
+        const waiting = yield* send(Time.after(now, 2))
+        const young = yield* send(Time.after(now, day))
+        expect(yield* purgeAll(Time.after(now, 30 * day - 1))).toEqual([])
+        expect(rowsOf(yield* purgeAll(Time.after(now, 30 * day)))).toEqual([["deliveries", 2]])
         expect(yield* deliveries(endpoint.id)).toEqual([young, waiting, second])
         expect(yield* webhooks.findDelivery(first ?? "")).toBe(null)
-        yield* purgeAll(now + 60 * day)
+        yield* purgeAll(Time.after(now, 60 * day))
         expect(yield* deliveries(endpoint.id)).toEqual([young, waiting])
-        yield* deliverAll(null, now + 60 * day)
-        yield* purgeAll(now + 60 * day)
+        yield* deliverAll(null, Time.after(now, 60 * day))
+        yield* purgeAll(Time.after(now, 60 * day))
         expect(yield* deliveries(endpoint.id)).toEqual([])
       }).pipe(Effect.provide(layer))
     )
@@ -359,9 +368,9 @@ export const suite = (layer: Stored): void => {
         yield* webhooks.change({
           id: endpoint.id,
           change: { enabled: false, disabledReason: null },
-          now: now + 1
+          now: Time.after(now, 1)
         })
-        yield* purgeAll(now + 1000 * day)
+        yield* purgeAll(Time.after(now, 1000 * day))
         expect(yield* deliveries(endpoint.id)).toEqual([id])
         expect(yield* deliveries(other.id)).toEqual([])
       }).pipe(Effect.provide(layer))
@@ -372,8 +381,8 @@ export const suite = (layer: Stored): void => {
         const { endpoint, send, webhooks } = yield* some
         const id = yield* send(now)
         yield* deliverAll(null, now)
-        yield* webhooks.replay({ deliveryId: id ?? "", now: now + 40 * day })
-        yield* purgeAll(now + 40 * day)
+        yield* webhooks.replay({ deliveryId: id ?? "", now: Time.after(now, 40 * day) })
+        yield* purgeAll(Time.after(now, 40 * day))
         expect(yield* deliveries(endpoint.id)).toEqual([id])
       }).pipe(Effect.provide(layer))
     )
@@ -385,19 +394,19 @@ export const suite = (layer: Stored): void => {
         const inbound = yield* InboundStore
         const [who, other] = [yield* owner, yield* owner]
         yield* keep(other.accountId, { unreadHooksDays: 3 })
-        const part = (id: string, receivedAt: number) => ({
+        const part = (id: string, receivedAt: Time.Instant) => ({
           ...{ id, field: "new", reason: "It is new.", content: "{}", isCut: false },
           receivedAt
         })
         const both = [who.sessionId, other.sessionId]
         for (const sessionId of both)
-          yield* inbound.retainUnread({ sessionId, parts: [part("a", now), part("b", now + day)] })
+          yield* inbound.retainUnread({ sessionId, parts: [part("a", now), part("b", Time.after(now, day))] })
         const listed = Effect.forEach(both, (sessionId) =>
           Effect.map(inbound.unread({ sessionId, page }), ({ items }) => items.map(({ id }) => id))
         )
-        yield* purgeAll(now + 3 * day)
+        yield* purgeAll(Time.after(now, 3 * day))
         expect(yield* listed).toEqual([["b", "a"], ["b"]])
-        yield* purgeAll(now + 30 * day)
+        yield* purgeAll(Time.after(now, 30 * day))
         expect(yield* listed).toEqual([["b"], []])
       }).pipe(Effect.provide(layer))
     )
@@ -405,7 +414,7 @@ export const suite = (layer: Stored): void => {
 
   describe("consents", () => {
     const phone = "34600111222"
-    const record = (purpose: Consent.Scope, status: Consent.Status, at: number) =>
+    const record = (purpose: Consent.Scope, status: Consent.Status, at: Time.Instant) =>
       Fixtures.consent(phone, { purpose, status, occurredAt: at, recordedAt: at })
     const verdicts = (history: ReadonlyArray<Standing>) =>
       Consent.purposes.map((purpose) => Consent.decide(history, purpose)._tag)
@@ -414,12 +423,12 @@ export const suite = (layer: Stored): void => {
       Effect.gen(function* () {
         const consents = yield* ConsentStore
         const { accountId } = yield* owner
-        const records = [record("all", "granted", now), record("all", "granted", now + 1)]
+        const records = [record("all", "granted", now), record("all", "granted", Time.after(now, 1))]
         yield* consents.record({ accountId, records })
-        yield* purgeAll(now + 30_000 * day)
+        yield* purgeAll(Time.after(now, 30_000 * day))
         expect(yield* consents.history({ accountId, phone })).toHaveLength(2)
         yield* keep(accountId, { consentsDays: 10 })
-        expect(rowsOf(yield* purgeAll(now + 10 * day))).toEqual([["consents", 1]])
+        expect(rowsOf(yield* purgeAll(Time.after(now, 10 * day)))).toEqual([["consents", 1]])
         expect(yield* consents.history({ accountId, phone })).toMatchObject([{ occurredAt: now + 1 }])
       }).pipe(Effect.provide(layer))
     )
@@ -431,15 +440,15 @@ export const suite = (layer: Stored): void => {
         yield* keep(accountId, { consentsDays: 1 })
         const said = [
           record("all", "granted", now),
-          record("marketing", "revoked", now + 1),
-          record("marketing", "granted", now + 2),
-          record("marketing", "revoked", now + 3),
-          record("utility", "granted", now + 4),
-          record("all", "granted", now + 1)
+          record("marketing", "revoked", Time.after(now, 1)),
+          record("marketing", "granted", Time.after(now, 2)),
+          record("marketing", "revoked", Time.after(now, 3)),
+          record("utility", "granted", Time.after(now, 4)),
+          record("all", "granted", Time.after(now, 1))
         ]
         yield* consents.record({ accountId, records: said })
         const before = yield* consents.history({ accountId, phone })
-        expect(rowsOf(yield* purgeAll(now + 100 * day, 2))).toEqual([["consents", 1]])
+        expect(rowsOf(yield* purgeAll(Time.after(now, 100 * day), 2))).toEqual([["consents", 1]])
         const left = yield* consents.history({ accountId, phone })
         expect(left).toEqual(before.filter((_, place) => place !== 0))
         expect(verdicts(left)).toEqual(verdicts(before))
@@ -454,14 +463,14 @@ export const suite = (layer: Stored): void => {
     it.effect("is noted once a day, and days are forgotten in time", () =>
       Effect.gen(function* () {
         const store = yield* SizeStore
-        expect(yield* store.firstSince(0)).toBe(null)
-        yield* store.note({ noted: { at: now, bytes: 5_000_000_000 }, before: 0 })
-        yield* store.note({ noted: { at: now, bytes: 6 }, before: 0 })
-        yield* store.note({ noted: { at: now + day, bytes: 7 }, before: now })
-        expect(yield* store.firstSince(0)).toEqual({ at: now, bytes: 5_000_000_000 })
-        expect(yield* store.firstSince(now + 1)).toEqual({ at: now + day, bytes: 7 })
-        yield* store.note({ noted: { at: now + 2 * day, bytes: 8 }, before: now + 1 })
-        expect(yield* store.firstSince(0)).toEqual({ at: now + day, bytes: 7 })
+        expect(yield* store.firstSince(Time.at(0))).toBe(null)
+        yield* store.note({ noted: { at: now, bytes: 5_000_000_000 }, before: Time.at(0) })
+        yield* store.note({ noted: { at: now, bytes: 6 }, before: Time.at(0) })
+        yield* store.note({ noted: { at: Time.after(now, day), bytes: 7 }, before: now })
+        expect(yield* store.firstSince(Time.at(0))).toEqual({ at: now, bytes: 5_000_000_000 })
+        expect(yield* store.firstSince(Time.after(now, 1))).toEqual({ at: now + day, bytes: 7 })
+        yield* store.note({ noted: { at: Time.after(now, 2 * day), bytes: 8 }, before: Time.after(now, 1) })
+        expect(yield* store.firstSince(Time.at(0))).toEqual({ at: now + day, bytes: 7 })
       }).pipe(Effect.provide(layer))
     )
 
@@ -471,7 +480,7 @@ export const suite = (layer: Stored): void => {
         expect(yield* store.oldest).toEqual({ events: null, results: null })
         const { who } = yield* ended
         yield* listen(who.accountId)
-        yield* accept(who, { now: now + day })
+        yield* accept(who, { now: Time.after(now, day) })
         const { bytes, kind } = yield* store.measure
         if (kind !== "memory") expect(bytes).toBeGreaterThan(10_000)
         expect(yield* store.oldest).toMatchObject({ results: now })
@@ -485,7 +494,7 @@ export const suite = (layer: Stored): void => {
       Effect.gen(function* () {
         const store = yield* RetentionStore
         const { jobId, who } = yield* ended
-        const jobs = { walk: "jobs", after: null, limit: 100, now: now + 400 * day } as const
+        const jobs = { walk: "jobs", after: null, limit: 100, now: Time.after(now, 400 * day) } as const
         const { shares } = yield* store.count(jobs)
         expect(shares).toMatchObject([{ accountId: who.accountId, kind: "results", days: 400, rows: 4 }])
         const contents = yield* store.count({ ...jobs, walk: "jobContents" })
@@ -500,7 +509,7 @@ export const suite = (layer: Stored): void => {
         const store = yield* RetentionStore
         const { jobId } = yield* ended
         yield* (yield* RestoreStore).place({ now })
-        const slice = { walk: "jobs", after: null, limit: 100, now: now + 400 * day } as const
+        const slice = { walk: "jobs", after: null, limit: 100, now: Time.after(now, 400 * day) } as const
         expect(yield* store.purge(slice)).toEqual({ _tag: "Busy" })
         expect(yield* results(jobId)).toHaveLength(3)
       }).pipe(Effect.provide(layer))
@@ -513,8 +522,8 @@ export const suite = (layer: Stored): void => {
         const open = yield* accept(who)
         yield* (yield* JobStore).cancel({ jobId: open, now })
         const waiting = yield* accept(who)
-        yield* accept(who, { now: now + 500 * day })
-        const slice = { walk: "jobs", after: null, limit: 100, now: now + 500 * day } as const
+        yield* accept(who, { now: Time.after(now, 500 * day) })
+        const slice = { walk: "jobs", after: null, limit: 100, now: Time.after(now, 500 * day) } as const
         const first = yield* store.purge(slice)
         expect(first).toMatchObject({ shares: [{ rows: 2 }], next: null })
         const kept = first._tag === "Purged" && first.kept !== null ? first.kept : []

@@ -1,6 +1,8 @@
 /** Retries of many jobs (decisions.md §12): a step retries one job and moves its plan on, in one commit. */
+
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as Time from "../../domain/Instant.ts"
 import type { Plan, Wanted } from "../../domain/job/RetryPlan.ts"
 import * as RetryPlan from "../../domain/job/RetryPlan.ts"
 import { ErasureStore } from "../../storage/ErasureStore.ts"
@@ -65,7 +67,7 @@ const begin = Effect.fnUntraced(function* (
 })
 
 /** The next job of a plan, as a worker finds it. */
-const next = Effect.fnUntraced(function* (planId: string, at: number) {
+const next = Effect.fnUntraced(function* (planId: string, at: Time.Instant) {
   const plan = yield* found(planId)
   const page = { limit: 1, after: plan.place }
   const { items, next } = yield* (yield* JobStore).list(RetryPlan.listed(plan, plan.begunAt, page))
@@ -145,7 +147,7 @@ export const suite = (layer: Stored): void => {
         const jobs = yield* jobsOf(who, [broken], { count: 2 })
         const store = yield* RetryPlanStore
         const plan = yield* begin({ accountId: who.accountId })
-        const step = yield* next(plan.id, now + 20)
+        const step = yield* next(plan.id, Time.after(now, 20))
         expect(yield* Effect.all([store.step(step), store.step(step)], { concurrency: 2 })).toEqual(
           expect.arrayContaining([
             { _tag: "Moved" },
@@ -167,10 +169,10 @@ export const suite = (layer: Stored): void => {
         const jobs = yield* JobStore
         const who = yield* owner
         const [byHand = ""] = yield* jobsOf(who, [broken, broken])
-        const running = Fixtures.send(who, { phones: 2, now: now + 5 })
+        const running = Fixtures.send(who, { phones: 2, now: Time.after(now, 5) })
         yield* jobs.accept(running)
         const plan = yield* begin({ accountId: who.accountId })
-        yield* jobs.retry({ jobId: byHand, now: now + 12, selection: { phones: ["34600000000"] } })
+        yield* jobs.retry({ jobId: byHand, now: Time.after(now, 12), selection: { phones: ["34600000000"] } })
         yield* settleAll([broken], now + 13)
         const { sums } = yield* carryOut(plan.id)
         expect(sums).toMatchObject({ jobs: 1, counts: { failed: 1 }, changed: 3 })
@@ -203,7 +205,7 @@ export const suite = (layer: Stored): void => {
         const who = yield* owner
         const [job = ""] = yield* jobsOf(who, [broken, broken])
         const state = { state: "disconnected", reason: "gone" } as const
-        yield* (yield* SessionStore).transition({ id: who.sessionId, ...state, now: now + 5 })
+        yield* (yield* SessionStore).transition({ id: who.sessionId, ...state, now: Time.after(now, 5) })
         const { sums } = yield* carryOut((yield* begin({ sessionId: who.sessionId })).id)
         expect(sums).toMatchObject({
           counts: { failed: 2 },
@@ -218,15 +220,15 @@ export const suite = (layer: Stored): void => {
         const who = yield* owner
         const jobs = yield* jobsOf(who, [broken], { count: 3 })
         const { id } = yield* begin({ accountId: who.accountId })
-        yield* store.step(yield* next(id, now + 20))
-        const before = yield* next(id, now + 21)
-        expect(yield* store.cancel({ id, now: now + 21 })).toMatchObject({
+        yield* store.step(yield* next(id, Time.after(now, 20)))
+        const before = yield* next(id, Time.after(now, 21))
+        expect(yield* store.cancel({ id, now: Time.after(now, 21) })).toMatchObject({
           status: "canceled",
           endedAt: now + 21,
           sums: { jobs: 1 }
         })
         expect(yield* store.step(before)).toEqual({ _tag: "Moved" })
-        expect(yield* store.cancel({ id, now: now + 22 })).toMatchObject({ endedAt: now + 21 })
+        expect(yield* store.cancel({ id, now: Time.after(now, 22) })).toMatchObject({ endedAt: now + 21 })
         expect(yield* store.cancel({ id: ids.uuid(now), now })).toBe(null)
         const after = yield* Effect.forEach(jobs, statuses)
         expect(after.flat().toSorted()).toEqual(["failed", "failed", "queued"])
@@ -254,7 +256,12 @@ export const suite = (layer: Stored): void => {
         const store = yield* RetryPlanStore
         const plan = RetryPlan.begin(
           { filter: { reference: "spring" }, selection: { codes: ["busy"] } },
-          { expected: { jobs: 1, recipients: 2, isExact: false }, id: ids.uuid(now), now, operator: null }
+          {
+            expected: { jobs: 1, recipients: 2, isExact: false },
+            id: ids.uuid(now),
+            now,
+            operator: null
+          }
         )
         const key = { key: "once", fingerprint: "same" }
         expect(yield* store.findByKey(key)).toBe(null)
@@ -278,15 +285,15 @@ export const suite = (layer: Stored): void => {
         const who = yield* owner
         yield* jobsOf(who, [broken], { count: 2 })
         const { id } = yield* begin({ accountId: who.accountId })
-        yield* restore.place({ now: now + 15 })
-        const step = yield* next(id, now + 20)
+        yield* restore.place({ now: Time.after(now, 15) })
+        const step = yield* next(id, Time.after(now, 20))
         expect(yield* store.step(step)).toEqual({ _tag: "Busy" })
-        while (!(yield* restore.open({ way: "unknown", now: now + 20 })).isOver) yield* Effect.void
+        while (!(yield* restore.open({ way: "unknown", now: Time.after(now, 20) })).isOver) yield* Effect.void
         yield* restore.end
         expect(yield* found(id)).toMatchObject({ status: "canceled", sums: RetryPlan.none })
         const again = yield* begin({ accountId: who.accountId })
-        yield* restore.place({ now: now + 25 })
-        while (!(yield* restore.open({ way: "send", now: now + 26 })).isOver) yield* Effect.void
+        yield* restore.place({ now: Time.after(now, 25) })
+        while (!(yield* restore.open({ way: "send", now: Time.after(now, 26) })).isOver) yield* Effect.void
         yield* restore.end
         expect((yield* carryOut(again.id, now + 30)).sums.jobs).toBe(2)
         expect(
@@ -303,11 +310,11 @@ export const suite = (layer: Stored): void => {
         const [done, going] = [yield* begin({ accountId }), yield* begin({ reference: "spring" })]
         yield* carryOut(done.id)
         const year = 401 * 86_400_000
-        expect(yield* purgeWalk("retryPlans", now + 86_400_000)).toEqual([])
-        expect(yield* purgeWalk("retryPlans", now + year)).toMatchObject([{ accountId, rows: 1 }])
+        expect(yield* purgeWalk("retryPlans", Time.after(now, 86_400_000))).toEqual([])
+        expect(yield* purgeWalk("retryPlans", Time.after(now, year))).toMatchObject([{ accountId, rows: 1 }])
         expect((yield* store.list({ limit: 9, after: null })).items.map(({ id }) => id)).toEqual([going.id])
         yield* store.cancel({ id: going.id, now })
-        expect(yield* purgeWalk("retryPlans", now + year)).toEqual([])
+        expect(yield* purgeWalk("retryPlans", Time.after(now, year))).toEqual([])
         expect((yield* store.list({ limit: 9, after: null })).items).toEqual([])
       }).pipe(Effect.provide(layer))
     )

@@ -1,7 +1,9 @@
 /** Search (decisions.md §12): what a text names is found by it, and nothing of others. */
+
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Ids from "../../domain/Ids.ts"
+import * as Time from "../../domain/Instant.ts"
 import type { Page, Paged } from "../../domain/Page.ts"
 import type { OfJobs } from "../../domain/Search.ts"
 import * as Search from "../../domain/Search.ts"
@@ -95,13 +97,19 @@ export const suite = (layer: Stored): void => {
       Effect.gen(function* () {
         const [one, two] = [yield* owner, yield* owner]
         const request = ids.uuid(now)
-        const late = ids.uuid(now - 40_000)
+        const late = ids.uuid(Time.before(now, 40_000))
         const named = { reference: "order A-17", key: "order-17", requestId: "request-17" }
         const first = yield* accept(one, { phones: 2, ...named })
-        const second = yield* accept(two, { now: now + 5, ...named, requestId: request })
-        const third = yield* accept(one, { now: now + 6, reference: "order-17", requestId: late })
+        const second = yield* accept(two, { now: Time.after(now, 5), ...named, requestId: request })
+        const third = yield* accept(one, { now: Time.after(now, 6), reference: "order-17", requestId: late })
         const message = yield* accept(two, {
-          ...{ now: now + 7, content: direct, reference: "order A-17", requestId: request, key: null }
+          ...{
+            now: Time.after(now, 7),
+            content: direct,
+            reference: "order A-17",
+            requestId: request,
+            key: null
+          }
         })
         expect(yield* found("order A-17")).toEqual([
           [message.jobId, 0],
@@ -211,10 +219,21 @@ export const suite = (layer: Stored): void => {
           for (const at of [now, now + 3])
             yield* consents.record({
               accountId: one.accountId,
-              records: [Fixtures.consent(phone, { purpose: "utility", occurredAt: at, recordedAt: at })]
+              records: [
+                Fixtures.consent(phone, {
+                  purpose: "utility",
+                  occurredAt: Time.at(at),
+                  recordedAt: Time.at(at)
+                })
+              ]
             })
           yield* (yield* InboundStore).receive({
-            ...{ accountId: two.accountId, sessionId: two.sessionId, portfolio: "p", now: now + 9 },
+            ...{
+              accountId: two.accountId,
+              sessionId: two.sessionId,
+              portfolio: "p",
+              now: Time.after(now, 9)
+            },
             items: [
               {
                 ...{ id: null, message: null, word: null, unattributed: null },

@@ -18,10 +18,10 @@ const accepted = Outcome.Accepted({ providerId: "wamid.1", status: "accepted" })
 
 const rowsOf = Effect.fnUntraced(function* (
   jobId: string,
-  some: { readonly index?: number; readonly publicKey?: string; readonly at?: number } = {}
+  some: { readonly index?: number; readonly publicKey?: string; readonly at?: Time.Instant } = {}
 ) {
   const { at = now + Time.day, index = 0, publicKey } = some
-  return yield* (yield* JobStore).timeline({ jobId, index, publicKey, now: at })
+  return yield* (yield* JobStore).timeline({ jobId, index, publicKey, now: Time.at(at) })
 })
 
 const found = Effect.fnUntraced(function* (...query: Parameters<typeof rowsOf>) {
@@ -29,14 +29,19 @@ const found = Effect.fnUntraced(function* (...query: Parameters<typeof rowsOf>) 
 })
 
 /** Claims and settles all that is due. */
-const attempt = Effect.fnUntraced(function* (outcome: Outcome, at: number) {
+const attempt = Effect.fnUntraced(function* (outcome: Outcome, at: Time.Instant) {
   const settlements = (yield* claim(250, at)).flatMap(({ fence, jobId, recipients }) =>
     recipients.map(({ index }) => ({ jobId, fence, index, outcome, tried: { ms: 7, process: "process-1" } }))
   )
   yield* (yield* JobStore).settleAndClaim({ now: at, settlements, claim: null })
 })
 
-const report = Effect.fnUntraced(function* (jobId: string, index: number, at: number, cameAt: number) {
+const report = Effect.fnUntraced(function* (
+  jobId: string,
+  index: number,
+  at: Time.Instant,
+  cameAt: Time.Instant
+) {
   const messageId = Ids.messageId(jobId, index)
   const reports = [{ messageId, status: "delivered" as const, at, failure: null, providerId: "wamid.1" }]
   yield* (yield* JobStore).receive({ now: cameAt, reports })
@@ -71,9 +76,15 @@ export const suite = (layer: Stored): void => {
       Effect.gen(function* () {
         const command = Fixtures.send(yield* owner)
         yield* (yield* JobStore).accept(command)
-        yield* attempt(Outcome.Retry({ at: now + 10, failure, maybeSent: false }), now + 3)
-        yield* attempt(Outcome.Retry({ at: now + 30, failure, maybeSent: false }), now + 20)
-        yield* attempt(accepted, now + 40)
+        yield* attempt(
+          Outcome.Retry({ at: Time.after(now, 10), failure, maybeSent: false }),
+          Time.after(now, 3)
+        )
+        yield* attempt(
+          Outcome.Retry({ at: Time.after(now, 30), failure, maybeSent: false }),
+          Time.after(now, 20)
+        )
+        yield* attempt(accepted, Time.after(now, 40))
         const { earlier, recipient } = yield* found(command.jobId)
         expect(
           earlier.map(({ at, ms, number, outcome, process }) => [number, at - now, outcome, ms, process])
@@ -89,25 +100,35 @@ export const suite = (layer: Stored): void => {
       Effect.gen(function* () {
         const consents = yield* ConsentStore
         const { accountId, ...rest } = yield* owner
-        const command = Fixtures.send({ accountId, ...rest }, { now: now + 100 })
+        const command = Fixtures.send({ accountId, ...rest }, { now: Time.after(now, 100) })
         const phone = command.recipients[0]?.phone ?? ""
         const record = (some: Parameters<typeof Fixtures.consent>[1]) =>
           consents.record({ accountId, records: [Fixtures.consent(phone, some)] })
-        yield* record({ status: "revoked", occurredAt: now - 5, recordedAt: now - 5, source: "old" })
+        yield* record({
+          status: "revoked",
+          occurredAt: Time.before(now, 5),
+          recordedAt: Time.before(now, 5),
+          source: "old"
+        })
         yield* record({ occurredAt: now, recordedAt: now, source: "checkout" })
         yield* record({
           purpose: "marketing",
-          occurredAt: now + 1,
-          recordedAt: now + 1,
+          occurredAt: Time.after(now, 1),
+          recordedAt: Time.after(now, 1),
           source: "other purpose"
         })
         yield* (yield* JobStore).accept(command)
-        yield* record({ purpose: "utility", occurredAt: now + 150, recordedAt: now + 150, source: "form" })
-        yield* attempt(accepted, now + 200)
+        yield* record({
+          purpose: "utility",
+          occurredAt: Time.after(now, 150),
+          recordedAt: Time.after(now, 150),
+          source: "form"
+        })
+        yield* attempt(accepted, Time.after(now, 200))
         yield* record({
           status: "revoked",
-          occurredAt: now + 300,
-          recordedAt: now + 300,
+          occurredAt: Time.after(now, 300),
+          recordedAt: Time.after(now, 300),
           source: "inbound-message"
         })
         const { decisions, words } = yield* found(command.jobId)
@@ -128,22 +149,22 @@ export const suite = (layer: Stored): void => {
       Effect.gen(function* () {
         const [audit, sessions] = [yield* AuditStore, yield* SessionStore]
         const who = yield* owner
-        yield* tell(who.sessionId, "OutageBegan", now + 1)
-        const command = Fixtures.send(who, { now: now + 2 })
+        yield* tell(who.sessionId, "OutageBegan", Time.after(now, 1))
+        const command = Fixtures.send(who, { now: Time.after(now, 2) })
         yield* (yield* JobStore).accept(command)
-        yield* tell(who.sessionId, "OutageEnded", now + 5)
-        yield* attempt(accepted, now + 9)
+        yield* tell(who.sessionId, "OutageEnded", Time.after(now, 5))
+        yield* attempt(accepted, Time.after(now, 9))
         yield* sessions.transition({
           id: who.sessionId,
           state: "disconnected",
           reason: "logged_out",
-          now: now + 11
+          now: Time.after(now, 11)
         })
         for (const [operation, target] of [
           ["jobs.retry", command.jobId],
           ["jobs.retry", "another"]
         ] as const)
-          yield* audit.append({ entry: Fixtures.auditEntry({ operation, target }), retainSince: 0 })
+          yield* audit.append({ entry: Fixtures.auditEntry({ operation, target }), retainSince: Time.at(0) })
         const { acts, happenings } = yield* found(command.jobId)
         expect(happenings.map(({ at, type }) => [at - now, type])).toEqual([
           [1, "session.unavailable"],
@@ -165,22 +186,28 @@ export const suite = (layer: Stored): void => {
         const command = Fixtures.send(mine, { phones: 3 })
         yield* jobs.accept(command)
         yield* jobs.accept(Fixtures.send(other, { phones: 3 }))
-        yield* attempt(accepted, now + 5)
+        yield* attempt(accepted, Time.after(now, 5))
         // Told an hour after the platform's own time.
-        yield* report(command.jobId, 1, now + 7000, now + Time.hour)
-        yield* report(command.jobId, 2, now + 7000, now + Time.hour)
+        yield* report(command.jobId, 1, Time.after(now, 7000), Time.after(now, Time.hour))
+        yield* report(command.jobId, 2, Time.after(now, 7000), Time.after(now, Time.hour))
         const { claimed } = yield* webhooks.settleAndClaim({
-          now: now + Time.hour,
+          now: Time.after(now, Time.hour),
           settlements: [],
           claim: Fixtures.deliveryClaim({ full: [batching.id] })
         })
         yield* webhooks.settleAndClaim({
-          now: now + Time.hour,
+          now: Time.after(now, Time.hour),
           settlements: claimed.map(({ deliveryId, fence }) => ({
             deliveryId,
             fence,
-            attempt: { at: now + Time.hour, status: 503, durationMs: 31, reason: "status", excerpt: "No" },
-            next: now + 2 * Time.hour,
+            attempt: {
+              at: Time.after(now, Time.hour),
+              status: 503,
+              durationMs: 31,
+              reason: "status",
+              excerpt: "No"
+            },
+            next: Time.after(now, 2 * Time.hour),
             disable: null
           })),
           claim: null
@@ -195,7 +222,7 @@ export const suite = (layer: Stored): void => {
             ])
             .sort()
         const answered = [[503, 31]]
-        const rows = yield* found(command.jobId, { index: 1, at: now + 2 * Time.hour })
+        const rows = yield* found(command.jobId, { index: 1, at: Time.after(now, 2 * Time.hour) })
         expect(told(rows.deliveries)).toEqual(
           [
             [5, "recipient.batch", "batches", []],
@@ -215,8 +242,8 @@ export const suite = (layer: Stored): void => {
         yield* listen(who.accountId)
         const command = Fixtures.send(who)
         yield* (yield* JobStore).accept(command)
-        yield* attempt(accepted, now + 5)
-        yield* report(command.jobId, 0, now + 1000, now + 1200)
+        yield* attempt(accepted, Time.after(now, 5))
+        yield* report(command.jobId, 0, Time.after(now, 1000), Time.after(now, 1200))
         const reply = (phone: string, id: string) => ({
           id,
           identity: null,
@@ -225,7 +252,7 @@ export const suite = (layer: Stored): void => {
             id,
             person: { phone, userId: null },
             text: `From ${phone}`,
-            at: now + 2000
+            at: Time.after(now, 2000)
           }),
           unattributed: null
         })
@@ -233,7 +260,7 @@ export const suite = (layer: Stored): void => {
         yield* (yield* InboundStore).receive({
           ...who,
           portfolio: "",
-          now: now + 2000,
+          now: Time.after(now, 2000),
           items: [reply(phone, "m-1"), reply("34699999999", "m-2")]
         })
         const { deliveries, replies } = yield* found(command.jobId)
@@ -249,10 +276,10 @@ export const suite = (layer: Stored): void => {
       Effect.gen(function* () {
         const command = Fixtures.send(yield* owner)
         yield* (yield* JobStore).accept(command)
-        yield* attempt(accepted, now + 5)
+        yield* attempt(accepted, Time.after(now, 5))
         const rows = yield* found(command.jobId)
         const story = Timeline.story(rows, {
-          now: now + 9,
+          now: Time.after(now, 9),
           waiting: null,
           actual: null,
           isOperator: true,

@@ -1,6 +1,8 @@
 /** Whose turn it is: sessions one after another, and within one the older job. */
+
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as Time from "../../domain/Instant.ts"
 import { ApiKeyStore } from "../../storage/ApiKeyStore.ts"
 import { JobStore, Outcome } from "../../storage/JobStore.ts"
 import { SessionStore } from "../../storage/SessionStore.ts"
@@ -82,7 +84,7 @@ export const suite = (layer: Stored): void => {
         const accepted = [
           Fixtures.send(who, { phones: 2 }),
           Fixtures.send(who, { phones: 2 }),
-          Fixtures.send(who, { phones: 2, now: now + 1 })
+          Fixtures.send(who, { phones: 2, now: Time.after(now, 1) })
         ]
         for (const command of accepted) yield* jobs.accept(command)
         const served: Array<string> = []
@@ -92,7 +94,7 @@ export const suite = (layer: Stored): void => {
             served.push(jobId)
             const outcome = Outcome.Accepted({ providerId: null, status: "accepted" })
             const settlements = recipients.map(({ index }) => ({ jobId, fence, index, outcome }))
-            yield* jobs.settleAndClaim({ now: now + 1, settlements, claim: null })
+            yield* jobs.settleAndClaim({ now: Time.after(now, 1), settlements, claim: null })
           }
         }
         expect(served).toEqual(accepted.flatMap(({ jobId }) => [jobId, jobId]))

@@ -1,6 +1,8 @@
 /** All that waits is told in numbers, by what it waits for (decisions.md §12). */
+
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as Time from "../../domain/Instant.ts"
 import * as Waiting from "../../domain/job/Waiting.ts"
 import { JobStore, Outcome } from "../../storage/JobStore.ts"
 import { SessionStore } from "../../storage/SessionStore.ts"
@@ -35,9 +37,9 @@ export const suite = (layer: Stored): void => {
       Effect.gen(function* () {
         const jobs = yield* JobStore
         const who = yield* owner
-        yield* jobs.accept(Fixtures.send(who, { phones: 4, now: now - 9 }))
-        yield* jobs.accept(Fixtures.send(yield* owner, { phones: 5, now: now - 5 }))
-        yield* jobs.accept(Fixtures.send(who, { phones: 7, now: now - 3 }))
+        yield* jobs.accept(Fixtures.send(who, { phones: 4, now: Time.before(now, 9) }))
+        yield* jobs.accept(Fixtures.send(yield* owner, { phones: 5, now: Time.before(now, 5) }))
+        yield* jobs.accept(Fixtures.send(who, { phones: 7, now: Time.before(now, 3) }))
         expect(yield* limiters).toEqual({ worker: 16 })
         expect((yield* backlog).oldestAt).toBe(now - 9)
         // A part of the first job of each session, or the whole of one.
@@ -59,7 +61,7 @@ export const suite = (layer: Stored): void => {
         })
         const again = yield* send(1)
         const [first] = yield* claim(1)
-        const outcome = Outcome.Retry({ at: now + 60_000, failure, maybeSent: false })
+        const outcome = Outcome.Retry({ at: Time.after(now, 60_000), failure, maybeSent: false })
         const settlement = { jobId: again.jobId, fence: first?.fence ?? 0, index: 0, outcome }
         yield* jobs.settleAndClaim({ now, settlements: [settlement], claim: null })
         expect(yield* limiters).toEqual({ retry: 1 })
@@ -70,9 +72,14 @@ export const suite = (layer: Stored): void => {
           now
         })
         const out = yield* send(4)
-        yield* tell(out.sessionId, "OutageBegan", now + 1)
+        yield* tell(out.sessionId, "OutageBegan", Time.after(now, 1))
         const lost = yield* send(8)
-        yield* sessions.transition({ id: lost.sessionId, state: "disconnected", reason: null, now: now + 1 })
+        yield* sessions.transition({
+          id: lost.sessionId,
+          state: "disconnected",
+          reason: null,
+          now: Time.after(now, 1)
+        })
         const found = { retry: 1, pace: 2, platform: 4, session: 8 }
         expect(yield* limiters).toEqual(found)
         // A claim pauses the jobs of those that may not send.
@@ -91,10 +98,10 @@ export const suite = (layer: Stored): void => {
         const [stored] = yield* importAs("approved")
         const templateId = stored?.templateId ?? 0
         const content = { kind: "template", templateId, template: Fixtures.template() } as const
-        const send = Fixtures.send(who, { phones: 3, now: now - 7, content })
+        const send = Fixtures.send(who, { phones: 3, now: Time.before(now, 7), content })
         yield* jobs.accept(send)
         const [first] = yield* claim(1)
-        const outcome = Outcome.Retry({ at: now + 60_000, failure, maybeSent: false })
+        const outcome = Outcome.Retry({ at: Time.after(now, 60_000), failure, maybeSent: false })
         const settlement = { jobId: send.jobId, fence: first?.fence ?? 0, index: 0, outcome }
         yield* jobs.settleAndClaim({ now, settlements: [settlement], claim: null })
         const told = { waiting: 2, retrying: 0, oldestAt: now - 7, templateId: null }
@@ -109,7 +116,7 @@ export const suite = (layer: Stored): void => {
         yield* jobs.settleAndClaim({ now, settlements: done, claim: null })
         const again = { waiting: 0, retrying: 1, oldestAt: now - 7, retryAt: now + 60_000 }
         expect((yield* backlog).groups).toMatchObject([again])
-        yield* importAs("paused", now + 1)
+        yield* importAs("paused", Time.after(now, 1))
         // A claim finds that it is paused.
         yield* claim(1, now + 60_000)
         const stopped = { waiting: 1, oldestAt: now - 7, templateId, pauseReason: "template_paused" }

@@ -97,7 +97,7 @@ export const suite = (layer: Stored) =>
         yield* append(accountId)
         const [first] = yield* claim()
         const failed = { at: now, status: 500, durationMs: 7, reason: "status" as const, excerpt: "no" }
-        expect(yield* settle(first, { attempt: failed, next: now + 5000 })).toBe(1)
+        expect(yield* settle(first, { attempt: failed, next: Time.after(now, 5000) })).toBe(1)
         expect(yield* store.nextDue({ now, full: [] })).toBe(now + 5000)
         expect(yield* claim(now + 4999)).toEqual([])
         const [second] = yield* claim(now + 5000)
@@ -128,7 +128,7 @@ export const suite = (layer: Stored) =>
         const [held] = yield* claim()
         for (const at of [now - day, now + 30_000, now + day, now + 30 * day]) {
           expect(yield* claim(at)).toEqual([])
-          expect(yield* store.nextDue({ now: at, full: [] })).toBeNull()
+          expect(yield* store.nextDue({ now: Time.at(at), full: [] })).toBeNull()
         }
         expect(yield* settle(held, {}, now + day)).toBe(1)
       }).pipe(Effect.provide(layer))
@@ -145,7 +145,7 @@ export const suite = (layer: Stored) =>
         expect(yield* jobs.workers).toEqual([{ worker: "w", beats: 0, isDead: false }])
         expect(yield* store.rescue({ worker: "another", now })).toBe(0)
         // Also by a clock that is behind the one that took it.
-        expect(yield* store.rescue({ worker: "w", now: now - day })).toBe(1)
+        expect(yield* store.rescue({ worker: "w", now: Time.before(now, day) })).toBe(1)
         expect(yield* jobs.workers).toEqual([])
         const [fresh] = yield* claim(now - day)
         expect(fresh).toMatchObject({ deliveryId: lost?.deliveryId, attempts: 0 })
@@ -195,7 +195,7 @@ export const suite = (layer: Stored) =>
         const claimed = yield* claim()
         const mine = claimed.find((each) => each.endpoint.id === endpoint.id)
         const gone = { at: now, status: 410, durationMs: 1, reason: "status" as const, excerpt: "" }
-        const disabled = yield* handIn(mine, { attempt: gone, next: now + 5000, disable: "gone" })
+        const disabled = yield* handIn(mine, { attempt: gone, next: Time.after(now, 5000), disable: "gone" })
         expect(disabled.map(({ id }) => id)).toEqual([endpoint.id])
         expect(yield* store.find(endpoint.id)).toMatchObject({ enabled: false, disabledReason: "gone" })
         yield* append(accountId, now + 1)
@@ -203,7 +203,7 @@ export const suite = (layer: Stored) =>
         expect(new Set(meanwhile.map((each) => each.endpoint.id))).toEqual(new Set([other.id]))
         const types = meanwhile.map(({ body }): string => JSON.parse(body).type)
         expect(types).toContain("webhook.disabled")
-        yield* store.change({ id: endpoint.id, change: { enabled: true }, now: now + 11_000 })
+        yield* store.change({ id: endpoint.id, change: { enabled: true }, now: Time.after(now, 11_000) })
         const resumed = yield* claim(now + 11_000)
         expect(resumed.map((each) => each.endpoint.id)).toEqual([endpoint.id, endpoint.id])
         expect(yield* store.find(endpoint.id)).toMatchObject({
@@ -219,7 +219,7 @@ export const suite = (layer: Stored) =>
         const store = yield* WebhookStore
         const { accountId } = yield* owner
         const endpoint = yield* listen(accountId)
-        const late = now + 5 * 86_400_000
+        const late = Time.after(now, 5 * 86_400_000)
         const failed = {
           attempt: { at: late, status: 500, durationMs: 1, reason: "status" as const, excerpt: "" }
         }
@@ -228,7 +228,7 @@ export const suite = (layer: Stored) =>
         yield* settle(first, { ...failed, next: late })
         // Meanwhile it recovers, and what was begun before fails all the same.
         yield* settle(second, {}, late - 2)
-        yield* settle(third, { ...failed, next: late + 9 }, late)
+        yield* settle(third, { ...failed, next: Time.at(late + 9) }, late)
         expect(yield* store.find(endpoint.id)).toMatchObject({ enabled: true, failingSince: late })
         yield* settle(fourth, { ...failed, next: null }, late + 5 * 86_400_000)
         expect(yield* store.find(endpoint.id)).toMatchObject({
@@ -245,9 +245,9 @@ export const suite = (layer: Stored) =>
         const endpoint = yield* listen(accountId)
         yield* append(accountId)
         const [first] = yield* claim()
-        yield* settle(first, { next: now + 1 })
+        yield* settle(first, { next: Time.after(now, 1) })
         const [second] = yield* claim(now + 1)
-        yield* settle(second, { next: now + 2 }, now + 1)
+        yield* settle(second, { next: Time.after(now, 2) }, now + 1)
         expect((yield* store.find(endpoint.id))?.failingSince).toBe(now)
         const [third] = yield* claim(now + 2)
         yield* settle(third, {}, now + 2)
@@ -266,11 +266,16 @@ export const suite = (layer: Stored) =>
         yield* settle(first, {})
         yield* settle(second, { next: null })
         expect(yield* claim(now + 100_000)).toEqual([])
-        expect(yield* store.replayFailed({ endpointId: endpoint.id, since: now, now: now + 20 })).toBe(1)
+        expect(
+          yield* store.replayFailed({ endpointId: endpoint.id, since: now, now: Time.after(now, 20) })
+        ).toBe(1)
         expect((yield* claim(now + 20)).map(({ attempts, deliveryId }) => [deliveryId, attempts])).toEqual([
           [second?.deliveryId, 0]
         ])
-        const replayed = yield* store.replay({ deliveryId: first?.deliveryId ?? "", now: now + 30 })
+        const replayed = yield* store.replay({
+          deliveryId: first?.deliveryId ?? "",
+          now: Time.after(now, 30)
+        })
         expect(replayed).toMatchObject({ status: "pending", nextAt: now + 30 })
         expect(replayed?.attempts).toHaveLength(1)
         expect(yield* store.replay({ deliveryId: "nobody", now })).toBeNull()
@@ -286,7 +291,12 @@ export const suite = (layer: Stored) =>
           const endpoint = yield* listen(accountId)
           yield* listen(accountId)
           const secret = { sealed: "fresh", createdAt: now, expiresAt: null }
-          const rotated = yield* store.rotate({ id: endpoint.id, secret, expireOthersAt: now + 5, now })
+          const rotated = yield* store.rotate({
+            id: endpoint.id,
+            secret,
+            expireOthersAt: Time.after(now, 5),
+            now
+          })
           expect(rotated?.secrets.map(({ expiresAt, sealed }) => [sealed, expiresAt])).toEqual([
             ["fresh", null],
             ["sealed", now + 5]

@@ -17,7 +17,7 @@ describe("requests per minute", () => {
         const passed: Array<number> = []
         for (const gap of gaps) {
           now += gap
-          const step: ReturnType<typeof RateLimit.decide> = RateLimit.decide(arrival, rule, now)
+          const step: ReturnType<typeof RateLimit.decide> = RateLimit.decide(arrival, rule, Instant.at(now))
           arrival = step.arrival
           if (step.decision.allowed) passed.push(now)
         }
@@ -38,24 +38,26 @@ describe("requests per minute", () => {
     let arrival: number | null = null
     const remaining: Array<number> = []
     for (let count = 0; count < 5; count++) {
-      const step: ReturnType<typeof RateLimit.decide> = RateLimit.decide(arrival, rule, 0)
+      const step: ReturnType<typeof RateLimit.decide> = RateLimit.decide(arrival, rule, Instant.at(0))
       arrival = step.arrival
       remaining.push(step.decision.remaining)
     }
     expect(remaining).toEqual([4, 3, 2, 1, 0])
-    const refused = RateLimit.decide(arrival, rule, 0)
+    const refused = RateLimit.decide(arrival, rule, Instant.at(0))
     expect(refused.decision).toMatchObject({
       allowed: false,
       remaining: 0,
       retryAfterMs: 200,
       resetAfterMs: 1000
     })
-    expect(RateLimit.decide(refused.arrival, rule, 200).decision.allowed).toBe(true)
+    expect(RateLimit.decide(refused.arrival, rule, Instant.at(200)).decision.allowed).toBe(true)
   })
 
   it("do not lock a key out when the clock steps back", () => {
-    const { arrival } = RateLimit.decide(null, rule, 1_000_000)
-    expect(RateLimit.decide(arrival, rule, 0).decision.retryAfterMs).toBeLessThanOrEqual(rule.periodMs)
+    const { arrival } = RateLimit.decide(null, rule, Instant.at(1_000_000))
+    expect(RateLimit.decide(arrival, rule, Instant.at(0)).decision.retryAfterMs).toBeLessThanOrEqual(
+      rule.periodMs
+    )
   })
 })
 
@@ -64,29 +66,40 @@ describe("quota and minimum wait", () => {
 
   it("allow exactly up to the quota, and quota is told before the wait", () => {
     const usage = { usedToday: 7, lastAcceptedAt: null }
-    expect(Plan.decide(demand, usage, 5000)).toEqual({ _tag: "Allowed" })
-    const over = Plan.decide(demand, { usedToday: 8, lastAcceptedAt: 5000 }, 5000)
+    expect(Plan.decide(demand, usage, Instant.at(5000))).toEqual({ _tag: "Allowed" })
+    const over = Plan.decide(demand, { usedToday: 8, lastAcceptedAt: Instant.at(5000) }, Instant.at(5000))
     expect(over).toEqual({ _tag: "QuotaExhausted", limit: 10, used: 8, resetsAt: Instant.day })
     expect(
-      Plan.decide({ ...demand, dailyLimit: null }, { usedToday: 1e9, lastAcceptedAt: null }, 0)._tag
+      Plan.decide({ ...demand, dailyLimit: null }, { usedToday: 1e9, lastAcceptedAt: null }, Instant.at(0))
+        ._tag
     ).toBe("Allowed")
   })
 
   it("wait from the last accepted send, and not at all for a wait of 0", () => {
-    expect(Plan.decide(demand, { usedToday: 0, lastAcceptedAt: 4500 }, 5000)).toEqual({
-      _tag: "TooSoon",
-      retryAt: 5500
-    })
-    expect(Plan.decide(demand, { usedToday: 0, lastAcceptedAt: 4000 }, 5000)._tag).toBe("Allowed")
+    expect(Plan.decide(demand, { usedToday: 0, lastAcceptedAt: Instant.at(4500) }, Instant.at(5000))).toEqual(
+      {
+        _tag: "TooSoon",
+        retryAt: 5500
+      }
+    )
+    expect(
+      Plan.decide(demand, { usedToday: 0, lastAcceptedAt: Instant.at(4000) }, Instant.at(5000))._tag
+    ).toBe("Allowed")
     // Another send was accepted while this one waited for the store.
-    expect(Plan.decide(demand, { usedToday: 0, lastAcceptedAt: 5001 }, 5000)).toEqual({
-      _tag: "TooSoon",
-      retryAt: 6001
-    })
+    expect(Plan.decide(demand, { usedToday: 0, lastAcceptedAt: Instant.at(5001) }, Instant.at(5000))).toEqual(
+      {
+        _tag: "TooSoon",
+        retryAt: 6001
+      }
+    )
     // A clock was set back since.
-    expect(Plan.decide(demand, { usedToday: 0, lastAcceptedAt: 15_001 }, 5000)._tag).toBe("Allowed")
+    expect(
+      Plan.decide(demand, { usedToday: 0, lastAcceptedAt: Instant.at(15_001) }, Instant.at(5000))._tag
+    ).toBe("Allowed")
     const none = { ...demand, minimumWaitMs: 0 }
-    expect(Plan.decide(none, { usedToday: 0, lastAcceptedAt: 5001 }, 5000)._tag).toBe("Allowed")
+    expect(Plan.decide(none, { usedToday: 0, lastAcceptedAt: Instant.at(5001) }, Instant.at(5000))._tag).toBe(
+      "Allowed"
+    )
   })
 
   it("wait for nobody by default, and never for the process that owns the engine", () => {

@@ -3,6 +3,7 @@ import * as FastCheck from "effect/FastCheck"
 import * as Money from "../../../src/domain/billing/Money.ts"
 import type { Price, RateCard } from "../../../src/domain/billing/RateCard.ts"
 import * as Rates from "../../../src/domain/billing/RateCard.ts"
+import * as Time from "../../../src/domain/Instant.ts"
 import * as Phone from "../../../src/domain/Phone.ts"
 
 const runs = { numRuns: 1000 }
@@ -109,8 +110,8 @@ describe("phones", () => {
 const card = (prices: ReadonlyArray<Price>): RateCard => ({
   id: "c",
   currency: "EUR",
-  effectiveFrom: 0,
-  createdAt: 0,
+  effectiveFrom: Time.at(0),
+  createdAt: Time.at(0),
   prices
 })
 const price = (market: string, prefixes: ReadonlyArray<string> | null, amount: string): Price => ({

@@ -1,12 +1,13 @@
 import { describe, expect, it } from "@effect/vitest"
 import { cost, faults, type Price, type RateCard } from "../../../src/domain/billing/RateCard.ts"
 import * as Fault from "../../../src/domain/Fault.ts"
+import * as Time from "../../../src/domain/Instant.ts"
 
 const card: RateCard = {
   id: "card",
   currency: "USD",
-  effectiveFrom: 0,
-  createdAt: 0,
+  effectiveFrom: Time.at(0),
+  createdAt: Time.at(0),
   prices: [
     { market: "Spain", prefixes: ["34"], category: "marketing", price: "0.0615" },
     { market: "Spain", prefixes: ["34"], category: "utility", price: "0.0170" }

@@ -6,6 +6,7 @@ import examples from "libphonenumber-js/mobile/examples"
 import type { Price, RateCard } from "../../../src/domain/billing/RateCard.ts"
 import * as Rates from "../../../src/domain/billing/RateCard.ts"
 import * as Import from "../../../src/domain/billing/RateCardImport.ts"
+import * as Time from "../../../src/domain/Instant.ts"
 
 const runs = { numRuns: 300 }
 
@@ -100,8 +101,8 @@ const pathsOf = (text: string, currency = "USD") => faultsOf(text, currency).map
 const card = (prices: ReadonlyArray<Price>): RateCard => ({
   id: "c",
   currency: "USD",
-  effectiveFrom: 0,
-  createdAt: 0,
+  effectiveFrom: Time.at(0),
+  createdAt: Time.at(0),
   prices
 })
 

@@ -1,12 +1,14 @@
 /** Which record decides on a person's consent (decisions.md §4). In which order they count: `Order.test.ts`. */
+
 import { describe, expect, it } from "@effect/vitest"
 import * as Consent from "../../../src/domain/consent/Consent.ts"
+import * as Time from "../../../src/domain/Instant.ts"
 
 describe("consent", () => {
   const record = (
     purpose: Consent.Scope,
     status: Consent.Status,
-    occurredAt: number
+    occurredAt: Time.Instant
   ): Consent.ConsentRecord => ({
     id: "id",
     phone: "34600000001",
@@ -22,16 +24,18 @@ describe("consent", () => {
   })
 
   it("is decided by the record that occurred last, of the purpose's and of all's", () => {
-    const granted = record("marketing", "granted", 1)
-    const revoked = record("all", "revoked", 2)
+    const granted = record("marketing", "granted", Time.at(1))
+    const revoked = record("all", "revoked", Time.at(2))
     expect(Consent.decide([granted, revoked], "marketing")._tag).toBe("Revoked")
     expect(Consent.decide([revoked, granted], "marketing")._tag).toBe("Revoked")
-    expect(Consent.decide([record("utility", "granted", 3)], "marketing")._tag).toBe("Missing")
-    expect(Consent.decide([revoked, record("marketing", "granted", 2)], "marketing")._tag).toBe("Granted")
+    expect(Consent.decide([record("utility", "granted", Time.at(3))], "marketing")._tag).toBe("Missing")
+    expect(Consent.decide([revoked, record("marketing", "granted", Time.at(2))], "marketing")._tag).toBe(
+      "Granted"
+    )
   })
 
   const end = (purpose: Consent.Scope, occurredAt: number) => ({
-    ...record(purpose, "revoked", occurredAt),
+    ...record(purpose, "revoked", Time.at(occurredAt)),
     source: Consent.numberChanged
   })
   const purposesOf = (given: ReadonlyArray<Consent.Given>) =>
@@ -42,14 +46,20 @@ describe("consent", () => {
       const verdict = Consent.decide([given], "marketing")
       return verdict._tag === "Granted" ? "" : Consent.refusalText(verdict, "marketing")
     }
-    expect(said(record("all", "revoked", 1))).toMatch(/^The recipient withdrew consent on 1970.* Only they /)
+    expect(said(record("all", "revoked", Time.at(1)))).toMatch(
+      /^The recipient withdrew consent on 1970.* Only they /
+    )
     expect(said(end("all", 1))).toMatch(
       /^The number has a new owner since 1970.* Register what the new owner gave/
     )
   })
 
   it("moves what the owner of a number gave, and nothing of the owners before and after", () => {
-    const history = [record("utility", "granted", 1), end("utility", 2), record("marketing", "granted", 3)]
+    const history = [
+      record("utility", "granted", Time.at(1)),
+      end("utility", 2),
+      record("marketing", "granted", Time.at(3))
+    ]
     expect(Consent.movable(history.slice(0, 1))).toMatchObject({
       ended: [],
       standing: [{ purpose: "utility" }]
@@ -61,7 +71,7 @@ describe("consent", () => {
   })
 
   it("moves no purpose that the old or the new number refuses", () => {
-    const history = [record("all", "granted", 1), record("marketing", "revoked", 2)]
+    const history = [record("all", "granted", Time.at(1)), record("marketing", "revoked", Time.at(2))]
     const { standing } = Consent.movable([...history])
     const { ended } = Consent.movable([
       ...history,
@@ -73,7 +83,11 @@ describe("consent", () => {
       "authentication",
       "direct"
     ])
-    const ofNew = [record("direct", "revoked", 0), record("utility", "granted", 0), end("utility", 9)]
+    const ofNew = [
+      record("direct", "revoked", Time.at(0)),
+      record("utility", "granted", Time.at(0)),
+      end("utility", 9)
+    ]
     expect(Consent.moved(standing, ofNew).map(({ purpose }) => purpose)).toEqual([
       "utility",
       "authentication"

@@ -6,15 +6,15 @@ import * as Order from "../../../src/domain/consent/Order.ts"
 import * as Time from "../../../src/domain/Instant.ts"
 import * as Fixtures from "../../../src/testing/Fixtures.ts"
 
-const now = Date.UTC(2026, 10, 22, 12)
+const now = Time.at(Date.UTC(2026, 10, 22, 12))
 
 /** What somebody said: by a platform, when it came and when it was said; or by the account, with or without a time. */
 interface Said {
   readonly by: string | null
   readonly status: Consent.Status
   readonly purpose: Consent.Scope
-  readonly told: number | null
-  readonly came: number
+  readonly told: Time.Instant | null
+  readonly came: Time.Instant
 }
 
 const said = (some: Partial<Said>): Said => ({
@@ -32,7 +32,7 @@ const record = ({ by, came, purpose, status, told }: Said): Record =>
   Fixtures.consent("34600000001", {
     purpose,
     status,
-    occurredAt: by === null ? Math.min(told ?? came, came) : Order.saidAt(status, told, came),
+    occurredAt: by === null ? Time.min(told ?? came, came) : Order.saidAt(status, told, came),
     reportedAt: told,
     datedBy: by,
     recordedAt: came
@@ -56,43 +56,43 @@ const start = said({ status: "granted" })
 
 describe("an opt-in", () => {
   it("was said when the platform says so, however old, and never later than it came", () => {
-    expect(Order.saidAt("granted", now - 7 * Time.day, now)).toBe(now - 7 * Time.day)
-    expect(Order.saidAt("granted", now + Time.hour, now)).toBe(now)
+    expect(Order.saidAt("granted", Time.before(now, 7 * Time.day), now)).toBe(now - 7 * Time.day)
+    expect(Order.saidAt("granted", Time.after(now, Time.hour), now)).toBe(now)
     expect(Order.saidAt("granted", null, now)).toBe(now)
   })
 
   it("that comes an hour late does not outrank the opt-out since", () => {
-    const late = { ...start, told: now - Time.hour, came: now + 1000 }
+    const late = { ...start, told: Time.before(now, Time.hour), came: Time.after(now, 1000) }
     expect(verdict([stop, late])).toBe("Revoked")
     expect(verdict([{ ...stop, by: "another" }, late])).toBe("Revoked")
     expect(verdict([{ ...stop, by: null, told: null }, late])).toBe("Revoked")
-    expect(verdict([{ ...stop, by: null, told: now - 1000 }, late])).toBe("Revoked")
+    expect(verdict([{ ...stop, by: null, told: Time.before(now, 1000) }, late])).toBe("Revoked")
   })
 })
 
 describe("an opt-out", () => {
   it("with a time more than five minutes off counts as said when it came", () => {
     const [early, off] = [5 * Time.minute, 5 * Time.minute + 1]
-    expect(Order.saidAt("revoked", now - early, now)).toBe(now - early)
-    expect(Order.saidAt("revoked", now - off, now)).toBe(now)
-    expect(Order.saidAt("revoked", now + off, now)).toBe(now)
+    expect(Order.saidAt("revoked", Time.before(now, early), now)).toBe(now - early)
+    expect(Order.saidAt("revoked", Time.before(now, off), now)).toBe(now)
+    expect(Order.saidAt("revoked", Time.after(now, off), now)).toBe(now)
   })
 
   it("that comes late outranks what the account and other sessions granted since", () => {
-    const late = { ...stop, told: now - Time.hour, came: now + 1000 }
+    const late = { ...stop, told: Time.before(now, Time.hour), came: Time.after(now, 1000) }
     expect(verdict([{ ...start, by: null, told: null }, late])).toBe("Revoked")
-    expect(verdict([{ ...start, by: null, told: now - 60_000 }, late])).toBe("Revoked")
+    expect(verdict([{ ...start, by: null, told: Time.before(now, 60_000) }, late])).toBe("Revoked")
     expect(verdict([{ ...start, by: "another" }, late])).toBe("Revoked")
   })
 
   it("that comes late leaves what the same session dated behind it, for its purposes", () => {
-    const late = { ...stop, told: now - Time.hour, came: now + 1000 }
+    const late = { ...stop, told: Time.before(now, Time.hour), came: Time.after(now, 1000) }
     expect(verdict([start, late])).toBe("Granted")
-    expect(verdict([late, { ...start, came: now + 2000 }])).toBe("Granted")
+    expect(verdict([late, { ...start, came: Time.after(now, 2000) }])).toBe("Granted")
     const marketing: Said = { ...start, purpose: "marketing" }
     for (const both of [
       [marketing, late],
-      [late, { ...marketing, came: now + 2000 }]
+      [late, { ...marketing, came: Time.after(now, 2000) }]
     ]) {
       expect(verdict(both)).toBe("Granted")
       expect(verdict(both, "utility")).toBe("Revoked")
@@ -103,7 +103,7 @@ describe("an opt-out", () => {
 describe("two words of one hook", () => {
   it("count by the session's times, in either order, also where its clock is off", () => {
     for (const off of [0, -Time.day, Time.day]) {
-      const [first, second] = [now - 2000 + off, now - 1000 + off]
+      const [first, second] = [Time.after(now, off - 2000), Time.after(now, off - 1000)]
       const [out, back] = [
         { ...stop, told: first },
         { ...start, told: second }
@@ -119,16 +119,18 @@ describe("two words of one hook", () => {
 
   it("of one second revoke; of two hooks the last one counts", () => {
     expect([verdict([stop, start]), verdict([start, stop])]).toEqual(["Revoked", "Revoked"])
-    expect(verdict([stop, { ...start, came: now + 10 }])).toBe("Granted")
-    expect(verdict([start, { ...stop, came: now + 10 }])).toBe("Revoked")
+    expect(verdict([stop, { ...start, came: Time.after(now, 10) }])).toBe("Granted")
+    expect(verdict([start, { ...stop, came: Time.after(now, 10) }])).toBe("Revoked")
   })
 })
 
 describe("the account's own records", () => {
   it("count by the times that it gives, and without one behind what was recorded", () => {
-    const own = (status: Consent.Status, told: number | null): Said => said({ by: null, status, told })
-    expect(verdict([own("granted", now - 1000), own("revoked", now - 2000)])).toBe("Granted")
-    expect(verdict([own("granted", now + 5), own("revoked", null)])).toBe("Revoked")
+    const own = (status: Consent.Status, told: Time.Instant | null): Said => said({ by: null, status, told })
+    expect(verdict([own("granted", Time.before(now, 1000)), own("revoked", Time.before(now, 2000))])).toBe(
+      "Granted"
+    )
+    expect(verdict([own("granted", Time.after(now, 5)), own("revoked", null)])).toBe("Revoked")
     expect(verdict([own("revoked", now), own("granted", now)])).toBe("Granted")
   })
 })
@@ -136,17 +138,17 @@ describe("the account's own records", () => {
 describe("a history that is longer than is looked at", () => {
   it("revokes where it cannot tell, and goes on", () => {
     const words = Array.from({ length: 300 }, (_, n) => {
-      const at = now + n * Time.minute
+      const at = Time.after(now, n * Time.minute)
       return said({ status: n % 2 === 0 ? "granted" : "revoked", told: at, came: at })
     })
     const whole = recorded(words)
     const cut = whole.slice(-Order.looksBack)
-    const late = (status: Consent.Status, at: number) =>
-      Order.placed(record(said({ status, told: at, came: now + Time.day })), { before: cut })
+    const late = (status: Consent.Status, at: Time.Instant) =>
+      Order.placed(record(said({ status, told: at, came: Time.after(now, Time.day) })), { before: cut })
     const verdictWith = (placed: ReadonlyArray<Order.Placed>, status: Consent.Status) =>
       Consent.decide([...whole, ...placed.map((each) => ({ ...each, status }))], "marketing")._tag
-    expect(verdictWith(late("granted", now + Time.minute), "granted")).toBe("Revoked")
-    expect(verdictWith(late("granted", now + 400 * Time.minute), "granted")).toBe("Granted")
+    expect(verdictWith(late("granted", Time.after(now, Time.minute)), "granted")).toBe("Revoked")
+    expect(verdictWith(late("granted", Time.after(now, 400 * Time.minute)), "granted")).toBe("Granted")
   })
 })
 
@@ -201,8 +203,8 @@ const word = FastCheck.record({
 const history = FastCheck.array(word, { maxLength: 14 }).map((words) => {
   let came = now
   return words.map(({ after, lateBy, ...rest }): Said => {
-    came += after
-    return { ...rest, told: lateBy === null ? null : came - lateBy, came }
+    came = Time.after(came, after)
+    return { ...rest, told: lateBy === null ? null : Time.before(came, lateBy), came }
   })
 })
 

@@ -1,13 +1,15 @@
 /** The dispatcher's decisions (decisions.md §4), without any store. */
+
 import { describe, expect, it } from "@effect/vitest"
 import * as FastCheck from "effect/FastCheck"
+import * as Time from "../../../src/domain/Instant.ts"
 import type { TurnOutcome, WaitingSession } from "../../../src/domain/job/Claiming.ts"
 import * as Claiming from "../../../src/domain/job/Claiming.ts"
 import type { RecipientResult } from "../../../src/domain/job/Job.ts"
 import * as Job from "../../../src/domain/job/Job.ts"
 import * as Retry from "../../../src/domain/Retry.ts"
 
-const now = 1_900_000_000_000
+const now = Time.at(1_900_000_000_000)
 
 const recipient = (index: number, some: Partial<RecipientResult> = {}): RecipientResult => ({
   ...Job.newRecipient(
@@ -106,18 +108,18 @@ describe("a session's turn", () => {
 
 describe("a session is ready", () => {
   it("when its first job is due and its pace has room", () => {
-    expect(Claiming.readyAt(session({ dueAt: now + 5 }), now)).toBe(now + 5)
+    expect(Claiming.readyAt(session({ dueAt: Time.after(now, 5) }), now)).toBe(now + 5)
     const pacing = { messagesPerSecond: 1, pairIntervalMs: null }
     expect(Claiming.readyAt(session({ pacing }), now)).toBe(now)
     expect(Claiming.readyAt(session({ pacing, arrival: now + 1000 }), now)).toBe(now + 1000)
-    expect(Claiming.readyAt(session({ pacing, arrival: now + 1000, dueAt: now + 3000 }), now)).toBe(
-      now + 3000
-    )
+    expect(
+      Claiming.readyAt(session({ pacing, arrival: now + 1000, dueAt: Time.after(now, 3000) }), now)
+    ).toBe(now + 3000)
   })
 
   it("at no time while it is not connected or its platform blocks it", () => {
     expect(Claiming.readyAt(session({ state: "connecting" }), now)).toBeNull()
-    expect(Claiming.readyAt(session({ blockedUntil: now + 1 }), now)).toBeNull()
+    expect(Claiming.readyAt(session({ blockedUntil: Time.after(now, 1) }), now)).toBeNull()
   })
 })
 
@@ -229,7 +231,7 @@ describe("two messages to one phone", () => {
   const to = (index: number, phone: string) => recipient(index, { phone })
 
   it("are kept apart, and whoever waits is due when the phone may have the next", () => {
-    const times = new Map([["1", now + 1000]])
+    const times = new Map([["1", Time.after(now, 1000)]])
     const { deferred, ready } = Claiming.spaceApart(
       [to(0, "1"), to(1, "2"), to(2, "2"), to(3, "3")],
       times,
@@ -251,7 +253,7 @@ describe("two messages to one phone", () => {
       ["2", ["2", "1"]],
       ["3", ["3", "4"]]
     ])
-    const times = new Map([["4", now + 1000]])
+    const times = new Map([["4", Time.after(now, 1000)]])
     const both = [to(0, "1"), to(1, "2"), to(2, "3")]
     const { deferred, ready } = Claiming.spaceApart(both, times, interval, now, numbers)
     expect(ready.map(({ index }) => index)).toEqual([0])
@@ -262,7 +264,7 @@ describe("two messages to one phone", () => {
   })
 
   it("are not kept apart by a time further ahead than the interval, which a wrong clock wrote", () => {
-    const times = new Map([["1", now + interval + 1]])
+    const times = new Map([["1", Time.after(now, interval + 1)]])
     expect(Claiming.spaceApart([to(0, "1")], times, interval, now, new Map()).ready).toHaveLength(1)
   })
 })

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
+import * as Time from "../../../src/domain/Instant.ts"
 import * as Job from "../../../src/domain/job/Job.ts"
 import * as Recipient from "../../../src/domain/job/Recipient.ts"
 
@@ -38,7 +39,7 @@ describe("a job's status", () => {
 
   it("keeps the first times that sent, delivered and read were seen", () => {
     const none = { sentAt: null, deliveredAt: null, readAt: null }
-    const sent = Job.stamp(none, "sent", 5)
-    expect(Job.stamp(sent, "sent", 9)).toEqual({ sentAt: 5, deliveredAt: null, readAt: null })
+    const sent = Job.stamp(none, "sent", Time.at(5))
+    expect(Job.stamp(sent, "sent", Time.at(9))).toEqual({ sentAt: 5, deliveredAt: null, readAt: null })
   })
 })

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as FastCheck from "effect/FastCheck"
+import * as Time from "../../../src/domain/Instant.ts"
 import * as ClientTexts from "../../../src/domain/job/ClientTexts.ts"
 import * as Job from "../../../src/domain/job/Job.ts"
 import * as Recipient from "../../../src/domain/job/Recipient.ts"
@@ -28,7 +29,7 @@ const recipient: Job.RecipientResult = {
   pricing: null,
   sequence: 1,
   nextAt: null,
-  updatedAt: 0,
+  updatedAt: Time.at(0),
   sentAt: null,
   deliveredAt: null,
   readAt: null
@@ -36,7 +37,8 @@ const recipient: Job.RecipientResult = {
 
 const told = (reports: ReadonlyArray<Recipient.Reported>, from: Job.RecipientResult = recipient) =>
   reports.reduce(
-    (current, status, at) => Transitions.report(current, { status, at, failure: null, providerId: "p" }, at),
+    (current, status, at) =>
+      Transitions.report(current, { status, at: Time.at(at), failure: null, providerId: "p" }, Time.at(at)),
     from
   )
 
@@ -99,18 +101,18 @@ describe("a recipient's status", () => {
       { status: "processing" },
       overtaken,
       { _tag: "Accepted", providerId: "p", status: "accepted" },
-      9
+      Time.at(9)
     )
     expect(settled.status).toBe("delivered")
   })
 
   it("that a report brings counts an attempt, though its worker stopped and gave the attempt back", () => {
-    const claimed = Transitions.claim({ ...recipient, status: "queued", attempts: 0 }, 1)
+    const claimed = Transitions.claim({ ...recipient, status: "queued", attempts: 0 }, Time.at(1))
     const released = Transitions.settle(
       { status: "processing" },
       claimed,
       { _tag: "Released", maybeSent: true },
-      2
+      Time.at(2)
     )
     expect(released.attempts).toBe(0)
     expect(told(["delivered"], released)).toMatchObject({ status: "delivered", attempts: 1 })
@@ -135,7 +137,7 @@ describe("a job's counts", () => {
       requestId: null,
       idempotencyKey: null,
       ...ClientTexts.of({}),
-      now: 0
+      now: Time.at(0)
     }
     const job = Job.newJob({ ...accepted, content, recipients: 1, currency: "EUR", estimatedCost: null })
     FastCheck.assert(
@@ -145,7 +147,9 @@ describe("a job's counts", () => {
           before: { ...recipient, index, status: from },
           after: { ...recipient, index, status: to }
         }))
-        expect(Transitions.apply(before, changes, 1).job.counts).toEqual(tally(steps.map(([, to]) => to)))
+        expect(Transitions.apply(before, changes, Time.at(1)).job.counts).toEqual(
+          tally(steps.map(([, to]) => to))
+        )
       }),
       runs
     )

@@ -1,5 +1,6 @@
 import * as FastCheck from "effect/FastCheck"
 import { describe, expect, it } from "vitest"
+import * as Time from "../../../src/domain/Instant.ts"
 import * as Recipient from "../../../src/domain/job/Recipient.ts"
 import * as RetrySelection from "../../../src/domain/job/RetrySelection.ts"
 
@@ -10,7 +11,7 @@ const optional = <A>(arbitrary: FastCheck.Arbitrary<A>) => FastCheck.option(arbi
 const recipient = FastCheck.record({
   phone,
   requeuedAt: FastCheck.constant(null),
-  updatedAt: FastCheck.constant(0),
+  updatedAt: FastCheck.constant(Time.at(0)),
   status: FastCheck.constantFrom(...Recipient.statuses),
   failure: FastCheck.option(
     FastCheck.record({
@@ -104,23 +105,31 @@ describe("a retry", () => {
   const failed = {
     phone: "34600000001",
     requeuedAt: null,
-    updatedAt: 10,
+    updatedAt: Time.at(10),
     status: "failed",
     failure: { code: "busy", permanent: false, message: "It broke.", provider_code: null }
   } as const
 
   it.each([
     ["a failure of before", {}, "chosen"],
-    ["one of that very moment", { updatedAt: 20 }, "chosen"],
-    ["one that came later", { updatedAt: 21 }, "changed"],
-    ["one that was retried before", { requeuedAt: 19 }, "chosen"],
-    ["one that was retried since, whatever clocks say of its failure", { requeuedAt: 20 }, "changed"],
-    ["a permanent one", { failure: { ...failed.failure, permanent: true }, updatedAt: 21 }, "permanent"],
+    ["one of that very moment", { updatedAt: Time.at(20) }, "chosen"],
+    ["one that came later", { updatedAt: Time.at(21) }, "changed"],
+    ["one that was retried before", { requeuedAt: Time.at(19) }, "chosen"],
+    [
+      "one that was retried since, whatever clocks say of its failure",
+      { requeuedAt: Time.at(20) },
+      "changed"
+    ],
+    [
+      "a permanent one",
+      { failure: { ...failed.failure, permanent: true }, updatedAt: Time.at(21) },
+      "permanent"
+    ],
     ["an unknown one", { status: "unknown" }, "unknown"],
     ["one that was sent", { status: "sent" }, "other"],
     ["one who was erased", { phone: "erased:0123456789abcdef01234567" }, "other"]
   ] as const)("that begins at a time makes of %s: %s %s", (_, some, verdict) => {
-    expect(RetrySelection.judge({}, 20)({ ...failed, ...some })).toBe(verdict)
+    expect(RetrySelection.judge({}, Time.at(20))({ ...failed, ...some })).toBe(verdict)
   })
 
   it("tells unknown ones apart only where their code is asked for", () => {

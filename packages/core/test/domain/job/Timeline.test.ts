@@ -1,6 +1,8 @@
 /** The story of a message is told from its rows alone: each kind of row has its entry, and what no row tells is null. */
+
 import { describe, expect, it } from "@effect/vitest"
 import type { Happening } from "../../../src/domain/Happening.ts"
+import * as Time from "../../../src/domain/Instant.ts"
 import type { EarlierAttempt } from "../../../src/domain/job/Attempts.ts"
 import * as Jobs from "../../../src/domain/job/Job.ts"
 import * as Obstacles from "../../../src/domain/job/Obstacles.ts"
@@ -52,7 +54,7 @@ const rows = (some: Partial<Timeline.Rows> = {}): Timeline.Rows => ({
 })
 
 const known: Timeline.Known = {
-  now: now + 10 * minute,
+  now: Time.after(now, 10 * minute),
   waiting: null,
   actual: null,
   isOperator: true,
@@ -66,23 +68,24 @@ const story = (some: Partial<Timeline.Rows> = {}, more: Partial<Timeline.Known> 
 const told = (kind: Timeline.Kind, some: Partial<Timeline.Rows>, more: Partial<Timeline.Known> = {}) =>
   story(some, more).timeline.filter((each) => each.kind === kind)
 
-const settled = (at: number, outcome: Transitions.Settled, recipient = Transitions.claim(fresh, at)) =>
+const settled = (at: Time.Instant, outcome: Transitions.Settled, recipient = Transitions.claim(fresh, at)) =>
   Transitions.settle(job, recipient, outcome, at)
 
-const accepted = (at: number) => settled(at, { _tag: "Accepted", providerId: "wamid.1", status: "accepted" })
+const accepted = (at: Time.Instant) =>
+  settled(at, { _tag: "Accepted", providerId: "wamid.1", status: "accepted" })
 
 const reported = (
   recipient: Jobs.RecipientResult,
   status: "delivered" | "failed" | "read" | "sent",
-  at: number
+  at: Time.Instant
 ) =>
   Transitions.report(
     recipient,
     { status, at, failure: status === "failed" ? failure : null, providerId: "wamid.1" },
-    at + 500
+    Time.after(at, 500)
   )
 
-const happening = (type: Happening["type"], at: number, data: Happening["data"] = {}): Happening => ({
+const happening = (type: Happening["type"], at: Time.Instant, data: Happening["data"] = {}): Happening => ({
   at,
   type,
   accountId: account.id,
@@ -93,7 +96,7 @@ const happening = (type: Happening["type"], at: number, data: Happening["data"] 
 
 const earlier = (some: Partial<EarlierAttempt>): EarlierAttempt => ({
   number: 1,
-  at: now + minute,
+  at: Time.after(now, minute),
   outcome: "retried",
   code: "rate_limited",
   providerCode: "130429",
@@ -105,7 +108,7 @@ const earlier = (some: Partial<EarlierAttempt>): EarlierAttempt => ({
 
 describe("what is told of a message", () => {
   it("is who it is for, what it said, and what it costs", () => {
-    const { message } = story({ recipient: accepted(now + 1) }, { actual: "0" })
+    const { message } = story({ recipient: accepted(Time.after(now, 1)) }, { actual: "0" })
     expect(message).toMatchObject({
       jobId: job.id,
       messageId: `${job.id.slice(0, -3)}001`,
@@ -122,8 +125,8 @@ describe("what is told of a message", () => {
   })
 
   it("is that its variables, and its person, are forgotten", () => {
-    const expired = { ...job, contentExpiredAt: now + minute }
-    const gone = { ...accepted(now + 1), phone: `erased:${"0".repeat(24)}`, values: [] }
+    const expired = { ...job, contentExpiredAt: Time.after(now, minute) }
+    const gone = { ...accepted(Time.after(now, 1)), phone: `erased:${"0".repeat(24)}`, values: [] }
     const { message, next, timeline } = story({
       job: expired,
       recipient: { ...gone, status: "failed", failure }
@@ -159,18 +162,23 @@ describe("what is told of a message", () => {
   })
 
   it("is each attempt, counted on over retries, in the words of then, beside what receipts said", () => {
-    const requeued = { ...accepted(now + 4 * minute), requeuedAt: now + 3 * minute }
+    const requeued = { ...accepted(Time.after(now, 4 * minute)), requeuedAt: Time.after(now, 3 * minute) }
     const rows = {
       recipient: requeued,
       earlier: [
         earlier({
-          at: now + minute,
+          at: Time.after(now, minute),
           outcome: "released",
           code: "credentials_rejected",
           message: "Token expired."
         }),
-        earlier({ at: now + 2 * minute, outcome: "accepted", code: null, providerCode: null }),
-        earlier({ at: now + 2 * minute + 1, outcome: "reported", code: "undelivered", message: "Not there." })
+        earlier({ at: Time.after(now, 2 * minute), outcome: "accepted", code: null, providerCode: null }),
+        earlier({
+          at: Time.after(now, 2 * minute + 1),
+          outcome: "reported",
+          code: "undelivered",
+          message: "Not there."
+        })
       ]
     } as const
     expect(told("attempt", rows).map(({ number, outcome, text }) => [number, outcome, text])).toEqual([
@@ -181,7 +189,11 @@ describe("what is told of a message", () => {
     expect(told("receipt", rows).map(({ code, title }) => [title, code])).toEqual([
       ["Failed, as the platform reports", "undelivered"]
     ])
-    const late = reported(settled(now + minute, { _tag: "Unknown", failure }), "delivered", now + 2 * minute)
+    const late = reported(
+      settled(Time.after(now, minute), { _tag: "Unknown", failure }),
+      "delivered",
+      Time.after(now, 2 * minute)
+    )
     const unknown = earlier({ outcome: "unknown", message: "It did not answer." })
     const both = { recipient: late, earlier: [unknown] }
     expect(told("attempt", both).map(({ number, outcome }) => [number, outcome])).toEqual([[1, "unknown"]])
@@ -192,13 +204,13 @@ describe("what is told of a message", () => {
     const paced = { ...session, pacing: { messagesPerSecond: 50, pairIntervalMs: null } }
     const view = (pace: number) => ({ pacing: { messages_per_second: pace, pair_interval_ms: null } })
     const raised = Fixtures.auditEntry({
-      at: now + 2 * minute,
+      at: Time.after(now, 2 * minute),
       operator: "ana",
       operation: "sessions.change",
       before: view(1),
       after: view(50)
     })
-    const rows = { recipient: accepted(now + minute), session: paced, sessionActs: [raised] }
+    const rows = { recipient: accepted(Time.after(now, minute)), session: paced, sessionActs: [raised] }
     expect(told("waited", rows)[0]?.text).toBe(
       `Its session sent 1 messages a second, and had others before it. ana changed that at ${new Date(now + 2 * minute).toISOString()}, to 50.`
     )
@@ -222,18 +234,18 @@ describe("what is told of a message", () => {
 
   it("is the consent that decided, once where one decided twice, and its refusal", () => {
     const record = Fixtures.consent(fresh.phone, { source: "checkout" })
-    const later = Fixtures.consent(fresh.phone, { purpose: "utility", recordedAt: now + 5 })
-    const recipient = accepted(now + minute)
+    const later = Fixtures.consent(fresh.phone, { purpose: "utility", recordedAt: Time.after(now, 5) })
+    const recipient = accepted(Time.after(now, minute))
     const decisions = [
       { at: now, record },
-      { at: now + minute, record }
+      { at: Time.after(now, minute), record }
     ]
     expect(told("consent", { recipient, decisions })).toHaveLength(1)
     const both = told("consent", {
       recipient,
       decisions: [
         { at: now, record },
-        { at: now + minute, record: later }
+        { at: Time.after(now, minute), record: later }
       ]
     })
     expect(both.map(({ at, title }) => [at - now, title])).toEqual([
@@ -250,12 +262,12 @@ describe("what is told of a message", () => {
       message: "Revoked.",
       permanent: true
     }
-    const skipped = settled(now + minute, { _tag: "Skipped", failure: consentRevoked })
+    const skipped = settled(Time.after(now, minute), { _tag: "Skipped", failure: consentRevoked })
     const refused = told("consent", {
       recipient: skipped,
       decisions: [
         { at: now, record },
-        { at: now + minute, record: { ...later, status: "revoked" } }
+        { at: Time.after(now, minute), record: { ...later, status: "revoked" } }
       ]
     })
     expect(refused.map(({ at, code }) => [at - now, code])).toEqual([
@@ -266,7 +278,7 @@ describe("what is told of a message", () => {
   })
 
   it("is each attempt: earlier ones with their time and process, the last without", () => {
-    const recipient = { ...accepted(now + 3 * minute), attempts: 2 }
+    const recipient = { ...accepted(Time.after(now, 3 * minute)), attempts: 2 }
     expect(
       told("attempt", { earlier: [earlier({})], recipient }).map(
         ({ at, code, ms, number, outcome, process }) => ({
@@ -283,16 +295,16 @@ describe("what is told of a message", () => {
       { at: 3 * minute, number: 2, outcome: "accepted", code: null, ms: null, process: null }
     ])
     // One that waits for its next attempt has told of its last one.
-    const waiting = settled(now + minute, {
+    const waiting = settled(Time.after(now, minute), {
       _tag: "Retry",
-      at: now + 20 * minute,
+      at: Time.after(now, 20 * minute),
       failure,
       maybeSent: false
     })
     expect(told("attempt", { earlier: [earlier({})], recipient: waiting })).toHaveLength(1)
-    const flying = { ...Transitions.claim(fresh, now + minute) }
+    const flying = { ...Transitions.claim(fresh, Time.after(now, minute)) }
     expect(told("attempt", { recipient: flying })).toMatchObject([{ outcome: "under_way", number: 1 }])
-    const unknown = settled(now + minute, {
+    const unknown = settled(Time.after(now, minute), {
       _tag: "Unknown",
       failure: { ...failure, code: "outcome_unknown" }
     })
@@ -300,26 +312,26 @@ describe("what is told of a message", () => {
   })
 
   it("is a failure by an attempt, by a receipt, and with its whole job, each in its own way", () => {
-    const failed = settled(now + minute, { _tag: "Failed", failure })
+    const failed = settled(Time.after(now, minute), { _tag: "Failed", failure })
     expect(told("attempt", { recipient: failed })).toMatchObject([
       { outcome: "failed", code: failure.code, text: "Not there. The platform's own code is 131026." }
     ])
     expect(told("receipt", { recipient: failed })).toEqual([])
-    const late = reported(accepted(now + minute), "failed", now + 2 * minute)
+    const late = reported(accepted(Time.after(now, minute)), "failed", Time.after(now, 2 * minute))
     expect(told("attempt", { recipient: late })).toMatchObject([
       { outcome: "accepted", at: now + minute, code: null }
     ])
     expect(told("receipt", { recipient: late })).toMatchObject([
       { code: failure.code, at: now + 2 * minute + 500 }
     ])
-    const abandoned = Transitions.abandon(fresh, failure, now + minute)
+    const abandoned = Transitions.abandon(fresh, failure, Time.after(now, minute))
     expect(told("attempt", { recipient: abandoned })).toMatchObject([{ number: null, outcome: "failed" }])
   })
 
   it("is each receipt, behind the attempt although the platform's second began before it", () => {
-    const attempted = now + 1900
-    const sent = reported(accepted(attempted), "sent", now + 1000)
-    const read = reported(reported(sent, "delivered", now + 3000), "read", now + 9000)
+    const attempted = Time.after(now, 1900)
+    const sent = reported(accepted(attempted), "sent", Time.after(now, 1000))
+    const read = reported(reported(sent, "delivered", Time.after(now, 3000)), "read", Time.after(now, 9000))
     const { timeline } = story({ recipient: { ...read, pricing: { category: "utility", free: false } } })
     expect(
       timeline.flatMap(({ at, kind, title }) => (kind === "waited" ? [] : [[kind, title, at - now]]))
@@ -336,8 +348,12 @@ describe("what is told of a message", () => {
   })
 
   it("is the attempt before its own receipts, and what these led to, although its end was written after them", () => {
-    const early = reported(reported(accepted(now + 589), "sent", now + 551), "delivered", now + 556)
-    const { timeline } = story({ recipient: early, replies: [{ at: now + 570, text: "Thanks" }] })
+    const early = reported(
+      reported(accepted(Time.after(now, 589)), "sent", Time.after(now, 551)),
+      "delivered",
+      Time.after(now, 556)
+    )
+    const { timeline } = story({ recipient: early, replies: [{ at: Time.after(now, 570), text: "Thanks" }] })
     expect(timeline.map(({ at, kind }) => [kind, at - now])).toEqual([
       ["accepted", 0],
       ["attempt", 589],
@@ -351,9 +367,12 @@ describe("what is told of a message", () => {
     const word = Fixtures.consent(fresh.phone, {
       status: "revoked",
       source: "inbound-message",
-      recordedAt: now + 2 * minute
+      recordedAt: Time.after(now, 2 * minute)
     })
-    const found = told("inbound", { words: [word], replies: [{ at: now + minute, text: "Where is it?" }] })
+    const found = told("inbound", {
+      words: [word],
+      replies: [{ at: Time.after(now, minute), text: "Where is it?" }]
+    })
     expect(found.map(({ at, text, title }) => [at - now, title, text])).toMatchObject([
       [minute, "A message came from the number", "Where is it?"],
       [
@@ -372,12 +391,12 @@ describe("what is told of a message", () => {
       eventId: "event-1",
       eventType: "recipient.delivered",
       status: "pending",
-      nextAt: now + 7 * minute,
+      nextAt: Time.after(now, 7 * minute),
       createdAt: now,
       endpoint,
       attempts: [
-        { number: 1, at: now + 10, status: 503, durationMs: 40, reason: "status" },
-        { number: 2, at: now + 5000, status: null, durationMs: 10_000, reason: "timeout" }
+        { number: 1, at: Time.after(now, 10), status: 503, durationMs: 40, reason: "status" },
+        { number: 2, at: Time.after(now, 5000), status: null, durationMs: 10_000, reason: "timeout" }
       ]
     }
     const deliveries = [delivery, { ...delivery, id: "delivery-2", attempts: [] }]
@@ -390,17 +409,19 @@ describe("what is told of a message", () => {
     expect(found[1]?.text).toBe("https://shop.example/in. It answered otherwise than with success.")
     expect(found[2]?.text).toContain("tried again at")
     expect(JSON.stringify(found)).not.toMatch(/secret|token/)
-    const old = reported(accepted(now + 1), "delivered", now + 2)
+    const old = reported(accepted(Time.after(now, 1)), "delivered", Time.after(now, 2))
     const month = 31 * 24 * 60 * minute
-    expect(told("webhook", { recipient: old }, { now: now + month })).toMatchObject([{ code: "expired" }])
+    expect(told("webhook", { recipient: old }, { now: Time.after(now, month) })).toMatchObject([
+      { code: "expired" }
+    ])
     expect(told("webhook", { recipient: old })).toEqual([])
   })
 
   it("is that an operator had it sent again, who canceled it, and from where", () => {
-    const failed = settled(now + minute, { _tag: "Failed", failure })
-    const requeued = Transitions.requeue(failed, now + 5 * minute)
+    const failed = settled(Time.after(now, minute), { _tag: "Failed", failure })
+    const requeued = Transitions.requeue(failed, Time.after(now, 5 * minute))
     const act = Fixtures.auditEntry({
-      at: now + 5 * minute + 3,
+      at: Time.after(now, 5 * minute + 3),
       operation: "jobs.retry",
       target: job.id,
       after: { dry_run: false }
@@ -408,30 +429,39 @@ describe("what is told of a message", () => {
     const again = told("retried", {
       recipient: requeued,
       earlier: [earlier({ outcome: "failed" })],
-      acts: [{ ...act, at: now + 4 * minute, after: { dry_run: true } }, act]
+      acts: [{ ...act, at: Time.after(now, 4 * minute), after: { dry_run: true } }, act]
     })
     expect(again).toMatchObject([
       { at: now + 5 * minute, text: "By ana.", address: "203.0.113.7", about: { of: "acts", id: job.id } }
     ])
     const canceled = { ...job, status: "canceled" as const }
-    const by = Fixtures.auditEntry({ operation: "jobs.cancel", target: job.id, at: now + minute })
-    const recipient = Transitions.cancel(fresh, now + minute)
+    const by = Fixtures.auditEntry({ operation: "jobs.cancel", target: job.id, at: Time.after(now, minute) })
+    const recipient = Transitions.cancel(fresh, Time.after(now, minute))
     const [found] = told("canceled", { job: canceled, recipient, acts: [by] })
     expect(found).toMatchObject({ at: now + minute, text: "By ana.", address: "203.0.113.7" })
     expect(told("canceled", { job: canceled, recipient })).toMatchObject([{ text: "With its job." }])
   })
 
   it("is what became of it by a restore", () => {
-    const unknown = Transitions.restore(Transitions.claim(fresh, now), "unknown", now + minute)
+    const unknown = Transitions.restore(Transitions.claim(fresh, now), "unknown", Time.after(now, minute))
     expect(told("restored", { recipient: unknown })).toMatchObject([{ at: now + minute, code: "restored" }])
     expect(told("attempt", { recipient: unknown })).toEqual([])
-    const opened = { ...happening("restore.opened", now + minute), sessionId: null }
-    expect(told("restored", { recipient: accepted(now + 2 * minute), happenings: [opened] })).toHaveLength(1)
+    const opened = { ...happening("restore.opened", Time.after(now, minute)), sessionId: null }
+    expect(
+      told("restored", { recipient: accepted(Time.after(now, 2 * minute)), happenings: [opened] })
+    ).toHaveLength(1)
   })
 
   it("is, to who has an API key, without addresses, processes, operators and what only these read", () => {
-    const recipient = { ...Transitions.requeue(settled(now, { _tag: "Failed", failure }), now + minute) }
-    const act = Fixtures.auditEntry({ operation: "jobs.retry", target: job.id, at: now + minute, after: {} })
+    const recipient = {
+      ...Transitions.requeue(settled(now, { _tag: "Failed", failure }), Time.after(now, minute))
+    }
+    const act = Fixtures.auditEntry({
+      operation: "jobs.retry",
+      target: job.id,
+      at: Time.after(now, minute),
+      after: {}
+    })
     const { timeline } = story({ recipient, acts: [act], earlier: [earlier({})] }, { isOperator: false })
     expect(timeline.flatMap((each) => (each.kind === "retried" ? [each.text] : []))).toEqual([
       "By an operator."
@@ -459,12 +489,12 @@ describe("what a message waited for", () => {
     ])
 
   it("is each obstacle between two times, and its turn beside them", () => {
-    const recipient = accepted(now + 9 * minute)
+    const recipient = accepted(Time.after(now, 9 * minute))
     const happenings = [
-      happening("session.unavailable", now + minute),
-      happening("session.available", now + 3 * minute),
-      happening("session.disconnected", now + 4 * minute, { reason: "logged_out" }),
-      happening("session.connected", now + 6 * minute)
+      happening("session.unavailable", Time.after(now, minute)),
+      happening("session.available", Time.after(now, 3 * minute)),
+      happening("session.disconnected", Time.after(now, 4 * minute), { reason: "logged_out" }),
+      happening("session.connected", Time.after(now, 6 * minute))
     ]
     expect(waits({ recipient, happenings })).toEqual([
       ["worker", 0, 1, 1],
@@ -479,16 +509,16 @@ describe("what a message waited for", () => {
   })
 
   it("is its template alone, and a restore", () => {
-    const recipient = accepted(now + 4 * minute)
-    const status = (subject: string, status: string, at: number) => ({
+    const recipient = accepted(Time.after(now, 4 * minute))
+    const status = (subject: string, status: string, at: Time.Instant) => ({
       ...happening("template.status", at, { status }),
       subject
     })
     const happenings = [
       status("2", "paused", now),
-      status("1", "paused", now + minute),
-      status("1", "approved", now + 2 * minute),
-      { ...happening("restore.opened", now + 3 * minute), sessionId: null }
+      status("1", "paused", Time.after(now, minute)),
+      status("1", "approved", Time.after(now, 2 * minute)),
+      { ...happening("restore.opened", Time.after(now, 3 * minute)), sessionId: null }
     ]
     // Since when it was held is not known: as long as it was looked for.
     expect(waits({ recipient, happenings })).toEqual([
@@ -503,41 +533,41 @@ describe("what a message waited for", () => {
   })
 
   it("is the time of a retry between two attempts, and nothing of what took less than a second", () => {
-    const recipient = { ...accepted(now + 5 * minute), attempts: 2 }
-    const first = earlier({ at: now + 900, ms: 200 })
+    const recipient = { ...accepted(Time.after(now, 5 * minute)), attempts: 2 }
+    const first = earlier({ at: Time.after(now, 900), ms: 200 })
     const [only, ...others] = told("waited", { recipient, earlier: [first] })
     expect(others).toEqual([])
     expect(only).toMatchObject({ limiter: "retry", at: now + 900, until: now + 5 * minute })
   })
 
   it("is, while it waits, what it waits for now and until when", () => {
-    const waiting = { limiter: "platform", until: now + 12 * minute } as const
-    const happenings = [happening("session.unavailable", now + 2 * minute)]
+    const waiting = { limiter: "platform", until: Time.after(now, 12 * minute) } as const
+    const happenings = [happening("session.unavailable", Time.after(now, 2 * minute))]
     expect(waits({ happenings }, { waiting })).toEqual([
       ["worker", 0, 2, 2],
       ["platform", 2, 12, null]
     ])
-    const retrying = settled(now + minute, {
+    const retrying = settled(Time.after(now, minute), {
       _tag: "Retry",
-      at: now + 20 * minute,
+      at: Time.after(now, 20 * minute),
       failure,
       maybeSent: false
     })
     const some = { recipient: retrying, earlier: [earlier({ ms: 0 })] }
-    expect(waits(some, { waiting: { limiter: "retry", until: now + 20 * minute } })).toEqual([
+    expect(waits(some, { waiting: { limiter: "retry", until: Time.after(now, 20 * minute) } })).toEqual([
       ["worker", 0, 1, 1],
       ["retry", 1, 20, null]
     ])
     expect(waits({}, { waiting: null })).toEqual([["worker", 0, null, null]])
-    expect(waits({ recipient: Transitions.claim(fresh, now + 10) })).toEqual([])
+    expect(waits({ recipient: Transitions.claim(fresh, Time.after(now, 10)) })).toEqual([])
   })
 
   it("begins anew where an operator had it sent again", () => {
-    const failed = settled(now + minute, { _tag: "Failed", failure })
+    const failed = settled(Time.after(now, minute), { _tag: "Failed", failure })
     const again = settled(
-      now + 8 * minute,
+      Time.after(now, 8 * minute),
       { _tag: "Accepted", providerId: "wamid.2", status: "accepted" },
-      Transitions.claim(Transitions.requeue(failed, now + 6 * minute), now + 8 * minute)
+      Transitions.claim(Transitions.requeue(failed, Time.after(now, 6 * minute)), Time.after(now, 8 * minute))
     )
     expect(waits({ recipient: again, earlier: [earlier({ outcome: "failed", ms: null })] })).toEqual([
       ["worker", 0, 1, 1],
@@ -548,15 +578,15 @@ describe("what a message waited for", () => {
   it("is of two obstacles at once the first, and then the rest of the other", () => {
     const found = Obstacles.of(
       [
-        happening("session.blocked", now + 1, { until: "later" }),
-        happening("session.unavailable", now + 2),
-        happening("session.unblocked", now + 3),
-        happening("session.disconnected", now + 5)
+        happening("session.blocked", Time.after(now, 1), { until: "later" }),
+        happening("session.unavailable", Time.after(now, 2)),
+        happening("session.unblocked", Time.after(now, 3)),
+        happening("session.disconnected", Time.after(now, 5))
       ],
       null
     )
     expect(
-      Obstacles.within(now, now + 9, found).map(({ from, obstacle, to }) => [
+      Obstacles.within(now, Time.after(now, 9), found).map(({ from, obstacle, to }) => [
         from - now,
         to - now,
         obstacle?.limiter
@@ -620,8 +650,8 @@ describe("what may be done with a message", () => {
 describe("where events of a message are looked for", () => {
   it("is at the moments of its commits, and behind the platform's times of receipts", () => {
     expect(Timeline.looks(fresh, [])).toEqual({ commits: [], receipts: [] })
-    const delivered = reported(accepted(now), "delivered", now + 1000)
-    const read = reported(delivered, "read", now + 9000)
+    const delivered = reported(accepted(now), "delivered", Time.after(now, 1000))
+    const read = reported(delivered, "read", Time.after(now, 9000))
     const { commits, receipts } = Timeline.looks(read, [earlier({ outcome: "failed" }), earlier({})])
     expect(commits.map((at) => at - now)).toEqual([minute, 0, 9500])
     expect(receipts.map(({ from, status, to }) => [status, from - now, to - now - 60 * minute])).toEqual([

@@ -18,7 +18,7 @@ const itemsOf = (facts: Facts): ReadonlyArray<Item> => Attention.of(facts, Figur
 
 const look = (some: Partial<Facts>): ReadonlyArray<Item> => itemsOf({ ...well, ...some })
 
-const minute = now - (now % Time.minute)
+const minute = Time.before(now, now % Time.minute)
 
 const tally = (some: Partial<Tally>): Tally => ({
   minute,
@@ -30,7 +30,7 @@ const tally = (some: Partial<Tally>): Tally => ({
 })
 
 const happening = (some: Partial<Happening>): Happening => ({
-  at: now - 60_000,
+  at: Time.before(now, 60_000),
   type: "process.lost",
   accountId: null,
   sessionId: null,
@@ -39,7 +39,7 @@ const happening = (some: Partial<Happening>): Happening => ({
   ...some
 })
 
-const outage = Circuit.begin(now - 90_000)
+const outage = Circuit.begin(Time.before(now, 90_000))
 const out = { ...session, outage }
 const endpoint = Fixtures.endpoint(account.id, { url: "https://receiver.example/hook?token=secret" })
 const troubled = (some: Partial<Webhook.Endpoint>, last: Troubled["last"] = null) => ({
@@ -50,7 +50,7 @@ const template = {
   names: [],
   templateId: 7,
   sessionId: session.id,
-  updatedAt: now - 3000
+  updatedAt: Time.before(now, 3000)
 }
 
 /** Each with what is wrong, since when it is, how many it costs something, and the verdict. */
@@ -60,7 +60,11 @@ const cases: ReadonlyArray<readonly [Kind, Partial<Facts>, number | null, number
   [
     "restore_held",
     {
-      quarantine: { reason: "older", since: now - 7, counts: { jobs: 0, unknown: 0, canceled: 0, sent: 0 } },
+      quarantine: {
+        reason: "older",
+        since: Time.before(now, 7),
+        counts: { jobs: 0, unknown: 0, canceled: 0, sent: 0 }
+      },
       ...waits(group(5))
     },
     now - 7,
@@ -70,14 +74,14 @@ const cases: ReadonlyArray<readonly [Kind, Partial<Facts>, number | null, number
   ["no_worker", { isDispatched: false, processes: [], ...waits(group(5)) }, now - 5000, 5, "failing"],
   [
     "disk_full",
-    { storage: { ...well.storage, bytesPerDay: 400_000_000, fullAt: now + 54 * Time.hour } },
+    { storage: { ...well.storage, bytesPerDay: 400_000_000, fullAt: Time.after(now, 54 * Time.hour) } },
     null,
     0,
     "failing"
   ],
   [
     "disk_full",
-    { storage: { ...well.storage, bytesPerDay: 45_000_000, fullAt: now + 20 * Time.day } },
+    { storage: { ...well.storage, bytesPerDay: 45_000_000, fullAt: Time.after(now, 20 * Time.day) } },
     null,
     0,
     "degraded"
@@ -99,7 +103,7 @@ const cases: ReadonlyArray<readonly [Kind, Partial<Facts>, number | null, number
     5,
     "failing"
   ],
-  ["session_blocked", over({ blockedUntil: now + 9 }), now - 1000, 0, "degraded"],
+  ["session_blocked", over({ blockedUntil: Time.after(now, 9) }), now - 1000, 0, "degraded"],
   [
     "session_disconnected",
     over({ state: "disconnected", reason: "The token is over" }),
@@ -144,7 +148,7 @@ const cases: ReadonlyArray<readonly [Kind, Partial<Facts>, number | null, number
     0,
     "degraded"
   ],
-  ["queue_slow", waits(group(8, { oldestAt: now - Time.hour })), now - Time.hour, 8, "degraded"],
+  ["queue_slow", waits(group(8, { oldestAt: Time.before(now, Time.hour) })), now - Time.hour, 8, "degraded"],
   [
     "failures_rising",
     { tallies: [tally({ count: 30 }), tally({ outcome: "accepted", code: "", count: 70 })] },
@@ -169,7 +173,7 @@ const cases: ReadonlyArray<readonly [Kind, Partial<Facts>, number | null, number
   ],
   [
     "queue_slow",
-    waits(group(8, { session: paced, oldestAt: now - Time.hour - 1 })),
+    waits(group(8, { session: paced, oldestAt: Time.before(now, Time.hour + 1) })),
     now - Time.hour - 1,
     8,
     "degraded"
@@ -181,15 +185,25 @@ const cases: ReadonlyArray<readonly [Kind, Partial<Facts>, number | null, number
     2,
     "degraded"
   ],
-  ["unknown_outcomes", { unknowns: { recipients: 3, jobs: 2, since: now - 11 } }, now - 11, 3, "degraded"],
+  [
+    "unknown_outcomes",
+    { unknowns: { recipients: 3, jobs: 2, since: Time.before(now, 11) } },
+    now - 11,
+    3,
+    "degraded"
+  ],
   [
     "webhook_disabled",
-    troubled({ enabled: false, disabledReason: "Every delivery failed for 5 days.", updatedAt: now - 4 }),
+    troubled({
+      enabled: false,
+      disabledReason: "Every delivery failed for 5 days.",
+      updatedAt: Time.before(now, 4)
+    }),
     now - 4,
     3,
     "degraded"
   ],
-  ["webhook_failing", troubled({ failingSince: now - 61_000 }), now - 61_000, 3, "degraded"],
+  ["webhook_failing", troubled({ failingSince: Time.before(now, 61_000) }), now - 61_000, 3, "degraded"],
   [
     "quota_full",
     { usage: [{ account, template: Plan.defaults.dailyTemplateRecipients ?? 0, direct: 0 }] },
@@ -199,13 +213,19 @@ const cases: ReadonlyArray<readonly [Kind, Partial<Facts>, number | null, number
   ],
   [
     "refusals_doubtful",
-    { doubts: { count: 2, firstAt: now - 7, accountId: account.id } },
+    { doubts: { count: 2, firstAt: Time.before(now, 7), accountId: account.id } },
     now - 7,
     2,
     "degraded"
   ],
-  ["hooks_unread", { unread: { count: 4, firstAt: now - 8, sessionId: session.id } }, now - 8, 4, "degraded"],
-  ["erasure_stuck", { stuckErasures: [now - 9, now - 10] }, now - 10, 2, "degraded"],
+  [
+    "hooks_unread",
+    { unread: { count: 4, firstAt: Time.before(now, 8), sessionId: session.id } },
+    now - 8,
+    4,
+    "degraded"
+  ],
+  ["erasure_stuck", { stuckErasures: [Time.before(now, 9), Time.before(now, 10)] }, now - 10, 2, "degraded"],
   ["clock_differs", { clock: { differenceMs: -6000, uncertain: false } }, null, 0, "degraded"]
 ]
 
@@ -223,7 +243,7 @@ describe("attention", () => {
   })
 
   it("leaves alone what its pace keeps for less than an hour", () => {
-    expect(look(waits(group(8, { session: paced, oldestAt: now - Time.hour })))).toEqual([])
+    expect(look(waits(group(8, { session: paced, oldestAt: Time.before(now, Time.hour) })))).toEqual([])
   })
 
   it("has nothing where all is well", () => {
@@ -248,8 +268,8 @@ describe("attention", () => {
       id: "p9",
       role: "worker",
       version: "1",
-      since: 0,
-      seenAt: now - 15_001,
+      since: Time.at(0),
+      seenAt: Time.before(now, 15_001),
       inFlight: 4,
       slots: 8
     }
@@ -258,7 +278,7 @@ describe("attention", () => {
     expect(look({ processes, happenings })).toMatchObject([
       { kind: "process_lost", count: 4, since: dead.seenAt }
     ])
-    const lives = { ...dead, seenAt: now - 14_999 }
+    const lives = { ...dead, seenAt: Time.before(now, 14_999) }
     expect(look({ processes: [lives] })).toEqual([])
   })
 
@@ -267,12 +287,12 @@ describe("attention", () => {
     expect(look(over({ state: "disconnected", reason: "never_connected" }))).toEqual([])
     expect(look({ isDispatched: false, processes: [] })).toEqual([])
     expect(look(troubled({ enabled: false, disabledReason: Webhook.disabledByOperator }))).toEqual([])
-    expect(look(troubled({ failingSince: now - 59_000 }))).toEqual([])
+    expect(look(troubled({ failingSince: Time.before(now, 59_000) }))).toEqual([])
     expect(look({ tallies: [tally({ count: 19 })] })).toEqual([])
-    const always = [tally({ count: 30 }), tally({ minute: minute - 30 * Time.minute, count: 300 })]
+    const always = [tally({ count: 30 }), tally({ minute: Time.at(minute - 30 * Time.minute), count: 300 })]
     expect(look({ tallies: always })).toEqual([])
     const paced = { ...session, pacing: { messagesPerSecond: 1, pairIntervalMs: null } }
-    expect(look(waits(group(8, { session: paced, oldestAt: now - Time.hour })))).toEqual([])
+    expect(look(waits(group(8, { session: paced, oldestAt: Time.before(now, Time.hour) })))).toEqual([])
     const mended = ["approved", "paused"].map((status) =>
       happening({ type: "template.status", sessionId: session.id, subject: "8", data: { status } })
     )
@@ -315,7 +335,7 @@ describe("attention", () => {
   it("tells of an outage how its attempts end lately, and is no surer than that", () => {
     const titled = (...tallies: ReadonlyArray<Tally>) => look({ ...over({ outage }), tallies })[0]
     const retried = (code: string, ago = 0): Tally =>
-      tally({ outcome: "retried", code, count: 7 - ago, minute: minute - ago * Time.minute })
+      tally({ outcome: "retried", code, count: 7 - ago, minute: Time.at(minute - ago * Time.minute) })
     expect(titled(retried("provider_unavailable"))).toMatchObject({
       title: "The platform of News (sandbox, Acme) answers with errors",
       cause: expect.stringContaining("provider_unavailable")
@@ -332,7 +352,7 @@ describe("attention", () => {
   })
 
   it("tells what a receiver answered last", () => {
-    const cause = (last: Troubled["last"]) => look(troubled({ failingSince: 0 }, last))[0]?.cause
+    const cause = (last: Troubled["last"]) => look(troubled({ failingSince: Time.at(0) }, last))[0]?.cause
     expect(cause({ status: 503, reason: "status" })).toBe("It answered 503, where 2xx is asked for.")
     expect(cause({ status: null, reason: "timeout" })).toBe(
       "It does not answer: an attempt ended with timeout."
@@ -349,7 +369,7 @@ describe("attention", () => {
     // Whatever else keeps them.
     const held = {
       reason: "older",
-      since: now - 7,
+      since: Time.before(now, 7),
       counts: { jobs: 0, unknown: 0, canceled: 0, sent: 0 }
     } as const
     const paused = group(6, { status: "paused", pauseReason: "template_paused", templateId: 7 })
@@ -380,7 +400,7 @@ describe("attention", () => {
   })
 
   it("tells no part of an address that may be secret", () => {
-    expect(JSON.stringify(look(troubled({ failingSince: 0 })))).not.toContain("secret")
+    expect(JSON.stringify(look(troubled({ failingSince: Time.at(0) })))).not.toContain("secret")
   })
 })
 
@@ -393,7 +413,7 @@ describe("the report of health", () => {
   })
 
   it("is as bad as the worst that needs somebody", () => {
-    const degraded = { unread: { count: 4, firstAt: now - 8, sessionId: session.id } }
+    const degraded = { unread: { count: 4, firstAt: Time.before(now, 8), sessionId: session.id } }
     expect(report(degraded).verdict).toBe("degraded")
     const failing = report({ ...degraded, isDispatched: false, ...waits(group(5)) })
     expect(failing.verdict).toBe("failing")

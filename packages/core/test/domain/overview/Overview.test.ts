@@ -8,10 +8,10 @@ import * as Circuit from "../../../src/domain/session/Circuit.ts"
 import * as Fixtures from "../../../src/testing/Fixtures.ts"
 import { account, group, now, session, waits, well } from "./Support.ts"
 
-const minute = now - (now % Time.minute)
+const minute = Time.before(now, now % Time.minute)
 
 const tally = (ago: number, outcome: Tally["outcome"], count: number, code = ""): Tally => ({
-  minute: minute - ago * Time.minute,
+  minute: Time.at(minute - ago * Time.minute),
   sessionId: session.id,
   outcome,
   code,
@@ -42,7 +42,7 @@ describe("an overview", () => {
       tally(6, "queued", 900),
       tally(1, "failed", 55)
     ]
-    const at = minute + 30_000
+    const at = Time.at(minute + 30_000)
     const { rates } = Overview.of({ ...well, now: at, tallies }, "1")
     expect(rates).toEqual({ acceptedPerMinute: 10.9, outcomesPerMinute: 10 })
   })
@@ -56,7 +56,7 @@ describe("an overview", () => {
         ...well,
         ...waits(
           group(100, { session: paced }),
-          group(20, { session: slower, retrying: 2, retryAt: now + 9, status: "processing" }),
+          group(20, { session: slower, retrying: 2, retryAt: Time.after(now, 9), status: "processing" }),
           group(7, { session: out }),
           group(1)
         )

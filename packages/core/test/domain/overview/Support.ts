@@ -1,4 +1,5 @@
 /** Facts of a store in which all is well, for tests that change one of them. */
+import * as Time from "../../../src/domain/Instant.ts"
 import type { Group } from "../../../src/domain/job/Waiting.ts"
 import type { Facts } from "../../../src/domain/overview/Facts.ts"
 import type { Session } from "../../../src/domain/session/Session.ts"
@@ -7,7 +8,7 @@ import * as Fixtures from "../../../src/testing/Fixtures.ts"
 export const { now } = Fixtures
 
 export const account = Fixtures.account({ name: "Acme" })
-export const session = Fixtures.session(account.id, { name: "News", updatedAt: now - 1000 })
+export const session = Fixtures.session(account.id, { name: "News", updatedAt: Time.before(now, 1000) })
 
 /** So many recipients that wait over a session. */
 export const group = (waiting: number, some: Partial<Group> = {}): Group => ({
@@ -17,7 +18,7 @@ export const group = (waiting: number, some: Partial<Group> = {}): Group => ({
   templateId: null,
   waiting,
   retrying: 0,
-  oldestAt: now - 5000,
+  oldestAt: Time.before(now, 5000),
   retryAt: null,
   ...some
 })
@@ -41,7 +42,15 @@ export const well: Facts = {
   templates: [],
   synced: new Set([session.provider]),
   processes: [
-    { id: "p1", role: "all", version: "1", since: now - 9000, seenAt: now - 1000, inFlight: 0, slots: 64 }
+    {
+      id: "p1",
+      role: "all",
+      version: "1",
+      since: Time.before(now, 9000),
+      seenAt: Time.before(now, 1000),
+      inFlight: 0,
+      slots: 64
+    }
   ],
   leaseMs: 15_000,
   webhooks: { healthy: 1, failing: 0, disabled: 0, durations: [], troubled: [] },
@@ -50,7 +59,7 @@ export const well: Facts = {
     bytes: 1000,
     freeBytes: 900_000_000,
     bytesPerDay: 10_000_000,
-    fullAt: now + 90 * 24 * 3_600_000,
+    fullAt: Time.after(now, 90 * 24 * 3_600_000),
     oldest: { events: null, results: null }
   },
   unknowns: { recipients: 0, jobs: 0, since: null },

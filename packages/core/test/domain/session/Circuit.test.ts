@@ -1,9 +1,11 @@
 /** The circuit of a session (decisions.md §10 "Dispatch"), without any store or platform. */
+
 import * as FastCheck from "effect/FastCheck"
 import { describe, expect, it } from "vitest"
+import * as Time from "../../../src/domain/Instant.ts"
 import * as Circuit from "../../../src/domain/session/Circuit.ts"
 
-const second = 1000
+const second = Time.at(1000)
 const runs = { numRuns: 500 }
 
 /** The circuit after events at their times, and after looks at theirs. */
@@ -177,8 +179,8 @@ describe("any circuit", () => {
 
 describe("an outage", () => {
   it("is probed after a second, and after twice as long each time, at most a minute", () => {
-    let outage = Circuit.begin(0)
-    expect(Circuit.nextProbe(outage, 0)).toBe(second)
+    let outage = Circuit.begin(Time.at(0))
+    expect(Circuit.nextProbe(outage, Time.at(0))).toBe(second)
     const waits: Array<number> = []
     for (let probe = 0; probe < 9; probe++) {
       const now = Circuit.nextProbe(outage, outage.probeAt)
@@ -190,50 +192,56 @@ describe("an outage", () => {
   })
 
   it("grants no second probe while one may be in progress, and another immediately after one that was not sent", () => {
-    const probing = Circuit.probing(Circuit.begin(0), second)
-    expect(Circuit.isProbeDue(probing, 60 * second)).toBe(false)
-    expect(Circuit.isProbeDue(probing, 61 * second)).toBe(true)
-    const unused = Circuit.probed(probing, false, 2 * second)
-    expect(Circuit.isProbeDue(unused, 2 * second)).toBe(true)
+    const probing = Circuit.probing(Circuit.begin(Time.at(0)), second)
+    expect(Circuit.isProbeDue(probing, Time.at(60 * second))).toBe(false)
+    expect(Circuit.isProbeDue(probing, Time.at(61 * second))).toBe(true)
+    const unused = Circuit.probed(probing, false, Time.at(2 * second))
+    expect(Circuit.isProbeDue(unused, Time.at(2 * second))).toBe(true)
     expect(unused.intervalMs).toBe(second)
   })
 
   it("is asked again no later than a minute after its last probe began, however long that took", () => {
-    const outage = { since: 0, probeAt: 0, intervalMs: 60 * second }
-    const ended = (tookMs: number) => Circuit.probed(Circuit.probing(outage, 0), true, tookMs).probeAt
-    expect([0, 15, 59, 60].map((seconds) => ended(seconds * second) / second)).toEqual([60, 60, 60, 60])
-    expect(ended(90 * second)).toBe(90 * second)
+    const outage = { since: Time.at(0), probeAt: Time.at(0), intervalMs: 60 * second }
+    const ended = (tookMs: Time.Instant) =>
+      Circuit.probed(Circuit.probing(outage, Time.at(0)), true, tookMs).probeAt
+    expect([0, 15, 59, 60].map((seconds) => ended(Time.at(seconds * second)) / second)).toEqual([
+      60, 60, 60, 60
+    ])
+    expect(ended(Time.at(90 * second))).toBe(90 * second)
   })
 
   it("grants one probe to workers whose clocks differ slightly", () => {
     FastCheck.assert(
       FastCheck.property(FastCheck.integer({ min: -1000, max: 59_000 }), FastCheck.nat(), (later, at) => {
-        const probing = Circuit.probing(Circuit.begin(at), at + second)
-        expect(Circuit.isProbeDue(probing, at + second + later)).toBe(false)
-        expect(Circuit.mayProbeDirectly(probing, at + second + later)).toBe(false)
+        const probing = Circuit.probing(Circuit.begin(Time.at(at)), Time.after(Time.at(at), second))
+        expect(Circuit.isProbeDue(probing, Time.after(Time.at(at), second + later))).toBe(false)
+        expect(Circuit.mayProbeDirectly(probing, Time.after(Time.at(at), second + later))).toBe(false)
       }),
       runs
     )
   })
 
   it("lets a direct message come half an interval early every other time, and never amid a probe", () => {
-    const outage = { since: 0, probeAt: 0, intervalMs: 8 * second }
-    const ended = (at: number) => Circuit.probed(Circuit.probing(outage, at), true, at)
-    expect(Circuit.mayProbeDirectly(ended(1000), 1000 + 15 * second)).toBe(false)
-    expect(Circuit.mayProbeDirectly(ended(1000), 1000 + 16 * second)).toBe(true)
-    expect(Circuit.mayProbeDirectly(ended(1001), 1001 + 8 * second - 1)).toBe(false)
-    expect(Circuit.mayProbeDirectly(ended(1001), 1001 + 8 * second)).toBe(true)
-    expect(Circuit.isProbeDue(ended(1001), 1001 + 16 * second - 1)).toBe(false)
-    const turns = [1000, 1001].map((at) => Circuit.probing({ ...outage, intervalMs: 60 * second }, at))
-    for (const probing of turns) expect(Circuit.mayProbeDirectly(probing, 1001 + 59 * second)).toBe(false)
+    const outage = { since: Time.at(0), probeAt: Time.at(0), intervalMs: 8 * second }
+    const ended = (at: Time.Instant) => Circuit.probed(Circuit.probing(outage, at), true, at)
+    expect(Circuit.mayProbeDirectly(ended(Time.at(1000)), Time.at(1000 + 15 * second))).toBe(false)
+    expect(Circuit.mayProbeDirectly(ended(Time.at(1000)), Time.at(1000 + 16 * second))).toBe(true)
+    expect(Circuit.mayProbeDirectly(ended(Time.at(1001)), Time.at(1001 + 8 * second - 1))).toBe(false)
+    expect(Circuit.mayProbeDirectly(ended(Time.at(1001)), Time.at(1001 + 8 * second))).toBe(true)
+    expect(Circuit.isProbeDue(ended(Time.at(1001)), Time.at(1001 + 16 * second - 1))).toBe(false)
+    const turns = [1000, 1001].map((at) =>
+      Circuit.probing({ ...outage, intervalMs: 60 * second }, Time.at(at))
+    )
+    for (const probing of turns)
+      expect(Circuit.mayProbeDirectly(probing, Time.at(1001 + 59 * second))).toBe(false)
   })
 
   it("is probed within a minute by any clock, whatever clock wrote its time", () => {
     FastCheck.assert(
       FastCheck.property(FastCheck.nat(), FastCheck.nat(), (written, now) => {
-        const outage = Circuit.probing(Circuit.begin(written), written)
+        const outage = Circuit.probing(Circuit.begin(Time.at(written)), Time.at(written))
         // Clocks that are a second apart count as right.
-        expect(Circuit.nextProbe(outage, now) - now).toBeLessThanOrEqual(61 * second)
+        expect(Circuit.nextProbe(outage, Time.at(now)) - now).toBeLessThanOrEqual(61 * second)
       }),
       runs
     )

@@ -1,5 +1,7 @@
 /** Equal failures stop (decisions.md §13 "What the platform says"). */
+
 import { describe, expect, it } from "vitest"
+import * as Time from "../../../src/domain/Instant.ts"
 import { hour, minute } from "../../../src/domain/Instant.ts"
 import * as FailureCatalogue from "../../../src/domain/session/FailureCatalogue.ts"
 import * as SameFailure from "../../../src/domain/session/SameFailure.ts"
@@ -40,7 +42,7 @@ describe("a session", () => {
     let streak = streakOf(ends(10, unlisted))
     const times: Array<number> = []
     for (let n = 0; n < 8 && streak !== null; n++) {
-      const block = SameFailure.block(streak, 0)
+      const block = SameFailure.block(streak, Time.at(0))
       times.push(block.until)
       streak = SameFailure.next(block.streak, { phone: "1", failure: unlisted })
     }

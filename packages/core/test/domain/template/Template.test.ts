@@ -1,6 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as Either from "effect/Either"
 import * as FastCheck from "effect/FastCheck"
+import * as Time from "../../../src/domain/Instant.ts"
 import * as PlatformTemplate from "../../../src/domain/template/PlatformTemplate.ts"
 import * as Rendering from "../../../src/domain/template/Rendering.ts"
 import * as Template from "../../../src/domain/template/Template.ts"
@@ -121,7 +122,7 @@ describe("names of variables", () => {
 
   it("are told by the lookup beside the key", () => {
     const kept = Template.merge(Template.merge(null, named("first_name", "city")), named("city"))
-    const template = { ...kept, templateId: 1, sessionId: "s", updatedAt: 0 }
+    const template = { ...kept, templateId: 1, sessionId: "s", updatedAt: Time.at(0) }
     expect(Template.toWire(template).variables).toMatchObject([
       { key: "header.1", name: "who", type: "text" },
       { key: "body.2", name: "city", type: "text" },

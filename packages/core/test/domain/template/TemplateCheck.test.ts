@@ -4,10 +4,10 @@ import * as TemplateCheck from "../../../src/domain/template/TemplateCheck.ts"
 
 describe("a template that is to be fetched", () => {
   it("is asked for at growing intervals, and given up within hours", () => {
-    let check = TemplateCheck.asked(TemplateCheck.unchecked, null, 0)
+    let check = TemplateCheck.asked(TemplateCheck.unchecked, null, Time.at(0))
     const waits: Array<number> = []
     while (check.count < TemplateCheck.maximumCount) {
-      const now = check.at ?? 0
+      const now = check.at ?? Time.at(0)
       check = TemplateCheck.claimed(check, now)
       waits.push((check.at ?? 0) - now)
     }
@@ -17,36 +17,38 @@ describe("a template that is to be fetched", () => {
   })
 
   it("is asked for once, and not for a refusal soon after the answer", () => {
-    const asked = TemplateCheck.asked(TemplateCheck.unchecked, 5, 10)
-    expect(TemplateCheck.asked(asked, 5, 11)).toBe(asked)
-    const ended = TemplateCheck.ended(asked, 20)
-    expect(TemplateCheck.asked(ended, 25, 30)).toBe(ended)
-    expect(TemplateCheck.asked(ended, null, 30).at).toBe(30)
-    expect(TemplateCheck.asked(ended, 25, 20 + 10 * Time.minute).at).not.toBeNull()
+    const asked = TemplateCheck.asked(TemplateCheck.unchecked, Time.at(5), Time.at(10))
+    expect(TemplateCheck.asked(asked, Time.at(5), Time.at(11))).toBe(asked)
+    const ended = TemplateCheck.ended(asked, Time.at(20))
+    expect(TemplateCheck.asked(ended, Time.at(25), Time.at(30))).toBe(ended)
+    expect(TemplateCheck.asked(ended, null, Time.at(30)).at).toBe(30)
+    expect(TemplateCheck.asked(ended, Time.at(25), Time.at(20 + 10 * Time.minute)).at).not.toBeNull()
   })
 })
 
 describe("a template that the platform paused", () => {
   it("is asked for after 3 and after 9 hours, and then once a day, until it is another", () => {
-    let check = TemplateCheck.followed(TemplateCheck.unchecked, "paused", 0)
+    let check = TemplateCheck.followed(TemplateCheck.unchecked, "paused", Time.at(0))
     const asked: Array<number> = []
     while (asked.length < 5) {
-      const at = check.recheckAt ?? 0
-      expect(TemplateCheck.isDue(check, at - 1)).toBe(false)
+      const at = check.recheckAt ?? Time.at(0)
+      expect(TemplateCheck.isDue(check, Time.before(at, 1))).toBe(false)
       const claimed = TemplateCheck.claimed(check, at)
-      expect([claimed.at, TemplateCheck.isDue(claimed, at + Time.minute)]).toEqual([null, false])
+      expect([claimed.at, TemplateCheck.isDue(claimed, Time.after(at, Time.minute))]).toEqual([null, false])
       expect(TemplateCheck.isInHand(claimed, claimed)).toBe(true)
       asked.push(at / Time.hour)
-      check = TemplateCheck.ended(claimed, at + Time.second)
+      check = TemplateCheck.ended(claimed, Time.after(at, Time.second))
     }
     expect(asked).toEqual([3, 9, 33, 57, 81])
-    expect(TemplateCheck.followed(check, "paused", 81 * Time.hour)).toBe(check)
-    expect(TemplateCheck.followed(check, "approved", 81 * Time.hour)).toMatchObject({ recheckAt: null })
+    expect(TemplateCheck.followed(check, "paused", Time.at(81 * Time.hour))).toBe(check)
+    expect(TemplateCheck.followed(check, "approved", Time.at(81 * Time.hour))).toMatchObject({
+      recheckAt: null
+    })
   })
 
   it("is asked for again within minutes where there is no answer", () => {
-    const paused = TemplateCheck.followed(TemplateCheck.unchecked, "paused", 0)
-    const claimed = TemplateCheck.claimed(paused, 3 * Time.hour)
-    expect(TemplateCheck.isDue(claimed, 3 * Time.hour + 10 * Time.minute)).toBe(true)
+    const paused = TemplateCheck.followed(TemplateCheck.unchecked, "paused", Time.at(0))
+    const claimed = TemplateCheck.claimed(paused, Time.at(3 * Time.hour))
+    expect(TemplateCheck.isDue(claimed, Time.at(3 * Time.hour + 10 * Time.minute))).toBe(true)
   })
 })

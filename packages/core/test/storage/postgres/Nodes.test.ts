@@ -1,4 +1,5 @@
 /** Nodes that work on one PostgreSQL at the same moment: READ COMMITTED gives nothing away twice, and nobody waits in a circle. */
+
 import * as SqlClient from "@effect/sql/SqlClient"
 import { describe, expect, it } from "@effect/vitest"
 import * as Context from "effect/Context"
@@ -9,6 +10,7 @@ import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Schedule from "effect/Schedule"
 import { connection, migratedDatabase } from "../../../../../test/support/Postgres.ts"
+import * as Time from "../../../src/domain/Instant.ts"
 import type { Pacing as PacingOf } from "../../../src/domain/session/Pacing.ts"
 import * as Pacing from "../../../src/domain/session/Pacing.ts"
 import { ConsentStore } from "../../../src/storage/ConsentStore.ts"
@@ -182,17 +184,17 @@ describe("two nodes that claim simultaneously", () => {
       yield* jobs.settleAndClaim(claimBy("worker", 1))
       yield* jobs.settleAndClaim(claimBy("worker", 1))
       for (const session of pair) {
-        yield* sessions.block({ id: session.sessionId, until: now + 10, now })
+        yield* sessions.block({ id: session.sessionId, until: Time.after(now, 10), now })
       }
       const states = Effect.forEach(pair, ({ sessionId }) =>
         Effect.map(sessions.find(sessionId), (session) => session?.blockedUntil ?? null)
       )
       yield* query("BEGIN")
       yield* query(lockJobs, held.sessionId)
-      yield* sessions.unblock({ now: now + 10 })
+      yield* sessions.unblock({ now: Time.after(now, 10) })
       expect(yield* states).toEqual([now + 10, null])
       yield* query("COMMIT")
-      yield* sessions.unblock({ now: now + 10 })
+      yield* sessions.unblock({ now: Time.after(now, 10) })
       expect(yield* states).toEqual([null, null])
     })
   )
@@ -252,7 +254,7 @@ describe("two nodes that claim simultaneously", () => {
       const isWaiting = Effect.map(query(lockWaits), (rows) => rows.length > 0)
       yield* Effect.repeat(isWaiting, { until: (waits) => waits })
       const change = { config: "a new configuration" }
-      yield* Context.get(first, SessionStore).change({ id: who.sessionId, change, now: now + 1 })
+      yield* Context.get(first, SessionStore).change({ id: who.sessionId, change, now: Time.after(now, 1) })
       yield* query("COMMIT")
       const { claimed } = yield* Fiber.join(claiming)
       expect(claimed.map(({ session }) => session.config)).toEqual([change.config])
@@ -460,7 +462,7 @@ describe("two nodes that claim simultaneously", () => {
       const who = yield* pacedSession(first, yield* Effect.provide(owner, first), pacing)
       for (let job = 0; job < 120; job++) yield* jobs.accept(Fixtures.send(who))
       let arrival: number | null = null
-      for (let at = now; at < now + 1000; at += 100) {
+      for (let at = now; at < now + 1000; at = Time.after(at, 100)) {
         const asked = Array.from({ length: 3 }, () => both).flat()
         const answers = yield* Effect.forEach(
           asked,
@@ -482,7 +484,7 @@ describe("two nodes that claim simultaneously", () => {
       const pacing = { messagesPerSecond: null, pairIntervalMs: 1000 }
       const who = yield* pacedSession(first, yield* Effect.provide(owner, first), pacing)
       for (let job = 0; job < 40; job++) yield* jobs.accept(Fixtures.send(who, { phones: 5 }))
-      for (let at = now; at < now + 6000; at += 1000) {
+      for (let at = now; at < now + 6000; at = Time.after(at, 1000)) {
         const answers = yield* Effect.forEach(
           Array.from({ length: 3 }, () => both).flat(),
           ({ settleAndClaim }, place) => settleAndClaim(claimBy(`worker-${place}`, 5, at)),
@@ -564,23 +566,23 @@ describe("a node that takes up early reports", () => {
           const report: Report = {
             messageId: null,
             status: "delivered",
-            at: now + 1,
+            at: Time.after(now, 1),
             failure: null,
             providerId: jobId
           }
-          yield* jobs.receive({ now: now + 1, sessionId, reports: [report] })
+          yield* jobs.receive({ now: Time.after(now, 1), sessionId, reports: [report] })
         }
         const settlements = claimed.map(({ fence, jobId }) => {
           const outcome = Outcome.Accepted({ providerId: jobId, status: "accepted" })
           return { jobId, fence, index: 0, outcome }
         })
-        yield* jobs.settleAndClaim({ now: now + 2, settlements, claim: null })
+        yield* jobs.settleAndClaim({ now: Time.after(now, 2), settlements, claim: null })
 
         const [low = "", high = ""] = sends.map(({ sessionId }) => sessionId).sort()
         const lock = `${lockJobs.replace("SELECT pg_advisory", "SELECT pg_try_advisory")} AS locked`
         yield* query("BEGIN")
         expect(yield* query(lock, low)).toEqual([{ locked: true }])
-        const taking = yield* Effect.fork(jobs.applyEarlyReports({ now: now + 3 }))
+        const taking = yield* Effect.fork(jobs.applyEarlyReports({ now: Time.after(now, 3) }))
         const waiting = query(
           "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
         )
@@ -607,7 +609,7 @@ describe("a node that delivers webhooks", () => {
         const free = yield* listen(who.accountId)
         yield* jobs.accept(Fixtures.send(who))
         yield* jobs.settleAndClaim(claimBy("worker"))
-        const deliveries = { now: now + 1, settlements: [], claim: Fixtures.deliveryClaim() }
+        const deliveries = { now: Time.after(now, 1), settlements: [], claim: Fixtures.deliveryClaim() }
         const endpoints = Effect.map(webhooks.settleAndClaim(deliveries), ({ claimed }) => [
           ...new Set(claimed.map(({ endpoint }) => endpoint.id))
         ])

@@ -16,6 +16,7 @@ import * as Stream from "effect/Stream"
 import * as TestClock from "effect/TestClock"
 import Pg from "pg"
 import { connection, emptyDatabase, freshDatabase } from "../../../../../test/support/Postgres.ts"
+import * as Time from "../../../src/domain/Instant.ts"
 import { AccountStore } from "../../../src/storage/AccountStore.ts"
 import { ApiKeyStore } from "../../../src/storage/ApiKeyStore.ts"
 import { AuditStore } from "../../../src/storage/AuditStore.ts"
@@ -828,7 +829,7 @@ describe("a later build that adds columns", () => {
         const [phone, userId] = ["34600000001", "user"]
         const { jobId } = Fixtures.send({ accountId, publicKey, sessionId })
         yield* operators.create(Fixtures.operator("root"))
-        yield* audit.append({ entry: Fixtures.auditEntry(), retainSince: 0 })
+        yield* audit.append({ entry: Fixtures.auditEntry(), retainSince: Time.at(0) })
         yield* consents.record({ accountId, records: [Fixtures.consent(phone)] })
         yield* cards.add(Fixtures.rateCard())
         yield* templates.importAll({ accountId, sessionId, contents: [Fixtures.template()], now })
@@ -894,16 +895,18 @@ describe("a window that one node took", () => {
         const report = {
           messageId,
           status: "delivered",
-          at: now + 1,
+          at: Time.after(now, 1),
           failure: null,
           providerId: "p"
         } as const
-        yield* other.receive({ now: now + 2, reports: [report] })
+        yield* other.receive({ now: Time.after(now, 2), reports: [report] })
         const outcome = Outcome.Accepted({ providerId: null, status: "sent" })
         const settlements = claimed.flatMap(({ fence, recipients }) =>
           recipients.map(({ index }) => ({ jobId, fence, index, outcome }))
         )
-        expect((yield* jobs.settleAndClaim({ now: now + 3, settlements, claim: null })).settled).toBe(2)
+        expect(
+          (yield* jobs.settleAndClaim({ now: Time.after(now, 3), settlements, claim: null })).settled
+        ).toBe(2)
         const { items } = yield* jobs.results({ jobId, page: { limit: 2, after: null } })
         expect(items.map(({ deliveredAt, status }) => [status, deliveredAt])).toContainEqual([
           "delivered",
@@ -972,7 +975,7 @@ describe("a rate limit over two nodes", () => {
             Effect.gen(function* () {
               let count = 0
               for (let ms = 0; ms <= minutes * 60_000; ms += 700) {
-                const ask = { key, limit: 60, periodMs: 60_000, now: 1_700_000_000_000 + ms }
+                const ask = { key, limit: 60, periodMs: 60_000, now: Time.at(1_700_000_000_000 + ms) }
                 const asked = yield* Effect.forEach(nodes, (node) => node.consume(ask), {
                   concurrency: "unbounded"
                 })
@@ -996,7 +999,8 @@ describe("a rate limit over two nodes", () => {
       const context = yield* Layer.build(stores(url))
       const limits = Context.get(context, RateLimitStore)
       const now = 1_700_000_000_000
-      const ask = (skew: number) => limits.consume({ key: "k", limit: 2, periodMs: 60_000, now: now + skew })
+      const ask = (skew: number) =>
+        limits.consume({ key: "k", limit: 2, periodMs: 60_000, now: Time.after(Time.at(now), skew) })
       const decisions = yield* Effect.forEach([600_000, 600_000, -600_000, 600_000], ask)
       expect(decisions.map(({ allowed }) => allowed)).toEqual([true, true, false, true])
       expect(decisions.map(({ retryAfterMs }) => retryAfterMs)).toEqual([0, 30_000, 30_000, 0])

@@ -6,6 +6,7 @@ import Sqlite from "better-sqlite3"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
+import * as Time from "../../../src/domain/Instant.ts"
 import { StorageError } from "../../../src/storage/StorageError.ts"
 import { type Migration, MigrationError } from "../../../src/storage/sql/Migrations.ts"
 import * as Database from "../../../src/storage/sqlite/Database.ts"
@@ -47,9 +48,9 @@ describe("Migrator", () => {
   it.scoped("applies what is pending once, in order, and keeps when", () =>
     Effect.gen(function* () {
       const db = yield* handle()
-      yield* migrate(db, [one], 1000)
-      yield* migrate(db, [one, two, three], 2000)
-      yield* migrate(db, [one, two, three], 3000)
+      yield* migrate(db, [one], Time.at(1000))
+      yield* migrate(db, [one, two, three], Time.at(2000))
+      yield* migrate(db, [one, two, three], Time.at(3000))
       assert.deepStrictEqual(tables(db), ["boat", "car", "person", "pet"])
       assert.deepStrictEqual(
         db.prepare("SELECT id, name, applied_at FROM sendwright_migration ORDER BY id").raw().all(),
@@ -70,7 +71,7 @@ describe("Migrator", () => {
         [two, one],
         [one, one]
       ]) {
-        const error = refusal(yield* Effect.flip(migrate(db, list, 0)))
+        const error = refusal(yield* Effect.flip(migrate(db, list, Time.at(0))))
         assert.include(error.message, "its id should be")
       }
       assert.deepStrictEqual(tables(db), [])
@@ -80,9 +81,9 @@ describe("Migrator", () => {
   it.scoped("refuses a database whose history has a gap, instead of skipping it for ever", () =>
     Effect.gen(function* () {
       const db = yield* handle()
-      yield* migrate(db, [one, two, three], 0)
+      yield* migrate(db, [one, two, three], Time.at(0))
       db.exec("DELETE FROM sendwright_migration WHERE id = 2; DROP TABLE car")
-      const error = refusal(yield* Effect.flip(migrate(db, [one, two, three], 0)))
+      const error = refusal(yield* Effect.flip(migrate(db, [one, two, three], Time.at(0))))
       assert.strictEqual(error.migration, "2 cars")
       assert.include(error.message, "gap")
     })
@@ -91,8 +92,8 @@ describe("Migrator", () => {
   it.scoped("refuses a database of a newer build and leaves it as it is", () =>
     Effect.gen(function* () {
       const db = yield* handle()
-      yield* migrate(db, [one, two], 0)
-      const error = refusal(yield* Effect.flip(migrate(db, [one], 0)))
+      yield* migrate(db, [one, two], Time.at(0))
+      const error = refusal(yield* Effect.flip(migrate(db, [one], Time.at(0))))
       assert.strictEqual(error.migration, "2 cars")
       assert.include(error.message, "newer build")
       assert.deepStrictEqual(tables(db), ["car", "person", "pet"])
@@ -103,9 +104,9 @@ describe("Migrator", () => {
     Effect.gen(function* () {
       const db = yield* handle()
       const added = { ...three, compatibleFrom: 2 }
-      yield* migrate(db, [one, two, added], 0)
-      yield* migrate(db, [one, two], 0)
-      const error = refusal(yield* Effect.flip(migrate(db, [one], 0)))
+      yield* migrate(db, [one, two, added], Time.at(0))
+      yield* migrate(db, [one, two], Time.at(0))
+      const error = refusal(yield* Effect.flip(migrate(db, [one], Time.at(0))))
       assert.strictEqual(error.migration, "2 cars")
       assert.include(error.message, "too old")
     })
@@ -116,8 +117,8 @@ describe("Migrator", () => {
       const db = yield* handle()
       const four = { id: 4, name: "carts", statements: "DROP TABLE car" }
       const five = { id: 5, name: "planes", statements: "CREATE TABLE plane (id INTEGER)", compatibleFrom: 3 }
-      yield* migrate(db, [one, two, three, four, five], 0)
-      const error = refusal(yield* Effect.flip(migrate(db, [one, two, three], 0)))
+      yield* migrate(db, [one, two, three, four, five], Time.at(0))
+      const error = refusal(yield* Effect.flip(migrate(db, [one, two, three], Time.at(0))))
       assert.strictEqual(error.migration, "4 carts")
     })
   )
@@ -125,12 +126,12 @@ describe("Migrator", () => {
   it.scoped("refuses a database of a build before the first release, and says what to do", () =>
     Effect.gen(function* () {
       const db = yield* handle()
-      yield* migrate(db, [{ ...one, name: "initial" }, two, three], 0)
+      yield* migrate(db, [{ ...one, name: "initial" }, two, three], Time.at(0))
       // The first builds did not say what works beside them.
       for (const alter of ["SELECT 1", "ALTER TABLE sendwright_migration DROP COLUMN compatible_from"]) {
         db.exec(alter)
         for (const list of [[one], [one, two, three]]) {
-          const error = refusal(yield* Effect.flip(migrate(db, list, 0)))
+          const error = refusal(yield* Effect.flip(migrate(db, list, Time.at(0))))
           assert.include(error.message, '"1 initial"')
           assert.include(error.message, "give this build a new file or an empty database")
         }
@@ -142,12 +143,12 @@ describe("Migrator", () => {
   it.scoped("refuses an altered migration, by its text and by its name", () =>
     Effect.gen(function* () {
       const db = yield* handle()
-      yield* migrate(db, [one], 0)
+      yield* migrate(db, [one], Time.at(0))
       for (const altered of [
         { ...one, statements: `${one.statements};` },
         { ...one, name: "folks" }
       ]) {
-        const error = refusal(yield* Effect.flip(migrate(db, [altered, two], 0)))
+        const error = refusal(yield* Effect.flip(migrate(db, [altered, two], Time.at(0))))
         assert.include(error.message, "altered")
       }
       assert.deepStrictEqual(tables(db), ["person", "pet"])
@@ -158,12 +159,12 @@ describe("Migrator", () => {
     Effect.gen(function* () {
       const db = yield* handle()
       const broken = { ...two, statements: "CREATE TABLE car (id INTEGER); CREATE TABLE person (id INTEGER)" }
-      const error = refusal(yield* Effect.flip(migrate(db, [one, broken, three], 0)))
+      const error = refusal(yield* Effect.flip(migrate(db, [one, broken, three], Time.at(0))))
       assert.strictEqual(error.migration, "2 cars")
       assert.instanceOf(error.cause, Sqlite.SqliteError)
       assert.isFalse(db.inTransaction)
       assert.deepStrictEqual(tables(db), [])
-      yield* migrate(db, [one, two, three], 0)
+      yield* migrate(db, [one, two, three], Time.at(0))
       assert.deepStrictEqual(tables(db), ["boat", "car", "person", "pet"])
     })
   )
@@ -172,7 +173,7 @@ describe("Migrator", () => {
     Effect.gen(function* () {
       const db = yield* handle()
       const error = refusal(
-        yield* Effect.flip(migrate(db, [{ ...one, statements: "CREATE TABLE a (b); COMMIT" }], 0))
+        yield* Effect.flip(migrate(db, [{ ...one, statements: "CREATE TABLE a (b); COMMIT" }], Time.at(0)))
       )
       assert.include(error.message, "ended the transaction")
     })
@@ -185,9 +186,9 @@ describe("Migrator", () => {
       const db = yield* handle(path)
       db.pragma("journal_mode = WAL")
       other.exec("BEGIN IMMEDIATE")
-      assert.instanceOf(yield* Effect.flip(migrate(db, [one], 0)), StorageError)
+      assert.instanceOf(yield* Effect.flip(migrate(db, [one], Time.at(0))), StorageError)
       other.exec("ROLLBACK")
-      yield* migrate(db, [one], 0)
+      yield* migrate(db, [one], Time.at(0))
       assert.deepStrictEqual(tables(db), ["person", "pet"])
     })
   )

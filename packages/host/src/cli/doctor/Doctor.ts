@@ -2,7 +2,7 @@
  * `sendwright doctor`: looks at every part of an installation from the machine of a host, beside it or without one, and changes
  * nothing. Each check ends within seconds, and they go on side by side.
  */
-import { AddressPolicy, SecretBox, UndiciTransport } from "@sendwright/core"
+import { AddressPolicy, Instant, SecretBox, UndiciTransport } from "@sendwright/core"
 import { Diagnosis, Reachability } from "@sendwright/core/adapter"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -44,7 +44,7 @@ const settings = (
 /** How far the clock moved beside the time that passed, in milliseconds. */
 const clockJump = Effect.gen(function* () {
   const clock = yield* Clock.clockWith(Effect.succeed)
-  const offset = () => clock.unsafeCurrentTimeMillis() - Number(clock.unsafeCurrentTimeNanos() / 1_000_000n)
+  const offset = () => Instant.unsafeNow(clock) - Number(clock.unsafeCurrentTimeNanos() / 1_000_000n)
   const before = offset()
   return () => offset() - before
 })
@@ -113,7 +113,7 @@ const ofDatabase = (
       })
     )
     const { clockDifference: difference, content, findings } = looked
-    const now = yield* Clock.currentTimeMillis
+    const now = yield* Instant.now
     const clock = Diagnosis.ofClock(now, {
       difference,
       lastJobAt: content?.lastJobAt ?? null,

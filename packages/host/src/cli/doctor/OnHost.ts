@@ -1,9 +1,10 @@
 /** What can be told of a host from elsewhere: that it answers, is ready, knows the token and the time. */
+
 import * as FetchHttpClient from "@effect/platform/FetchHttpClient"
 import * as HttpClient from "@effect/platform/HttpClient"
 import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
+import { Instant } from "@sendwright/core"
 import { Diagnosis, Json } from "@sendwright/core/adapter"
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import type { Connection } from "../OnHost.ts"
@@ -58,7 +59,7 @@ const ofReady = (found: unknown): Diagnosis.Finding => {
 }
 
 /** A header tells whole seconds. */
-const clockOf = (now: number, date: string | undefined): ReadonlyArray<Diagnosis.Finding> => {
+const clockOf = (now: Instant.Instant, date: string | undefined): ReadonlyArray<Diagnosis.Finding> => {
   const told = Date.parse(date ?? "")
   return Number.isNaN(told)
     ? []
@@ -78,7 +79,7 @@ const ready = (connection: Connection) =>
     const checks = Json.listAt(body, "checks")
     if (checks.length === 0)
       return [failing("host", `What answers is no host of Sendwright: HTTP ${status}.`, "Correct --url.")]
-    const now = yield* Clock.currentTimeMillis
+    const now = yield* Instant.now
     // The host's own clock has a check of that name, too.
     const ofOurs = clockOf(now, date).map((finding) => ({ ...finding, check: "clock here" }))
     return [ok("host", `It answers at ${connection.url}.`), ...checks.map(ofReady), ...ofOurs]

@@ -2,7 +2,7 @@
 import type { Account } from "../../../domain/account/Account.ts"
 import * as Plan from "../../../domain/account/Plan.ts"
 import * as Retention from "../../../domain/Retention.ts"
-import { type Column, integer, json, nullable, table, text } from "../Columns.ts"
+import { type Column, instant, json, nullable, table, text } from "../Columns.ts"
 import type { Row } from "../Program.ts"
 
 const stored = json<Partial<Plan.Plan>>("plan")
@@ -27,6 +27,6 @@ export const accounts = table<Account>({
   currency: text("currency"),
   plan,
   retention,
-  createdAt: integer("created_at"),
-  updatedAt: integer("updated_at")
+  createdAt: instant("created_at"),
+  updatedAt: instant("updated_at")
 })

@@ -1,7 +1,7 @@
 /** The columns of `sendwright_api_key`. */
 import type { ApiKey } from "../../../domain/account/ApiKey.ts"
 import * as ApiKeys from "../../../domain/account/ApiKey.ts"
-import { integer, integerOrNull, json, table, text, textOrNull, word } from "../Columns.ts"
+import { instant, instantOrNull, json, table, text, textOrNull, word } from "../Columns.ts"
 
 export const apiKeys = table<ApiKey>({
   publicKey: text("public_key"),
@@ -10,6 +10,6 @@ export const apiKeys = table<ApiKey>({
   permissions: json("permissions"),
   status: word("status", ApiKeys.statuses),
   secrets: json("secrets"),
-  createdAt: integer("created_at"),
-  lastUsedAt: integerOrNull("last_used_at")
+  createdAt: instant("created_at"),
+  lastUsedAt: instantOrNull("last_used_at")
 })

@@ -1,10 +1,10 @@
 /** The columns of `sendwright_audit`. */
 import type { Entry } from "../../../domain/Audit.ts"
-import { integer, json, nullable, table, text, textOrNull } from "../Columns.ts"
+import { instant, json, nullable, table, text, textOrNull } from "../Columns.ts"
 
 export const auditEntries = table<Entry>({
   id: text("id"),
-  at: integer("at"),
+  at: instant("at"),
   operator: text("operator"),
   operation: text("operation"),
   target: textOrNull("target"),

@@ -2,7 +2,7 @@
 import type { ConsentRecord } from "../../../domain/consent/Consent.ts"
 import * as Consent from "../../../domain/consent/Consent.ts"
 import * as Person from "../../../domain/Person.ts"
-import { integer, integerOrNull, layout, table, text, textOrNull, word } from "../Columns.ts"
+import { instant, instantOrNull, integer, layout, table, text, textOrNull, word } from "../Columns.ts"
 import type { Row, SqlValue } from "../Program.ts"
 import * as RowReader from "../RowReader.ts"
 
@@ -24,10 +24,10 @@ export const consents = table<ConsentRow>({
   status: word("status", Consent.statuses),
   source: text("source"),
   proof: textOrNull("proof"),
-  occurredAt: integer("occurred_at"),
-  reportedAt: integerOrNull("reported_at"),
+  occurredAt: instant("occurred_at"),
+  reportedAt: instantOrNull("reported_at"),
   datedBy: textOrNull("dated_by"),
-  recordedAt: integer("recorded_at"),
+  recordedAt: instant("recorded_at"),
   seq: integer("seq")
 })
 

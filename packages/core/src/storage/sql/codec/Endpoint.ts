@@ -1,6 +1,6 @@
 /** The columns of `sendwright_endpoint`. */
 import type { Endpoint } from "../../../domain/webhook/Webhook.ts"
-import { flag, integer, integerOrNull, json, table, text, textOrNull } from "../Columns.ts"
+import { flag, instant, instantOrNull, integerOrNull, json, table, text, textOrNull } from "../Columns.ts"
 
 export const endpoints = table<Endpoint>({
   id: text("id"),
@@ -11,9 +11,9 @@ export const endpoints = table<Endpoint>({
   enabled: flag("enabled"),
   disabledReason: textOrNull("disabled_reason"),
   secrets: json("secrets"),
-  failingSince: integerOrNull("failing_since"),
+  failingSince: instantOrNull("failing_since"),
   deliveriesPerSecond: integerOrNull("deliveries_per_second"),
   batchRecipients: flag("batch_recipients"),
-  createdAt: integer("created_at"),
-  updatedAt: integer("updated_at")
+  createdAt: instant("created_at"),
+  updatedAt: instant("updated_at")
 })

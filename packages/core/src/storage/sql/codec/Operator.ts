@@ -1,7 +1,7 @@
 /** The columns of `sendwright_operator`. */
 import type { Operator } from "../../../domain/Operator.ts"
 import * as Operators from "../../../domain/Operator.ts"
-import { flag, integer, integerOrNull, json, table, text, word } from "../Columns.ts"
+import { flag, instant, instantOrNull, json, table, text, word } from "../Columns.ts"
 
 export const operators = table<Operator>({
   name: text("name"),
@@ -9,6 +9,6 @@ export const operators = table<Operator>({
   status: word("status", Operators.statuses),
   masksPhones: flag("mask_phones"),
   secrets: json("secrets"),
-  createdAt: integer("created_at"),
-  lastUsedAt: integerOrNull("last_used_at")
+  createdAt: instant("created_at"),
+  lastUsedAt: instantOrNull("last_used_at")
 })

@@ -2,7 +2,7 @@
 import type { Instant } from "../../../domain/Instant.ts"
 import type { Plan, Wanted } from "../../../domain/job/RetryPlan.ts"
 import * as RetryPlan from "../../../domain/job/RetryPlan.ts"
-import { integer, integerOrNull, json, table, text, textOrNull, word } from "../Columns.ts"
+import { instant, instantOrNull, integerOrNull, json, table, text, textOrNull, word } from "../Columns.ts"
 import type { Row } from "../Program.ts"
 
 interface PlanRow extends Omit<Plan, keyof Wanted> {
@@ -17,9 +17,9 @@ export const plans = table<PlanRow>({
   operator: textOrNull("operator"),
   wanted: json("wanted"),
   status: word("status", RetryPlan.statuses),
-  begunAt: integer("begun_at"),
-  updatedAt: integer("updated_at"),
-  endedAt: integerOrNull("ended_at"),
+  begunAt: instant("begun_at"),
+  updatedAt: instant("updated_at"),
+  endedAt: instantOrNull("ended_at"),
   place: integerOrNull("place"),
   expected: json("expected"),
   sums: json("sums")

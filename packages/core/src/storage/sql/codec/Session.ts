@@ -2,12 +2,23 @@
 
 import * as Keywords from "../../../domain/consent/Keywords.ts"
 import type { Instant } from "../../../domain/Instant.ts"
+import * as Time from "../../../domain/Instant.ts"
 import type { ClosedMarket } from "../../../domain/session/ClosedMarkets.ts"
 import type { Session } from "../../../domain/session/Session.ts"
 import * as Sessions from "../../../domain/session/Session.ts"
 import * as Told from "../../../domain/Told.ts"
 import type { Column } from "../Columns.ts"
-import { integer, integerOrNull, json, nullable, table, text, textOrNull, word } from "../Columns.ts"
+import {
+  instant,
+  instantOrNull,
+  integerOrNull,
+  json,
+  nullable,
+  table,
+  text,
+  textOrNull,
+  word
+} from "../Columns.ts"
 import type { Row, SqlValue } from "../Program.ts"
 
 /** An outage that is over has no beginning in its row, but its end and its length in the place of the next probe's. */
@@ -54,18 +65,18 @@ export const sessions = table<SessionRow>({
   keywords,
   state: word("state", Sessions.states),
   reason: textOrNull("reason"),
-  blockedUntil: integerOrNull("blocked_until"),
+  blockedUntil: instantOrNull("blocked_until"),
   blockReason: nullable(word("block_reason", Sessions.blockReasons)),
   blockCode: textOrNull("block_code"),
-  repliesBlockedUntil: integerOrNull("replies_blocked_until"),
+  repliesBlockedUntil: instantOrNull("replies_blocked_until"),
   told,
-  unavailableSince: integerOrNull("unavailable_since"),
-  probeAt: integerOrNull("probe_at"),
+  unavailableSince: instantOrNull("unavailable_since"),
+  probeAt: instantOrNull("probe_at"),
   probeInterval: integerOrNull("probe_interval"),
-  connectedSince: integerOrNull("connected_since"),
-  mendedAt: integerOrNull("mended_at"),
-  createdAt: integer("created_at"),
-  updatedAt: integer("updated_at")
+  connectedSince: instantOrNull("connected_since"),
+  mendedAt: instantOrNull("mended_at"),
+  createdAt: instant("created_at"),
+  updatedAt: instant("updated_at")
 })
 
 export const identity = sessions.only("id", "provider")
@@ -101,7 +112,7 @@ const ofOutageRow = ({ probeAt, probeInterval, unavailableSince: since }: Outage
     throw new TypeError("An outage has no next probe")
   }
   return since === null
-    ? { outage: null, lastOutage: { since: probeAt - probeInterval, until: probeAt } }
+    ? { outage: null, lastOutage: { since: Time.before(probeAt, probeInterval), until: probeAt } }
     : { outage: { since, probeAt, intervalMs: probeInterval }, lastOutage: null }
 }
 

@@ -4,7 +4,7 @@ import type * as Told from "../../../domain/Told.ts"
 import type { Template } from "../../../domain/template/Template.ts"
 import * as Templates from "../../../domain/template/Template.ts"
 import { changedStatus } from "../../../domain/template/TemplateCheck.ts"
-import { integer, integerOrNull, json, nullable, table, text, textOrNull, word } from "../Columns.ts"
+import { instant, instantOrNull, integer, json, nullable, table, text, textOrNull, word } from "../Columns.ts"
 import type { Row } from "../Program.ts"
 import * as RowReader from "../RowReader.ts"
 
@@ -35,13 +35,13 @@ export const templates = table<TemplateRow>({
   category: word("category", Templates.Category.literals),
   status: text("status"),
   content: json("content"),
-  updatedAt: integer("updated_at"),
+  updatedAt: instant("updated_at"),
   platformId: textOrNull("platform_id"),
-  checkAt: integerOrNull("check_at"),
+  checkAt: instantOrNull("check_at"),
   checks: integer("checks"),
-  checkedAt: integerOrNull("checked_at"),
-  pausedAt: integerOrNull("paused_at"),
-  recheckAt: integerOrNull("recheck_at"),
+  checkedAt: instantOrNull("checked_at"),
+  pausedAt: instantOrNull("paused_at"),
+  recheckAt: instantOrNull("recheck_at"),
   told: nullable(json("told"))
 })
 

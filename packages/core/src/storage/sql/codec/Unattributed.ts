@@ -1,7 +1,7 @@
 /** The columns of `sendwright_unattributed`. */
 import type { Unattributed } from "../../../domain/Unattributed.ts"
 import * as Domain from "../../../domain/Unattributed.ts"
-import { integer, table, text, textOrNull, word } from "../Columns.ts"
+import { instant, table, text, textOrNull, word } from "../Columns.ts"
 
 export const unattributedItems = table<Unattributed>({
   id: text("id"),
@@ -10,6 +10,6 @@ export const unattributedItems = table<Unattributed>({
   kind: word("kind", Domain.kinds),
   messageId: textOrNull("message_id"),
   text: text("text"),
-  occurredAt: integer("occurred_at"),
-  recordedAt: integer("recorded_at")
+  occurredAt: instant("occurred_at"),
+  recordedAt: instant("recorded_at")
 })

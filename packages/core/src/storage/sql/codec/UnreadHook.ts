@@ -1,6 +1,6 @@
 /** The columns of `sendwright_unread_hook`. */
 import type { UnreadHook } from "../../../domain/UnreadHook.ts"
-import { flag, integer, table, text } from "../Columns.ts"
+import { flag, instant, integer, table, text } from "../Columns.ts"
 
 interface UnreadHookRow extends UnreadHook {
   readonly sessionId: string
@@ -15,5 +15,5 @@ export const unreadHooks = table<UnreadHookRow>({
   reason: text("reason"),
   content: text("content"),
   isCut: flag("is_cut"),
-  receivedAt: integer("received_at")
+  receivedAt: instant("received_at")
 })

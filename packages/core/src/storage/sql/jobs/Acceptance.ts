@@ -12,7 +12,7 @@ import type { Program, Row } from "../Program.ts"
 import { get, run } from "../Program.ts"
 import * as QuarantineRows from "../QuarantineRows.ts"
 import { lastPlace, recipientKey } from "../RecipientKeys.ts"
-import { integer, integerOrNull, json, text, textOrNull } from "../RowReader.ts"
+import { instantOrNull, integer, integerOrNull, json, text, textOrNull } from "../RowReader.ts"
 import type { Sql } from "./Backend.ts"
 import * as Contents from "./Contents.ts"
 import { apart, contentKindOf, embedded, jobs, newJob, type StoredJob } from "./JobColumns.ts"
@@ -124,7 +124,7 @@ const laterOf = (a: Pair | null, b: Pair | null): Pair | null =>
 /** When an API key's last send was accepted, of either kind. Those inside an embedder's transaction start no minimum wait. */
 const lastAcceptance = (row: Row): Instant | null => {
   const newest = laterOf(pairOrNull(row, "template"), pairOrNull(row, "direct"))
-  return newest === null ? null : newest[1]
+  return newest === null ? null : Time.at(newest[1])
 }
 
 /** @param isKeyAwaited true when whoever had the key in an open transaction was waited for */
@@ -140,7 +140,7 @@ export const facts = (dialect: Dialect, isKeyAwaited = false) => {
     if (newest === null) return 0
     const [at, total] = newest
     // A new day begins, or clocks differ at its begin.
-    return Time.utcDay(at) === Time.utcDay(now) ? total : (yield* totalsOf(accountId, now))[kind]
+    return Time.utcDay(Time.at(at)) === Time.utcDay(now) ? total : (yield* totalsOf(accountId, now))[kind]
   }
 
   return function* (query: AcceptanceQuery): Program<Sql["facts"]> {
@@ -160,7 +160,7 @@ export const facts = (dialect: Dialect, isKeyAwaited = false) => {
       usedToday: content.kind === "template" ? total + (integerOrNull(row, "embedded") ?? 0) : total,
       lastAcceptedAt: lastAcceptance(row),
       isQuarantined: integerOrNull(row, "held") !== null,
-      lastDueAt: integerOrNull(row, "due_at"),
+      lastDueAt: instantOrNull(row, "due_at"),
       dayTotal: total,
       snapshot: integerOrNull(row, "snapshot"),
       isBusy: integerOrNull(row, "busy") !== null

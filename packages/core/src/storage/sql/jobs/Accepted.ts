@@ -2,12 +2,13 @@
 import type { Looked } from "../../../domain/DerivedEvent.ts"
 import * as Ids from "../../../domain/Ids.ts"
 import type { Instant } from "../../../domain/Instant.ts"
+import * as Time from "../../../domain/Instant.ts"
 import type { Job } from "../../../domain/job/Job.ts"
 import * as Page from "../../../domain/Page.ts"
 import type { AcceptedQuery } from "../../JobStore.ts"
 import type { Program } from "../Program.ts"
 import { all, get } from "../Program.ts"
-import { integer, limited, text } from "../RowReader.ts"
+import { instant, limited, text } from "../RowReader.ts"
 import { storedKindsOf } from "./JobColumns.ts"
 import type { StoredJobs } from "./Jobs.ts"
 
@@ -21,9 +22,9 @@ const filtered = `SELECT id FROM (SELECT id, account, session, kind ${between} L
   WHERE ${["account = ?", "session = ?"].map(optional).join(" AND ")} AND ${optional("kind IN (?, ?)")} ${limited}`
 
 /** No time of an id is later. */
-const latest = 2 ** 48 - 1
+const latest = Time.at(2 ** 48 - 1)
 
-const boundOf = (time: Instant): string => Ids.since(Math.min(time, latest))
+const boundOf = (time: Instant): string => Ids.since(Time.min(time, latest))
 
 export const make = ({ dialect, select, toJob }: StoredJobs) => {
   const byIds = `${select} WHERE ${dialect.elements.among("job.id")}`
@@ -42,6 +43,6 @@ export const make = ({ dialect, select, toJob }: StoredJobs) => {
     items.sort((a, b) => (a.id < b.id ? 1 : -1))
     const isWhole = !isFiltered || rows.length >= limit
     const end = isWhole ? undefined : yield* get(lastLookedAt, ...range)
-    return { items, lookedTo: end === undefined ? null : integer(end, "created_at") }
+    return { items, lookedTo: end === undefined ? null : instant(end, "created_at") }
   }
 }

@@ -11,7 +11,7 @@ import type { Instant } from "../../../domain/Instant.ts"
 import type { Change } from "../../../domain/job/Transitions.ts"
 import type { JobChange } from "../../JobSteps.ts"
 import type { ClaimStep } from "../../policy/JobRows.ts"
-import { flag, integer, integerOrNull, json, nullable, table, text, textOrNull } from "../Columns.ts"
+import { flag, instant, integer, integerOrNull, json, nullable, table, text, textOrNull } from "../Columns.ts"
 import { insertInto } from "../Insert.ts"
 import type { Program } from "../Program.ts"
 import { all, run } from "../Program.ts"
@@ -43,7 +43,7 @@ export const claims = table<ClaimRow>({
   jobs: nullable(json<ReadonlyArray<number>>("jobs")),
   worker: textOrNull("worker"),
   open: integer("open"),
-  at: integer("at"),
+  at: instant("at"),
   place: integerOrNull("place"),
   isOvertaken: flag("overtaken")
 })

@@ -2,7 +2,7 @@
 import type { EarlierAttempt } from "../../../domain/job/Attempts.ts"
 import * as Attempts from "../../../domain/job/Attempts.ts"
 import type { JobChange } from "../../JobSteps.ts"
-import { integer, integerOrNull, table, textOrNull, word } from "../Columns.ts"
+import { instant, integer, integerOrNull, table, textOrNull, word } from "../Columns.ts"
 import { insertRows } from "../Insert.ts"
 import type { Program } from "../Program.ts"
 import { all, run } from "../Program.ts"
@@ -17,7 +17,7 @@ interface AttemptRow extends EarlierAttempt {
 
 const attempts = table<AttemptRow>({
   recipient: integer("recipient"),
-  at: integer("at"),
+  at: instant("at"),
   number: integer("number"),
   outcome: word("outcome", Attempts.outcomes),
   code: textOrNull("code"),

@@ -11,7 +11,19 @@ import * as Recipient from "../../../domain/job/Recipient.ts"
 import * as Transitions from "../../../domain/job/Transitions.ts"
 import type { JobState } from "../../JobSteps.ts"
 import type { Column } from "../Columns.ts"
-import { integer, integerOrNull, json, layout, nullable, table, text, textOrNull, word } from "../Columns.ts"
+import {
+  instant,
+  instantOrNull,
+  integer,
+  integerOrNull,
+  json,
+  layout,
+  nullable,
+  table,
+  text,
+  textOrNull,
+  word
+} from "../Columns.ts"
 import type { Dialect } from "../Database.ts"
 import { inSql } from "../RecipientKeys.ts"
 import * as RowReader from "../RowReader.ts"
@@ -78,9 +90,9 @@ export const jobs = table<JobRow>({
   fingerprint: textOrNull("fingerprint"),
   answer: textOrNull("answer"),
   recipients: integer("recipients"),
-  createdAt: integer("created_at"),
+  createdAt: instant("created_at"),
   dayTotal: integerOrNull("day_total"),
-  dueAt: integerOrNull("due_at")
+  dueAt: instantOrNull("due_at")
 })
 
 /** The columns of a new job; it has its number from the database. */
@@ -119,10 +131,10 @@ export const progress = table<ProgressRow>({
   status: word("status", Job.statuses),
   pauseReason: nullable(word("pause_reason", Job.pauseReasons)),
   counts,
-  updatedAt: integer("updated_at"),
-  completedAt: integerOrNull("completed_at"),
-  contentExpiredAt: integerOrNull("content_expired_at"),
-  nextAt: integerOrNull("next_at"),
+  updatedAt: instant("updated_at"),
+  completedAt: instantOrNull("completed_at"),
+  contentExpiredAt: instantOrNull("content_expired_at"),
+  nextAt: instantOrNull("next_at"),
   failures: integer("failures"),
   seq: integer("seq")
 })

@@ -31,7 +31,7 @@ import { all, get, run } from "../Program.ts"
 import type { Place } from "../Ranges.ts"
 import { inRanges, rangesOf } from "../Ranges.ts"
 import { inSql, keysOf, recipientKey } from "../RecipientKeys.ts"
-import { flag, integer, integerOrNull, text } from "../RowReader.ts"
+import { flag, instant, instantOrNull, integer, text } from "../RowReader.ts"
 import * as Claims from "./Claims.ts"
 import * as Contents from "./Contents.ts"
 import * as EarlierAttempts from "./EarlierAttempts.ts"
@@ -213,7 +213,7 @@ export const make = (dialect: Dialect, ids: Ids): StoredJobs => {
       session: text(row, "session"),
       first: integer(row, "first"),
       last: integer(row, "last"),
-      at: integer(row, "at"),
+      at: instant(row, "at"),
       open: integer(row, "open"),
       isOvertaken: flag(row, "overtaken")
     }))
@@ -256,7 +256,7 @@ export const make = (dialect: Dialect, ids: Ids): StoredJobs => {
     )
     const latest = Time.latestWritten(now)
     for (const row of yield* all(earliest, latest, now, latest, now, JSON.stringify(behind))) {
-      const at = integerOrNull(row, "next_at")
+      const at = instantOrNull(row, "next_at")
       if (at !== null) times.set(integer(row, "job"), at)
     }
     return times

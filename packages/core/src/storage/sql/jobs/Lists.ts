@@ -211,9 +211,9 @@ function* range(query: ListJobs): Program<{ readonly before: number; readonly le
   const { completedBefore = end, createdAfter, createdBefore = end } = query
   const [before] = newestFirst(query.page)
   const latest = Math.min(createdBefore, completedBefore)
-  const first = createdAfter === undefined ? 0 : yield* placeSince(createdAfter - clocksDiffer)
+  const first = createdAfter === undefined ? 0 : yield* placeSince(Time.before(createdAfter, clocksDiffer))
   if (first === null) return null
-  const behind = latest === end ? null : yield* placeSince(latest + clocksDiffer)
+  const behind = latest === end ? null : yield* placeSince(Time.at(latest + clocksDiffer))
   return { before: Math.min(before, behind ?? end), least: first }
 }
 

@@ -4,6 +4,7 @@
  * same reason their reader is a literal: one that goes through the columns takes a fifth longer.
  */
 import type { Instant } from "../../../domain/Instant.ts"
+import * as Time from "../../../domain/Instant.ts"
 import type { RecipientResult } from "../../../domain/job/Job.ts"
 import * as Job from "../../../domain/job/Job.ts"
 import * as Recipient from "../../../domain/job/Recipient.ts"
@@ -12,6 +13,8 @@ import type { FencedRecipient, RecipientChange } from "../../JobSteps.ts"
 import {
   elementOf,
   flag,
+  instant,
+  instantOrNull,
   integer,
   integerOrNull,
   json,
@@ -41,23 +44,23 @@ export const recipients = table<RecipientRow>({
   values: json("variables"),
   market: textOrNull("market"),
   price: textOrNull("price"),
-  nextAt: integerOrNull("next_at"),
-  updatedAt: integer("updated_at"),
+  nextAt: instantOrNull("next_at"),
+  updatedAt: instant("updated_at"),
   status: word("status", Recipient.statuses),
   failure: nullable(json("failure")),
   attempts: integer("attempts"),
   providerId: textOrNull("provider_id"),
   sequence: integer("sequence"),
-  sentAt: integerOrNull("sent_at"),
-  deliveredAt: integerOrNull("delivered_at"),
-  readAt: integerOrNull("read_at"),
+  sentAt: instantOrNull("sent_at"),
+  deliveredAt: instantOrNull("delivered_at"),
+  readAt: instantOrNull("read_at"),
   fence: integerOrNull("fence"),
   crashCount: integer("lost"),
   maybeSent: flag("uncertain"),
   pricing: nullable(json("pricing")),
-  retryingSince: integerOrNull("retrying_since"),
-  requeuedAt: integerOrNull("requeued_at"),
-  attemptedAt: integerOrNull("attempted_at")
+  retryingSince: instantOrNull("retrying_since"),
+  requeuedAt: instantOrNull("requeued_at"),
+  attemptedAt: instantOrNull("attempted_at")
 })
 
 /** The columns of a new recipient's row; those come first that are the same for all recipients of most sends. */
@@ -95,7 +98,7 @@ export const writeAccepted = (
 
 /** As each begins. The columns that are in neither have defaults. */
 const fresh: RecipientRow = {
-  ...Job.newRecipient({ phone: "", externalId: null, values: [], market: null, price: null }, 0, 0),
+  ...Job.newRecipient({ phone: "", externalId: null, values: [], market: null, price: null }, 0, Time.at(0)),
   key: 0,
   fence: null
 }

@@ -25,7 +25,7 @@ import { all, changes, get, run } from "../Program.ts"
 import * as QuarantineRows from "../QuarantineRows.ts"
 import { inRanges, rangesOf } from "../Ranges.ts"
 import { inSql, jobOf, keysOf, lastPlace, recipientKey } from "../RecipientKeys.ts"
-import { integer, integerOrNull, json, limited, oneOf, realOrNull, seq, text } from "../RowReader.ts"
+import { instant, instantOrNull, integer, json, limited, oneOf, realOrNull, seq, text } from "../RowReader.ts"
 import * as WorkerRows from "../WorkerRows.ts"
 import * as Acceptance from "./Acceptance.ts"
 import type { Sql } from "./Backend.ts"
@@ -112,7 +112,7 @@ const forgetOldest = `DELETE FROM sendwright_parked WHERE session = ?
 const providerOf = "SELECT provider FROM sendwright_session WHERE id = ?"
 
 /** Sorts behind every time. Of the two times of a session that waits, one is there. */
-const never = Number.POSITIVE_INFINITY
+const never = Time.at(Number.POSITIVE_INFINITY)
 
 /** @param applyInbound applies inbound items, as `InboundStore.receive` does */
 export const make = (
@@ -223,12 +223,12 @@ export const make = (
       for (const part of partsOf(after, until)) {
         if (found.length >= limit) break
         for (const row of yield* all(waitingSessions, ...part, limit - found.length)) {
-          const rowDueAt = integerOrNull(row, "row_due")
-          const orderDueAt = integerOrNull(row, "order_due")
+          const rowDueAt = instantOrNull(row, "row_due")
+          const orderDueAt = instantOrNull(row, "order_due")
           found.push({
             pacing: json<Pacing.Pacing>(row, "pacing"),
             state: stateOf(row, "state"),
-            dueAt: Math.min(rowDueAt ?? never, orderDueAt ?? never),
+            dueAt: Time.min(rowDueAt ?? never, orderDueAt ?? never),
             arrival: realOrNull(row, "arrival"),
             ...identity.read(row),
             ...block.read(row),
@@ -271,7 +271,7 @@ export const make = (
     phoneTimes: function* ({ latest, now, phones, sessionId }) {
       yield* run(forgetPairs, sessionId, now, latest)
       const found = yield* all(pairsOf, sessionId, now, JSON.stringify(phones))
-      return new Map(found.map((row) => [text(row, "phone"), integer(row, "next_at")]))
+      return new Map(found.map((row) => [text(row, "phone"), instant(row, "next_at")]))
     },
 
     savePhones: function* (sessionId, phones, nextAt) {

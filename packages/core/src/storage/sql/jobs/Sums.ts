@@ -1,4 +1,5 @@
 /** Sums over jobs: those that are alike come as one row, and many are. */
+import * as Time from "../../../domain/Instant.ts"
 import type { Counts } from "../../../domain/job/Recipient.ts"
 import * as Recipient from "../../../domain/job/Recipient.ts"
 import * as Page from "../../../domain/Page.ts"
@@ -7,7 +8,7 @@ import { listed } from "../Columns.ts"
 import type { Program } from "../Program.ts"
 import { all } from "../Program.ts"
 import { inSql } from "../RecipientKeys.ts"
-import { integer, integerOrNull, text } from "../RowReader.ts"
+import { instant, instantOrNull, integer, text } from "../RowReader.ts"
 import * as Claims from "./Claims.ts"
 import { storedKindsOf } from "./JobColumns.ts"
 
@@ -41,7 +42,7 @@ export function* sumOf(accountId: string, reference: string): Program<ReferenceS
     countsOfText(text(row, "counts"), integer(row, "recipients"), integer(row, "jobs"))
   )
   const jobs = total("jobs")
-  const ended = rows.map((row) => integerOrNull(row, "completed_at") ?? 0)
+  const ended = rows.flatMap((row) => instantOrNull(row, "completed_at") ?? [])
   return {
     accountId,
     reference,
@@ -49,8 +50,8 @@ export function* sumOf(accountId: string, reference: string): Program<ReferenceS
     isExact: jobs <= Page.mostLookedAt,
     recipients: total("recipients"),
     counts: Recipient.addCounts(some),
-    createdAt: Math.min(...rows.map((row) => integer(row, "first_at"))),
-    lastAt: Math.max(...rows.map((row) => integer(row, "last_at"))),
-    completedAt: total("open") > 0 ? null : Math.max(...ended)
+    createdAt: Time.min(...rows.map((row) => instant(row, "first_at"))),
+    lastAt: Time.max(...rows.map((row) => instant(row, "last_at"))),
+    completedAt: total("open") > 0 ? null : Time.max(...ended)
   }
 }

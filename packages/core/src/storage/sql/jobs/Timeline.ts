@@ -2,6 +2,7 @@
 import * as Consent from "../../../domain/consent/Consent.ts"
 import * as Ids from "../../../domain/Ids.ts"
 import type { Instant } from "../../../domain/Instant.ts"
+import * as Time from "../../../domain/Instant.ts"
 import type { Job } from "../../../domain/job/Job.ts"
 import * as Jobs from "../../../domain/job/Job.ts"
 import * as Timeline from "../../../domain/job/Timeline.ts"
@@ -15,7 +16,7 @@ import * as Happenings from "../Happenings.ts"
 import type { Program, Row } from "../Program.ts"
 import { all, get } from "../Program.ts"
 import { recipientKey } from "../RecipientKeys.ts"
-import { end, integer, limited, seq, text, textOrNull } from "../RowReader.ts"
+import { end, instant, integer, limited, seq, text, textOrNull } from "../RowReader.ts"
 import { findSession } from "../SessionStore.ts"
 import * as Walk from "../Walk.ts"
 import * as EarlierAttempts from "./EarlierAttempts.ts"
@@ -69,13 +70,13 @@ const shownEndpoint = endpoints.only("id", "url", "enabled")
 /** Reads of an event's body what a reply's is. It is JSON of our own writing. */
 const replyOf = (row: Row): Timeline.Reply => {
   const { data }: { readonly data: { readonly text: string } } = JSON.parse(text(row, "body"))
-  return { at: integer(row, "created_at"), text: data.text }
+  return { at: instant(row, "created_at"), text: data.text }
 }
 
 /** The numbers of deliveries between which those of a time lie, both exclusive. */
 function* rangeOf({ from, to }: Timeline.Span): Program<readonly [number, number]> {
   const before = yield* get(lastBefore, Ids.since(from))
-  const after = yield* get(firstSince, Ids.since(to + 1))
+  const after = yield* get(firstSince, Ids.since(Time.after(to, 1)))
   return [before === undefined ? 0 : seq(before), after === undefined ? end : seq(after)]
 }
 
@@ -118,7 +119,7 @@ const finding = ({ contains, lookUp, within }: Dialect) => {
   const replying = tellingOf(inRange, isReply)
 
   function* ofMoment(at: Instant, named: Named, found: Found): Program<void> {
-    const moment = [Ids.since(at), Ids.since(at + 1)]
+    const moment = [Ids.since(at), Ids.since(Time.after(at, 1))]
     found.add(yield* all(tellingAt, ...moment, ...named, most.events))
     if ((yield* get(isMore, ...moment)) !== undefined) found.cut.push({ kind: "webhook", at })
   }
@@ -135,7 +136,7 @@ const finding = ({ contains, lookUp, within }: Dialect) => {
     for (const key of keys) {
       const last = yield* get(bound, key, after, key, before, Math.ceil(most.looks / keys.length))
       if (last !== undefined)
-        found.cut.push({ kind: status === null ? "inbound" : "webhook", at: integer(last, "created_at") })
+        found.cut.push({ kind: status === null ? "inbound" : "webhook", at: instant(last, "created_at") })
       const range = [key, after, key, last === undefined ? before : seq(last)]
       found.add(
         status === null
@@ -239,7 +240,7 @@ const cutTo = <A extends { readonly at: Instant }>(
 
 function* happeningsOf(job: Job, to: Instant) {
   const { createdAt, sessionId } = job
-  const newest = yield* Happenings.find({ sessionId, from: 0, to, limit: most.happenings + 1 })
+  const newest = yield* Happenings.find({ sessionId, from: Time.at(0), to, limit: most.happenings + 1 })
   const ofStore = yield* Happenings.find({ from: createdAt, to, limit: most.happenings })
   const { cut, kept } = cutTo("waited", [...newest].reverse(), most.happenings)
   return {
@@ -280,7 +281,7 @@ export const make = ({ dialect, find, recipients, recipientsOf }: StoredJobs) =>
     const { items } = yield* actsOn.page([jobId], { limit: most.acts + 1, after: null })
     const ofSession = yield* actsOn.page([job.sessionId], { limit: most.acts, after: null })
     const acts = cutTo("retried", items.map(auditEntries.read).reverse(), most.acts)
-    const happened = yield* happeningsOf(job, (Timeline.dispatchedAt(recipient) ?? now) + 1)
+    const happened = yield* happeningsOf(job, Time.after(Timeline.dispatchedAt(recipient) ?? now, 1))
     const looks = Timeline.looks(recipient, earlier.kept)
     const told = yield* webhooksOf(job, Ids.messageId(jobId, index), phone, looks)
     return {

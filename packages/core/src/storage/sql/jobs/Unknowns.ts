@@ -1,10 +1,11 @@
 /** Jobs whose recipients are partly unknown, by the index of those with failures: all others cost nothing. */
 import type { Instant } from "../../../domain/Instant.ts"
+import * as Time from "../../../domain/Instant.ts"
 import type { Unknowns } from "../../../domain/overview/Facts.ts"
 import type { Dialect } from "../Database.ts"
 import type { Program } from "../Program.ts"
 import { get } from "../Program.ts"
-import { integerOrNull, limited } from "../RowReader.ts"
+import { instantOrNull, integerOrNull, limited } from "../RowReader.ts"
 
 export const reading = ({ countIn }: Dialect) => {
   const unknown = countIn("failing.counts", "unknown")
@@ -24,11 +25,11 @@ export const reading = ({ countIn }: Dialect) => {
     const rows = [yield* get(ended, since, most), yield* get(open, most)]
     const sum = (name: string): number =>
       rows.reduce((sum, row) => sum + (integerOrNull(row ?? { [name]: null }, name) ?? 0), 0)
-    const times = rows.flatMap((row) => integerOrNull(row ?? { since: null }, "since") ?? [])
+    const times = rows.flatMap((row) => instantOrNull(row ?? { since: null }, "since") ?? [])
     return {
       recipients: sum("recipients"),
       jobs: sum("jobs"),
-      since: times.length === 0 ? null : Math.min(...times)
+      since: Time.firstOf(times)
     }
   }
 }

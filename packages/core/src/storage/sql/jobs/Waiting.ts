@@ -9,7 +9,16 @@ import { readOutages, sessions } from "../codec/Session.ts"
 import type { Dialect } from "../Database.ts"
 import type { Program, Row } from "../Program.ts"
 import { all, get } from "../Program.ts"
-import { integer, integerOrNull, limited, text, textOrNull, wordOf } from "../RowReader.ts"
+import {
+  instant,
+  instantOrNull,
+  integer,
+  integerOrNull,
+  limited,
+  text,
+  textOrNull,
+  wordOf
+} from "../RowReader.ts"
 import * as Order from "./Order.ts"
 
 const standing = sessions.only("id", "pacing", "state", "blockedUntil", "blockReason")
@@ -37,8 +46,8 @@ const groupOf = (row: Row): Group => {
     templateId: integerOrNull(row, "template"),
     waiting: integer(row, "waiting"),
     retrying: integer(row, "retrying"),
-    oldestAt: integer(row, "oldest_at"),
-    retryAt: integerOrNull(row, "retry_at")
+    oldestAt: instant(row, "oldest_at"),
+    retryAt: instantOrNull(row, "retry_at")
   }
 }
 
@@ -79,9 +88,9 @@ export const reading = ({ countIn }: Dialect) => {
     const jobs = (rows: ReadonlyArray<Row>): number =>
       rows.reduce((sum, row) => sum + integer(row, "jobs"), 0)
     const times: Array<Instant> = []
-    const first = integerOrNull((yield* get(Order.oldest, most)) ?? { at: null }, "at")
+    const first = instantOrNull((yield* get(Order.oldest, most)) ?? { at: null }, "at")
     if (first !== null) times.push(first)
-    times.push(...going.flatMap((row) => integerOrNull(row, "oldest_at") ?? []))
+    times.push(...going.flatMap((row) => instantOrNull(row, "oldest_at") ?? []))
     const waits = (row: Row): boolean => integer(row, "waiting") + integer(row, "retrying") > 0
     return {
       groups: [...waiting, ...going].filter(waits).map(groupOf),
