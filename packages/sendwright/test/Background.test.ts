@@ -1,8 +1,11 @@
 /** What an app hears of the work in the background: by its own logger, by `error`, and by numbers; and how much of it there is. */
+import { once } from "node:events"
+import { createServer } from "node:http"
+import { text } from "node:stream/consumers"
 import Database from "better-sqlite3"
 import { type Logger, SendwrightError, sandbox } from "sendwright"
 import { sqlite } from "sendwright/sqlite"
-import { describe, expect, it } from "vitest"
+import { describe, expect, it, onTestFinished } from "vitest"
 import { ana, bea, furnish, open, platform, start } from "./Support.ts"
 
 type Line = readonly [level: keyof Logger, message: string, details: Readonly<Record<string, unknown>>]
@@ -111,6 +114,69 @@ describe("a handler of `error`", () => {
     await sw.ready()
     for await (const webhook of sw.admin.webhooks.list({ accountId: account.id }))
       throw new Error(`${webhook.url} is kept.`)
+  })
+})
+
+describe("a handler that fails again and again, in the background", () => {
+  it("is told by its pattern each time, and is no webhook that nobody made", async () => {
+    const { lines, logger } = listening()
+    const errors: Array<SendwrightError> = []
+    const on = { "job.completed": fails, error: (error: SendwrightError) => void errors.push(error) }
+    const { session, sw } = await start({ logger, logLevel: "info", on })
+    await sw.start()
+    for (const key of ["1", "2", "3", "4"]) await session.send(message(key))
+    await expect.poll(() => errors.length, { timeout: 10_000 }).toBeGreaterThanOrEqual(4)
+    await sw.stop()
+    expect(new Set(lines.map(([, text]) => text))).toEqual(new Set(["A handler failed"]))
+    expect(new Set(errors.map(({ details }) => details["pattern"]))).toEqual(new Set(["job.completed"]))
+  })
+
+  it("nor is a reader that leaves, which is no failure at all", async () => {
+    const { lines, logger } = listening()
+    const { session, sw } = await start({ logger, logLevel: "info" })
+    await sw.start()
+    for (const key of ["1", "2", "3", "4"]) {
+      const reading = (async () => {
+        for await (const _ of sw.events()) break
+      })()
+      await session.send(message(key))
+      await reading
+    }
+    await sw.stop()
+    expect(lines).toEqual([])
+  })
+})
+
+describe("webhooks", () => {
+  const receiver = async () => {
+    const types: Array<unknown> = []
+    const server = createServer(async (request, response) => {
+      types.push(JSON.parse(await text(request)).type)
+      response.end()
+    }).listen(0, "127.0.0.1")
+    await once(server, "listening")
+    onTestFinished(() => void server.close())
+    const address = server.address()
+    const port = typeof address === "object" ? address?.port : undefined
+    return { types, url: `http://127.0.0.1:${port}/hooks` }
+  }
+
+  it("go to this machine where its network is allowed, while developing", async () => {
+    const { types, url } = await receiver()
+    const { account, session, sw } = await start({ webhooks: { allowedNetworks: ["127.0.0.0/8"] } })
+    await sw.admin.webhooks.create({ accountId: account.id, url, events: ["job.completed"] })
+    await session.send(message("1"))
+    await sw.drain()
+    expect(types).toEqual(["job.completed"])
+  })
+
+  it("are refused there otherwise, by the name of what allows it", async () => {
+    const { url } = await receiver()
+    const { account, sw } = await start()
+    await expect(sw.admin.webhooks.create({ accountId: account.id, url })).rejects.toMatchObject({
+      code: "invalid_request",
+      message: expect.stringContaining("`webhooks.allowedNetworks`")
+    })
   })
 })
 

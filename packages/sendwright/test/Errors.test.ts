@@ -230,7 +230,10 @@ describe("createSendwright", () => {
     ["a pattern that no event matches", { on: { "job.complete": () => {} } }, "/on/job.complete"],
     ["a handler that is none", { on: { "job.completed": 5 } }, "/on/job.completed"],
     ["another name for `on`", { handlers: {} }, "/handlers"],
-    ["a level that there is not", { logLevel: "warn" }, "/logLevel"]
+    ["a level that there is not", { logLevel: "warn" }, "/logLevel"],
+    ["a logger without a level", { logger: { info: () => {} } }, "/logger"],
+    ["no sends at once", { concurrency: 0 }, "/concurrency"],
+    ["what is no network", { webhooks: { allowedNetworks: ["127.0.0.1/99"] } }, "/webhooks/allowedNetworks/0"]
   ])("refuses %s as `invalid_options`", async (_, some, path) => {
     const error = await refusal(createSendwright(wrong({ ...options, ...some })))
     expect([error.code, error.issues.map((issue) => issue.path)]).toEqual(["invalid_options", [path]])

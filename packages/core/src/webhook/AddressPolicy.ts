@@ -22,13 +22,19 @@ export class AddressPolicy extends Context.Tag("@sendwright/core/webhook/Address
   }
 >() {}
 
-/** @param allowed inside networks that may be reached all the same, for development */
-export const layer = (allowed: ReadonlyArray<Network>): Layer.Layer<AddressPolicy> => {
+/**
+ * @param allowed inside networks that may be reached all the same, for development
+ * @param setting its name, which a refusal tells
+ */
+export const layer = (
+  allowed: ReadonlyArray<Network>,
+  setting = "WEBHOOK_ALLOWED_NETWORKS"
+): Layer.Layer<AddressPolicy> => {
   const policy = PublicUrl.make({
     protocols: ["http", "https"],
     maximum: Webhook.maximumUrl,
     networks: allowed,
-    setting: "WEBHOOK_ALLOWED_NETWORKS"
+    setting
   })
   const check = (url: string): string | undefined => {
     const fault = policy.fault(url)

@@ -39,5 +39,10 @@ export class WebhookTransport extends Context.Tag("@sendwright/core/webhook/Webh
      * can. Every address is reached when this is absent.
      */
     readonly reaches?: (url: string) => boolean
+    /**
+     * Who receives at an address that is none of a network, such as "the handlers of …". Each failure of theirs is the transport's
+     * to tell, and the log names no webhook that nobody made. Undefined of any other address.
+     */
+    readonly receiverAt?: (url: string) => string | undefined
   }
 >() {}

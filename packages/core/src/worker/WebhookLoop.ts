@@ -100,7 +100,8 @@ const inFlightOf = (
         answered.push(settlement)
         const turn = limits.end(id, outcome, monotonic())
         ended()
-        return turn === null ? Effect.void : told(delivery, turn)
+        const isNamed = worker.receiverAt(delivery.endpoint.url) !== undefined
+        return turn === null || isNamed ? Effect.void : told(delivery, turn)
       })
     }).pipe(
       // A bug of ours: an attempt has an outcome whatever becomes of it.
@@ -187,10 +188,12 @@ const verbsOf = (
             ? null
             : { worker: name, limit: free(), full, room: limits.room, reaches: worker.reaches }
         const { claimed, disabled } = yield* store.settleAndClaim({ now, settlements, claim })
-        for (const { disabledReason, id } of disabled)
-          yield* Effect.annotateLogs(Effect.logWarning(`Webhook ${id} was disabled: ${disabledReason}`), {
-            webhookId: id
-          })
+        for (const { disabledReason, id, url } of disabled) {
+          const receiver = worker.receiverAt(url)
+          const line =
+            receiver === undefined ? `Webhook ${id} was disabled` : `Nothing more goes to ${receiver}`
+          yield* Effect.annotateLogs(Effect.logWarning(`${line}: ${disabledReason}`), { webhookId: id })
+        }
         return { claimed, postponed: [], isFull: false }
       }),
     begin: (claimed, name) =>

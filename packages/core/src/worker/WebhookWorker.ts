@@ -27,6 +27,8 @@ export interface WebhookWorker {
   readonly attempt: (delivery: ClaimedDelivery) => Effect.Effect<Attempted>
   /** As the transport says: deliveries to any other address are left to who can make them. */
   readonly reaches: ((url: string) => boolean) | undefined
+  /** As the transport says. */
+  readonly receiverAt: (url: string) => string | undefined
 }
 
 export interface Attempted {
@@ -132,8 +134,11 @@ export const make = (options: {
           )
       )
 
+    const receiverAt = (url: string) => transport.receiverAt?.(url)
+
     return {
       reaches: transport.reaches,
+      receiverAt,
       attempt: (delivery) =>
         Effect.clockWith((clock) => {
           const at = Time.unsafeNow(clock)
@@ -160,7 +165,7 @@ export const make = (options: {
             Effect.tap(({ settlement }) =>
               settlement.next === null
                 ? Effect.logWarning(
-                    `Delivery ${delivery.deliveryId} of event ${delivery.eventId} to webhook ${delivery.endpoint.id} was given up`
+                    `Delivery ${delivery.deliveryId} of event ${delivery.eventId} to ${receiverAt(delivery.endpoint.url) ?? `webhook ${delivery.endpoint.id}`} was given up`
                   )
                 : Effect.void
             )

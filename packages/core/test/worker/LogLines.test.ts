@@ -104,6 +104,20 @@ describe("the log", () => {
     }).pipe(Effect.provide(Memory.layer))
   )
 
+  it.effect("says nothing of a receiver whose failures the transport tells", () =>
+    Effect.gen(function* () {
+      yield* deliveries(4)
+      const transport = Layer.succeed(WebhookTransport, {
+        receiverAt: () => "the handlers of all",
+        post: () => Effect.succeed({ _tag: "Answered", status: 410, retryAfter: null, excerpt: "" } as const)
+      })
+      const loops = Effect.provide(TestClock.adjust("30 seconds"), running(platform({}).sender, transport))
+      expect((yield* Logged.during(loops)).map(({ level, text }) => `${level} ${text}`)).toEqual([
+        "WARN Nothing more goes to the handlers of all: The receiver answered 410 Gone."
+      ])
+    }).pipe(Effect.provide(Memory.layer))
+  )
+
   it.effect("says what was taken back of a process that died", () =>
     Effect.gen(function* () {
       const { jobs } = yield* accept(4)

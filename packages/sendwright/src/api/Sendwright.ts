@@ -45,6 +45,8 @@ interface Settings {
   readonly logLevel?: "debug" | "info" | "warning" | "error" | "none" | undefined
   /** The most sends under way at once in this process: 64 unless said otherwise. */
   readonly concurrency?: number | undefined
+  /** Webhooks go to public addresses alone, and to these networks: `["127.0.0.0/8"]` while developing. */
+  readonly webhooks?: { readonly allowedNetworks?: ReadonlyArray<string> | undefined } | undefined
 }
 
 interface OneKey {

@@ -61,10 +61,18 @@ const keysOf = ({ secretKey, secretKeys }: Options) => {
   return { current: keyOf(current), older: older.map(keyOf) }
 }
 
-const ofNetwork = UndiciTransport.layer().pipe(Layer.provide(AddressPolicy.layer([])))
-
 const transportOf = ({ transport }: World) =>
-  transport === undefined ? ofNetwork : Layer.succeed(WebhookTransport.WebhookTransport, transport)
+  transport === undefined
+    ? UndiciTransport.layer()
+    : Layer.succeed(WebhookTransport.WebhookTransport, transport)
+
+const addressesOf = ({ webhooks }: Options) => {
+  const networks = (webhooks?.allowedNetworks ?? []).flatMap((text) => {
+    const network = AddressPolicy.parseNetwork(text)
+    return network === undefined ? [] : [network]
+  })
+  return AddressPolicy.layer(networks, "`webhooks.allowedNetworks` of createSendwright")
+}
 
 const reportOf = (
   { at, failure, messageId = null, providerId = null, status }: Report,
@@ -225,7 +233,7 @@ const layerOf = (options: Options, world: World, subscriptions: Subscriptions.Lo
     Layer.provide(Stores.partsOf(options.store).layer),
     Layer.provide(Senders.layer(options.senders)),
     Layer.provide(Layer.provide(transport, transportOf(world))),
-    Layer.provide(AddressPolicy.layer([])),
+    Layer.provide(addressesOf(options)),
     Layer.provide(SecretBox.layer(keys.current, ...keys.older)),
     Layer.provideMerge(Logging.layer(options, subscriptions.tell)),
     Layer.provideMerge(Layer.setClock(world.clock ?? Timers.idleClock)),

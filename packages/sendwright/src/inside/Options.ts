@@ -1,5 +1,5 @@
 /** What `createSendwright` takes, looked at before anything is opened: every fault at once. */
-import { Event, Fault, RequestDecoder, Session } from "@sendwright/core"
+import { AddressPolicy, Event, Fault, RequestDecoder, Session } from "@sendwright/core"
 import * as Schema from "effect/Schema"
 import type { Logger, Options, Store } from "../api/Sendwright.ts"
 import * as Failures from "./Failures.ts"
@@ -37,6 +37,12 @@ const SecretKey = formed(
   "32 bytes in base64: make one with `openssl rand -base64 32`, and keep it with the database"
 )
 
+const Network = Schema.String.pipe(
+  Schema.filter((text) => AddressPolicy.parseNetwork(text) !== undefined, {
+    description: "a network such as 127.0.0.0/8 or ::1/128"
+  })
+)
+
 const topics = [...Event.patterns, "error"]
 
 /** As many as a process of the host may have. */
@@ -51,7 +57,8 @@ const decoded = RequestDecoder.decoder(
     on: optional(Schema.Struct(Object.fromEntries(topics.map((name) => [name, optional(Callable)])))),
     logger: optional(OneLogger),
     logLevel: optional(Schema.Literal("debug", "info", "warning", "error", "none")),
-    concurrency: optional(Schema.Int.pipe(Schema.between(1, mostConcurrency)))
+    concurrency: optional(Schema.Int.pipe(Schema.between(1, mostConcurrency))),
+    webhooks: optional(Schema.Struct({ allowedNetworks: optional(Schema.Array(Network)) }))
   })
 )
 

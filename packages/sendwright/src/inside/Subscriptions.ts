@@ -130,6 +130,11 @@ const transportTo = (handlers: Handlers, outside: Transport): Transport => ({
     return subscription === undefined
       ? (outside.reaches?.(url) ?? true)
       : handlers.of(subscription).length > 0
+  },
+  receiverAt: (url) => {
+    const subscription = subscriptionAt(url)
+    if (subscription === undefined) return outside.receiverAt?.(url)
+    return subscription === readers ? "the readers of `events()`" : `the handlers of "${subscription}"`
   }
 })
 
