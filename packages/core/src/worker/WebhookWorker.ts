@@ -70,6 +70,11 @@ export const decide = (
   }
 }
 
+const givenUp = ({ deliveryId, endpoint, eventId }: ClaimedDelivery, receiver: string | undefined) =>
+  Effect.logWarning(
+    `Delivery ${deliveryId} of event ${eventId} to ${receiver ?? `webhook ${endpoint.id}`} was given up`
+  )
+
 export const make = (options: {
   readonly headerNames: Signature.HeaderNames
   readonly jitter: number
@@ -163,11 +168,7 @@ export const make = (options: {
             }
           }).pipe(
             Effect.tap(({ settlement }) =>
-              settlement.next === null
-                ? Effect.logWarning(
-                    `Delivery ${delivery.deliveryId} of event ${delivery.eventId} to ${receiverAt(delivery.endpoint.url) ?? `webhook ${delivery.endpoint.id}`} was given up`
-                  )
-                : Effect.void
+              settlement.next === null ? givenUp(delivery, receiverAt(delivery.endpoint.url)) : Effect.void
             )
           )
         })
