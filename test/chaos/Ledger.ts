@@ -133,6 +133,8 @@ export interface Account {
   /** The most that can be unknown. */
   readonly inFlight: number
   readonly parked: number
+  /** For how long others had to wait at the longest, where that was watched. */
+  readonly longestWaitMs?: number
 }
 
 export const account = async (
@@ -181,7 +183,7 @@ export const account = async (
 export const sum = (accounts: ReadonlyArray<Account>): Account => {
   const [first] = accounts
   if (first === undefined) throw new Error("There is nothing to add up.")
-  const total = (column: Exclude<keyof Account, "fault">): number =>
+  const total = (column: Exclude<keyof Account, "fault" | "longestWaitMs">): number =>
     accounts.reduce((all, account) => all + account[column], 0)
   return {
     fault: first.fault,

@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import Pg from "pg"
+import * as Pooler from "../support/Pooler.ts"
 import type { PostgresServer } from "../support/PostgresServer.ts"
 import { freePort, start } from "../support/PostgresServer.ts"
 
@@ -45,5 +46,19 @@ export const postgres = async (): Promise<PostgresStores> => {
     },
     server,
     close: server.stop
+  }
+}
+
+/** The same by way of a pooler that shares ten connections between the clients of a database. */
+export const pooler = async (): Promise<PostgresStores> => {
+  const { close, fresh, server } = await postgres()
+  const way = await Pooler.open(server.url, { size: 10 })
+  return {
+    fresh: async () => way.urlOf(await fresh()),
+    server,
+    close: async () => {
+      await way.close()
+      await close()
+    }
   }
 }

@@ -12,6 +12,7 @@ import * as Hosts from "./Hosts.ts"
 import * as Kills from "./Kills.ts"
 import * as Later from "./Later.ts"
 import type { Account } from "./Ledger.ts"
+import * as Neighbours from "./Neighbours.ts"
 import * as OptOuts from "./OptOuts.ts"
 import * as Program from "./Program.ts"
 import * as Restores from "./Restores.ts"
@@ -82,6 +83,10 @@ const always: Readonly<Record<string, Check>> = {
   }
 }
 
+const keepsNobodyWaiting: Check = async (setting) => {
+  expect(whole(await Neighbours.beside({ ...setting, jobs: 2 }, 3))).toEqual(nothing)
+}
+
 const waitsForNobody =
   (...skewsMs: ReadonlyArray<number>): Check =>
   async (setting) => {
@@ -122,6 +127,7 @@ suite(
       })
       expect(deaths).toBe(5)
     },
+    "keeps no neighbour waiting for messages that end their process": keepsNobodyWaiting,
     "delivers every webhook though it is killed while it does": async (setting) => {
       expect(whole(await Webhooks.killed({ ...setting, jobs: 2 }, 4))).toEqual(nothing)
     },
@@ -155,5 +161,19 @@ suite(
     "makes one job of one key, wherever it is sent": async (setting) => {
       expect(whole(await Hosts.twins(setting, 400))).toEqual(nothing)
     }
+  }
+)
+
+suite(
+  "PostgreSQL behind a pooler",
+  Store.pooler,
+  { nodes: 2, lanes: 2 },
+  {
+    "loses nothing and repeats nothing while its processes are killed": async (setting) => {
+      const account = await Kills.atRandom({ ...setting, jobs: 2 }, "plain")
+      expect(whole(account)).toEqual(nothing)
+      expect(account.unknown).toBeLessThanOrEqual(account.inFlight)
+    },
+    "keeps no neighbour waiting for messages that end their process": keepsNobodyWaiting
   }
 )

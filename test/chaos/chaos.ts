@@ -1,7 +1,7 @@
 /**
  * Breaks real processes and their databases, and says what became of every message.
  *
- *   npm run chaos -- --store sqlite|postgres [--kills 200] [--recipients 2000] [--seed 1] [--only kills] [--quick]
+ *   npm run chaos -- --store sqlite|postgres|pooler [--kills 200] [--recipients 2000] [--seed 1] [--only kills] [--quick]
  */
 import { parseArgs } from "node:util"
 import { oneOf, wholeNumber } from "../support/Options.ts"
@@ -13,6 +13,7 @@ import * as Hosts from "./Hosts.ts"
 import * as Kills from "./Kills.ts"
 import * as Later from "./Later.ts"
 import type { Account } from "./Ledger.ts"
+import * as Neighbours from "./Neighbours.ts"
 import * as OptOuts from "./OptOuts.ts"
 import * as Outages from "./Outages.ts"
 import * as Program from "./Program.ts"
@@ -41,8 +42,15 @@ const columns = [
   "unexplained",
   "unknown",
   "inFlight",
-  "parked"
+  "parked",
+  "longestWaitMs"
 ] as const
+
+/** Those whose names say too little. */
+const titles: Partial<Record<(typeof columns)[number], string>> = {
+  inFlight: "in flight at the faults",
+  longestWaitMs: "longest wait of a neighbour, ms"
+}
 
 const line = (cells: ReadonlyArray<string | number>): string => `| ${cells.join(" | ")} |`
 
@@ -58,9 +66,13 @@ const lanes = quick ? 6 : 2
 
 type Scenario = readonly [name: string, run: (setting: Setting) => Promise<Account | undefined>]
 
+const store = oneOf("store", ["sqlite", "postgres", "pooler"], values.store)
+const isPostgres = store !== "sqlite"
+const openPostgres = store === "pooler" ? Stores.pooler : Stores.postgres
+
 /** On a server of its own, which nobody else misses when it is killed. */
 const alone = async <A>(run: (stores: Stores.PostgresStores) => Promise<A>): Promise<A> => {
-  const stores = await Stores.postgres()
+  const stores = await openPostgres()
   try {
     return await run(stores)
   } finally {
@@ -72,6 +84,9 @@ const alone = async <A>(run: (stores: Stores.PostgresStores) => Promise<A>): Pro
 const times = quick ? Crashes.short : Crashes.real
 const crashes = (killers: number) => async (setting: Setting) =>
   (await Crashes.poisoned({ ...setting, jobs: 4, recipients: 250 }, killers, times)).account
+
+/** At the pace of each tenant that lasts for as long as the deaths do, and for longer than a process is young. */
+const watched = { jobs: quick ? 3 : 8, recipients: perJob }
 
 const always: ReadonlyArray<Scenario> = [
   ["kills", (setting) => Kills.atRandom(setting, "deduplicating")],
@@ -89,7 +104,9 @@ const always: ReadonlyArray<Scenario> = [
   ["crashes", (setting) => Crashes.ofAnotherCause(setting, "deduplicating", times)],
   ["crashes", (setting) => Crashes.ofAnotherCause(setting, "plain", times)],
   ["poison", crashes(1)],
-  ["poison", crashes(5)]
+  ["poison", crashes(5)],
+  ["neighbours", (setting) => Neighbours.beside({ ...setting, ...watched }, 1)],
+  ["neighbours", (setting) => Neighbours.beside({ ...setting, ...watched }, 5)]
 ]
 
 const drilled = { jobs: Math.min(jobs, 12), recipients: perJob }
@@ -134,14 +151,13 @@ const ofPostgres: ReadonlyArray<Scenario> = [
   ["twins", (setting) => Hosts.twins(setting, kills * 50)]
 ]
 
-const isPostgres = oneOf("store", ["sqlite", "postgres"], values.store) === "postgres"
 const all = [...always, ...(isPostgres ? ofPostgres : ofSqlite)]
 const names = all.map(([name]) => name)
 if (values.only !== undefined) oneOf("only", names, values.only)
 const scenarios = all.filter(([name]) => values.only === undefined || values.only === name)
-const stores = isPostgres ? await Stores.postgres() : Stores.sqlite()
+const stores = isPostgres ? await openPostgres() : Stores.sqlite()
 
-console.log(`Store ${values.store}, seed ${seed}, ${jobs * perJob} recipients in ${jobs} jobs`)
+console.log(`Store ${store}, seed ${seed}, ${jobs * perJob} recipients in ${jobs} jobs`)
 const accounts = new Map<number, Account>()
 const failures: Array<string> = []
 const waiting = scenarios.entries()
@@ -175,11 +191,11 @@ try {
 }
 
 console.log()
-console.log(line(columns.map((column) => (column === "inFlight" ? "in flight at the faults" : column))))
+console.log(line(columns.map((column) => titles[column] ?? column)))
 console.log(line(columns.map((_, place) => (place === 0 ? "---" : "--:"))))
 for (const [place] of scenarios.entries()) {
   const account = accounts.get(place)
-  if (account !== undefined) console.log(line(columns.map((column) => account[column])))
+  if (account !== undefined) console.log(line(columns.map((column) => account[column] ?? "")))
 }
 for (const failure of failures) console.error(failure)
 const broken = [...accounts.values()].filter(

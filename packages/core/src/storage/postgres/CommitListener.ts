@@ -1,11 +1,13 @@
 /**
  * Hears of commits by LISTEN, on a connection of its own: what a transaction notifies is told at its commit and never after a
  * rollback. A connection that broke is opened again; what was committed meanwhile may have been missed, so that is told, too.
+ * Behind a pooler that shares connections nobody hears: who dispatches looks every so often anyway.
  */
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import Pg from "pg"
 import type { Listen } from "../EmbeddedCommits.ts"
+import type { Server } from "./Server.ts"
 
 const channel = "sendwright_accepted"
 
@@ -39,7 +41,8 @@ const connected = (config: Pg.ClientConfig): Effect.Effect<Connection, unknown, 
  */
 export const make = (
   config: Pg.ClientConfig,
-  verify: ((client: Pg.Client) => Promise<void>) | undefined
+  verify: ((client: Pg.Client) => Promise<void>) | undefined,
+  server: Server
 ): Listen => {
   const listening = (heard: () => void) =>
     Effect.flatMap(connected(config), ({ client, ended }) =>
@@ -51,10 +54,11 @@ export const make = (
         await ended
       })
     )
-  return (heard) =>
-    Effect.scoped(listening(heard)).pipe(
+  return (heard) => {
+    const once = Effect.scoped(listening(heard)).pipe(
       Effect.catchAll((cause) => Effect.logDebug("Commits are not heard of for a moment", cause)),
-      Effect.zipRight(Effect.sleep(pause)),
-      Effect.forever
+      Effect.zipRight(Effect.sleep(pause))
     )
+    return Effect.forever(Effect.suspend(() => (server.isShared ? Effect.never : once)))
+  }
 }

@@ -21,7 +21,6 @@ import Pg from "pg"
 import { ForeignTransaction } from "../../domain/Errors.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import * as Time from "../../domain/Instant.ts"
-import * as Memo from "../../domain/Memo.ts"
 import * as Timers from "../../runtime/Timers.ts"
 import type { Listen } from "../EmbeddedCommits.ts"
 import { EmbeddedCommits } from "../EmbeddedCommits.ts"
@@ -59,11 +58,12 @@ import {
   perform,
   pipelineOf,
   Refused,
-  statementTimeout,
+  timeouts,
   transact,
   unheard
 } from "./PipelinedConnection.ts"
 import * as Room from "./Room.ts"
+import type { Server } from "./Server.ts"
 
 const defaultConnections = 10
 
@@ -73,13 +73,14 @@ const connectionsForWork = (most: number): number => Math.floor(most * 0.4)
 /** What the process does of itself is done again, and nobody's work waits for long behind a row that somebody keeps locked. */
 const lockTimeoutOfWork = 1_000
 
-const ourTimeouts: Pg.PoolConfig = {
-  statement_timeout: statementTimeout,
-  lock_timeout: lockTimeout,
-  idle_in_transaction_session_timeout: 10_000,
-  // A server that does not even answer that it gave up is not there: a connection may be open at one end only.
-  query_timeout: 12_000
-}
+/**
+ * For statements without a transaction. Said once a connection is there, since a pooler refuses to begin one with settings; one
+ * that shares connections would give them to other clients.
+ */
+const setTimeouts = timeouts.map((setting) => `SET ${setting}`).join("; ")
+
+/** A server that does not even answer that it gave up is not there: a connection may be open at one end only. */
+const silence = 12_000
 
 /** Most have neither, and looking for each is cheaper than an expression for both. */
 const quote = (value: string): string => {
@@ -528,9 +529,6 @@ type Opening = Options & {
   readonly watchesInstance?: boolean
 }
 
-/** The names of a pool's statements are those of its connections, however many engines work over it. */
-const prepareOver = Memo.ofObject((_pool: Pg.Pool) => makePrepare())
-
 /** Asks each new connection of the engine's own which instance of the database it has reached. */
 const watching = (options: Opening, prepare: Prepare): Effect.Effect<Verify | undefined> =>
   Effect.map(Effect.runtime(), (runtime) => {
@@ -594,27 +592,36 @@ const lent = (pool: Pg.Pool, verify: Verify | undefined): Source => {
   }
 }
 
-const connect = (options: Opening): Effect.Effect<Connections, never, Scope.Scope> =>
+const tellShared = Effect.logInfo(
+  "A pooler shares the database's connections between transactions: statements are not prepared, and the commits of an app's transactions are found by polling"
+)
+
+const connect = (options: Opening, server: Server): Effect.Effect<Connections, never, Scope.Scope> =>
   Effect.gen(function* () {
     const config = configOf(options, applicationName(options.migrations))
-    const ours = { ...config, ...ourTimeouts, pipeline: true }
-    const prepare = "pool" in options ? prepareOver(options.pool) : makePrepare()
+    const ours = { ...config, query_timeout: silence, pipeline: true }
+    if (server.isShared) yield* tellShared
+    const log = Runtime.runFork(yield* Effect.runtime())
+    const prepare = makePrepare(server, () => log(tellShared))
     const verify = yield* watching(options, prepare)
-    const listen = CommitListener.make(config, verify)
+    const begun: Verify = async (client) => {
+      if (!server.isShared) await client.query(setTimeouts)
+      await verify?.(client)
+    }
+    const listen = CommitListener.make(config, verify, server)
     if ("pool" in options) {
       const { pool } = options
-      const apart = yield* openPool({ ...ours, max: 1 }, verify)
+      const apart = yield* openPool({ ...ours, max: 1 }, begun)
       const looked = lent(pool, verify)
       return { prepare, pool: looked, forWork: looked, ofClient: pool, apart, listen }
     }
     const most = options.maxConnections ?? defaultConnections
     const forWork = connectionsForWork(most)
-    const pool = yield* openPool({ ...ours, max: most - forWork }, verify)
-    const work = { ...ours, max: forWork, lock_timeout: lockTimeoutOfWork }
+    const pool = yield* openPool({ ...ours, max: most - forWork }, begun)
     return {
       prepare,
       pool,
-      forWork: forWork === 0 ? pool : yield* openPool(work, verify),
+      forWork: forWork === 0 ? pool : yield* openPool({ ...ours, max: forWork }, begun),
       // The embedder's statements take as long as they take, and cursors need a connection without a pipeline.
       ofClient: yield* openPool({ ...config, max: most }, verify),
       apart: pool,
@@ -637,9 +644,11 @@ export const layer = (
   Layer.scopedContext(
     Effect.gen(function* () {
       const prepares = options.migrate ?? !("pool" in options)
-      yield* prepares ? migrate(options, options.migrations) : confirm(options, options.migrations)
+      const server = yield* prepares
+        ? migrate(options, options.migrations)
+        : confirm(options, options.migrations)
       return yield* Effect.mapError(
-        Effect.flatMap(connect(options), make),
+        Effect.flatMap(connect(options, server), make),
         (cause) => new StorageError({ operation: "open", cause })
       )
     })

@@ -14,6 +14,7 @@ import { flag, integer, text } from "../sql/RowReader.ts"
 import type { Place } from "./Config.ts"
 import { attempt, hasHistory, older, onConnection } from "./Migrator.ts"
 import { makePrepare, perform, pipelineOf } from "./PipelinedConnection.ts"
+import type { Server as Found } from "./Server.ts"
 
 /** What is seen of the server that the database is on. */
 export interface Server {
@@ -35,7 +36,7 @@ export interface Server {
 }
 
 export interface SeenServer extends Seen {
-  readonly server: Server
+  readonly server: Server & Found
 }
 
 const rows = `SELECT coalesce(nullif(c.reltuples, -1), s.n_live_tup, 0)::bigint AS count
@@ -89,7 +90,10 @@ function* serverOf(clock: Clock.Clock): Program<Server> {
   }
 }
 
-function* seen(migrations: ReadonlyArray<Migration>, clock: Clock.Clock): Program<SeenServer> {
+function* seen(
+  migrations: ReadonlyArray<Migration>,
+  clock: Clock.Clock
+): Program<Seen & { readonly server: Server }> {
   const server = yield* serverOf(clock)
   // A role that may not read them is told of the tables, and of nothing in them.
   if (server.closedTables.length > 0)
@@ -97,8 +101,9 @@ function* seen(migrations: ReadonlyArray<Migration>, clock: Clock.Clock): Progra
   return { server, ...(yield* lookAt(migrations, eyes, Time.unsafeNow(clock))) }
 }
 
-/** Nobody who asks how it is waits for longer. */
-const limits = "SET default_transaction_read_only = on; SET statement_timeout = '4s'; SET lock_timeout = '1s'"
+/** Nobody who asks how it is waits for longer. A setting of the session would be another client's behind a pooler. */
+const begin =
+  "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = '4s'; SET LOCAL lock_timeout = '1s'"
 
 export const look = (
   place: Place,
@@ -106,10 +111,13 @@ export const look = (
 ): Effect.Effect<SeenServer, StorageError | MigrationError> =>
   Clock.clockWith((clock) =>
     attempt(() =>
-      onConnection(place, async (client) => {
-        await client.query(limits)
-        await client.query("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-        return await perform(seen(migrations, clock), pipelineOf(client, makePrepare()))
+      onConnection(place, async (client, found) => {
+        await client.query(begin)
+        const { server, ...rest } = await perform(
+          seen(migrations, clock),
+          pipelineOf(client, makePrepare(found))
+        )
+        return { ...rest, server: { ...server, ...found } }
       })
     )
   )

@@ -13,6 +13,8 @@ import { changes, get, script } from "../sql/Program.ts"
 import { configOf, type Place } from "./Config.ts"
 import { table } from "./MigrationSql.ts"
 import { isLockTimeout, makePrepare, perform, pipelineOf, Refused } from "./PipelinedConnection.ts"
+import type { Server } from "./Server.ts"
+import { look, Unopened } from "./Server.ts"
 
 /** The name of a build's connections, by its last migration. */
 export const applicationName = (migrations: ReadonlyArray<Migration>): string =>
@@ -57,9 +59,6 @@ function* apply(statements: string): Program<boolean> {
 const driver: Driver = { table, apply, countOlder }
 
 const settings = `SELECT current_setting('synchronous_commit') AS commits, current_setting('server_encoding') AS encoding`
-
-/** Why there is no database to migrate, in words for who set it up. */
-class Unopened extends Error {}
 
 /** What to do, by the code of the system or the server. */
 const advice: Readonly<Record<string, string>> = {
@@ -120,8 +119,7 @@ const connectionTo = (place: Place): Pg.Client => {
   }
 }
 
-/** On a connection of its own without time-outs: who boots while another migrates waits for it. */
-export const onConnection = async <A>(place: Place, step: (client: Pg.Client) => Promise<A>): Promise<A> => {
+const connected = async <A>(place: Place, step: (client: Pg.Client) => Promise<A>): Promise<A> => {
   const client = connectionTo(place)
   client.on("error", () => {})
   try {
@@ -130,7 +128,6 @@ export const onConnection = async <A>(place: Place, step: (client: Pg.Client) =>
     throw unopened(client, cause)
   }
   try {
-    await checkSettings(client)
     return await step(client)
   } finally {
     // Ends what is open, too.
@@ -138,18 +135,31 @@ export const onConnection = async <A>(place: Place, step: (client: Pg.Client) =>
   }
 }
 
+/** On a connection of its own without time-outs: who boots while another migrates waits for it. */
+export const onConnection = <A>(
+  place: Place,
+  step: (client: Pg.Client, server: Server) => Promise<A>
+): Promise<A> =>
+  connected(place, async (client) => {
+    const server = await connected(place, (other) => look(client, other))
+    await checkSettings(client)
+    return await step(client, server)
+  })
+
 const prepareDatabase = async (
   client: Pg.Client,
+  server: Server,
   migrations: ReadonlyArray<Migration>,
   now: Time.Instant
-): Promise<void> => {
+): Promise<Server> => {
   await client.query("BEGIN")
   await client.query("SET LOCAL lock_timeout = 0; SET LOCAL statement_timeout = 0")
   await client.query("SELECT pg_advisory_xact_lock(hashtextextended('sendwright migration', 0))")
-  const line = pipelineOf(client, makePrepare())
+  const line = pipelineOf(client, makePrepare(server))
   await perform(migrateAll(migrations, now, driver), line)
   await client.query("COMMIT")
   await perform(verify(migrations), line)
+  return server
 }
 
 export const attempt = <A>(step: () => Promise<A>): Effect.Effect<A, MigrationError | StorageError> =>
@@ -168,9 +178,10 @@ export const hasHistory = "SELECT 1 AS found WHERE to_regclass('sendwright_migra
 /** Fails where the database has not this build's schema. Changes nothing. */
 export const confirm = (place: Place, migrations: ReadonlyArray<Migration>) =>
   attempt(() =>
-    onConnection(place, (client) =>
-      perform(confirmAll(migrations, hasHistory), pipelineOf(client, makePrepare()))
-    )
+    onConnection(place, async (client, server) => {
+      await perform(confirmAll(migrations, hasHistory), pipelineOf(client, makePrepare(server)))
+      return server
+    })
   )
 
 const isLockedOut = (error: MigrationError | StorageError): error is MigrationError =>
@@ -178,7 +189,7 @@ const isLockedOut = (error: MigrationError | StorageError): error is MigrationEr
 
 export const migrate = (place: Place, migrations: ReadonlyArray<Migration>) =>
   Effect.flatMap(Time.now, (now) =>
-    attempt(() => onConnection(place, (client) => prepareDatabase(client, migrations, now)))
+    attempt(() => onConnection(place, (client, server) => prepareDatabase(client, server, migrations, now)))
   ).pipe(
     Effect.tapError((error) =>
       isLockedOut(error)

@@ -1,4 +1,4 @@
-/** How a verb runs over a connection: named prepared statements, in a transaction, again after a collision. */
+/** How a verb runs over a connection: prepared statements, in a transaction, again after a collision. */
 import { createHash } from "node:crypto"
 import { TransactionConnection } from "@effect/sql/SqlClient"
 import type { Connection } from "@effect/sql/SqlConnection"
@@ -9,11 +9,18 @@ import Pg from "pg"
 import { ForeignTransaction } from "../../domain/Errors.ts"
 import { fullDisk, StorageError } from "../StorageError.ts"
 import type { Answer, Program, Row, SqlParameter, Statement } from "../sql/Program.ts"
+import type { Server } from "./Server.ts"
 import * as SqlState from "./SqlState.ts"
 
-/** The longest that a statement takes, and that it waits for a lock, in milliseconds. */
-export const statementTimeout = 10_000
+/** The longest that a statement waits for a lock, in milliseconds. */
 export const lockTimeout = 5_000
+
+/** For how long a statement may take and wait for a lock, and a transaction stay open while its process does nothing. */
+export const timeouts: ReadonlyArray<string> = [
+  "statement_timeout = 10000",
+  `lock_timeout = ${lockTimeout}`,
+  "idle_in_transaction_session_timeout = 10000"
+]
 
 /** `int8` and sums, which the driver leaves as text; none of ours is beyond 2^53. */
 const toNumber = Number
@@ -25,21 +32,29 @@ const types: Pg.CustomTypesConfig = {
 }
 
 interface Prepared {
-  readonly name: string
+  /** Undefined where a connection may not have what was prepared on it. */
+  readonly name: string | undefined
   readonly text: string
 }
 
-/** The statement in PostgreSQL's notation of parameters, under a name that each connection prepares once. */
-export type Prepare = (text: string) => Prepared
+export interface Prepare {
+  /** The statement in PostgreSQL's notation of parameters, under a name that each connection prepares once. */
+  readonly statement: (text: string) => Prepared
+  /** Hears what the server refused: a connection without what was prepared on it is shared, and names end. */
+  readonly refused: (error: unknown) => void
+}
 
 /** A name means one text in every process and every build, whoever shares the server's connection (decisions.md §13). */
 const statementName = (text: string): string =>
   `sendwright_${createHash("sha256").update(text).digest("base64url").slice(0, 32)}`
 
-/** The names of one pool's statements. */
-export const makePrepare = (): Prepare => {
+/** A prepared statement that is not there, and one that is there already. Nothing happened. */
+const strange: ReadonlyArray<string> = ["26000", "42P05"]
+
+/** @param onShared is called when a pooler is found that was not there before */
+export const makePrepare = (server: Server, onShared: () => void = () => {}): Prepare => {
   const prepared = new Map<string, Prepared>()
-  return (text) => {
+  const named = (text: string): Prepared => {
     const known = prepared.get(text)
     if (known !== undefined) return known
     let place = 0
@@ -50,6 +65,14 @@ export const makePrepare = (): Prepare => {
     const fresh = { name: statementName(numbered), text: numbered }
     prepared.set(text, fresh)
     return fresh
+  }
+  return {
+    statement: (text) => (server.isShared ? { ...named(text), name: undefined } : named(text)),
+    refused: (error) => {
+      if (server.isShared || !strange.includes(SqlState.of(error))) return
+      server.isShared = true
+      onShared()
+    }
   }
 }
 
@@ -72,7 +95,8 @@ export class Refused {
  * Serialization failure, deadlock, and a row that another committed after we had looked for it: nothing happened, and it
  * passes when it is done again.
  */
-const isCollision = (cause: unknown): boolean => ["40001", "40P01", "23505"].includes(SqlState.of(cause))
+const isCollision = (cause: unknown): boolean =>
+  ["40001", "40P01", "23505", ...strange].includes(SqlState.of(cause))
 
 const lockNotGiven = "55P03"
 
@@ -88,9 +112,9 @@ const collisions = /^(40(?!003)|55P03)/
 
 /**
  * Connections, transactions that only read or took too long, savepoints that were not made after an earlier failure,
- * resources, cancellations and stops, errors of the system.
+ * prepared statements of another client's, resources, cancellations and stops, errors of the system.
  */
-const passing = /^(08|25006|25P0[34]|3B001|40|53|55|57|58)/
+const passing = /^(08|25006|25P0[34]|26000|3B001|40|42P05|53|55|57|58)/
 
 /** As `StorageError.fault`. */
 const faultOf = (cause: unknown): StorageError["fault"] => {
@@ -195,8 +219,7 @@ type Query = string | Pg.QueryConfig
 
 const queryOf = ({ parameters, text, wants }: Statement, prepare: Prepare): Query => {
   if (wants === "script") return text
-  const { name, text: numbered } = prepare(text)
-  return { name, text: numbered, values: parameters.map(storable), types }
+  return { ...prepare.statement(text), values: parameters.map(storable), types }
 }
 
 type Answered = (error: Error | null, result: Pg.QueryResult<Row> | undefined) => void
@@ -248,7 +271,10 @@ export const pipelineOf = (client: Pg.Client, prepare: Prepare): Pipeline => {
   const line = isPipelined(client) ? pipelined(client) : inTurn(client)
   const send = (query: Query, answered: (result: Pg.QueryResult<Row> | undefined) => void): void =>
     line.say(query, (error, result) => {
-      if (error) failed ??= new Refused(error)
+      if (error) {
+        failed ??= new Refused(error)
+        prepare.refused(error)
+      }
       answered(error ? undefined : result)
     })
   return {
@@ -306,8 +332,7 @@ const rollBack = async (client: Pg.Client, { settled }: Pipeline): Promise<boole
 // No statement of ours takes long: what takes longer has lost its server or waits for a lock that stays. A pool of the
 // embedder's says so nowhere else.
 const begin = `BEGIN ISOLATION LEVEL READ COMMITTED; ${[
-  `statement_timeout = ${statementTimeout}`,
-  `lock_timeout = ${lockTimeout}`,
+  ...timeouts,
   "enable_seqscan = off",
   "enable_hashjoin = off",
   "enable_mergejoin = off",
@@ -412,7 +437,7 @@ const countedText = (text: string): string =>
 const isRenamed = /[A-Z-]/
 
 /** Ours have neither capitals nor hyphens. */
-const nameOf = (column: string): string =>
+const ourName = (column: string): string =>
   column
     .replace(/[A-Z]/g, (letter, at: number) => `${at === 0 ? "" : "_"}${letter.toLowerCase()}`)
     .replaceAll("-", "_")
@@ -421,7 +446,7 @@ const nameOf = (column: string): string =>
 const named = (rows: ReadonlyArray<Row>): ReadonlyArray<Row> =>
   Object.keys(rows[0] ?? {}).some((column) => isRenamed.test(column))
     ? rows.map((row) =>
-        Object.fromEntries(Object.entries(row).map(([column, value]) => [nameOf(column), value]))
+        Object.fromEntries(Object.entries(row).map(([column, value]) => [ourName(column), value]))
       )
     : rows
 
@@ -435,10 +460,13 @@ const over = <A>(
     text: string,
     parameters: Statement["parameters"]
   ): Effect.Effect<ReadonlyArray<Row>, Refused> =>
-    Effect.mapBoth(connection.executeUnprepared(prepare(text).text, parameters.map(storable), undefined), {
-      onFailure: (error) => new Refused(error.cause),
-      onSuccess: named
-    })
+    Effect.mapBoth(
+      connection.executeUnprepared(prepare.statement(text).text, parameters.map(storable), undefined),
+      {
+        onFailure: (error) => new Refused(error.cause),
+        onSuccess: named
+      }
+    )
   const execute = ({ parameters, text, wants }: Statement): Effect.Effect<Answer, Refused> =>
     wants === "changes"
       ? Effect.map(ask(countedText(text), parameters), ([row]) => ({

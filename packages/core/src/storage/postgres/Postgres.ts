@@ -1,7 +1,7 @@
 /** All stores in a PostgreSQL database that any number of processes share, and the standard SQL client over it. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import type { PgClient } from "@effect/sql-pg/PgClient"
-import type * as Effect from "effect/Effect"
+import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { EmbeddedCommits } from "../EmbeddedCommits.ts"
 import type { StorageError } from "../StorageError.ts"
@@ -46,7 +46,7 @@ export { type Queryable, within } from "./Within.ts"
  * may start together: one migrates, the others wait.
  */
 export const migrate = (place: Place): Effect.Effect<void, MigrationError | StorageError> =>
-  Migrator.migrate(place, migrations)
+  Effect.asVoid(Migrator.migrate(place, migrations))
 
 /** What a database has, seen beside the processes that work on it. Changes nothing, and ends within seconds. */
 export const look = (place: Place): Effect.Effect<SeenServer, MigrationError | StorageError> =>

@@ -4,12 +4,12 @@ import { makePrepare } from "../../../src/storage/postgres/PipelinedConnection.t
 
 describe("the name of a statement", () => {
   it("means one text in every process, in whatever order they prepare theirs", () => {
-    const [one, other] = [makePrepare(), makePrepare()]
-    const first = one("SELECT a FROM b WHERE c = ?")
-    other("INSERT INTO b (a) VALUES (?)")
-    expect(other("SELECT a FROM b WHERE c = ?")).toEqual(first)
-    expect(one("INSERT INTO b (a) VALUES (?)").name).not.toBe(first.name)
+    const [one, other] = [makePrepare({ isShared: false }), makePrepare({ isShared: false })]
+    const first = one.statement("SELECT a FROM b WHERE c = ?")
+    other.statement("INSERT INTO b (a) VALUES (?)")
+    expect(other.statement("SELECT a FROM b WHERE c = ?")).toEqual(first)
+    expect(one.statement("INSERT INTO b (a) VALUES (?)").name).not.toBe(first.name)
     // PostgreSQL cuts names behind 63 bytes.
-    expect(first.name.length).toBeLessThanOrEqual(63)
+    expect(first.name?.length).toBeLessThanOrEqual(63)
   })
 })

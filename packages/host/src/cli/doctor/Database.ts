@@ -64,7 +64,7 @@ const ofRefusal = (error: MigrationError | StorageError.StorageError): Finding =
 /** A long transaction keeps dead rows and a migration waiting. */
 const longest = 3_600_000
 
-const ofServer = (server: Postgres.Server): ReadonlyArray<Finding> => {
+const ofServer = (server: Postgres.SeenServer["server"]): ReadonlyArray<Finding> => {
   const { connections, maxConnections, oldestTransaction } = server
   const told: ReadonlyArray<readonly [isSo: boolean, Finding]> = [
     [
@@ -73,6 +73,13 @@ const ofServer = (server: Postgres.Server): ReadonlyArray<Finding> => {
         "database",
         "It is a standby, or transactions only read in it.",
         "Name the primary in DATABASE_URL."
+      )
+    ],
+    [
+      server.isShared,
+      ok(
+        "database",
+        "A pooler shares its connections between transactions: statements are not prepared. Migrate by the server's own address."
       )
     ],
     [
