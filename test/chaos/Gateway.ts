@@ -9,8 +9,6 @@ export interface Gateway {
   readonly url: string
   /** How often a person got the message, by message id. */
   readonly effects: ReadonlyMap<string, number>
-  /** When each message came for the first time, by a monotonic clock in milliseconds. */
-  readonly times: ReadonlyMap<string, number>
   readonly requests: () => number
   readonly close: () => Promise<void>
 }
@@ -21,7 +19,6 @@ export const start = (
   options: { readonly latencyMs: readonly [number, number]; readonly resets: number }
 ): Promise<Gateway> => {
   const effects = new Map<string, number>()
-  const times = new Map<string, number>()
   let requests = 0
   const between = ([low, high]: readonly [number, number]) => low + random() * (high - low)
   const server = createServer((request, response) => {
@@ -35,7 +32,6 @@ export const start = (
       return
     }
     effects.set(id, kind === "deduplicating" ? 1 : before + 1)
-    if (before === 0) times.set(id, performance.now())
     if (random() < options.resets) {
       request.socket.destroy()
       return
@@ -52,7 +48,6 @@ export const start = (
       resolve({
         url: `http://127.0.0.1:${port}/`,
         effects,
-        times,
         requests: () => requests,
         close: () =>
           new Promise((closed) => {
