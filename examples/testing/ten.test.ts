@@ -81,7 +81,7 @@ it("7. a refusal is heard of, with its reason", async () => {
   const { jobId } = await remind(t.session, ana)
   await t.advance("2 days")
   expect(toCall).toEqual([ana.phone])
-  expect((await t.session.job(jobId)).results[0]?.failure?.code).toBe("recipient_unreachable")
+  expect((await t.session.job(jobId)).results[0]?.error?.code).toBe("recipient_unreachable")
 })
 
 it("8. silence is no reason to send twice; a late receipt settles it", async () => {

@@ -127,12 +127,12 @@ describe("time", () => {
 })
 
 describe("the platform", () => {
-  it("that fails says why in the failure of the message", async () => {
+  it("that fails says why in the error of the message", async () => {
     const t = await open()
     t.platform.next(ana).fails("131049")
     const { jobId } = await t.send({ to: ana })
     await t.advance("10 days")
-    expect((await t.session.job(jobId)).results[0]?.failure).toMatchObject({ providerCode: "131049" })
+    expect((await t.session.job(jobId)).results[0]?.error).toMatchObject({ providerCode: "131049" })
     expect(t.person(ana).inbox).toEqual([])
   })
 

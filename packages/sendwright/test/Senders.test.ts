@@ -41,7 +41,7 @@ describe("a sender of one's own", () => {
     await expect
       .poll(async () => {
         await sw.drain()
-        return (await session.job(jobId)).results[0]?.failure
+        return (await session.job(jobId)).results[0]?.error
       })
       .toMatchObject({ code: "recipient_unreachable", permanent: true })
     expect(sent.map(({ attempt }) => attempt)).toEqual([1, 2])
@@ -54,7 +54,7 @@ describe("a sender of one's own", () => {
     const { jobId } = await session.send(message)
     await sw.drain()
     expect((await session.job(jobId)).results).toMatchObject([
-      { status: "unknown", failure: { message: "The line broke." } }
+      { status: "unknown", error: { message: "The line broke." } }
     ])
     expect(sent).toHaveLength(1)
   })
@@ -101,7 +101,7 @@ describe("reports", () => {
     ["/0/message", { message: messageId, status: "read" }],
     ["/0/at", { messageId, status: "read", at: new Date(Number.NaN) }],
     ["/0/at", { messageId, status: "read", at: "2026-01-01" }],
-    ["/0/failure/code", { messageId, status: "failed", failure: {} }],
+    ["/0/error/code", { messageId, status: "failed", error: {} }],
     ["/0", null]
   ])("are refused with the place of the fault: %s", async (path, report) => {
     const sw = await open()

@@ -16,8 +16,8 @@ export type RecipientStatus =
   | "skipped"
   | "canceled"
 
-/** Somebody who gets a template. */
-export interface To {
+/** Somebody who gets a template, with what is their own. */
+export interface Recipient {
   /** Digits with the country calling code: `34600001234`. */
   readonly phone: string
   /** Values by name, such as `body.1`; they go before those of all. */
@@ -26,14 +26,17 @@ export interface To {
   readonly externalId?: string | undefined
 }
 
+/** One phone, one recipient, or a list of either. */
+export type To = string | Recipient | ReadonlyArray<string | Recipient>
+
 /** A template and who gets it. */
 export interface Message {
   /** Its name, or its id. */
   readonly template: string | number
   /** Needed only where the template is there in several languages. */
   readonly language?: string | undefined
-  /** 1 to 250. */
-  readonly to: ReadonlyArray<To>
+  /** At most 250. */
+  readonly to: To
   /** Values of all, by name. */
   readonly variables?: Readonly<Record<string, string>> | undefined
   /** ISO 4217; the account's when absent. */
@@ -54,8 +57,12 @@ export interface Sent {
   readonly replayed: boolean
 }
 
+/** The one whom a text goes to, as {@link To} names them. */
+type OneTo = string | Pick<Recipient, "phone">
+
 export interface DirectMessage {
-  readonly to: string
+  /** One person. */
+  readonly to: OneTo | readonly [OneTo]
   readonly text: string
   readonly linkPreview?: boolean | undefined
   readonly reference?: string | undefined
@@ -85,7 +92,8 @@ export interface Progress {
   readonly messageId: string
   readonly phone: string
   readonly status: RecipientStatus
-  readonly failure: Failure | null
+  /** Null unless it failed, or nobody knows. */
+  readonly error: Failure | null
   readonly attempts: number
   readonly updatedAt: Date
   readonly sentAt: Date | null

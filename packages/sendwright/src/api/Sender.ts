@@ -101,7 +101,7 @@ export interface Report {
   /** When it was so; now unless said otherwise. */
   readonly at?: Date | undefined
   /** Of `failed`. */
-  readonly failure?: Failure | undefined
+  readonly error?: Failure | undefined
 }
 
 /** A platform's post to the hook of a session, as it came: signatures are over its bytes. */

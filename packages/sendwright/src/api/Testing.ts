@@ -72,9 +72,8 @@ export interface Platform {
 }
 
 /** A send with defaults: the template `hello`, a fresh key, and consent of whoever was never asked. */
-export interface TestMessage extends Omit<Message, "template" | "to"> {
+export interface TestMessage extends Omit<Message, "template"> {
   readonly template?: Message["template"] | undefined
-  readonly to: string | ReadonlyArray<string>
   readonly idempotencyKey?: string | undefined
 }
 

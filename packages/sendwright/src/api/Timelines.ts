@@ -45,7 +45,7 @@ export interface TimelineMessage {
   readonly jobId: string
   readonly phone: string
   readonly status: RecipientStatus
-  readonly failure: Failure | null
+  readonly error: Failure | null
   readonly reference: string | null
   readonly externalId: string | null
   /** Null of a direct message. */

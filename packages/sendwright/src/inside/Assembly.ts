@@ -75,7 +75,7 @@ const addressesOf = ({ webhooks }: Options) => {
 }
 
 const reportOf = (
-  { at, failure, messageId = null, providerId = null, status }: Report,
+  { at, error, messageId = null, providerId = null, status }: Report,
   now: Instant.Instant
 ) => ({
   messageId,
@@ -83,13 +83,13 @@ const reportOf = (
   status,
   at: at === undefined ? now : Instant.ofDate(at),
   failure:
-    failure === undefined
+    error === undefined
       ? null
       : {
-          code: failure.code,
-          provider_code: failure.providerCode,
-          message: failure.message,
-          permanent: failure.permanent
+          code: error.code,
+          provider_code: error.providerCode,
+          message: error.message,
+          permanent: error.permanent
         }
 })
 

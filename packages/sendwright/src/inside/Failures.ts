@@ -92,6 +92,25 @@ const wordsOf = ({ message, path: [first] }: Fault.Fault): string => {
   return first === "config" ? wordedOfConfig(message) : worded(message)
 }
 
+/** A fault with its place as the caller gave it. */
+type Respelled = (fault: Fault.Fault) => Fault.Fault
+
+/**
+ * Of recipients, or of the one of a direct message, as a pointer into the `to` that was given: a phone, a recipient, or a list of
+ * either.
+ */
+const respelledIn =
+  (to: unknown): Respelled =>
+  (fault) => {
+    const [first, place, ...rest] = fault.path
+    const isOfList = first === "recipients" && typeof place === "number"
+    if (!isOfList && !(first === "to" && place === undefined)) return fault
+    const at = isOfList ? place : 0
+    const one: unknown = Array.isArray(to) ? to[at] : to
+    const member = isOfList ? rest : ["phone"]
+    return { ...fault, path: ["to", ...(Array.isArray(to) ? [at] : []), ...(isObject(one) ? member : [])] }
+  }
+
 export const issueOf = (fault: Fault.Fault): Issue => ({
   path: Fault.pointer({ path: named(parts.has(fault.path[0]) ? fault.path.slice(1) : fault.path) }),
   code: fault.code,
@@ -113,6 +132,9 @@ export const invalid = (faults: ReadonlyArray<Fault.Fault>, code = "invalid_requ
   }))
   return new SendwrightError(code, toldBy(issues) ?? "The input is not valid.", { issues })
 }
+
+const isObject = (value: unknown): value is object =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
 
 interface Tagged {
   readonly _tag: string
@@ -148,15 +170,14 @@ const detailsOf = (error: object): Readonly<Record<string, unknown>> =>
 const messageOf = (error: unknown): string =>
   error instanceof Error ? error.message : "Something went wrong on our side."
 
-/** Core's refusal as a {@link SendwrightError}; anything else, a defect or an error of the app's, as it is with its cause. */
-export const ofCore = (error: unknown): unknown => {
+const refusal = (error: unknown, respelled: Respelled): unknown => {
   // A store says it of its own operation, and the caller's transaction is the cause.
   if (isTagged(error) && isTagged(error["cause"]) && error["cause"]._tag === "ForeignTransaction")
-    return ofCore(error["cause"])
+    return refusal(error["cause"], respelled)
   const code = isTagged(error) ? codes.get(error._tag) : undefined
   if (code === undefined || !isTagged(error)) return error
   const { _tag, faults, retryAfterMs } = error
-  const issues = isFaults(faults) ? faults.map(issueOf) : []
+  const issues = isFaults(faults) ? faults.map((fault) => issueOf(respelled(fault))) : []
   const told = _tag === "InvalidRequest" ? toldBy(issues) : undefined
   return new SendwrightError(code, told ?? worded(messageOf(error)), {
     issues,
@@ -165,3 +186,12 @@ export const ofCore = (error: unknown): unknown => {
     cause: error
   })
 }
+
+/** Core's refusal as a {@link SendwrightError}; anything else, a defect or an error of the app's, as it is with its cause. */
+export const ofCore = (error: unknown): unknown => refusal(error, (fault) => fault)
+
+/** A refusal of what was given, told by `to` as it was given; anything else as it is. */
+export const inTo =
+  (to: unknown) =>
+  (error: unknown): unknown =>
+    isTagged(error) && isFaults(error["faults"]) ? refusal(error, respelledIn(to)) : error

@@ -249,7 +249,7 @@ export const reports = input<ReadonlyArray<Report>>(
       providerId: optional(Schema.NullOr(Text)),
       status: oneOf("accepted", "sent", "delivered", "read", "failed"),
       at: optional(Time),
-      failure: optional(failure)
+      error: optional(failure)
     })
   )
 )
@@ -270,22 +270,30 @@ const nameOrId = object({
 const sendOf = input(nameOrId)
 const recipientMembers = { phone: anything, variables: anything, externalId: anything }
 
+/** A phone, or whatever else stands for a recipient, as core takes recipients. */
+const recipientOf = (given: unknown): unknown => (typeof given === "string" ? { phone: given } : given)
+
+/** Whom `to` names, one by one; what is no list is one. */
+const recipientsOf = (to: unknown): unknown => {
+  if (to === undefined) return undefined
+  return Array.isArray(to) ? Array.from(to, recipientOf) : [recipientOf(to)]
+}
+
 /** The faults of the members that recipients have; of most there are none, which is seen without making a decoder. */
 const recipientFaults = (to: unknown): ReadonlyArray<Fault.Fault> =>
-  Array.isArray(to)
-    ? Array.from(to, (each: unknown, place) => {
-        if (typeof each !== "object" || each === null || Array.isArray(each)) return []
-        if (Object.keys(each).every((name) => Object.hasOwn(recipientMembers, name))) return []
-        const read = RequestDecoder.decoder(object(recipientMembers), ["to", place])(each)
-        return read._tag === "Left" ? read.left : []
-      }).flat()
-    : []
+  (Array.isArray(to) ? Array.from<unknown>(to) : [to]).flatMap((each, place) => {
+    if (typeof each !== "object" || each === null || Array.isArray(each)) return []
+    if (Object.keys(each).every((name) => Object.hasOwn(recipientMembers, name))) return []
+    const path = Array.isArray(to) ? ["to", place] : ["to"]
+    const read = RequestDecoder.decoder(object(recipientMembers), path)(each)
+    return read._tag === "Left" ? read.left : []
+  })
 
 export const sessionId = input(Text, { name: "sessionId" })
 export const sought = input(Search.Query, { name: "text" })
 
-/** A send, or what an estimate is asked for, by its members. */
-export const send = (given: unknown): typeof nameOrId.Type => {
+/** A send, or what an estimate is asked for, by its members, and its recipients one by one. */
+export const send = (given: unknown): typeof nameOrId.Type & { readonly recipients: unknown } => {
   const message = sendOf(given)
   const faults = [...recipientFaults(message.to)]
   if (message.language !== undefined && typeof message.template === "number") {
@@ -293,17 +301,34 @@ export const send = (given: unknown): typeof nameOrId.Type => {
     faults.push(Fault.make(["language"], "invalid_value", text))
   }
   if (faults.length > 0) throw Failures.invalid(faults.slice(0, Fault.maximum))
-  return message
+  return { ...message, recipients: recipientsOf(message.to) }
 }
-export const direct = input(
-  object({
-    to: anything,
-    text: anything,
-    linkPreview: anything,
-    reference: anything,
-    idempotencyKey: optional(Text)
-  })
-)
+const directMessage = object({
+  to: anything,
+  text: anything,
+  linkPreview: anything,
+  reference: anything,
+  idempotencyKey: optional(Text)
+})
+const directOf = input(directMessage)
+
+const onePhone = RequestDecoder.decoder(object({ phone: anything }))
+
+/** A direct message, and the phone of the one whom it goes to. */
+export const direct = (given: unknown): typeof directMessage.Type & { readonly phone: unknown } => {
+  const message = directOf(given)
+  const { to } = message
+  if (Array.isArray(to) && to.length !== 1) {
+    const text = `A direct message goes to one person: \`to\` has ${to.length}.`
+    throw Failures.invalid([Fault.make(["to"], "invalid_value", text)])
+  }
+  const one: unknown = Array.isArray(to) ? to[0] : to
+  if (typeof one !== "object" || one === null || Array.isArray(one)) return { ...message, phone: one }
+  const read = onePhone(one)
+  if (read._tag === "Right") return { ...message, phone: read.right.phone }
+  const within = Array.isArray(to) ? ["to", 0] : ["to"]
+  throw Failures.invalid(read.left.map((fault) => ({ ...fault, path: [...within, ...fault.path] })))
+}
 
 const isRecord = (value: unknown): value is Readonly<Record<string, string>> =>
   typeof value === "object" && value !== null && !Array.isArray(value)
@@ -378,10 +403,19 @@ export const testKit = input(Schema.declare(isKit, { title: "what `createTestSen
   name: "t"
 })
 
+const OneTo = Schema.Union(
+  Text,
+  object({
+    phone: Text,
+    variables: optional(Schema.Record({ key: Text, value: Text })),
+    externalId: optional(Text)
+  })
+)
+
 /** What the kit looks at; the rest of a send is looked at by the session. */
 export const testMessage = input<Testing.TestMessage>(
   object({
-    to: Schema.Union(Text, list(Text)),
+    to: Schema.Union(OneTo, list(OneTo)),
     idempotencyKey: optional(Text),
     template: optional(Schema.Union(Text, Count)),
     language: optional(Text),

@@ -434,12 +434,12 @@ const sendingBy = (
   }
   const send = async (given: Api.TestMessage) => {
     const { idempotencyKey, template = "hello", to, ...rest } = Inputs.testMessage(given)
-    const phones = typeof to === "string" ? [to] : to
+    const phones = [to].flat().map((each) => (typeof each === "string" ? each : each.phone))
     await consent(...phones.filter((phone) => !asked.has(phone)))
     serial += 1
     const key = idempotencyKey ?? `test-${serial}`
     const language = typeof template === "string" ? { language: "en" } : {}
-    const message = { template, ...language, ...rest, to: phones.map((phone) => ({ phone })) }
+    const message = { template, ...language, ...rest, to }
     try {
       const sent = await session.send({ ...message, idempotencyKey: key })
       for (const phone of phones) journal.write(phone, `accepted: ${message.template} (job ${sent.jobId})`)

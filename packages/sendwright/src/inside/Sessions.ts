@@ -4,6 +4,7 @@ import { Requests } from "@sendwright/core"
 import * as Effect from "effect/Effect"
 import type { Session, Transaction } from "../api/Sendwright.ts"
 import { SendwrightError } from "../api/SendwrightError.ts"
+import * as Failures from "./Failures.ts"
 import * as Inputs from "./Inputs.ts"
 import * as Operators from "./Operators.ts"
 import type { Running } from "./Running.ts"
@@ -77,13 +78,18 @@ const numbersOf = (engine: CoreEngine) => {
 
 type Given = ReturnType<typeof Inputs.send>
 
+/** What core refuses, told by `to` as it was given. */
+const toldBy =
+  (to: unknown) =>
+  <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, unknown> =>
+    Effect.mapError(effect, Failures.inTo(to))
+
 /** Core checks the body whole, so that every fault is told at once. */
 const bodiesOf = (engine: CoreEngine) => {
   const numberOf = numbersOf(engine)
   return (who: Engine.Caller, message: Given) => {
-    const { idempotencyKey: _, language, template, to: recipients, ...rest } = message
-    const of = (templateId: unknown) =>
-      new Requests.Unchecked(Requests.templateBody({ ...rest, templateId, recipients }))
+    const { idempotencyKey: _, language, template, to: __, ...rest } = message
+    const of = (templateId: unknown) => new Requests.Unchecked(Requests.templateBody({ ...rest, templateId }))
     return typeof template === "string"
       ? Effect.map(numberOf(who, template, language), of)
       : Effect.succeed(of(template))
@@ -110,7 +116,7 @@ const sendingOf = (
   const accept = (who: Engine.Caller, message: Given) =>
     Effect.flatMap(bodyOf(who, message), (request) =>
       engine.send(who, { idempotencyKey: message.idempotencyKey, request })
-    )
+    ).pipe(toldBy(message.to))
   /** All that is looked up is looked up in the app's transaction, which may have made it. */
   const acceptWithin = (tx: Transaction, message: Given) =>
     store.within(tx)(
@@ -129,15 +135,21 @@ const sendingOf = (
     sendDirect: async (message, ...more: ReadonlyArray<unknown>) => {
       if (more.some((each) => each !== undefined))
         throw noTransaction("sendDirect sends at once, in no transaction: it takes the message alone.")
-      const { idempotencyKey, text, ...rest } = Inputs.direct(message)
-      const request = new Requests.Unchecked(text === undefined ? rest : { ...rest, message: text })
-      const { createdAt, ...sent } = await run(engine.sendDirect(await caller(), { idempotencyKey, request }))
+      const { idempotencyKey, phone, text, to, ...rest } = Inputs.direct(message)
+      const body = Object.entries({ ...rest, to: phone, message: text })
+      const request = new Requests.Unchecked(
+        Object.fromEntries(body.filter(([, value]) => value !== undefined))
+      )
+      const sending = engine.sendDirect(await caller(), { idempotencyKey, request })
+      const { createdAt, ...sent } = await run(toldBy(to)(sending))
       return { ...sent, createdAt: Views.date(createdAt) }
     },
     estimate: async (given) => {
       const message = Inputs.send(given)
       const who = await caller()
-      const estimated = Effect.flatMap(bodyOf(who, message), (request) => engine.estimate(who, request))
+      const estimated = Effect.flatMap(bodyOf(who, message), (request) => engine.estimate(who, request)).pipe(
+        toldBy(message.to)
+      )
       return Views.estimate(await run(estimated))
     }
   }

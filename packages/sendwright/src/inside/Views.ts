@@ -231,7 +231,7 @@ const progress = (jobId: string, found: Jobs.RecipientResult): Messages.Progress
   messageId: Ids.messageId(jobId, found.index),
   phone: found.phone,
   status: found.status,
-  failure: failure(found.failure),
+  error: failure(found.failure),
   attempts: found.attempts,
   updatedAt: date(found.updatedAt),
   sentAt: dateOrNull(found.sentAt),
@@ -351,11 +351,12 @@ const told = ({ about: _, at, until, ...entry }: CoreTimeline.Entry): Timelines.
 })
 
 export const timeline = ({ message, next, timeline }: CoreTimeline.Story): Timelines.Timeline => {
-  const { content, template } = message
+  const { failure: refused, ...rest } = message
+  const { content, template } = rest
   return {
     message: {
-      ...message,
-      failure: failure(message.failure),
+      ...rest,
+      error: failure(refused),
       template:
         template === null
           ? null
