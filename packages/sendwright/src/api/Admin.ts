@@ -401,7 +401,12 @@ export interface Consents {
    * yours it is a part of that, and a send in it goes by it.
    */
   readonly record: (
-    input: { readonly accountId: string; readonly consents: ReadonlyArray<ConsentInput> },
+    input: {
+      readonly accountId: string
+      readonly consents: ReadonlyArray<ConsentInput>
+      /** When an import began: items without a time are recorded of that one, so that it may be repeated. */
+      readonly importedAt?: Date | undefined
+    },
     options?: InTransaction
   ) => Promise<ReadonlyArray<ConsentOutcome>>
   /**

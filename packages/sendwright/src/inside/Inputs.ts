@@ -141,7 +141,8 @@ const consent = object({
 export const consents = input<{
   readonly accountId: string
   readonly consents: ReadonlyArray<Admin.ConsentInput>
-}>(object({ accountId: Text, consents: list(consent) }))
+  readonly importedAt?: Date | undefined
+}>(object({ accountId: Text, consents: list(consent), importedAt: optional(Time) }))
 export const move = input(object({ accountId: Text, from: Text, to: Text, reason: Text }))
 export const person = input(object({ accountId: Text, phone: optional(Text), userId: optional(Text) }))
 

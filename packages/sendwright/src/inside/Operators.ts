@@ -218,13 +218,15 @@ const templates: Group<Admin.Templates> = (admin, { pages, run }) => ({
 
 const consents: Group<Admin.Consents> = (admin, { pages, run }, { store }) => ({
   record: async (given, options) => {
-    const { accountId, consents } = Inputs.consents(given)
+    const { accountId, consents, importedAt } = Inputs.consents(given)
     const tx = transactionOf(options)
+    const written = (at: Date | undefined) =>
+      at === undefined ? undefined : Instant.format(Instant.ofDate(at))
     const items = consents.map(({ occurredAt, ...consent }) => ({
       ...consent,
-      occurredAt: occurredAt === undefined ? undefined : Instant.format(Instant.ofDate(occurredAt))
+      occurredAt: written(occurredAt)
     }))
-    const recording = admin.consents.record(accountId, items)
+    const recording = admin.consents.record(accountId, items, written(importedAt))
     return (await run(tx === undefined ? recording : store.within(tx)(recording))).map(consentOf)
   },
   move: async (given) => {
