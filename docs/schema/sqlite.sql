@@ -505,13 +505,16 @@ CREATE TABLE sendwright_session (
   pacing TEXT NOT NULL,
   state TEXT NOT NULL,
   reason TEXT,
-  -- mended_at: a new configuration, or a block that its operator ended.
+  -- mended_at: a new configuration, or a block that its operator ended. failing: the one failure that its last attempts ended
+  -- with, by the answers of sends and by receipts, in JSON.
   connected_since INTEGER,
   mended_at INTEGER,
+  failing TEXT,
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL,
-  -- block_reason: why, while there is a block; block_code: the failure, where one failure is why. replies_blocked_until: the end of a restriction on direct messages. told: what
-  -- the platform said last of its standing and its restrictions, and when, in JSON.
+  -- block_reason: why, while there is a block; block_code: the failure, where one failure is why. replies_blocked_until: the
+  -- end of a restriction on direct messages. told: what the platform said last of its standing and its restrictions, and when,
+  -- in JSON.
   blocked_until INTEGER,
   block_reason TEXT,
   block_code TEXT,

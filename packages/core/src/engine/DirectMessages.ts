@@ -43,6 +43,7 @@ import { StorageError } from "../storage/StorageError.ts"
 import * as Attempt from "../worker/Attempt.ts"
 import type { SessionCircuit } from "../worker/Circuits.ts"
 import { Circuits } from "../worker/Circuits.ts"
+import { type EqualFailures, endsOf } from "../worker/EqualFailures.ts"
 import type * as FailureActions from "../worker/FailureActions.ts"
 import { Heartbeat } from "../worker/Heartbeat.ts"
 import * as Measured from "../worker/Measured.ts"
@@ -257,6 +258,7 @@ const admission = (circuits: Context.Tag.Service<Circuits>, sessions: Context.Ta
 const attempting = (
   resolve: SessionSender.Resolve,
   applyActions: FailureActions.Apply,
+  equal: Context.Tag.Service<EqualFailures>,
   consentNow: ConsentNow
 ) => {
   const measured = Metrics.ofAttempts()
@@ -269,7 +271,8 @@ const attempting = (
     stillOwns: Attempt.StillOwns
   ) {
     const sessionSender = yield* resolve(session)
-    return yield* dispatch(
+    const since = yield* Clock.currentTimeMillis
+    const done = yield* dispatch(
       claimed,
       sessionSender,
       circuit,
@@ -280,6 +283,10 @@ const attempting = (
       stillOwns,
       measured
     )
+    const attempted = { connection: sessionSender?.connection, since }
+    const ends = claimed.recipients.flatMap(({ phone }) => endsOf(done.outcome, phone, attempted))
+    yield* Effect.ignoreLogged(equal.note(session, "answer", ends))
+    return done
   })
 }
 
@@ -384,8 +391,9 @@ export const make = Effect.fnUntraced(function* (options: {
   readonly ids: Ids.Ids
   readonly resolve: SessionSender.Resolve
   readonly applyActions: FailureActions.Apply
+  readonly equal: Context.Tag.Service<EqualFailures>
 }) {
-  const { applyActions, checks, ids, resolve } = options
+  const { applyActions, checks, equal, ids, resolve } = options
   const consents = yield* ConsentSource
   const cards = yield* RateCardStore
   const jobs = yield* JobStore
@@ -400,7 +408,7 @@ export const make = Effect.fnUntraced(function* (options: {
   const replay = replaying(inFlight, heartbeat)
   const settle = settling(circuits)
 
-  const attempt = attempting(resolve, applyActions, consentNow)
+  const attempt = attempting(resolve, applyActions, equal, consentNow)
   const countAccepted = Metrics.ofAcceptance()
 
   const send = Effect.fnUntraced(function* (caller: Caller, command: DirectCommand) {

@@ -248,7 +248,8 @@ const make = Effect.gen(function* () {
     checks,
     ids,
     resolve,
-    applyActions: yield* FailureActions.make
+    applyActions: yield* FailureActions.make,
+    equal: yield* EqualFailures
   })
   const hook = yield* Hooks.make(resolve, worker.inbound)
   // Before the first operation, which may be inside a transaction that is rolled back.

@@ -4,7 +4,8 @@ import type * as Effect from "effect/Effect"
 import type { Instant } from "../domain/Instant.ts"
 import type { OwnedSession } from "../domain/overview/Facts.ts"
 import type { Page, Paged } from "../domain/Page.ts"
-import type { Announced, Attempted, Provider, Session, State } from "../domain/session/Session.ts"
+import type { Way } from "../domain/session/SameFailure.ts"
+import type { Announced, Attempted, End, Provider, Session, State } from "../domain/session/Session.ts"
 import type { StorageError } from "./StorageError.ts"
 
 /** `available`: the platform answers, as far as is known. `granted`: this message probes it. `refused`: it is not to be asked. */
@@ -71,12 +72,20 @@ export class SessionStore extends Context.Tag("@sendwright/core/storage/SessionS
     readonly block: (command: {
       readonly id: string
       readonly until: Instant
-      /** The code that its last attempts ended with, where that is why (`SameFailure`). */
-      readonly sameFailure?: string
       /** As in `transition`. */
       readonly attempted?: Attempted | undefined
       readonly now: Instant
     }) => Effect.Effect<Session | null, StorageError>
+    /**
+     * Notes how attempts of the session ended, in their order, and blocks it where all end the same (`Session.afterEnds`).
+     * Answers it before and after, or null when there is none.
+     */
+    readonly noteEnds: (command: {
+      readonly id: string
+      readonly way: Way
+      readonly ends: ReadonlyArray<End>
+      readonly now: Instant
+    }) => Effect.Effect<{ readonly before: Session; readonly after: Session } | null, StorageError>
     /** Ends the blocks that are over (`Session.blockIsOver`), and what was paused for them goes on; answers whose. */
     readonly unblock: (command: {
       readonly now: Instant

@@ -70,6 +70,7 @@ export const session = (accountId: string, some: Partial<Session> = {}): Session
   lastOutage: null,
   connectedSince: now,
   mendedAt: null,
+  failing: null,
   createdAt: now,
   updatedAt: now,
   ...some

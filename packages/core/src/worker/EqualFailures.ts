@@ -1,65 +1,64 @@
-/** Blocks sessions whose last attempts all ended with one failure (`domain/session/SameFailure`), as this process saw them. */
-
+/**
+ * Tells the store how attempts end, where that can matter for a session whose last ones all ended with one failure
+ * (`domain/session/SameFailure`): the ends of others cost nothing.
+ */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Time from "../domain/Instant.ts"
 import * as SameFailure from "../domain/session/SameFailure.ts"
-import type { Attempted } from "../domain/session/Session.ts"
+import type { Attempted, End, Session } from "../domain/session/Session.ts"
+import type { Outcome } from "../storage/JobStore.ts"
 import { SessionStore } from "../storage/SessionStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
 
-/** An attempt's end, by the answer of its send or by a receipt. */
-export interface End extends SameFailure.Ended {
-  readonly sessionId: string
-  readonly attempted: Attempted
+/** How an attempt ended; nothing of what is tried again, and of what nobody knows the outcome of. */
+export const endsOf = (outcome: Outcome, phone: string, attempted: Attempted): ReadonlyArray<End> => {
+  if (outcome._tag === "Accepted") return [{ phone, failure: null, attempted }]
+  return outcome._tag === "Failed" ? [{ phone, failure: outcome.failure, attempted }] : []
 }
 
 export class EqualFailures extends Context.Tag("@sendwright/core/worker/EqualFailures")<
   EqualFailures,
   {
-    /** Notes ends in their order, and answers the sessions that are blocked for them. */
+    /**
+     * Notes ends in their order; true when the session is blocked for them.
+     *
+     * @param session as it was read before they ended
+     */
     readonly note: (
-      way: "answer" | "receipt",
+      session: Pick<Session, "failing" | "id">,
+      way: SameFailure.Way,
       ends: ReadonlyArray<End>
-    ) => Effect.Effect<ReadonlyArray<string>, StorageError>
+    ) => Effect.Effect<boolean, StorageError>
   }
 >() {
   static readonly layer: Layer.Layer<EqualFailures, never, SessionStore> = Layer.effect(
     this,
-    Effect.gen(function* () {
-      const sessions = yield* SessionStore
-      const streaks = new Map<string, SameFailure.Streak>()
+    Effect.map(SessionStore, (sessions) => {
+      /** Those for which this process stored a streak: who read the session before does not know of it. */
+      const failing = new Set<string>()
       return {
-        note: Effect.fnUntraced(function* (way, ends) {
-          const stopped = new Set<string>()
-          for (const { attempted, sessionId, ...ended } of ends) {
-            const name = `${way} ${sessionId}`
-            const streak = SameFailure.next(streaks.get(name) ?? null, ended)
-            if (streak === null) streaks.delete(name)
-            else streaks.set(name, streak)
-            if (streak === null || !SameFailure.stops(streak) || stopped.has(sessionId)) continue
-            const now = yield* Time.now
-            const block = SameFailure.block(streak, now)
-            const { code: sameFailure } = streak.failure
-            const session = yield* sessions.block({
-              id: sessionId,
-              until: block.until,
-              sameFailure,
-              attempted,
-              now
-            })
-            if (session?.blockReason !== "same_failure") continue
-            streaks.set(name, block.streak)
-            stopped.add(sessionId)
-            yield* Effect.annotateLogs(
-              Effect.logWarning(
-                `Session ${sessionId} pauses: its last ${streak.count} attempts ended with ${sameFailure}`
-              ),
-              { sessionId, code: sameFailure }
-            )
-          }
-          return [...stopped]
+        note: Effect.fnUntraced(function* ({ failing: known, id }, way, ends) {
+          const name = `${way} ${id}`
+          const isFailing = known?.[way] !== undefined || failing.has(name)
+          const matters = isFailing
+            ? ends.length > 0
+            : ends.some(({ failure }) => failure !== null && SameFailure.counts(failure))
+          if (!matters) return false
+          const now = yield* Time.now
+          const noted = yield* sessions.noteEnds({ id, way, ends, now })
+          if (noted === null) return false
+          const { after, before } = noted
+          if (after.failing?.[way] === undefined) failing.delete(name)
+          else failing.add(name)
+          if (after.blockedUntil === before.blockedUntil) return false
+          const { blockCode: code, id: sessionId } = after
+          yield* Effect.annotateLogs(
+            Effect.logWarning(`Session ${id} pauses: its last attempts all ended with ${code}`),
+            { sessionId, code }
+          )
+          return true
         })
       }
     })

@@ -63,26 +63,24 @@ export const make = (
      * Once for each cause of a job, dated by the last attempt that met it. It is behind the commit of the reports, and before the
      * platform's hook is answered, so that it repeats what a crash takes between the two.
      */
-    const actOn = ({
-      ended,
-      refused
-    }: Pick<ReportsApplied, "ended" | "refused">): Effect.Effect<void, StorageError> =>
-      Effect.forEach(
-        groupBy(refused, ({ failure, jobId }) => `${jobId} ${failure.code}`).values(),
-        (some) => {
-          const last = some.reduce((a, b) => (b.attemptedAt > a.attemptedAt ? b : a))
-          return applyActions(last, [last.failure], { since: last.attemptedAt })
-        },
-        { discard: true }
-      ).pipe(
-        Effect.zipRight(
-          equal.note(
-            "receipt",
-            ended.map(({ attemptedAt: since, ...end }) => ({ ...end, attempted: { since } }))
-          )
-        ),
-        Effect.asVoid
-      )
+    const actOn = Effect.fnUntraced(function* (
+      { ended, refused }: Pick<ReportsApplied, "ended" | "refused">,
+      known?: Session
+    ) {
+      for (const some of groupBy(refused, ({ failure, jobId }) => `${jobId} ${failure.code}`).values()) {
+        const last = some.reduce((a, b) => (b.attemptedAt > a.attemptedAt ? b : a))
+        yield* applyActions(last, [last.failure], { since: last.attemptedAt })
+      }
+      for (const [sessionId, some] of groupBy(ended, (end) => end.sessionId)) {
+        const session = known?.id === sessionId ? known : yield* sessions.find(sessionId)
+        const ends = some.map(({ attemptedAt: since, failure, phone }) => ({
+          failure,
+          phone,
+          attempted: { since }
+        }))
+        if (session !== null) yield* equal.note(session, "receipt", ends)
+      }
+    })
 
     const apply: InboundReports["apply"] = Effect.fnUntraced(function* (reports, session) {
       const of = session === undefined ? {} : { sessionId: session.id }
@@ -113,7 +111,7 @@ export const make = (
         })
       }
       yield* acquaint(met, session)
-      yield* actOn({ ended, refused })
+      yield* actOn({ ended, refused }, session)
       return unmatched
     })
 

@@ -27,7 +27,7 @@ import { Circuits } from "./Circuits.ts"
 import type { Kind } from "./Dispatcher.ts"
 import type { DispatchLoop, Verbs } from "./DispatchLoop.ts"
 import * as Dispatching from "./DispatchLoop.ts"
-import { EqualFailures } from "./EqualFailures.ts"
+import { EqualFailures, endsOf } from "./EqualFailures.ts"
 import * as FailureActions from "./FailureActions.ts"
 import { Heartbeat } from "./Heartbeat.ts"
 import * as PlainOutcome from "./PlainOutcome.ts"
@@ -132,26 +132,31 @@ const act = ({ applyActions, fork, monotonic, turns }: Parts, inFlight: InFlight
   }
 }
 
-/** Until nothing is under way, and nothing is asked for any more. */
 /** What ends one after the other with one failure stops its session; what is in hand of it goes back. */
-const noteEnds = ({ equal, turns }: Parts, ended: ReadonlyArray<Ended>): Effect.Effect<void> => {
-  const ends = ended.flatMap(({ batch: { attempts, job, since }, settlement: { index, outcome } }) => {
-    const phone = job.recipients.find((recipient) => recipient.index === index)?.phone
-    if (phone === undefined || (outcome._tag !== "Accepted" && outcome._tag !== "Failed")) return []
-    const failure = outcome._tag === "Failed" ? outcome.failure : null
-    return [
-      { sessionId: job.sessionId, phone, failure, attempted: { connection: attempts.connection, since } }
-    ]
-  })
-  return equal.note("answer", ends).pipe(
-    Effect.tap((stopped) =>
-      Effect.sync(() => turns.release(({ batch }) => stopped.includes(batch.job.sessionId)))
-    ),
-    Effect.asVoid,
-    Effect.catchAllCause((cause) => Effect.logError("A session that only fails could not be paused", cause))
+const noteEnds = ({ equal, turns }: Parts, ended: ReadonlyArray<Ended>): Effect.Effect<void> =>
+  Effect.forEach(
+    JobSteps.groupBy(ended, ({ batch }) => batch.job.sessionId),
+    ([sessionId, some]) => {
+      const session = some[0]?.batch.job.session ?? { id: sessionId, failing: null }
+      const ends = some.flatMap(({ batch: { attempts, job, since }, settlement: { index, outcome } }) => {
+        const phone = job.recipients.find((recipient) => recipient.index === index)?.phone
+        return phone === undefined ? [] : endsOf(outcome, phone, { connection: attempts.connection, since })
+      })
+      return equal.note(session, "answer", ends).pipe(
+        Effect.tap((isStopped) =>
+          Effect.sync(() => {
+            if (isStopped) turns.release(({ batch }) => batch.job.sessionId === sessionId)
+          })
+        ),
+        Effect.catchAllCause((cause) =>
+          Effect.logError(`How attempts of session ${sessionId} end could not be noted`, cause)
+        )
+      )
+    },
+    { discard: true }
   )
-}
 
+/** Until nothing is under way, and nothing is asked for any more. */
 const ending = (parts: Parts, inFlight: InFlight): Effect.Effect<void> =>
   Effect.suspend(() => {
     act(parts, inFlight)

@@ -55,16 +55,19 @@ const given = <E>(stores: Layer.Layer<Stores, E>, way: "answers" | "receipts") =
           return Sender.accepted(`p${sent}`, "accepted")
         })
     }
-    const context = yield* Layer.build(
-      Engine.layer().pipe(
-        Layer.provideMerge(stores),
-        Layer.provide(Sender.layer(sender)),
-        Layer.provide(RecordingTransport.layer),
-        Layer.provide(AddressPolicy.layer([])),
-        Layer.provide(SecretBox.layerRandom)
-      )
+    const below = yield* Layer.build(Layer.merge(stores, SecretBox.layerRandom))
+    const start = Effect.map(
+      Layer.build(
+        Engine.layer().pipe(
+          Layer.provide(Layer.succeedContext(below)),
+          Layer.provide(Sender.layer(sender)),
+          Layer.provide(RecordingTransport.layer),
+          Layer.provide(AddressPolicy.layer([]))
+        )
+      ),
+      Context.get(Engine.Engine)
     )
-    const engine = Context.get(context, Engine.Engine)
+    const engine = yield* start
     const { caller, templateId } = yield* prepare(engine, phones)
     const { id } = caller.session
     yield* engine.admin.sessions.change(id, { pacing: { messagesPerSecond: 1 } })
@@ -74,19 +77,21 @@ const given = <E>(stores: Layer.Layer<Stores, E>, way: "answers" | "receipts") =
       request: { templateId, recipients: phones.map((phone) => ({ phone, variables })) }
     })
     const request = { method: "POST", headers: {}, query: {}, body: new Uint8Array() } as const
-    const pass = (seconds: number) =>
+    const pass = (seconds: number, by = engine) =>
       Effect.repeatN(
-        Effect.all([engine.drain, engine.hook("sandbox", id, request), TestClock.adjust("1 second")]),
+        Effect.all([by.drain, by.hook("sandbox", id, request), TestClock.adjust("1 second")]),
         seconds - 1
       )
-    const mend = Effect.sync(() => {
-      isMended = true
-    })
+    const mend = (is = true) =>
+      Effect.sync(() => {
+        isMended = is
+      })
     const job = Effect.map(
       engine.job(caller, jobId, { page: { limit: 1, after: null } }),
       ({ job: found }) => found
     )
-    return { engine, id, job, mend, pass, sent: () => sent }
+    const direct = (to: string) => engine.sendDirect(caller, { idempotencyKey: undefined, request: { to, message: "Hello" } })
+    return { direct, engine, id, job, mend, pass, sent: () => sent, start }
   })
 
 describe.each([
@@ -111,10 +116,49 @@ describe.each([
         expect(sent() - before).toBeGreaterThan(0)
         expect(sent() - before).toBeLessThanOrEqual(3)
         expect(yield* job).toMatchObject({ pauseReason: "same_failure" })
-        yield* mend
+        yield* mend()
         yield* engine.admin.sessions.change(id, { blockedUntil: null })
         yield* pass(60)
         expect(sent()).toBe(phones.length)
       }).pipe(Effect.scoped, Logger.withMinimumLogLevel(LogLevel.None))
+  )
+
+  it.effect.each(["answers", "receipts"] as const)(
+    "another process goes on counting what ended by %s",
+    (way) =>
+      Effect.gen(function* () {
+        const { engine, id, pass, sent, start } = yield* given(stores(), way)
+        yield* pass(5)
+        const other = yield* start
+        yield* pass(20, other)
+        expect(sent()).toBeLessThanOrEqual(12)
+        expect(yield* engine.admin.sessions.find(id)).toMatchObject({ blockReason: "same_failure" })
+      }).pipe(Effect.scoped, Logger.withMinimumLogLevel(LogLevel.None))
+  )
+
+  it.effect("a success in another process ends the count", () =>
+    Effect.gen(function* () {
+      const { engine, id, mend, pass, sent, start } = yield* given(stores(), "answers")
+      yield* pass(9)
+      const other = yield* start
+      yield* mend()
+      yield* pass(1, other)
+      yield* mend(false)
+      yield* pass(8)
+      expect(sent()).toBeGreaterThan(14)
+      expect(yield* engine.admin.sessions.find(id)).toMatchObject({ blockReason: null })
+    }).pipe(Effect.scoped, Logger.withMinimumLogLevel(LogLevel.None))
+  )
+
+  it.effect("direct messages count, and are refused then", () =>
+    Effect.gen(function* () {
+      const { direct, engine, id, sent } = yield* given(stores(), "answers")
+      for (const phone of phones.slice(0, 10))
+        expect(yield* Effect.flip(direct(phone))).toMatchObject({ failure: { code: "gateway_refused" } })
+      expect(yield* engine.admin.sessions.find(id)).toMatchObject({ blockReason: "same_failure" })
+      const before = sent()
+      yield* Effect.flip(direct("34600001299"))
+      expect(sent()).toBe(before)
+    }).pipe(Effect.scoped, Logger.withMinimumLogLevel(LogLevel.None))
   )
 })

@@ -349,6 +349,18 @@ describe("Columns", () => {
     ),
     connectedSince: orNull(time),
     mendedAt: orNull(time),
+    failing: orNull(
+      FastCheck.dictionary(
+        of(["answer", "receipt"] as const),
+        FastCheck.record({
+          code: word,
+          providerCode: orNull(word),
+          count: number,
+          people: FastCheck.array(word),
+          blocks: number
+        })
+      )
+    ),
     createdAt: time,
     updatedAt: time
   })

@@ -22,7 +22,8 @@ export const job = (recipients: number): DispatchedJob => ({
     config: "",
     connectedSince: Time.at(0),
     retryForMs: null,
-    closedMarkets: null
+    closedMarkets: null,
+    failing: null
   },
   category: null,
   content: { kind: "direct", text: "Hello", linkPreview: false },

@@ -30,6 +30,7 @@ const session: Session = {
   lastOutage: null,
   connectedSince: Time.at(0),
   mendedAt: null,
+  failing: null,
   createdAt: Time.at(0),
   updatedAt: Time.at(0)
 }

@@ -15,40 +15,47 @@ const leastPeople = 3
 const firstMs = Time.minute
 const longestMs = Time.hour
 
+/** By the answer of a send, or by a receipt. */
+export type Way = "answer" | "receipt"
+
 /** An attempt that has ended; without a failure it succeeded, as far as is known. */
 export interface Ended {
   readonly phone: string
   readonly failure: Failure | null
 }
 
+/** The failure that a session's last attempts ended with. */
 export interface Streak {
-  readonly failure: Failure
+  readonly code: string
+  readonly providerCode: string | null
   readonly count: number
-  /** The first people that met it. */
+  /** The last digits of the first people's numbers: enough to tell three people apart, and too few to name anybody. */
   readonly people: ReadonlyArray<string>
   /** How often the session was blocked for it. */
   readonly blocks: number
 }
 
+/** What a session's last attempts ended with, where that is a failure. */
+export type Failing = Readonly<Partial<Record<Way, Streak>>>
+
+const digitsOf = (phone: string): string => phone.slice(-4)
+
 /** True of a failure that says something of the session, the account, the template or of nobody that is known. */
-const counts = ({ code, permanent }: Failure): boolean => {
+export const counts = ({ code, permanent }: Failure): boolean => {
   const scope = FailureCatalogue.find(code)?.scope
   return permanent && scope !== "recipient" && scope !== "pair"
 }
 
-const isSame = (a: Failure, b: Failure): boolean => a.code === b.code && a.provider_code === b.provider_code
-
 /** The streak after one more attempt of the session; null while there is none. */
 export const next = (streak: Streak | null, { failure, phone }: Ended): Streak | null => {
   if (failure === null || !counts(failure)) return null
-  if (streak === null || !isSame(streak.failure, failure))
-    return { failure, count: 1, people: [phone], blocks: 0 }
-  const isKnown = streak.people.includes(phone) || streak.people.length >= leastPeople
-  return {
-    ...streak,
-    count: streak.count + 1,
-    people: isKnown ? streak.people : [...streak.people, phone]
-  }
+  const { code, provider_code: providerCode } = failure
+  const person = digitsOf(phone)
+  if (streak?.code !== code || streak.providerCode !== providerCode)
+    return { code, providerCode, count: 1, people: [person], blocks: 0 }
+  const { count, people } = streak
+  const isKnown = people.includes(person) || people.length >= leastPeople
+  return { ...streak, count: count + 1, people: isKnown ? people : [...people, person] }
 }
 
 export const stops = ({ count, people }: Streak): boolean => count >= most && people.length >= leastPeople
@@ -61,3 +68,10 @@ export const block = (
   until: Time.after(now, Math.min(firstMs * 2 ** streak.blocks, longestMs)),
   streak: { ...streak, blocks: streak.blocks + 1 }
 })
+
+/** What a session's attempts end with once it is the streak of one way; null where nothing is left of it. */
+export const withStreak = (failing: Failing | null, way: Way, streak: Streak | null): Failing | null => {
+  const { [way]: _, ...others } = failing ?? {}
+  if (streak !== null) return { ...others, [way]: streak }
+  return Object.keys(others).length === 0 ? null : others
+}

@@ -8,6 +8,7 @@ import * as Told from "../Told.ts"
 import * as Circuit from "./Circuit.ts"
 import type { ClosedMarket } from "./ClosedMarkets.ts"
 import type { Pacing } from "./Pacing.ts"
+import * as SameFailure from "./SameFailure.ts"
 
 /** `sandbox`, `http`, `whatsapp_cloud`, or the name of a sender of yours. */
 export type Provider = string
@@ -69,6 +70,8 @@ export interface Session {
   readonly connectedSince: Instant | null
   /** When its operator last gave it a configuration or ended its block: refusals of before are mended. Null when never. */
   readonly mendedAt: Instant | null
+  /** Null of one whose last attempts did not end with one failure (`SameFailure`). */
+  readonly failing: SameFailure.Failing | null
   readonly createdAt: Instant
   readonly updatedAt: Instant
 }
@@ -132,13 +135,14 @@ export const silence = (
 /** The part of a session that decides how its messages are sent: which sender, configured how, and retried for how long. */
 export type Outbound = Pick<
   Session,
-  "id" | "provider" | "config" | "connectedSince" | "retryForMs" | "closedMarkets"
+  "id" | "provider" | "config" | "connectedSince" | "retryForMs" | "closedMarkets" | "failing"
 >
 
 export const outbound = ({
   closedMarkets,
   config,
   connectedSince,
+  failing,
   id,
   provider,
   retryForMs
@@ -148,7 +152,8 @@ export const outbound = ({
   config,
   connectedSince,
   retryForMs,
-  closedMarkets
+  closedMarkets,
+  failing
 })
 
 /** Tells whether an answer of the platform is still about the session: its configuration, and since when it is connected. */
@@ -193,6 +198,7 @@ export const transition = (
     outage: null,
     lastOutage: silence(session, now),
     connectedSince: isConnected ? (session.connectedSince ?? now) : null,
+    failing: null,
     updatedAt: now
   }
 }
@@ -234,8 +240,38 @@ export const unblock = (session: Session, now: Instant): Session => ({
 export const released = (session: Session, now: Instant): Session => ({
   ...unblock(session, now),
   repliesBlockedUntil: null,
-  mendedAt: now
+  mendedAt: now,
+  failing: null
 })
+
+/** The end of an attempt, by the answer of its send or by a receipt. */
+export interface End extends SameFailure.Ended {
+  readonly attempted: Attempted
+}
+
+/**
+ * The session after attempts have ended, in their order; the same one where that says nothing. What was mended since counts no
+ * more, and one that is blocked is blocked no longer for them.
+ */
+export const afterEnds = (
+  session: Session,
+  way: SameFailure.Way,
+  ends: ReadonlyArray<End>,
+  now: Instant
+): Session => {
+  const before = session.failing?.[way] ?? null
+  const streak = ends.reduce(
+    (found, end) => (isAbout(session, end.attempted) ? SameFailure.next(found, end) : found),
+    before
+  )
+  if (streak === before) return session
+  const failing = (found: SameFailure.Streak | null) => SameFailure.withStreak(session.failing, way, found)
+  if (streak === null || !SameFailure.stops(streak) || session.blockedUntil !== null)
+    return { ...session, failing: failing(streak) }
+  const stopped = SameFailure.block(streak, now)
+  const counted = { ...session, failing: failing(stopped.streak) }
+  return block(counted, stopped.until, now, "same_failure", streak.code)
+}
 
 /** True when people may have no answer. */
 export const refusesReplies = (

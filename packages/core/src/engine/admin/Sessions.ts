@@ -301,6 +301,7 @@ export const make = Effect.gen(function* () {
         lastOutage: null,
         connectedSince: connected ? now : null,
         mendedAt: null,
+        failing: null,
         createdAt: now,
         updatedAt: now
       }

@@ -97,6 +97,7 @@ export const layer: Layer.Layer<SessionStore, never, MemoryDatabase> = Layer.eff
     transition: (command) => perform(() => Policy.transition(rowsOf(db), command)),
     announce: (command) => perform(() => Policy.announce(rowsOf(db), command)),
     block: (command) => perform(() => Policy.block(rowsOf(db), command)),
+    noteEnds: (command) => perform(() => Policy.noteEnds(rowsOf(db), command)),
     nextUnblock: Effect.sync(() =>
       Time.firstOf(Array.from(db.sessions.values(), ({ value }) => value.blockedUntil))
     ),

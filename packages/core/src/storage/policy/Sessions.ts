@@ -86,8 +86,8 @@ export function* set<B extends Backend>(
   const before = yield* rows.lockSession(id)
   if (before === null) return null
   if (basedOn !== undefined && basedOn !== before.config) return "stale"
-  const mendedAt = fields.config === undefined ? before.mendedAt : now
-  const changed: Session = { ...before, ...fields, mendedAt, updatedAt: now }
+  const mended = fields.config === undefined ? {} : { mendedAt: now, failing: null }
+  const changed: Session = { ...before, ...fields, ...mended, updatedAt: now }
   yield* rows.saveSettings(changed)
   return releases ? yield* saveChanged(rows, changed, Sessions.released(changed, now), now) : changed
 }
@@ -107,15 +107,25 @@ export function* announce<B extends Backend>(
 /** `SessionStore.block`. */
 export function* block<B extends Backend>(
   rows: SessionRows<B>,
-  { attempted, id, now, sameFailure, until }: Parameters<Context.Tag.Service<SessionStore>["block"]>[0]
+  { attempted, id, now, until }: Of & OfAttempt & { readonly until: Instant }
 ): Tx<Session | null, B> {
-  const changed = yield* change(rows, id, now, (session) => {
-    if (!Sessions.isAbout(session, attempted)) return session
-    return sameFailure === undefined
-      ? Sessions.block(session, until, now)
-      : Sessions.block(session, until, now, "same_failure", sameFailure)
-  })
+  const changed = yield* change(rows, id, now, (session) =>
+    Sessions.isAbout(session, attempted) ? Sessions.block(session, until, now) : session
+  )
   return changed === null ? null : changed.after
+}
+
+/** `SessionStore.noteEnds`. A streak alone changes nothing for the session's jobs. */
+export function* noteEnds<B extends Backend>(
+  rows: SessionRows<B>,
+  { ends, id, now, way }: Parameters<Context.Tag.Service<SessionStore>["noteEnds"]>[0]
+): Tx<Effect.Effect.Success<ReturnType<Context.Tag.Service<SessionStore>["noteEnds"]>>, B> {
+  const before = yield* rows.lockSession(id)
+  if (before === null) return null
+  const after = Sessions.afterEnds(before, way, ends, now)
+  if (after.blockedUntil !== before.blockedUntil) yield* saveChanged(rows, before, after, now)
+  else if (after !== before) yield* rows.saveSession(after)
+  return { before, after }
 }
 
 /** `SessionStore.unblock`. One whose jobs another commit keeps locked holds up no other: the next call finds it. */

@@ -40,6 +40,7 @@ const standing = sessions.only(
   "probeInterval",
   "connectedSince",
   "mendedAt",
+  "failing",
   "updatedAt"
 )
 
@@ -67,6 +68,7 @@ const settings = sessions.only(
   "keywords",
   "config",
   "mendedAt",
+  "failing",
   "updatedAt"
 )
 
@@ -217,6 +219,7 @@ export const layer: Layer.Layer<SessionStore, never, Database> = Layer.effect(
       transition: (command) => db.write("SessionStore.transition", () => Policy.transition(rows, command)),
       announce: (command) => db.write("SessionStore.announce", () => Policy.announce(rows, command)),
       block: (command) => db.write("SessionStore.block", () => Policy.block(rows, command)),
+      noteEnds: (command) => db.write("SessionStore.noteEnds", () => Policy.noteEnds(rows, command)),
       unblock: ({ now }) => db.write("SessionStore.unblock", () => Policy.unblock(rows, now)),
       nextUnblock: db.read("SessionStore.nextUnblock", function* () {
         return instantOrNull((yield* get(firstUnblock)) ?? {}, "first_at")

@@ -3,6 +3,7 @@ import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as ExternalText from "../../domain/ExternalText.ts"
 import * as Time from "../../domain/Instant.ts"
+import type { Failure } from "../../domain/job/Recipient.ts"
 import * as Recipient from "../../domain/job/Recipient.ts"
 import type { TemplateContent } from "../../domain/template/Template.ts"
 import type { Claimed } from "../../domain/template/TemplateCheck.ts"
@@ -131,6 +132,74 @@ export const suite = (layer: Stored): void => {
           expect(yield* block(Time.after(now, 30))).toBe(now + 1000)
           expect(yield* gone(Time.after(now, 30))).toBe("disconnected")
         }).pipe(Effect.provide(layer))
+    )
+  })
+
+  describe("a session whose attempts all end with one failure", () => {
+    const ended = (some: ReadonlyArray<number>, failure: Failure | null, since = now) =>
+      some.map((n) => ({ phone: `3460000000${n}`, failure, attempted: { since } }))
+    const unlisted = { code: "gateway_refused", provider_code: "no_credit", message: "", permanent: true }
+    const six = [0, 1, 2, 3, 4, 5]
+    const given = Effect.gen(function* () {
+      const sessions = yield* SessionStore
+      const { sessionId: id } = yield* owner
+      const note = (ends: ReturnType<typeof ended>, way: "answer" | "receipt" = "answer") =>
+        Effect.map(sessions.noteEnds({ id, way, ends, now }), (noted) => noted?.after)
+      return { id, note, sessions }
+    })
+
+    it.effect("is blocked once they are ten, whichever process saw them, and again by the next one", () =>
+      Effect.gen(function* () {
+        const { id, note, sessions } = yield* given
+        expect(yield* note(ended(six, unlisted))).toMatchObject({ blockedUntil: null })
+        expect(yield* note(ended([6, 7, 8], unlisted))).toMatchObject({ blockedUntil: null })
+        expect(yield* note(ended([9], unlisted))).toMatchObject({
+          blockedUntil: now + Time.minute,
+          blockReason: "same_failure",
+          blockCode: "gateway_refused"
+        })
+        expect(yield* note(ended(six, unlisted))).toMatchObject({ blockedUntil: now + Time.minute })
+        yield* sessions.unblock({ now: now + Time.minute })
+        expect(yield* sessions.find(id)).toMatchObject({ blockedUntil: null, blockCode: null })
+        expect(yield* note(ended([0], unlisted))).toMatchObject({ blockedUntil: now + 2 * Time.minute })
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("counts anew after a success, and after it was mended; receipts are counted apart", () =>
+      Effect.gen(function* () {
+        const { id, note, sessions } = yield* given
+        const last = { blockedUntil: null, blockReason: null }
+        yield* note(ended(six, unlisted))
+        expect(yield* note(ended(six, unlisted), "receipt")).toMatchObject(last)
+        expect(yield* note(ended([0], null))).toMatchObject({ failing: { receipt: { count: 6 } } })
+        expect(yield* note(ended(six, unlisted))).toMatchObject(last)
+        yield* sessions.change({ id, change: { config: "another" }, now: now + 1 })
+        expect(yield* sessions.find(id)).toMatchObject({ failing: null })
+        yield* note(ended(six, unlisted, now + 1))
+        yield* sessions.change({ id, change: {}, releases: true, now: now + 2 })
+        expect(yield* sessions.find(id)).toMatchObject({ failing: null })
+        // What was attempted before that says nothing of it.
+        expect(yield* note(ended([...six, ...six], unlisted, now + 1))).toMatchObject({
+          ...last,
+          failing: null
+        })
+        expect(yield* note(ended([...six, ...six], unlisted, now + 2))).toMatchObject({
+          blockReason: "same_failure"
+        })
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("pauses its jobs, which go on once an operator ends that", () =>
+      Effect.gen(function* () {
+        const sessions = yield* SessionStore
+        const { jobId, jobs, sessionId: id, take } = yield* job(2)
+        yield* take(1, accepted)
+        yield* sessions.noteEnds({ id, way: "receipt", ends: ended([...six, ...six], unlisted), now })
+        expect((yield* jobs.find(jobId))?.pauseReason).toBe("same_failure")
+        yield* sessions.change({ id, change: {}, releases: true, now: now + 1 })
+        expect(yield* jobs.find(jobId)).toMatchObject({ pauseReason: null })
+        expect(yield* sessions.noteEnds({ id: "nobody", way: "answer", ends: [], now })).toBeNull()
+      }).pipe(Effect.provide(layer))
     )
   })
 

@@ -44,7 +44,7 @@ describe("a session", () => {
     for (let n = 0; n < 8 && streak !== null; n++) {
       const block = SameFailure.block(streak, Time.at(0))
       times.push(block.until)
-      streak = SameFailure.next(block.streak, { phone: "1", failure: unlisted })
+      streak = SameFailure.next(block.streak, { phone: "34600000001", failure: unlisted })
     }
     expect(times).toEqual([1, 2, 4, 8, 16, 32, 60, 60].map((minutes) => minutes * minute))
     expect(times.at(-1)).toBe(hour)

@@ -4,6 +4,7 @@ import * as Keywords from "../../../domain/consent/Keywords.ts"
 import type { Instant } from "../../../domain/Instant.ts"
 import * as Time from "../../../domain/Instant.ts"
 import type { ClosedMarket } from "../../../domain/session/ClosedMarkets.ts"
+import type * as SameFailure from "../../../domain/session/SameFailure.ts"
 import type { Session } from "../../../domain/session/Session.ts"
 import * as Sessions from "../../../domain/session/Session.ts"
 import * as Told from "../../../domain/Told.ts"
@@ -75,6 +76,7 @@ export const sessions = table<SessionRow>({
   probeInterval: integerOrNull("probe_interval"),
   connectedSince: instantOrNull("connected_since"),
   mendedAt: instantOrNull("mended_at"),
+  failing: nullable(json<SameFailure.Failing>("failing")),
   createdAt: instant("created_at"),
   updatedAt: instant("updated_at")
 })
@@ -90,7 +92,8 @@ export const outbound = sessions.only(
   "config",
   "retryForMs",
   "closedMarkets",
-  "connectedSince"
+  "connectedSince",
+  "failing"
 )
 
 export const outages = sessions.only("unavailableSince", "probeAt", "probeInterval")
