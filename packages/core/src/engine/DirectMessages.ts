@@ -271,7 +271,7 @@ const attempting = (
     stillOwns: Attempt.StillOwns
   ) {
     const sessionSender = yield* resolve(session)
-    const since = yield* Clock.currentTimeMillis
+    const since = yield* Time.now
     const done = yield* dispatch(
       claimed,
       sessionSender,

@@ -138,10 +138,9 @@ const noteEnds = ({ equal, turns }: Parts, ended: ReadonlyArray<Ended>): Effect.
     JobSteps.groupBy(ended, ({ batch }) => batch.job.sessionId),
     ([sessionId, some]) => {
       const session = some[0]?.batch.job.session ?? { id: sessionId, failing: null }
-      const ends = some.flatMap(({ batch: { attempts, job, since }, settlement: { index, outcome } }) => {
-        const phone = job.recipients.find((recipient) => recipient.index === index)?.phone
-        return phone === undefined ? [] : endsOf(outcome, phone, { connection: attempts.connection, since })
-      })
+      const ends = some.flatMap(({ batch: { attempts, since }, phone, settlement: { outcome } }) =>
+        phone === null ? [] : endsOf(outcome, phone, { connection: attempts.connection, since })
+      )
       return equal.note(session, "answer", ends).pipe(
         Effect.tap((isStopped) =>
           Effect.sync(() => {

@@ -51,6 +51,8 @@ interface Begun {
 /** An outcome, with what it asks of the engine beside. */
 export interface Ended {
   readonly batch: Batch
+  /** Null of one that was not attempted. */
+  readonly phone: string | null
   readonly settlement: Settlement
   readonly actionable: Attempted["actionable"]
 }
@@ -199,7 +201,7 @@ export class Turns {
     const { attempts, inFlight, job } = batch
     inFlight.add(batch)
     for (const settlement of attempts.settled)
-      inFlight.end({ batch, settlement, actionable: null }, this.#now())
+      inFlight.end({ batch, phone: null, settlement, actionable: null }, this.#now())
     if (attempts.queue.length === 0) return
     const isSuspect = attempts.queue.some(Transitions.isSuspect)
     const waiting = { batch, isSuspect, place: 0 }
@@ -284,7 +286,10 @@ export class Turns {
     this.#remove(waiting)
     this.#bulkhead.released(job.sessionId, dropped)
     for (const recipient of dropped)
-      inFlight.end({ batch, settlement: attempts.release(recipient), actionable: null }, this.#now())
+      inFlight.end(
+        { batch, phone: null, settlement: attempts.release(recipient), actionable: null },
+        this.#now()
+      )
   }
 
   #remove(waiting: Waiting): void {
@@ -294,14 +299,18 @@ export class Turns {
     else queue.splice(queue.indexOf(waiting), 1)
   }
 
-  #end({ batch, beganAt, ticket }: Begun, settled: Settlement, actionable: Attempted["actionable"]): void {
+  #end(
+    { batch, beganAt, recipient, ticket }: Begun,
+    settled: Settlement,
+    actionable: Attempted["actionable"]
+  ): void {
     const now = this.#now()
     Measured.ended(this.#measured, settled.outcome, now - beganAt)
     this.#bulkhead.ended(ticket, now)
     const tried = { ms: Math.round(now - beganAt), process: processOf(batch.worker) }
     // Of one that has no row of its own it is not kept.
     const settlement = settled.outcome._tag === "Accepted" ? settled : { ...settled, tried }
-    batch.inFlight.end({ batch, settlement, actionable }, now)
+    batch.inFlight.end({ batch, phone: recipient.phone, settlement, actionable }, now)
   }
 
   /** A fiber makes one attempt after the other for as long as one may begin. */

@@ -1,20 +1,13 @@
 /** What each row of the catalogue stops, however it comes: asked of the engine, for a test and for docs/senders.md. */
-
-import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Layer from "effect/Layer"
+import type * as Layer from "effect/Layer"
 import * as TestClock from "effect/TestClock"
-import { prepare } from "../../../../examples/support/prepare.ts"
 import * as Time from "../../src/domain/Instant.ts"
 import { hour, second } from "../../src/domain/Instant.ts"
 import * as FailureCatalogue from "../../src/domain/session/FailureCatalogue.ts"
-import * as Engine from "../../src/engine/Engine.ts"
-import * as SecretBox from "../../src/secret/SecretBox.ts"
 import * as Sender from "../../src/sender/Sender.ts"
-import type { Report } from "../../src/storage/JobStore.ts"
 import type { Stores } from "../../src/storage/Stores.ts"
-import * as RecordingTransport from "../../src/testing/RecordingTransport.ts"
-import * as AddressPolicy from "../../src/webhook/AddressPolicy.ts"
+import * as RefusingPlatform from "./RefusingPlatform.ts"
 
 /** The rows that concern others than their recipient. */
 export const rows = FailureCatalogue.entries
@@ -46,29 +39,20 @@ export const stoppedBy = <E>(stores: Layer.Layer<Stores, E>, code: string, way: 
     const failure = FailureCatalogue.failure(code, { providerCode: null })
     let sent = 0
     let fetched = 0
-    let hook: Effect.Effect<unknown> = Effect.void
     const refusing = failure.permanent
       ? Sender.SendResult.Rejected({ failure })
       : Sender.SendResult.Transient({ failure, retryAfterMs: null })
-    const reports: Array<Report> = []
-    const sender: Sender.Sender = {
-      provider: "sandbox",
-      deduplicates: true,
+    const {
+      engine,
+      hookOf,
+      id,
+      job: found
+    } = yield* RefusingPlatform.job(stores, phones, ({ hook, reports }) => ({
       template: () =>
         Effect.sync(() => {
           fetched += 1
           return template
         }),
-      receive: () =>
-        Effect.sync(() =>
-          Sender.HookResult.Content({
-            reports: reports.splice(0),
-            messages: [],
-            preferences: [],
-            templates: [],
-            unread: []
-          })
-        ),
       send: ({ messageId }) =>
         Effect.gen(function* () {
           sent += 1
@@ -81,37 +65,17 @@ export const stoppedBy = <E>(stores: Layer.Layer<Stores, E>, code: string, way: 
           if (way !== "a receipt") yield* hook
           return accepted
         })
-    }
-    const context = yield* Layer.build(
-      Engine.layer().pipe(
-        Layer.provideMerge(stores),
-        Layer.provide(Sender.layer(sender)),
-        Layer.provide(RecordingTransport.layer),
-        Layer.provide(AddressPolicy.layer([])),
-        Layer.provide(SecretBox.layerRandom)
-      )
-    )
-    const engine = Context.get(context, Engine.Engine)
+    }))
     const { admin } = engine
-    const { caller, templateId } = yield* prepare(engine, phones)
-    const { id: sessionId } = caller.session
-    yield* admin.sessions.change(sessionId, { pacing: { messagesPerSecond: 1 } })
-    const request = { method: "POST", headers: {}, query: {}, body: new Uint8Array() } as const
-    hook = Effect.orDie(engine.hook("sandbox", sessionId, request))
-    const variables = { "body.1": "Ana", "body.2": "tomorrow" }
-    const { jobId } = yield* engine.send(caller, {
-      idempotencyKey: "1",
-      request: { templateId, recipients: phones.map((phone) => ({ phone, variables })) }
-    })
     const began = yield* Time.now
     yield* engine.drain
-    if (way === "a receipt") yield* hook
+    if (way === "a receipt") yield* hookOf(engine)
     // Early receipts of an id of the platform's are looked for every few seconds.
     yield* TestClock.adjust("500 millis")
     yield* engine.drain
-    const { job } = yield* engine.job(caller, jobId, { page: { limit: 250, after: null } })
-    const session = yield* admin.sessions.find(sessionId)
-    const mirrored = yield* admin.templates.list(sessionId, { page: { limit: 1, after: null } })
+    const job = yield* found
+    const session = yield* admin.sessions.find(id)
+    const mirrored = yield* admin.templates.list(id, { page: { limit: 1, after: null } })
     const status = mirrored.items[0]?.status
     const until = session.blockedUntil
     const stopped = [

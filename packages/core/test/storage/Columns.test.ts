@@ -357,7 +357,8 @@ describe("Columns", () => {
           providerCode: orNull(word),
           count: number,
           people: FastCheck.array(word),
-          blocks: number
+          blocks: number,
+          probeAt: orNull(number)
         })
       )
     ),

@@ -8,6 +8,7 @@ import * as Time from "../Instant.ts"
 import * as Retry from "../Retry.ts"
 import * as Circuit from "../session/Circuit.ts"
 import * as Pacing from "../session/Pacing.ts"
+import * as SameFailure from "../session/SameFailure.ts"
 import * as Session from "../session/Session.ts"
 import type { Job, RecipientResult } from "./Job.ts"
 import * as Transitions from "./Transitions.ts"
@@ -117,6 +118,7 @@ export interface WaitingSession extends Pick<Session.Session, "id" | "provider">
   readonly blockReason: Session.BlockReason | null
   readonly outage: Circuit.Outage | null
   readonly lastOutage: Circuit.Silence | null
+  readonly failing: SameFailure.Failing | null
   /** The time when its first job is due. */
   readonly dueAt: Instant
   /** The state of its pace (`Pacing.grant`); null before its first message. */
@@ -136,7 +138,9 @@ export const readyAt = (session: WaitingSession, now: Instant): Instant | null =
   const { arrival, dueAt, outage, pacing } = session
   const perSecond = pacing.messagesPerSecond
   const paced = perSecond === null ? dueAt : Time.max(dueAt, Pacing.nextAt(arrival, perSecond, now))
-  return outage === null ? paced : Time.max(paced, Circuit.nextProbe(outage, now))
+  const probeAt =
+    outage === null ? SameFailure.nextProbe(session.failing, now) : Circuit.nextProbe(outage, now)
+  return probeAt === null ? paced : Time.max(paced, probeAt)
 }
 
 /**

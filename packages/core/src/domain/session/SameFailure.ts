@@ -33,6 +33,8 @@ export interface Streak {
   readonly people: ReadonlyArray<string>
   /** How often the session was blocked for it. */
   readonly blocks: number
+  /** When one message may probe whether it is so still; null before the first block. */
+  readonly probeAt: Instant | null
 }
 
 /** What a session's last attempts ended with, where that is a failure. */
@@ -52,7 +54,7 @@ export const next = (streak: Streak | null, { failure, phone }: Ended): Streak |
   const { code, provider_code: providerCode } = failure
   const person = digitsOf(phone)
   if (streak?.code !== code || streak.providerCode !== providerCode)
-    return { code, providerCode, count: 1, people: [person], blocks: 0 }
+    return { code, providerCode, count: 1, people: [person], blocks: 0, probeAt: null }
   const { count, people } = streak
   const isKnown = people.includes(person) || people.length >= leastPeople
   return { ...streak, count: count + 1, people: isKnown ? people : [...people, person] }
@@ -60,14 +62,26 @@ export const next = (streak: Streak | null, { failure, phone }: Ended): Streak |
 
 export const stops = ({ count, people }: Streak): boolean => count >= most && people.length >= leastPeople
 
-/** What is attempted when the block is over probes whether it is so still. */
-export const block = (
-  streak: Streak,
-  now: Instant
-): { readonly until: Instant; readonly streak: Streak } => ({
-  until: Time.after(now, Math.min(firstMs * 2 ** streak.blocks, longestMs)),
-  streak: { ...streak, blocks: streak.blocks + 1 }
-})
+/** What goes out when the block is over probes whether it is so still. */
+export const block = (streak: Streak, now: Instant): { readonly until: Instant; readonly streak: Streak } => {
+  const until = Time.after(now, Math.min(firstMs * 2 ** streak.blocks, longestMs))
+  return { until, streak: { ...streak, blocks: streak.blocks + 1, probeAt: until } }
+}
+
+/** When one message may probe; null where nothing is to be probed. A clock that was ahead wrote a time further away. */
+export const nextProbe = (failing: Failing | null, now: Instant): Instant | null => {
+  const times = Object.values(failing ?? {}).flatMap(({ probeAt }) => probeAt ?? [])
+  if (times.length === 0) return null
+  return Time.max(...times.map((at) => (Time.isAhead(Time.before(at, longestMs), now) ? now : at)))
+}
+
+/** After a probe began: all others wait until its end is known, and where it is not for as long as the first block. */
+export const probing = (failing: Failing, now: Instant): Failing => {
+  const after = (streak: Streak | undefined) =>
+    streak?.probeAt == null ? streak : { ...streak, probeAt: Time.after(now, firstMs) }
+  const { answer, receipt } = { answer: after(failing.answer), receipt: after(failing.receipt) }
+  return { ...(answer && { answer }), ...(receipt && { receipt }) }
+}
 
 /** What a session's attempts end with once it is the streak of one way; null where nothing is left of it. */
 export const withStreak = (failing: Failing | null, way: Way, streak: Streak | null): Failing | null => {

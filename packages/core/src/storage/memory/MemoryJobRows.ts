@@ -130,6 +130,11 @@ export const make = (db: Database): JobRows<Memory> => ({
     if (row !== undefined) db.sessions.set(sessionId, { ...row, value: { ...row.value, outage } })
   },
 
+  saveFailing: function* (sessionId, failing) {
+    const row = db.sessions.get(sessionId)
+    if (row !== undefined) db.sessions.set(sessionId, { ...row, value: { ...row.value, failing } })
+  },
+
   arrival: function* (sessionId) {
     return db.paces.get(sessionId) ?? null
   },

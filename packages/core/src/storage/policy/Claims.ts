@@ -17,6 +17,7 @@ import * as Jobs from "../../domain/job/Job.ts"
 import * as Transitions from "../../domain/job/Transitions.ts"
 import * as Circuit from "../../domain/session/Circuit.ts"
 import * as Pacing from "../../domain/session/Pacing.ts"
+import * as SameFailure from "../../domain/session/SameFailure.ts"
 import * as Session from "../../domain/session/Session.ts"
 import type { Category } from "../../domain/template/Template.ts"
 import type { JobChange, RecipientChange } from "../JobSteps.ts"
@@ -401,12 +402,31 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
     return yield* claimWithin({ ...place, isRestricted: true }, most, claimOf)
   }
 
+  /** One recipient of a session that was blocked for one failure: all others wait until its end is known. */
+  function* claimTrial(place: Place, most: number): Tx<Served, B> {
+    const { now, session } = place
+    // Read again: who hears of a success ends the trials.
+    const standing = yield* rows.tryLockStanding(session.id)
+    place.first.is = false
+    if (standing === null || Session.obstacle(standing) !== null) return passed
+    const { failing } = standing
+    const at = SameFailure.nextProbe(failing, now)
+    if (failing === null || at === null) return yield* claimWithin(place, most, claimOf)
+    if (at > now) return passed
+    const served = yield* claimWithin(place, 1, claimOf)
+    if (served.jobs.length > 0) yield* rows.saveFailing(session.id, SameFailure.probing(failing, now))
+    return served
+  }
+
   /** The session's part of what is left of the claim. */
   function* serve(place: Place, most: number, isFirst: boolean): Tx<Served, B> {
     // Those before it may have what it is short of, and the next claim begins with it. Where none was served there is none.
     if (most <= 0) return isFirst ? passed : putOff
     if (Session.obstacle(place.session) === "platform_restriction") return yield* claimRestricted(place, most)
-    return place.session.outage === null ? yield* claimWithin(place, most, claimOf) : yield* claimProbe(place)
+    if (place.session.outage !== null) return yield* claimProbe(place)
+    return SameFailure.nextProbe(place.session.failing, place.now) === null
+      ? yield* claimWithin(place, most, claimOf)
+      : yield* claimTrial(place, most)
   }
 
   return {

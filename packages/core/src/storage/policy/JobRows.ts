@@ -11,7 +11,8 @@ import type { Content, Job, RecipientResult } from "../../domain/job/Job.ts"
 import type { Change } from "../../domain/job/Transitions.ts"
 import type { Outage } from "../../domain/session/Circuit.ts"
 import type { Pacing } from "../../domain/session/Pacing.ts"
-import type { Outbound, Provider, Standing } from "../../domain/session/Session.ts"
+import type { Failing } from "../../domain/session/SameFailure.ts"
+import type { Outbound, Provider, Session, Standing } from "../../domain/session/Session.ts"
 import type { Template } from "../../domain/template/Template.ts"
 import type { Inbound } from "../InboundStore.ts"
 import type { FencedRecipient, JobChange, JobState, RecipientChange } from "../JobSteps.ts"
@@ -146,8 +147,9 @@ export interface JobRows<B extends Backend> {
    * locked, and when there is none. Whoever changes a session locks it first and its jobs then, so a claim, which has jobs
    * locked already, must not wait.
    */
-  readonly tryLockStanding: (sessionId: string) => Tx<Standing | null, B>
+  readonly tryLockStanding: (sessionId: string) => Tx<(Standing & Pick<Session, "failing">) | null, B>
   readonly saveOutage: (sessionId: string, outage: Outage) => Tx<void, B>
+  readonly saveFailing: (sessionId: string, failing: Failing) => Tx<void, B>
 
   /** The state of the session's pace (`Pacing.grant`), which is locked; null before its first message. */
   readonly arrival: (sessionId: string) => Tx<number | null, B>

@@ -154,12 +154,12 @@ export const suite = (layer: Stored): void => {
         expect(yield* note(ended(six, unlisted))).toMatchObject({ blockedUntil: null })
         expect(yield* note(ended([6, 7, 8], unlisted))).toMatchObject({ blockedUntil: null })
         expect(yield* note(ended([9], unlisted))).toMatchObject({
-          blockedUntil: now + Time.minute,
+          blockedUntil: Time.after(now, Time.minute),
           blockReason: "same_failure",
           blockCode: "gateway_refused"
         })
         expect(yield* note(ended(six, unlisted))).toMatchObject({ blockedUntil: now + Time.minute })
-        yield* sessions.unblock({ now: now + Time.minute })
+        yield* sessions.unblock({ now: Time.after(now, Time.minute) })
         expect(yield* sessions.find(id)).toMatchObject({ blockedUntil: null, blockCode: null })
         expect(yield* note(ended([0], unlisted))).toMatchObject({ blockedUntil: now + 2 * Time.minute })
       }).pipe(Effect.provide(layer))
@@ -173,17 +173,17 @@ export const suite = (layer: Stored): void => {
         expect(yield* note(ended(six, unlisted), "receipt")).toMatchObject(last)
         expect(yield* note(ended([0], null))).toMatchObject({ failing: { receipt: { count: 6 } } })
         expect(yield* note(ended(six, unlisted))).toMatchObject(last)
-        yield* sessions.change({ id, change: { config: "another" }, now: now + 1 })
+        yield* sessions.change({ id, change: { config: "another" }, now: Time.after(now, 1) })
         expect(yield* sessions.find(id)).toMatchObject({ failing: null })
-        yield* note(ended(six, unlisted, now + 1))
-        yield* sessions.change({ id, change: {}, releases: true, now: now + 2 })
+        yield* note(ended(six, unlisted, Time.after(now, 1)))
+        yield* sessions.change({ id, change: {}, releases: true, now: Time.after(now, 2) })
         expect(yield* sessions.find(id)).toMatchObject({ failing: null })
         // What was attempted before that says nothing of it.
-        expect(yield* note(ended([...six, ...six], unlisted, now + 1))).toMatchObject({
+        expect(yield* note(ended([...six, ...six], unlisted, Time.after(now, 1)))).toMatchObject({
           ...last,
           failing: null
         })
-        expect(yield* note(ended([...six, ...six], unlisted, now + 2))).toMatchObject({
+        expect(yield* note(ended([...six, ...six], unlisted, Time.after(now, 2)))).toMatchObject({
           blockReason: "same_failure"
         })
       }).pipe(Effect.provide(layer))
@@ -196,9 +196,30 @@ export const suite = (layer: Stored): void => {
         yield* take(1, accepted)
         yield* sessions.noteEnds({ id, way: "receipt", ends: ended([...six, ...six], unlisted), now })
         expect((yield* jobs.find(jobId))?.pauseReason).toBe("same_failure")
-        yield* sessions.change({ id, change: {}, releases: true, now: now + 1 })
+        yield* sessions.change({ id, change: {}, releases: true, now: Time.after(now, 1) })
         expect(yield* jobs.find(jobId)).toMatchObject({ pauseReason: null })
         expect(yield* sessions.noteEnds({ id: "nobody", way: "answer", ends: [], now })).toBeNull()
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("is probed by one message once the block is over, and goes on once one has gone well", () =>
+      Effect.gen(function* () {
+        const sessions = yield* SessionStore
+        const { sessionId: id, jobs } = yield* job(5)
+        const note = (failure: Failure | null, at: Time.Instant) =>
+          sessions.noteEnds({ id, way: "answer", ends: ended([...six, ...six], failure), now: at })
+        const given = (at: Time.Instant) =>
+          Effect.map(claim(5, at), (claimed) => claimed.flatMap(({ recipients }) => recipients).length)
+        yield* note(unlisted, now)
+        const over = Time.after(now, Time.minute)
+        yield* sessions.unblock({ now: over })
+        expect(yield* jobs.nextDue(Time.before(over, 1))).toBe(over)
+        expect([yield* given(over), yield* given(Time.after(over, 1))]).toEqual([1, 0])
+        expect(yield* jobs.nextDue(Time.after(over, 1))).toBe(over + Time.minute)
+        // Nobody knows how it ended.
+        expect(yield* given(Time.after(over, Time.minute))).toBe(1)
+        yield* note(null, Time.after(over, Time.minute + 1))
+        expect(yield* given(Time.after(over, Time.minute + 1))).toBe(3)
       }).pipe(Effect.provide(layer))
     )
   })

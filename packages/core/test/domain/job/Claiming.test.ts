@@ -40,6 +40,7 @@ const session = (some: Partial<WaitingSession> = {}): WaitingSession => ({
   state: "connected",
   blockedUntil: null,
   blockReason: null,
+  failing: null,
   outage: null,
   lastOutage: null,
   dueAt: now,

@@ -96,6 +96,8 @@ export const outbound = sessions.only(
   "failing"
 )
 
+export const failing = sessions.only("failing")
+
 export const outages = sessions.only("unavailableSince", "probeAt", "probeInterval")
 
 const toOutageRow = ({ lastOutage, outage }: Outages): OutageRow =>

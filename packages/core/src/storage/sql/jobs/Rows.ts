@@ -14,7 +14,7 @@ import type { FencedRecipient } from "../../JobSteps.ts"
 import * as JobSteps from "../../JobSteps.ts"
 import type { JobRows, RecipientPlace } from "../../policy/JobRows.ts"
 import { listed } from "../Columns.ts"
-import { block, identity, outages, readOutages, writeOutages } from "../codec/Session.ts"
+import { block, failing, identity, outages, readOutages, writeOutages } from "../codec/Session.ts"
 import { statusNow } from "../codec/Template.ts"
 import * as Happenings from "../Happenings.ts"
 import { insertRows } from "../Insert.ts"
@@ -63,7 +63,7 @@ const waitingSessions = `WITH RECURSIVE waiting (session, last, place) AS (
       FROM waiting WHERE waiting.session IS NOT NULL AND place < ?
     )
     SELECT ${identity.of("session")}, session.pacing, session.state, ${block.of("session")},
-      ${outages.of("session")}, pace.arrival, (
+      ${outages.of("session")}, ${failing.of("session")}, pace.arrival, (
         SELECT min(next_at) FROM sendwright_progress WHERE session = waiting.session AND next_at IS NOT NULL
       ) AS row_due, (${Order.dueOf("waiting.session")}) AS order_due
     FROM waiting CROSS JOIN sendwright_session AS session LEFT JOIN sendwright_pace AS pace ON pace.paced = session.id
@@ -87,6 +87,7 @@ const savePairs = insertRows("sendwright_pair", ["session", "phone", "next_at"],
 })
 
 const saveOutage = `UPDATE sendwright_session SET ${outages.assignments} WHERE id = ?`
+const saveFailing = `UPDATE sendwright_session SET ${failing.assignments} WHERE id = ?`
 
 const pacingOf = "SELECT pacing FROM sendwright_session WHERE id = ?"
 
@@ -165,7 +166,7 @@ export const make = (
     FROM ${elements.from} CROSS JOIN sendwright_recipient AS recipient CROSS JOIN sendwright_job AS job
     WHERE recipient.provider_id = ${elements.value} AND job.seq = ${inSql.jobOf("recipient.seq")} AND job.session = ?
     ORDER BY recipient.seq`
-  const lockStanding = `SELECT state, ${block.list}, ${outages.list} FROM sendwright_session WHERE id = ?${dialect.skipLocked("sendwright_session")}`
+  const lockStanding = `SELECT state, ${block.list}, ${outages.list}, ${failing.list} FROM sendwright_session WHERE id = ?${dialect.skipLocked("sendwright_session")}`
   const lockTemplate = `SELECT ${statusNow} AS status FROM sendwright_template AS template WHERE id = ?${dialect.skipLocked("template")}`
   const putOffJobs = `UPDATE sendwright_progress SET next_at = ? WHERE seq IN (SELECT ${elements.integer} FROM ${elements.from})`
   const people = People.make(dialect)
@@ -232,6 +233,7 @@ export const make = (
             arrival: realOrNull(row, "arrival"),
             ...identity.read(row),
             ...block.read(row),
+            ...failing.read(row),
             ...readOutages(row)
           })
         }
@@ -256,11 +258,18 @@ export const make = (
       const row = yield* get(lockStanding, sessionId)
       return row === undefined
         ? null
-        : { state: stateOf(row, "state"), ...block.read(row), outage: readOutages(row).outage }
+        : {
+            state: stateOf(row, "state"),
+            ...block.read(row),
+            ...failing.read(row),
+            outage: readOutages(row).outage
+          }
     },
 
     saveOutage: (sessionId, outage) =>
       run(saveOutage, ...writeOutages({ outage, lastOutage: null }), sessionId),
+
+    saveFailing: (sessionId, some) => run(saveFailing, ...failing.write({ failing: some }), sessionId),
 
     arrival: PaceRows.arrivalOf,
 
