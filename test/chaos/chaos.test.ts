@@ -173,7 +173,6 @@ suite(
       const account = await Kills.atRandom({ ...setting, jobs: 2 }, "plain")
       expect(whole(account)).toEqual(nothing)
       expect(account.unknown).toBeLessThanOrEqual(account.inFlight)
-    },
-    "keeps no neighbour waiting for messages that end their process": keepsNobodyWaiting
+    }
   }
 )
