@@ -559,9 +559,9 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
     /**
      * Makes due what a clock that was ahead put off: jobs that are due later than now and were written later than now.
      * For a process that starts, and for one whose clock was set back (docs/adr/0021). Answers how many jobs; there may be
-     * more until it answers 0.
+     * more until it answers 0. `now` is asked within the commit: what was written while that waited for its turn is not ahead.
      */
-    readonly makeDue: (command: { readonly now: Instant }) => Effect.Effect<number, StorageError>
+    readonly makeDue: (command: { readonly now: () => Instant }) => Effect.Effect<number, StorageError>
 
     /**
      * Takes back the recipients that a dead worker left in flight, as `Transitions.rescue` says, and forgets the worker;

@@ -134,7 +134,7 @@ export class WebhookStore extends Context.Tag("@sendwright/core/storage/WebhookS
      * Makes due what a clock that was ahead put off: deliveries that are due later than now, and that were never
      * attempted or were attempted last later than now. As `JobStore.makeDue`; answers how many.
      */
-    readonly makeDue: (command: { readonly now: Instant }) => Effect.Effect<number, StorageError>
+    readonly makeDue: (command: { readonly now: () => Instant }) => Effect.Effect<number, StorageError>
 
     readonly findDelivery: (id: string) => Effect.Effect<Delivery | null, StorageError>
     /** What it brings: the exact JSON text; null when there is no such delivery. */

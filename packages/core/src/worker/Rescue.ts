@@ -57,7 +57,8 @@ export const make = (
         last = reading
         return 0
       }
-      const now = reading.time
+      const clock = yield* Effect.clock
+      const now = () => Time.unsafeNow(clock)
       let found = yield* webhooks.makeDue({ now })
       for (let some = yield* jobs.makeDue({ now }); some > 0; some = yield* jobs.makeDue({ now }))
         found += some

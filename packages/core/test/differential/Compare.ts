@@ -235,7 +235,7 @@ const perform = (step: Step, world: Cast, subject: number): Effect.Effect<unknow
       case "unblock":
         return yield* sessions.unblock({ now: Time.at(now) })
       case "makeDue":
-        return yield* jobs.makeDue({ now: Time.at(now) })
+        return yield* jobs.makeDue({ now: () => Time.at(now) })
       case "cancel":
         return yield* jobs.cancel({ jobId: job(step.job), now: Time.at(now) })
       case "retry": {

@@ -179,7 +179,7 @@ const perform = (step: Step, world: Cast, names: Names): Effect.Effect<unknown, 
         return yield* store[step.do]({ endpointId, since: Time.before(now, step.sinceMs), now })
       }
       case "makeDue":
-        return yield* store.makeDue({ now })
+        return yield* store.makeDue({ now: () => now })
       case "clock":
         return null
     }

@@ -127,8 +127,9 @@ export const layer: Layer.Layer<JobStore, never, MemoryDatabase> = Layer.effect(
 
       dispatchesAt: Effect.sync(() => lastDispatch(db)),
 
-      makeDue: ({ now }) =>
+      makeDue: (command) =>
         Effect.sync(() => {
+          const now = command.now()
           const putOff = openJobs(db).filter(
             ({ job, nextDue }) => nextDue !== null && nextDue > now && Time.isAhead(job.updatedAt, now)
           )

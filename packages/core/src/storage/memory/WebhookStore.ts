@@ -23,6 +23,13 @@ const shown = (row: DeliveryRow): Delivery => ({
   createdAt: row.createdAt
 })
 
+/** By a clock that was ahead. A delivery that was never attempted is due since it was made, whatever time that was. */
+const wasPutOff = ({ dueAt, log, tries, worker }: DeliveryRow, now: Time.Instant): boolean =>
+  worker === null &&
+  dueAt !== null &&
+  dueAt > now &&
+  Time.isAhead(tries === 0 ? dueAt : (log.at(-1)?.at ?? Time.at(0)), now)
+
 export const layer: Layer.Layer<WebhookStore, never, MemoryDatabase> = Layer.effect(
   WebhookStore,
   Effect.map(MemoryDatabase, (db) => {
@@ -54,14 +61,10 @@ export const layer: Layer.Layer<WebhookStore, never, MemoryDatabase> = Layer.eff
       send: (command) => perform(() => Deliveries.send(rows, command)),
       settleAndClaim: (command) => perform(() => deliveries.settleAndClaim(command)),
       rescue: (command) => perform(() => Deliveries.rescue(rows, command)),
-      makeDue: ({ now }) =>
+      makeDue: (command) =>
         Effect.sync(() => {
-          const putOff = [...db.deliveries.values()].filter(
-            (row) =>
-              row.worker === null &&
-              (row.dueAt ?? 0) > now &&
-              (row.tries === 0 || Time.isAhead(row.log.at(-1)?.at ?? Time.at(0), now))
-          )
+          const now = command.now()
+          const putOff = [...db.deliveries.values()].filter((row) => wasPutOff(row, now))
           for (const row of putOff) db.deliveries.set(row.id, { ...row, nextAt: now, dueAt: now })
           return putOff.length
         }),

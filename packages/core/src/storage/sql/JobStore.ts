@@ -170,8 +170,9 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
 
       dispatchesAt: db.read("JobStore.dispatchesAt", WorkerRows.dispatchesAt),
 
-      makeDue: ({ now }) =>
+      makeDue: (command) =>
         db.work("JobStore.makeDue", function* () {
+          const now = command.now()
           const latest = Time.latestWritten(now)
           let count = 0
           for (const session of yield* Order.ahead(now)) {
@@ -185,7 +186,9 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
           for (const row of yield* all(sessionsPutOff, now, latest)) {
             const session = text(row, "session")
             yield* dialect.serialize(Order.locked(session))
-            count += yield* changes(makeDue, now, session, now, latest)
+            // Whoever had the lock may have written meanwhile.
+            const locked = command.now()
+            count += yield* changes(makeDue, locked, session, locked, Time.latestWritten(locked))
           }
           return count
         }),

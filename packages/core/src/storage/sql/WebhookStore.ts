@@ -171,7 +171,7 @@ function* standing(most: number): Program<Standing> {
 // A delivery that was never attempted is due since it was made, whatever time that was.
 const makeDue = `UPDATE sendwright_delivery SET next_at = ?, due_at = ?
   WHERE due_at IS NOT NULL AND due_at > ? AND worker IS NULL
-    AND (tries = 0 OR EXISTS (
+    AND (tries = 0 AND due_at > ? OR tries > 0 AND EXISTS (
       SELECT 1 FROM sendwright_attempt AS attempt
       WHERE attempt.delivery = sendwright_delivery.seq AND attempt.number = sendwright_delivery.attempts AND attempt.at > ?
     ))`
@@ -229,7 +229,11 @@ export const layer: Layer.Layer<WebhookStore, never, Database> = Layer.effect(
         db.work("WebhookStore.settleAndClaim", () => deliveries.settleAndClaim(command)),
       rescue: (command) => db.work("WebhookStore.rescue", () => Deliveries.rescue(rows, command)),
       makeDue: ({ now }) =>
-        db.work("WebhookStore.makeDue", () => changes(makeDue, now, now, now, Time.latestWritten(now))),
+        db.work("WebhookStore.makeDue", function* () {
+          const at = now()
+          const latest = Time.latestWritten(at)
+          return yield* changes(makeDue, at, at, at, latest, latest)
+        }),
       findDelivery: (id) => db.read("WebhookStore.findDelivery", () => findDelivery(id)),
       payload: (deliveryId) =>
         db.read("WebhookStore.payload", function* () {
