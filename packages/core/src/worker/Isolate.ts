@@ -12,7 +12,7 @@ const isOf = (cause: Cause.Cause<StorageError>, ...faults: ReadonlyArray<Storage
   Option.exists(Cause.failureOption(cause), ({ fault }) => faults.includes(fault))
 
 /** True when the store says that it does not take what it was given. */
-const isContentRefused = (cause: Cause.Cause<StorageError>): boolean => isOf(cause, "content")
+export const isContentRefused = (cause: Cause.Cause<StorageError>): boolean => isOf(cause, "content")
 
 /** True when the store says that it may take later what it did not take now. */
 export const isPassing = (cause: Cause.Cause<StorageError>): boolean =>

@@ -30,8 +30,10 @@ import * as Dispatching from "./DispatchLoop.ts"
 import { EqualFailures, endsOf } from "./EqualFailures.ts"
 import * as FailureActions from "./FailureActions.ts"
 import { Heartbeat } from "./Heartbeat.ts"
+import * as Isolate from "./Isolate.ts"
 import * as PlainOutcome from "./PlainOutcome.ts"
 import * as Prepare from "./Prepare.ts"
+import { RefusedClaims } from "./RefusedClaims.ts"
 import { StoreClock } from "./StoreClock.ts"
 import type { Asked, Fork } from "./Turns.ts"
 import { type Ended, InFlight, Turns } from "./Turns.ts"
@@ -90,6 +92,8 @@ interface Parts {
   readonly recoverable: ReadonlyArray<Provider>
   readonly bulkhead: Bulkhead
   readonly turns: Turns
+  /** Sessions whose claims the store refuses ({@link RefusedClaims}), and until when they are put off. */
+  readonly putOff: Map<string, Moment.Moment>
   readonly fork: Fork
   readonly monotonic: () => Moment.Moment
   readonly idleMs: number
@@ -168,6 +172,7 @@ type SendVerbs = Verbs<Settlement, DispatchedJob>
 const claimsOf = (
   parts: Parts,
   inFlight: InFlight,
+  refused: RefusedClaims,
   grace: GracePeriod
 ): Pick<SendVerbs, "begin" | "commit"> => {
   const { bulkhead, circuits, heartbeat, monotonic, prepare, recoverable, signals, turns } = parts
@@ -181,16 +186,57 @@ const claimsOf = (
     for (const { probe, sessionId } of claimed) if (probe) circuits.of(sessionId, true).unused()
   }
 
-  /** A session gets what the bulkhead lets it, and nothing while the store does not know of its outage. */
+  /** The sessions that the claim under way gave room to. */
+  let asked: Array<string> = []
+
+  /** A session gets what the bulkhead lets it, and nothing while the store does not know of its outage, or refuses its claim. */
   const claimOf = (worker: string, asking: Asking): Claim => ({
     worker,
     limit: asking.limit,
     care: asking.care,
     room: ({ id, provider }, before) => {
+      if (before === null) asked = []
       const room = bulkhead.grant(asking, id, !recoverable.includes(provider), before, monotonic())
-      return circuits.isUntold(id) || inFlight.isActing(id) ? 0 : room
+      const mayHave = !circuits.isUntold(id) && !inFlight.isActing(id) && refused.admits(id, monotonic())
+      if (!mayHave) return 0
+      if (room > 0) asked.push(id)
+      return room
     }
   })
+
+  /**
+   * One commit. Where the store refuses the claim for its content the outcomes are stored without it, and claims go on by
+   * session: null then. Where it takes them neither way they are why.
+   */
+  const exchange = (command: Parameters<typeof circuits.settleAndClaim>[0]) =>
+    circuits.settleAndClaim(command).pipe(
+      Effect.map((exchanged) => {
+        if (command.claim !== null) refused.taken()
+        return { ...exchanged, isRefused: false }
+      }),
+      Effect.catchAllCause((cause) => {
+        const sessions = asked
+        if (command.claim === null || sessions.length === 0 || !Isolate.isContentRefused(cause))
+          return Effect.failCause(cause)
+        return Effect.tap(
+          Effect.map(circuits.settleAndClaim({ ...command, claim: null }), (exchanged) => ({
+            ...exchanged,
+            isRefused: true
+          })),
+          () => {
+            const sessionId = refused.refused(sessions, monotonic())
+            if (sessionId === null) return Effect.void
+            return Effect.annotateLogs(
+              Effect.logError(
+                `Session ${sessionId} is put off for half a minute: the store refuses to claim what is due of it`,
+                cause
+              ),
+              { sessionId }
+            )
+          }
+        )
+      })
+    )
 
   const isFull = (claimed: ReadonlyArray<DispatchedJob>, { limit }: Asking): boolean =>
     countOf(claimed) >= limit || new Set(claimed.map(({ sessionId }) => sessionId)).size >= sessionsAtOnce
@@ -226,7 +272,8 @@ const claimsOf = (
         const asking = worker === null ? null : bulkhead.ask(bulkhead.limit(at), at)
         if (asking !== null) claiming = { asking, at, known: circuits.known() }
         const claim = worker === null || asking === null ? null : claimOf(worker, asking)
-        const { claimed, known, postponed, settled, unreadable } = yield* circuits.settleAndClaim({
+        asked = []
+        const { claimed, isRefused, known, postponed, settled, unreadable } = yield* exchange({
           now,
           settlements,
           claim
@@ -235,13 +282,14 @@ const claimsOf = (
         if (settled > 0) yield* Effect.zipRight(signals.deliveries.notify, signals.outcomes.notify)
         if (asking === null || claimed.length === 0) {
           endClaim()
-          return { claimed, postponed, isFull: false }
+          // The next claim is another one.
+          return { claimed, postponed, isFull: isRefused || refused.isApart }
         }
         claiming = { asking, at, known }
         // Once the process stops nothing of it begins: another one may ask the platform.
         if (grace.hasBegun()) giveUpProbes(claimed)
         yield* Effect.zipRight(signals.attempts.notify, EventLoopBudget.yieldIfSpent)
-        return { claimed, postponed, isFull: isFull(claimed, asking) }
+        return { claimed, postponed, isFull: refused.isApart || isFull(claimed, asking) }
       }).pipe(Effect.onError(() => Effect.sync(endClaim))),
     begin: (claimed, worker) =>
       Effect.gen(function* () {
@@ -264,6 +312,7 @@ const claimsOf = (
 const verbsOf = (parts: Parts, grace: GracePeriod, wake: () => void): SendVerbs => {
   const { bulkhead, circuits, heartbeat, jobs, monotonic, signals, turns } = parts
   const inFlight = new InFlight(wake)
+  const refused = new RefusedClaims(parts.putOff)
   return {
     kind: { ...kind, idleMs: parts.idleMs },
     signal: signals.sends,
@@ -281,7 +330,11 @@ const verbsOf = (parts: Parts, grace: GracePeriod, wake: () => void): SendVerbs 
       const at = monotonic()
       const next = yield* jobs.nextDue(
         now,
-        (id) => bulkhead.admits(id, at) && !circuits.isUntold(id) && !inFlight.isActing(id)
+        (id) =>
+          bulkhead.admits(id, at) &&
+          !circuits.isUntold(id) &&
+          !inFlight.isActing(id) &&
+          refused.admits(id, at)
       )
       return next === null ? null : Math.max(0, next - now)
     }),
@@ -293,7 +346,7 @@ const verbsOf = (parts: Parts, grace: GracePeriod, wake: () => void): SendVerbs 
         lapsed: false
       })
     }),
-    ...claimsOf(parts, inFlight, grace),
+    ...claimsOf(parts, inFlight, refused, grace),
     end: Effect.suspend(() => {
       turns.release(({ batch }) => batch.inFlight === inFlight)
       act(parts, inFlight)
@@ -352,6 +405,7 @@ export const make = (options: {
       recoverable: [...(yield* Senders).values()].filter(canRecover).map(({ provider }) => provider),
       bulkhead,
       turns,
+      putOff: new Map(),
       fork,
       monotonic,
       idleMs
