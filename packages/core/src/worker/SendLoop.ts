@@ -168,6 +168,42 @@ const ending = (parts: Parts, inFlight: InFlight): Effect.Effect<void> =>
 
 type SendVerbs = Verbs<Settlement, DispatchedJob>
 
+/**
+ * One commit. Where the store refuses the claim for its content the outcomes are stored without it, and claims go on by
+ * session: null then. Where it takes them neither way they are why.
+ */
+const exchanging =
+  ({ circuits, monotonic }: Parts, refused: RefusedClaims, asked: () => ReadonlyArray<string>) =>
+  (command: Parameters<Parts["circuits"]["settleAndClaim"]>[0]) =>
+    circuits.settleAndClaim(command).pipe(
+      Effect.map((exchanged) => {
+        if (command.claim !== null) refused.taken()
+        return { ...exchanged, isRefused: false }
+      }),
+      Effect.catchAllCause((cause) => {
+        const sessions = asked()
+        if (command.claim === null || sessions.length === 0 || !Isolate.isContentRefused(cause))
+          return Effect.failCause(cause)
+        return Effect.tap(
+          Effect.map(circuits.settleAndClaim({ ...command, claim: null }), (exchanged) => ({
+            ...exchanged,
+            isRefused: true
+          })),
+          () => {
+            const sessionId = refused.refused(sessions, monotonic())
+            if (sessionId === null) return Effect.void
+            return Effect.annotateLogs(
+              Effect.logError(
+                `Session ${sessionId} is put off for half a minute: the store refuses to claim what is due of it`,
+                cause
+              ),
+              { sessionId }
+            )
+          }
+        )
+      })
+    )
+
 /** The claims of one dispatcher: what one brought counts as being claimed until its attempts wait for their turns. */
 const claimsOf = (
   parts: Parts,
@@ -204,39 +240,7 @@ const claimsOf = (
     }
   })
 
-  /**
-   * One commit. Where the store refuses the claim for its content the outcomes are stored without it, and claims go on by
-   * session: null then. Where it takes them neither way they are why.
-   */
-  const exchange = (command: Parameters<typeof circuits.settleAndClaim>[0]) =>
-    circuits.settleAndClaim(command).pipe(
-      Effect.map((exchanged) => {
-        if (command.claim !== null) refused.taken()
-        return { ...exchanged, isRefused: false }
-      }),
-      Effect.catchAllCause((cause) => {
-        const sessions = asked
-        if (command.claim === null || sessions.length === 0 || !Isolate.isContentRefused(cause))
-          return Effect.failCause(cause)
-        return Effect.tap(
-          Effect.map(circuits.settleAndClaim({ ...command, claim: null }), (exchanged) => ({
-            ...exchanged,
-            isRefused: true
-          })),
-          () => {
-            const sessionId = refused.refused(sessions, monotonic())
-            if (sessionId === null) return Effect.void
-            return Effect.annotateLogs(
-              Effect.logError(
-                `Session ${sessionId} is put off for half a minute: the store refuses to claim what is due of it`,
-                cause
-              ),
-              { sessionId }
-            )
-          }
-        )
-      })
-    )
+  const exchange = exchanging(parts, refused, () => asked)
 
   const isFull = (claimed: ReadonlyArray<DispatchedJob>, { limit }: Asking): boolean =>
     countOf(claimed) >= limit || new Set(claimed.map(({ sessionId }) => sessionId)).size >= sessionsAtOnce
