@@ -11,6 +11,8 @@ const putOffMs = 30_000
 export class RefusedClaims {
   readonly #putOff: Map<string, Moment>
   #apart: ReadonlyArray<string> = []
+  /** The sessions that were to get something of the claim under way, in their order. */
+  #asked: Array<string> = []
 
   /** @param putOff until when sessions are put off, which the dispatchers of a process share */
   constructor(putOff: Map<string, Moment>) {
@@ -20,6 +22,22 @@ export class RefusedClaims {
   /** True while the next claim is of one session. */
   get isApart(): boolean {
     return this.#apart.length > 0
+  }
+
+  get hasAsked(): boolean {
+    return this.#asked.length > 0
+  }
+
+  /** A claim begins. */
+  begin(): void {
+    this.#asked = []
+  }
+
+  /** What a session gets of the claim, of so much. */
+  grant(sessionId: string, room: number, now: Moment): number {
+    if (room <= 0 || !this.admits(sessionId, now)) return 0
+    this.#asked.push(sessionId)
+    return room
   }
 
   /** True of a session that the next claim may ask. */
@@ -35,13 +53,9 @@ export class RefusedClaims {
     this.#apart = this.#apart.slice(1)
   }
 
-  /**
-   * After a claim that was refused; the session that is put off, if it was the only one.
-   *
-   * @param asked the sessions that were to get something, in their order
-   */
-  refused(asked: ReadonlyArray<string>, now: Moment): string | null {
-    const [last, ...others] = asked.toReversed()
+  /** After a claim that was refused; the session that is put off, if it was the only one. */
+  refused(now: Moment): string | null {
+    const [last, ...others] = this.#asked.toReversed()
     if (last === undefined || others.length > 0) {
       this.#apart = last === undefined ? [] : [last, ...others]
       return null

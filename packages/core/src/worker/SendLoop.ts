@@ -79,6 +79,9 @@ const reportUnreadable = (jobs: ReadonlyArray<UnreadableJob>): Effect.Effect<voi
     { discard: true }
   )
 
+const isFull = (claimed: ReadonlyArray<DispatchedJob>, { limit }: Asking): boolean =>
+  countOf(claimed) >= limit || new Set(claimed.map(({ sessionId }) => sessionId)).size >= sessionsAtOnce
+
 /** The parts of a process that its dispatchers share. */
 interface Parts {
   readonly jobs: Context.Tag.Service<JobStore>
@@ -170,19 +173,21 @@ type SendVerbs = Verbs<Settlement, DispatchedJob>
 
 /**
  * One commit. Where the store refuses the claim for its content the outcomes are stored without it, and claims go on by
- * session: null then. Where it takes them neither way they are why.
+ * session (`isRefused`). Where it takes them neither way they are why.
  */
 const exchanging =
-  ({ circuits, monotonic }: Parts, refused: RefusedClaims, asked: () => ReadonlyArray<string>) =>
+  ({ circuits, monotonic }: Parts, refused: RefusedClaims) =>
   (command: Parameters<Parts["circuits"]["settleAndClaim"]>[0]) =>
-    circuits.settleAndClaim(command).pipe(
+    Effect.suspend(() => {
+      refused.begin()
+      return circuits.settleAndClaim(command)
+    }).pipe(
       Effect.map((exchanged) => {
         if (command.claim !== null) refused.taken()
         return { ...exchanged, isRefused: false }
       }),
       Effect.catchAllCause((cause) => {
-        const sessions = asked()
-        if (command.claim === null || sessions.length === 0 || !Isolate.isContentRefused(cause))
+        if (command.claim === null || !refused.hasAsked || !Isolate.isContentRefused(cause))
           return Effect.failCause(cause)
         return Effect.tap(
           Effect.map(circuits.settleAndClaim({ ...command, claim: null }), (exchanged) => ({
@@ -190,7 +195,7 @@ const exchanging =
             isRefused: true
           })),
           () => {
-            const sessionId = refused.refused(sessions, monotonic())
+            const sessionId = refused.refused(monotonic())
             if (sessionId === null) return Effect.void
             return Effect.annotateLogs(
               Effect.logError(
@@ -222,28 +227,19 @@ const claimsOf = (
     for (const { probe, sessionId } of claimed) if (probe) circuits.of(sessionId, true).unused()
   }
 
-  /** The sessions that the claim under way gave room to. */
-  let asked: Array<string> = []
-
   /** A session gets what the bulkhead lets it, and nothing while the store does not know of its outage, or refuses its claim. */
   const claimOf = (worker: string, asking: Asking): Claim => ({
     worker,
     limit: asking.limit,
     care: asking.care,
     room: ({ id, provider }, before) => {
-      if (before === null) asked = []
+      if (before === null) refused.begin()
       const room = bulkhead.grant(asking, id, !recoverable.includes(provider), before, monotonic())
-      const mayHave = !circuits.isUntold(id) && !inFlight.isActing(id) && refused.admits(id, monotonic())
-      if (!mayHave) return 0
-      if (room > 0) asked.push(id)
-      return room
+      return circuits.isUntold(id) || inFlight.isActing(id) ? 0 : refused.grant(id, room, monotonic())
     }
   })
 
-  const exchange = exchanging(parts, refused, () => asked)
-
-  const isFull = (claimed: ReadonlyArray<DispatchedJob>, { limit }: Asking): boolean =>
-    countOf(claimed) >= limit || new Set(claimed.map(({ sessionId }) => sessionId)).size >= sessionsAtOnce
+  const exchange = exchanging(parts, refused)
 
   /** Synchronous: the claim ends in the same moment in which the bulkhead counts what is in hand. */
   const enter = (
@@ -276,7 +272,6 @@ const claimsOf = (
         const asking = worker === null ? null : bulkhead.ask(bulkhead.limit(at), at)
         if (asking !== null) claiming = { asking, at, known: circuits.known() }
         const claim = worker === null || asking === null ? null : claimOf(worker, asking)
-        asked = []
         const { claimed, isRefused, known, postponed, settled, unreadable } = yield* exchange({
           now,
           settlements,
