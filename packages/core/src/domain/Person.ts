@@ -300,12 +300,14 @@ class Learning {
   }
 
   change(change: NumberChange): void {
-    if (!this.#isNew(change)) return
+    if (this.#isRepeated(change)) return
     const { from, reportedAt, to } = change
     const numbers = Phone.forms(from)
-    // The number may be asked for by others that stand for the same line.
-    for (const number of circle(this.#found.values()).numbers(from))
-      if (!Phone.forms(to).includes(number)) this.#left.set(number, reportedAt)
+    const isNew = this.#isNew(change)
+    // The number may be asked for by others that stand for the same line, unless these are its next owner's by now.
+    for (const number of isNew ? circle(this.#found.values()).numbers(from) : numbers)
+      if (!Phone.forms(to).includes(number)) this.#leaveNumber(number, reportedAt)
+    if (!isNew) return
     for (const link of numbers.flatMap((number) => this.#linksOf(number)))
       if (!numbers.includes(link.other)) this.#leave(link, to)
     this.#end({ person: to, other: from })
@@ -334,12 +336,22 @@ class Learning {
       !this.#found.has(nameOfLink({ person: user, other }))
     const known = this.#linksOf(phone)
     if (!known.some(isAnother)) return
-    this.#left.set(phone, at)
+    this.#leaveNumber(phone, at)
     for (const { other, reportedTogether } of known)
-      if (reportedTogether && !isOfUser(other)) this.#left.set(other, at)
+      if (reportedTogether && !isOfUser(other)) this.#leaveNumber(other, at)
   }
 
-  /** False for a repetition, and where a later change is known. */
+  #leaveNumber(number: string, at: Instant): void {
+    this.#left.set(number, Time.max(at, this.#left.get(number) ?? at))
+  }
+
+  /** True where the same change is known. */
+  #isRepeated({ from, to }: NumberChange): boolean {
+    const known = this.#found.get(nameOfLink({ person: from, other: to }))
+    return known !== undefined && this.#isMove(known)
+  }
+
+  /** False where a later change is known: what came after this one was told may be later, and ends consent alone. */
   #isNew({ from, reportedAt, to }: NumberChange): boolean {
     if (this.#successor(from, reportedAt) !== undefined) return false
     const known = this.#found.get(nameOfLink({ person: from, other: to }))

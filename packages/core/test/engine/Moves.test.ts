@@ -126,4 +126,28 @@ describe("a number that its owner left", () => {
       expect(Either.isRight(yield* send(left))).toBe(true)
     })
   )
+
+  it.scoped("ends also where the news of both moves of who came back are late", () =>
+    Effect.gen(function* () {
+      const { message, register, seconds, send } = yield* NamingPlatform.shop
+      for (const number of [left, now]) yield* register(number)
+      const moves = [
+        [left, now],
+        [now, left]
+      ] as const
+      const said: Array<number> = []
+      for (const _ of moves) {
+        yield* TestClock.adjust("1 hour")
+        said.push(yield* seconds)
+      }
+      yield* TestClock.adjust("1 hour")
+      for (const [place, [from, to]] of moves.entries())
+        yield* message(
+          named(from),
+          { type: "system", system: { type: "user_changed_number", wa_id: to } },
+          said[place]
+        )
+      for (const number of [left, now]) expect(Either.isRight(yield* send(number))).toBe(false)
+    })
+  )
 })
