@@ -22,6 +22,7 @@ export type Way = "answer" | "receipt"
 export interface Ended {
   readonly phone: string
   readonly failure: Failure | null
+  readonly attempted: { readonly since: Instant }
 }
 
 /** The failure that a session's last attempts ended with. */
@@ -29,6 +30,8 @@ export interface Streak {
   readonly code: string
   readonly providerCode: string | null
   readonly count: number
+  /** When the first of them was attempted: what went well before, and is told only now, is none of the last. */
+  readonly since: Instant
   /** The last digits of the first people's numbers: enough to tell three people apart, and too few to name anybody. */
   readonly people: ReadonlyArray<string>
   /** How often the session was blocked for it. */
@@ -49,15 +52,22 @@ export const counts = ({ code, permanent }: Failure): boolean => {
 }
 
 /** The streak after one more attempt of the session; null while there is none. */
-export const next = (streak: Streak | null, { failure, phone }: Ended): Streak | null => {
+export const next = (streak: Streak | null, { attempted, failure, phone }: Ended): Streak | null => {
+  const { since } = attempted
+  if (streak !== null && since < streak.since && failure === null) return streak
   if (failure === null || !counts(failure)) return null
   const { code, provider_code: providerCode } = failure
   const person = digitsOf(phone)
   if (streak?.code !== code || streak.providerCode !== providerCode)
-    return { code, providerCode, count: 1, people: [person], blocks: 0, probeAt: null }
+    return { code, providerCode, count: 1, since, people: [person], blocks: 0, probeAt: null }
   const { count, people } = streak
   const isKnown = people.includes(person) || people.length >= leastPeople
-  return { ...streak, count: count + 1, people: isKnown ? people : [...people, person] }
+  return {
+    ...streak,
+    count: count + 1,
+    since: Time.min(since, streak.since),
+    people: isKnown ? people : [...people, person]
+  }
 }
 
 export const stops = ({ count, people }: Streak): boolean => count >= most && people.length >= leastPeople

@@ -14,9 +14,14 @@ const streakOf = (ends: ReadonlyArray<SameFailure.Ended>) =>
 const ends = (
   count: number,
   of: SameFailure.Ended["failure"],
-  people = 3
+  people = 3,
+  since = Time.at(minute)
 ): ReadonlyArray<SameFailure.Ended> =>
-  Array.from({ length: count }, (_, n) => ({ phone: `3460000000${n % people}`, failure: of }))
+  Array.from({ length: count }, (_, n) => ({
+    phone: `3460000000${n % people}`,
+    failure: of,
+    attempted: { since }
+  }))
 
 describe("a session", () => {
   it.each([
@@ -27,6 +32,11 @@ describe("a session", () => {
     ["ten of the recipients' own", ends(10, failure("recipient_unreachable")), false],
     ["ten that pass", ends(10, failure("provider_unavailable")), false],
     ["a success among them", [...ends(5, unlisted), ...ends(1, null), ...ends(9, unlisted)], false],
+    [
+      "a success that is told among them, of an attempt before them",
+      [...ends(5, unlisted), ...ends(1, null, 1, Time.at(0)), ...ends(5, unlisted)],
+      true
+    ],
     ["a success before them", [...ends(1, null), ...ends(10, unlisted)], true],
     [
       "two of the gateway's codes",
@@ -44,7 +54,11 @@ describe("a session", () => {
     for (let n = 0; n < 8 && streak !== null; n++) {
       const block = SameFailure.block(streak, Time.at(0))
       times.push(block.until)
-      streak = SameFailure.next(block.streak, { phone: "34600000001", failure: unlisted })
+      streak = SameFailure.next(block.streak, {
+        phone: "34600000001",
+        failure: unlisted,
+        attempted: { since: block.until }
+      })
     }
     expect(times).toEqual([1, 2, 4, 8, 16, 32, 60, 60].map((minutes) => minutes * minute))
     expect(times.at(-1)).toBe(hour)
