@@ -556,7 +556,7 @@ CREATE TABLE sendwright_session (
   pacing text NOT NULL,
   state text NOT NULL,
   reason text,
-  -- mended_at: a new configuration, or a block that its operator ended. failing: the one failure that its last attempts ended
+  -- mended_at: a connect, a new configuration, or a block that its operator ended. failing: the one failure that its last attempts ended
   -- with, by the answers of sends and by receipts, in JSON.
   connected_since bigint,
   mended_at bigint,

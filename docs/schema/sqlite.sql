@@ -505,7 +505,7 @@ CREATE TABLE sendwright_session (
   pacing TEXT NOT NULL,
   state TEXT NOT NULL,
   reason TEXT,
-  -- mended_at: a new configuration, or a block that its operator ended. failing: the one failure that its last attempts ended
+  -- mended_at: a connect, a new configuration, or a block that its operator ended. failing: the one failure that its last attempts ended
   -- with, by the answers of sends and by receipts, in JSON.
   connected_since INTEGER,
   mended_at INTEGER,

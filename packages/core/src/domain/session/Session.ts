@@ -68,7 +68,7 @@ export interface Session {
   readonly lastOutage: Circuit.Silence | null
   /** When it last became connected; null while it is not. */
   readonly connectedSince: Instant | null
-  /** When its operator last gave it a configuration or ended its block: refusals of before are mended. Null when never. */
+  /** When its operator last connected it, gave it a configuration or ended its block: refusals of before are mended. Null when never. */
   readonly mendedAt: Instant | null
   /** Null of one whose last attempts did not end with one failure (`SameFailure`). */
   readonly failing: SameFailure.Failing | null
@@ -181,8 +181,9 @@ export const isAbout = (session: Session, attempted: Attempted | undefined): boo
 }
 
 /**
- * The session in a state; the same object when it is in that state for the same reason. Connecting ends an outage,
- * because the platform was just asked. Disconnecting ends it, too, because the platform is no longer asked.
+ * The session in a state; the same object when it is not connected for the same reason already. Connecting ends an outage and
+ * mends what was refused before, also of a connected one, because the platform was just asked. Disconnecting ends an outage, too,
+ * because the platform is no longer asked.
  */
 export const transition = (
   session: Session,
@@ -190,7 +191,8 @@ export const transition = (
   now: Instant
 ): Session => {
   const isConnected = state === "connected"
-  if (session.state === state && session.reason === reason && session.outage === null) return session
+  if (!isConnected && session.state === state && session.reason === reason && session.outage === null)
+    return session
   return {
     ...session,
     state,
@@ -198,6 +200,7 @@ export const transition = (
     outage: null,
     lastOutage: silence(session, now),
     connectedSince: isConnected ? (session.connectedSince ?? now) : null,
+    mendedAt: isConnected ? now : session.mendedAt,
     failing: null,
     updatedAt: now
   }

@@ -119,6 +119,9 @@ export const suite = (layer: Stored): void => {
           ).toBe("operator")
           yield* sessions.transition({ id, state: "connected", reason: null, now: Time.after(now, 10) })
           expect(yield* gone(Time.after(now, 9))).toBe("connected")
+          // The operator asked the platform again, though it was connected.
+          yield* sessions.transition({ id, state: "connected", reason: null, now: Time.after(now, 15) })
+          expect(yield* gone(Time.after(now, 14))).toBe("connected")
           yield* sessions.change({ id, change: { config: "another" }, now: Time.after(now, 20) })
           expect(yield* gone(Time.after(now, 19))).toBe("connected")
           yield* sessions.block({ ...told(Time.after(now, 21)), until: Time.after(now, 1000) })
