@@ -41,6 +41,12 @@ const ended = (id: string) =>
     ({ json }) => at(json, "retry", "status") !== "running"
   )
 
+/** An operator of a name. */
+const by = async (name: string) => {
+  const { json } = await host.admin("/operators", { name, role: "support" })
+  return `Bearer ${String(at(json, "token"))}`
+}
+
 const idOf = (answer: { readonly json: unknown }) => String(at(answer.json, "retry", "retry_id"))
 
 describe("a retry of many jobs", () => {
@@ -120,6 +126,46 @@ describe("a retry of many jobs", () => {
     expect([both.status, at(both.json, "errors", 0, "pointer")]).toEqual([422, "/filter/job_id"])
     const none = await retry({ filter: { job_id: `${String(other).slice(0, -6)}ffffff` } })
     expect(none.status).toBe(404)
+  })
+
+  it("of two at once says of the second who sent them again, when and by what: by a plan and by hand", async () => {
+    const owner = await tenant(host)
+    const [job] = await campaign(owner, "twice", 2)
+    const [ana, bob] = [{ authorization: await by("ana") }, { authorization: await by("bob") }]
+    const filter = { reference: "twice", codes }
+    await host.admin(`/sessions/${owner.sessionId}/disconnect`, undefined, "POST")
+    const first = await retry({ filter }, ana)
+    const second = await retry({ filter }, bob)
+    const [one, two] = [await ended(idOf(first)), await ended(idOf(second))]
+    expect(at(one.json, "retry", "done")).toMatchObject({ recipients: 4, why: null })
+    expect(at(two.json, "retry", "done")).toMatchObject({
+      recipients: 0,
+      why: expect.stringMatching(new RegExp(`4 were sent again by ana in the retry ${idOf(first)} at \\d`))
+    })
+    const results = await host.admin(`/jobs/${job}?recipient_status=queued`)
+    const story = await host.admin(
+      `/messages/${String(at(results.json, "job", "results", 0, "message_id"))}/timeline`
+    )
+    expect(items(story.json, "timeline").find((each) => at(each, "kind") === "retried")).toMatchObject({
+      text: `By ana in the retry ${idOf(first)}.`
+    })
+    const byHand = await host.admin(`/jobs/${job}/retry`, { codes })
+    expect(at(byHand.json, "counted", "why")).toMatch(
+      `2 were sent again by ana in the retry ${idOf(first)} at `
+    )
+  })
+
+  it("of two by hand at once says the same of the second", async () => {
+    const owner = await tenant(host)
+    const [job] = await campaign(owner, "twice-by-hand", 1)
+    await host.admin(`/sessions/${owner.sessionId}/disconnect`, undefined, "POST")
+    const hand = async (name: string) => {
+      const headers = { authorization: await by(name) }
+      return host.request(`/admin/v1/jobs/${job}/retry`, { method: "POST", headers, body: { codes } })
+    }
+    const both = [await hand("cleo"), await hand("dan")]
+    expect(both.map(({ json }) => at(json, "counted", "recipients"))).toEqual([2, 0])
+    expect(at(both[1]?.json, "counted", "why")).toMatch(/2 were sent again by cleo at \d/)
   })
 
   it("is carried out, and tells what it has done", async () => {

@@ -31,6 +31,8 @@ export interface PlanStep {
   readonly from: number | null
   /** Null where no job of it was found among those that were looked at. */
   readonly jobId: string | null
+  /** With the last step of a plan over many jobs: those that others' retries may have taken out of its list. */
+  readonly left: ReadonlyArray<string>
   /** The place behind which it goes on; null behind the last job. */
   readonly to: number | null
   readonly now: Instant

@@ -10,6 +10,7 @@ import * as Time from "../../src/domain/Instant.ts"
 import type { Wanted } from "../../src/domain/job/RetryPlan.ts"
 import * as RetryPlan from "../../src/domain/job/RetryPlan.ts"
 import { Signals } from "../../src/runtime/Signals.ts"
+import { AuditStore } from "../../src/storage/AuditStore.ts"
 import { JobStore, Outcome } from "../../src/storage/JobStore.ts"
 import * as Memory from "../../src/storage/memory/Memory.ts"
 import { RetryPlanStore } from "../../src/storage/RetryPlanStore.ts"
@@ -40,10 +41,10 @@ const jobsOf = Effect.fnUntraced(function* (count: number, phones: number) {
   return { ...who, jobIds: commands.map(({ jobId }) => jobId) }
 })
 
-const begin = Effect.fnUntraced(function* (filter: Wanted["filter"]) {
+const begin = Effect.fnUntraced(function* (filter: Wanted["filter"], operator: string | null = null) {
   const plan = RetryPlan.begin(
     { filter, selection: {} },
-    { expected: { jobs: 0, recipients: 0, isExact: true }, id: ids.uuid(now), now, operator: null }
+    { expected: { jobs: 0, recipients: 0, isExact: true }, id: ids.uuid(now), now, operator }
   )
   yield* (yield* RetryPlanStore).add({ plan, key: null })
   return plan.id
@@ -166,6 +167,38 @@ describe.each(stores)("retries of many jobs in %s", (_, store) => {
       expect(yield* round).toBe(0)
       const retried = yield* retriedOf(jobIds, 2)
       expect(retried.reduce((sum, each) => sum + each, 0)).toBe(2)
+    }).pipe(Effect.provide(layer))
+  )
+
+  it.effect("of two at once say whose each recipient was, and so do the acts on each job", () =>
+    Effect.gen(function* () {
+      const store = yield* RetryPlanStore
+      const audit = yield* AuditStore
+      const { accountId, jobIds } = yield* jobsOf(3, 2)
+      const plans = [yield* begin({ accountId }, "ana"), yield* begin({ accountId }, "bob")]
+      const { round } = yield* RetryPlans.make
+      const untilAll = Effect.repeat(round, { until: (done) => done === 0 })
+      yield* untilAll
+      const [first, second] = yield* Effect.forEach(plans, (id) => store.find(id))
+      expect([first?.sums.counts.failed, second?.sums.counts.failed]).toEqual([4, 2])
+      expect([first?.sums.changed, second?.sums.changed]).toEqual([2, 4])
+      const third = yield* begin({ accountId }, "cleo")
+      yield* untilAll
+      const last = yield* store.find(third)
+      expect(last?.sums).toMatchObject({ jobs: 0, counts: { failed: 0 } })
+      const why = (last && RetryPlan.whyNobodyOf(last)) ?? ""
+      const at = `at ${Time.format(now)}, and did not fail since.`
+      expect(why).toContain(`4 were sent again by ana in the retry ${plans[0]} ${at}`)
+      expect(why).toContain(`2 were sent again by bob in the retry ${plans[1]} ${at}`)
+      const acts = yield* Effect.forEach(jobIds, (target) =>
+        Effect.map(audit.list({ target, page: { limit: 9, after: null } }), ({ items }) => items)
+      )
+      expect(acts.map(({ length }) => length)).toEqual([1, 1, 1])
+      expect(acts.flat()).toEqual(
+        expect.arrayContaining([
+          expect.objectContaining({ operator: "ana", at: now, after: { retry_id: plans[0], retried: 2 } })
+        ])
+      )
     }).pipe(Effect.provide(layer))
   )
 

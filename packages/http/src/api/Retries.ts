@@ -88,7 +88,10 @@ export const sums = struct({
       costs.map(({ currency, isComplete, total }) => ({ currency, total, complete: isComplete }))
   ),
   why: computed(
-    Wire.NullableText.annotations({ description: "Why it is nobody; null where it is somebody." }),
+    Wire.NullableText.annotations({
+      description:
+        "Why it is nobody, such as those whom another operator sent again at the same time; null where it is somebody, and while it goes on."
+    }),
     RetryPlan.whyNobody
   )
 })
@@ -148,7 +151,10 @@ const retry = struct(
     ),
     done: computed(
       sums.schema.annotations({ description: "What it has retried until now, and what it has left." }),
-      (plan: RetryPlan.Plan, prefix) => sums.of(plan.sums, prefix)
+      (plan: RetryPlan.Plan, prefix) => ({
+        ...sums.of(plan.sums, prefix),
+        why: RetryPlan.whyNobodyOf(plan)
+      })
     ),
     begun_at: Wire.Time,
     updated_at: Wire.Time,

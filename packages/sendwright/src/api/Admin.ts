@@ -706,6 +706,8 @@ export interface RetryOfJobs {
   /** What was counted when it began. */
   readonly expected: { readonly jobs: number; readonly recipients: number; readonly isExact: boolean }
   readonly sums: RetrySums
+  /** Why it is nobody; null where it is somebody, and while it goes on. */
+  readonly why: string | null
   readonly begunAt: Date
   readonly updatedAt: Date
   readonly endedAt: Date | null

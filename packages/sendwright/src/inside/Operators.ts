@@ -373,7 +373,13 @@ const retrying = (admin: CoreAdmin, running: Running): Admin.Jobs["retry"] => {
     if (!Object.hasOwn(given, "filter")) {
       const { id, ...which } = Inputs.retryOfJob(given)
       const { counts, dryRun, job, sums } = await run(admin.jobs.retry(id, which))
-      return { counts, dryRun, job: Views.job(job), counted: sums, why: RetryPlan.whyNobody(sums) }
+      return {
+        counts,
+        dryRun,
+        job: Views.job(job),
+        counted: Views.retrySums(sums),
+        why: RetryPlan.whyNobody(sums)
+      }
     }
     const { filter, ...how } = Inputs.retryOfJobs(given)
     const { codes, completedAfter, completedBefore, createdAfter, createdBefore, statuses, ...rest } = filter
@@ -387,7 +393,7 @@ const retrying = (admin: CoreAdmin, running: Running): Admin.Jobs["retry"] => {
       admin.retries.begin({ ...how, filter: { ...rest, ...times }, selection: { codes, statuses } })
     )
     const counted = {
-      counted: begun.sums,
+      counted: Views.retrySums(begun.sums),
       isExact: begun.isExact,
       why: RetryPlan.whyNobody(begun.sums)
     }

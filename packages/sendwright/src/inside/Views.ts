@@ -13,7 +13,6 @@ import type {
   PerhapsRefusal as PerhapsRefusals,
   RateCard as RateCards,
   Recipient,
-  RetryPlan as RetryPlans,
   Search,
   Session as Sessions,
   Size,
@@ -22,7 +21,7 @@ import type {
   UnreadHook as UnreadHooks,
   Webhook as Webhooks
 } from "@sendwright/core"
-import { Ids, Session } from "@sendwright/core"
+import { Ids, RetryPlan as RetryPlans, Session } from "@sendwright/core"
 import type * as Admin from "../api/Admin.ts"
 import type * as Messages from "../api/Messages.ts"
 import type * as Template from "../api/Templates.ts"
@@ -294,12 +293,15 @@ export const found = ({ at, parentId: _, ...result }: Search.Result): Messages.F
   at: date(at)
 })
 
+export const retrySums = ({ again: _, ...sums }: RetryPlans.Sums): Admin.RetrySums => sums
+
 export const retryOfJobs = ({
   begunAt,
   endedAt,
   filter,
   place: _,
   selection,
+  sums,
   updatedAt,
   ...plan
 }: RetryPlans.Plan): Admin.RetryOfJobs => {
@@ -315,6 +317,8 @@ export const retryOfJobs = ({
       completedAfter: dateOf(completedAfter),
       completedBefore: dateOf(completedBefore)
     },
+    sums: retrySums(sums),
+    why: RetryPlans.whyNobodyOf({ status: plan.status, sums }),
     begunAt: date(begunAt),
     updatedAt: date(updatedAt),
     endedAt: dateOrNull(endedAt)

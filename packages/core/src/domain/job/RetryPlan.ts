@@ -66,6 +66,16 @@ export interface Wait extends Some {
   readonly limiter: (typeof limiters)[number]
 }
 
+/** Recipients that were sent again before, and have not failed since: of somebody else's retry, or of an earlier one. */
+export interface Again extends Some {
+  /** When that was, of the one job. */
+  readonly at: Instant
+  /** Null where no act is recorded. */
+  readonly operator: string | null
+  /** The retry of many jobs by which it was; null of one by hand. */
+  readonly retryId: string | null
+}
+
 /** The estimate of a currency: by the prices of the acceptance, if all of them are delivered. */
 export interface Cost {
   readonly currency: string
@@ -87,6 +97,8 @@ export interface Sums {
   /** Recipients that changed after the plan began. */
   readonly changed: number
   readonly refused: ReadonlyArray<Refusal>
+  /** Told of jobs alone of which this retries nothing. */
+  readonly again: ReadonlyArray<Again>
   readonly waiting: ReadonlyArray<Wait>
   readonly costs: ReadonlyArray<Cost>
 }
@@ -99,6 +111,7 @@ export const none: Sums = {
   permanent: [],
   changed: 0,
   refused: [],
+  again: [],
   waiting: [],
   costs: []
 }
@@ -113,21 +126,33 @@ const refusedAs: Readonly<Record<Reason, string>> = {
   content_expired: "of jobs whose content is kept no longer"
 }
 
-/** Why nobody is retried; null where somebody is. */
-export const whyNobody = (sums: Sums): string | null => {
-  if (recipientsOf(sums) > 0) return null
+const againText = ({ at, operator, recipients, retryId }: Again): string => {
+  const which = retryId === null ? "" : ` in the retry ${retryId}`
+  const who = operator === null ? "" : ` by ${operator}${which}`
+  return `${recipients} ${recipients === 1 ? "was" : "were"} sent again${who} at ${Time.format(at)}, and did not fail since.`
+}
+
+/** The reasons for which some are not retried. */
+const reasonsOf = (sums: Sums): ReadonlyArray<string> => {
   const parts: ReadonlyArray<readonly [number, string]> = [
     [sumOf(sums.permanent), "permanent: they go again only where `codes` names their code"],
     [
       sumOf(sums.unknown),
       "of unknown outcome: they go again only where `statuses` names `unknown`, and may get it twice"
     ],
-    [sums.changed, "changed since it began"],
+    [sums.changed, "changed since it began: somebody sent them again, or a report came"],
     ...sums.refused.map(({ reason, recipients }) => [recipients, refusedAs[reason]] as const)
   ]
-  const told = parts.flatMap(([count, what]) =>
+  const left = parts.flatMap(([count, what]) =>
     count === 0 ? [] : [`${count} ${count === 1 ? "is" : "are"} ${what}.`]
   )
+  return [...left, ...sums.again.map(againText)]
+}
+
+/** Why nobody is retried; null where somebody is. */
+export const whyNobody = (sums: Sums): string | null => {
+  if (recipientsOf(sums) > 0) return null
+  const told = reasonsOf(sums)
   return told.length === 0 ? "Nobody that it asks for has failed." : told.join(" ")
 }
 
@@ -145,6 +170,13 @@ export interface Plan extends Wanted {
   readonly sums: Sums
   /** The place of the last job that it has dealt with: it goes on behind it. Null before the first, and not told. */
   readonly place: number | null
+}
+
+/** Why a plan retried nobody; null of one that goes on, and where it retried somebody. */
+export const whyNobodyOf = ({ status, sums }: Pick<Plan, "status" | "sums">): string | null => {
+  if (status === "running") return null
+  const isUntold = status === "canceled" && reasonsOf(sums).length === 0
+  return isUntold && recipientsOf(sums) === 0 ? "It was canceled before it came to anybody." : whyNobody(sums)
 }
 
 /** The counts of what a plan would do, by the jobs that were looked at. */
@@ -182,6 +214,15 @@ const someOf = <A extends Some>(all: ReadonlyArray<A>, name: (each: A) => string
   return [...sums.values()]
 }
 
+/** Those who sent again are told each, up to so many. */
+const mostAgain = 10
+
+export const againOf = (all: ReadonlyArray<Again>): ReadonlyArray<Again> => {
+  const found = someOf(all, ({ operator, retryId }) => `${retryId} ${operator}`)
+  const rest = found.slice(mostAgain).map((each) => ({ ...each, operator: null, retryId: null }))
+  return [...found.slice(0, mostAgain), ...someOf(rest, () => "rest")]
+}
+
 const costsOf = (costs: ReadonlyArray<Cost>): ReadonlyArray<Cost> => {
   const sums = new Map<string, Cost>()
   for (const each of costs) {
@@ -207,6 +248,7 @@ export const add = (before: Sums, more: Sums): Sums => ({
   permanent: codesOf(...before.permanent, ...more.permanent),
   changed: before.changed + more.changed,
   refused: someOf([...before.refused, ...more.refused], ({ reason }) => reason),
+  again: againOf([...before.again, ...more.again]),
   waiting: someOf([...before.waiting, ...more.waiting], ({ limiter }) => limiter),
   costs: costsOf([...before.costs, ...more.costs])
 })

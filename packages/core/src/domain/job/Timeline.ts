@@ -27,6 +27,7 @@ import type { Next } from "./Next.ts"
 import * as Nexts from "./Next.ts"
 import * as Obstacles from "./Obstacles.ts"
 import * as Recipient from "./Recipient.ts"
+import * as SentAgain from "./SentAgain.ts"
 import * as Transitions from "./Transitions.ts"
 import type { Limiter } from "./Waiting.ts"
 
@@ -502,15 +503,12 @@ const forgottenWebhooks = ({ account, deliveries, recipient }: Rows, now: Instan
 const of = (rows: Rows, operation: string): ReadonlyArray<Audit.Entry> =>
   rows.acts.filter((each) => each.operation === operation && each.after?.["dry_run"] !== true)
 
-/** An act is recorded in the commit that it is of, by the clock of a moment before or after. */
-const oneCommit = 5 * Time.second
-
 const byWhom = (act: Audit.Entry | undefined, isOperator: boolean): Partial<Entry> =>
   act === undefined
     ? {}
     : isOperator
       ? {
-          text: `By ${act.operator}.`,
+          text: `By ${act.operator}${SentAgain.retryIdOf(act) === null ? "" : ` in the retry ${SentAgain.retryIdOf(act)}`}.`,
           requestId: act.requestId,
           address: act.address,
           about: { of: "acts", id: act.target ?? "" }
@@ -523,14 +521,14 @@ const retries = (
 ): ReadonlyArray<{ readonly at: Instant; readonly act: Audit.Entry | undefined }> => {
   const { requeuedAt } = rows.recipient
   if (requeuedAt === null) return []
-  const acts = of(rows, "jobs.retry").toSorted((a, b) => a.at - b.at)
+  const last = SentAgain.retryAt(rows.acts, requeuedAt)
+  const acts = of(rows, SentAgain.retryOfJob).toSorted((a, b) => a.at - b.at)
   const repeated = rows.earlier.filter(({ outcome }) => isRepeated(outcome))
   const before = repeated.flatMap(({ at }) => {
     const act = acts.find((each) => each.at >= at)
-    return act === undefined || act.at >= requeuedAt - oneCommit ? [] : [act]
+    return act === undefined || act === last || act.at > requeuedAt ? [] : [act]
   })
   const found = [...new Set(before)].map((act) => ({ at: act.at, act }))
-  const last = acts.find(({ at }) => Math.abs(at - requeuedAt) <= oneCommit)
   return [...found, { at: requeuedAt, act: last }]
 }
 

@@ -18,11 +18,12 @@ import * as Either from "../../effect/Either.ts"
 import * as EventLoopBudget from "../../runtime/EventLoopBudget.ts"
 import type { Readable } from "../../schema/Readable.ts"
 import { AccountStore } from "../../storage/AccountStore.ts"
+import { AuditStore } from "../../storage/AuditStore.ts"
 import { JobStore } from "../../storage/JobStore.ts"
 import type { Added } from "../../storage/RetryPlanStore.ts"
 import { RetryPlanStore } from "../../storage/RetryPlanStore.ts"
 import type { StorageError } from "../../storage/StorageError.ts"
-import { jobsOf } from "../../worker/RetryPlans.ts"
+import { jobsOf, lately } from "../../worker/RetryPlans.ts"
 import { CurrentActor } from "../Acting.ts"
 import * as Checks from "../Checks.ts"
 import * as Recorder from "./Recorder.ts"
@@ -128,6 +129,7 @@ export const make = Effect.gen(function* () {
   const accounts = yield* AccountStore
   const jobs = yield* JobStore
   const store = yield* RetryPlanStore
+  const sentAgain = lately(jobs, yield* AuditStore)
   const ids = Ids.make(yield* Ids.RandomBytes)
   const record = yield* Recorder.make
 
@@ -147,7 +149,11 @@ export const make = Effect.gen(function* () {
       after = found.next
       yield* EventLoopBudget.yieldIfSpent
     } while (after !== null && counted < mostJobs && lost < mostRecipients && reads < mostReads)
-    return { sums, isExact: after === null }
+    if (after !== null || RetryPlan.recipientsOf(sums) > 0 || wanted.filter.jobId !== undefined)
+      return { sums, isExact: after === null }
+    const jobIds = yield* sentAgain(wanted, now)
+    const { again } = yield* store.count({ jobIds, selection: wanted.selection, now })
+    return { sums: RetryPlan.add(sums, { ...RetryPlan.none, again }), isExact: true }
   })
 
   const add = Effect.fnUntraced(function* (

@@ -43,8 +43,9 @@ export const keyOf = (publicKey: string, key: string): string => `${publicKey}|$
 export const usageOf = (accountId: string, day: string, kind: string): string => `${accountId}|${day}|${kind}`
 const pairOf = (sessionId: string, phone: string): string => `${sessionId}|${phone}`
 
-const isOf: Record<"open" | "lost", (tracked: FencedRecipient) => boolean> = {
+const isOf: Record<"again" | "lost" | "open", (tracked: FencedRecipient) => boolean> = {
   open: ({ recipient: { status } }) => status === "queued" || status === "sending",
+  again: ({ recipient }) => recipient.requeuedAt !== null && !Recipient.isRetryable(recipient.status),
   lost: ({ recipient }) => Recipient.isRetryable(recipient.status)
 }
 
@@ -302,6 +303,10 @@ export const make = (db: Database): JobRows<Memory> => ({
 
   saidOf: function* (worker) {
     return db.beats.get(worker)?.process ?? null
+  },
+
+  actsOn: function* (jobId) {
+    return db.audit.flatMap(({ value }) => (value.target === jobId ? [value] : []))
   },
 
   note: function* (happenings) {

@@ -26,11 +26,12 @@ export const saving = (db: Database) =>
   }
 
 const rowsOf = (db: Database): RetryPlanRows<JobRows.Memory> => {
-  const { isQuarantined, lockJobsInTime, recipientsOf, saveJobs } = JobRows.make(db)
+  const { actsOn, isQuarantined, lockJobsInTime, recipientsOf, saveJobs } = JobRows.make(db)
   const findByKey: RetryPlanRows<JobRows.Memory>["findByKey"] = function* (key) {
     return [...db.retryPlans.values()].find((each) => each.key === key) ?? null
   }
   return {
+    actsOn,
     isQuarantined,
     lockJobsInTime,
     recipientsOf,

@@ -5,6 +5,9 @@
 import * as Ids from "../../domain/Ids.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import * as Time from "../../domain/Instant.ts"
+import * as RetryPlan from "../../domain/job/RetryPlan.ts"
+import type { RetrySelection } from "../../domain/job/RetrySelection.ts"
+import * as SentAgain from "../../domain/job/SentAgain.ts"
 import * as Retry from "../../domain/Retry.ts"
 import type * as Circuit from "../../domain/session/Circuit.ts"
 import type { Provider } from "../../domain/session/Session.ts"
@@ -305,6 +308,21 @@ export function* abandon<B extends Backend>(
   if (step !== null) yield* rows.saveJobs([step], now)
 }
 
+/** With those whom another retry sent again, where this one retries nothing of the job. */
+export function* withAgain<B extends Backend>(
+  rows: Pick<JobRows<B>, "actsOn" | "recipientsOf">,
+  job: B["job"],
+  sums: RetryPlan.Sums,
+  { phones }: RetrySelection,
+  plan?: Pick<RetryPlan.Plan, "begunAt" | "id">
+): Tx<RetryPlan.Sums, B> {
+  if (RetryPlan.recipientsOf(sums) > 0) return sums
+  const again = (yield* rows.recipientsOf(job, "again")).map(({ recipient }) => recipient)
+  if (again.length === 0) return sums
+  const { id } = job.job
+  return SentAgain.withAgain(sums, id, again, { phones, acts: yield* rows.actsOn(id) }, plan)
+}
+
 /** `JobStore.retry`. */
 export function* retry<B extends Backend>(
   rows: JobRows<B>,
@@ -314,5 +332,6 @@ export function* retry<B extends Backend>(
   if (job === undefined) return null
   const { result, step } = JobSteps.retry(job, yield* rows.recipientsOf(job, "lost"), command)
   if (step !== null) yield* rows.saveJobs([step], command.now)
-  return result
+  if (result._tag !== "Retried") return result
+  return { ...result, sums: yield* withAgain(rows, job, result.sums, command.selection) }
 }

@@ -4,6 +4,7 @@
  * (docs/adr/0025, docs/stores.md).
  */
 
+import type * as Audit from "../../domain/Audit.ts"
 import type { Happening } from "../../domain/Happening.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import type { WaitingSession } from "../../domain/job/Claiming.ts"
@@ -249,8 +250,14 @@ export interface JobRows<B extends Backend> {
     wanted: ReadonlyArray<{ readonly job: B["job"]; readonly places: ReadonlyArray<number> }>
   ) => Tx<(job: B["job"], place: number) => FencedRecipient | undefined, B>
 
-  /** Recipients of a locked job, by index. `open`: queued or sending. `lost`: failed or unknown. */
-  readonly recipientsOf: (job: B["job"], which: "open" | "lost") => Tx<ReadonlyArray<FencedRecipient>, B>
+  /**
+   * Recipients of a job, by index. `open`: queued or sending. `lost`: failed or unknown. `again`: those that an operator had sent
+   * again, and that are not lost.
+   */
+  readonly recipientsOf: (
+    job: B["job"],
+    which: "again" | "lost" | "open"
+  ) => Tx<ReadonlyArray<FencedRecipient>, B>
 
   /** Writes steps of locked jobs as {@link saveClaims} does. */
   readonly saveJobs: (steps: ReadonlyArray<JobChange<B["job"]>>, now: Instant) => Tx<void, B>
@@ -280,6 +287,9 @@ export interface JobRows<B extends Backend> {
   readonly saveWorker: (worker: string, said: WorkerWord) => Tx<void, B>
   /** What the worker's process said last of itself; null where it never did. Takes no lock. */
   readonly saidOf: (worker: string) => Tx<SaidProcess | null, B>
+
+  /** The newest acts of operators on a job. Takes no lock. */
+  readonly actsOn: (jobId: string) => Tx<ReadonlyArray<Audit.Entry>, B>
 
   /** Keeps what no other row tells. */
   readonly note: (happenings: ReadonlyArray<Happening>) => Tx<void, B>

@@ -12,7 +12,7 @@ export interface StoredPlan {
 }
 
 export interface RetryPlanRows<B extends Backend>
-  extends Pick<JobRows<B>, "isQuarantined" | "lockJobsInTime" | "recipientsOf" | "saveJobs"> {
+  extends Pick<JobRows<B>, "actsOn" | "isQuarantined" | "lockJobsInTime" | "recipientsOf" | "saveJobs"> {
   /** Lets nobody else add a plan with the key until the commit, and answers the one that has it. */
   readonly lockKey: (key: string) => Tx<StoredPlan | null, B>
   readonly findByKey: (key: string) => Tx<StoredPlan | null, B>

@@ -9,6 +9,7 @@ import * as RetryPlan from "../../domain/job/RetryPlan.ts"
 import * as JobSteps from "../JobSteps.ts"
 import type { PlanKey, PlanStep } from "../RetryPlanStore.ts"
 import { Added, Stepped } from "../RetryPlanStore.ts"
+import { withAgain } from "./Changes.ts"
 import type { Backend, Tx } from "./JobRows.ts"
 import type { RetryPlanRows, StoredPlan } from "./RetryPlanRows.ts"
 
@@ -47,7 +48,8 @@ export function* count<B extends Backend>(
   let sums = RetryPlan.none
   for (const job of yield* rows.readJobs(jobIds)) {
     const lost = yield* rows.recipientsOf(job, "lost")
-    const { sums: more } = JobSteps.retry(job, lost, { now, selection, dryRun: true })
+    const { sums: decided } = JobSteps.retry(job, lost, { now, selection, dryRun: true })
+    const more = yield* withAgain(rows, job, decided, selection)
     sums = RetryPlan.add(sums, RetryPlan.waitsOf(job.job, more, yield* rows.standing(job)))
   }
   return sums
@@ -56,7 +58,7 @@ export function* count<B extends Backend>(
 /** `RetryPlanStore.step`. The plan is locked before the job, by all who lock both. */
 export function* step<B extends Backend>(
   rows: RetryPlanRows<B>,
-  { from, jobId, now, planId, to }: PlanStep
+  { from, jobId, left, now, planId, to }: PlanStep
 ): Tx<Stepped, B> {
   // In a copy that was restored a plan may have gone on elsewhere: its operator decides first.
   if (yield* rows.isQuarantined()) return Stepped.Busy()
@@ -68,11 +70,15 @@ export function* step<B extends Backend>(
   for (const job of locked.jobs) {
     const lost = yield* rows.recipientsOf(job, "lost")
     const command = { now, selection: plan.selection, since: plan.begunAt }
-    const { step, sums: more } = JobSteps.retry(job, lost, command)
+    const { step, sums: decided } = JobSteps.retry(job, lost, command)
+    const more =
+      plan.filter.jobId === undefined ? decided : yield* withAgain(rows, job, decided, plan.selection, plan)
     if (step !== null) yield* rows.saveJobs([step], now)
     const after = step === null ? job : step.state
     sums = RetryPlan.waitsOf(after.job, more, yield* rows.standing(job))
   }
+  for (const job of yield* rows.readJobs(left))
+    sums = RetryPlan.add(sums, yield* withAgain(rows, job, RetryPlan.none, plan.selection, plan))
   const stepped = RetryPlan.stepped(plan, sums, to, now)
   yield* rows.save(stepped)
   return Stepped.Stepped({ plan: stepped, retried: RetryPlan.recipientsOf(sums) })

@@ -47,12 +47,13 @@ export function* savePlan(plan: RetryPlan.Plan): Program<void> {
 }
 
 const rowsOf = (jobs: Jobs.StoredJobs, dialect: Dialect): RetryPlanRows<Sql> => {
-  const { isQuarantined, lockJobsInTime, recipientsOf, saveJobs } = Rows.make(
+  const { actsOn, isQuarantined, lockJobsInTime, recipientsOf, saveJobs } = Rows.make(
     jobs,
     InboundRows.make(dialect, jobs.ids)
   )
   const locked = `${find}${dialect.forUpdate("sendwright_retry_plan")}`
   return {
+    actsOn,
     isQuarantined,
     lockJobsInTime,
     recipientsOf,

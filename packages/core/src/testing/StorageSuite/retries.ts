@@ -5,6 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Time from "../../domain/Instant.ts"
 import type { Plan, Wanted } from "../../domain/job/RetryPlan.ts"
 import * as RetryPlan from "../../domain/job/RetryPlan.ts"
+import { AuditStore } from "../../storage/AuditStore.ts"
 import { ErasureStore } from "../../storage/ErasureStore.ts"
 import type { Settlement } from "../../storage/JobStore.ts"
 import { JobStore, Outcome } from "../../storage/JobStore.ts"
@@ -71,7 +72,7 @@ const next = Effect.fnUntraced(function* (planId: string, at: Time.Instant) {
   const plan = yield* found(planId)
   const page = { limit: 1, after: plan.place }
   const { items, next } = yield* (yield* JobStore).list(RetryPlan.listed(plan, plan.begunAt, page))
-  return { planId, from: plan.place, jobId: items[0]?.id ?? null, to: next, now: at }
+  return { planId, from: plan.place, jobId: items[0]?.id ?? null, to: next, left: [], now: at }
 })
 
 const found = Effect.fnUntraced(function* (id: string) {
@@ -107,6 +108,7 @@ export const suite = (layer: Stored): void => {
           permanent: code("broken", "failed"),
           changed: 0,
           refused: [],
+          again: [],
           waiting: [],
           costs: [{ currency: "EUR", total: "0.0300", isComplete: true }]
         }
@@ -178,6 +180,55 @@ export const suite = (layer: Stored): void => {
         expect(sums).toMatchObject({ jobs: 1, counts: { failed: 1 }, changed: 3 })
         expect(yield* statuses(byHand)).toEqual(["failed", "queued"])
         expect(yield* statuses(running.jobId)).toEqual(["failed", "failed"])
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("tells who sent again those of whom it finds nobody, when, and by which retry", () =>
+      Effect.gen(function* () {
+        const [jobs, store] = [yield* JobStore, yield* RetryPlanStore]
+        const who = yield* owner
+        const [job = "", other = ""] = yield* jobsOf(who, [broken, broken, taken], { count: 2 })
+        const at = Time.after(now, 12)
+        const act = (operator: string, target: string, retryId?: string) =>
+          Effect.flatMap(AuditStore, (audit) =>
+            audit.append({
+              entry: {
+                ...{ id: ids.uuid(at), operator, address: null, requestId: null, at, target, before: null },
+                operation: "jobs.retry",
+                after: { retry_id: retryId, dry_run: operator === "eve" }
+              },
+              retainSince: Time.at(0)
+            })
+          )
+        yield* jobs.retry({ jobId: job, now: at, selection: {} })
+        yield* act("eve", job)
+        yield* act("bob", job)
+        const first = { jobs: 1, recipients: 2, jobId: job, at, operator: "bob", retryId: null }
+        const again = yield* jobs.retry({ jobId: job, now: Time.after(at, 1), selection: {} })
+        expect(again).toMatchObject({ counts: { failed: 0 }, sums: { again: [first] } })
+        const one = { jobId: job, now: Time.after(at, 1), selection: { phones: ["34600000001"] } }
+        expect(yield* jobs.retry(one)).toMatchObject({ sums: { again: [{ ...first, recipients: 1 }] } })
+        const query = { jobIds: [job, other], selection: {}, now: Time.after(at, 1) }
+        expect(yield* store.count(query)).toMatchObject({ jobs: 1, counts: { failed: 2 } })
+        yield* jobs.retry({ jobId: other, now: at, selection: {} })
+        yield* act("ana", other, "plan-1")
+        const second = { ...first, jobId: other, operator: "ana", retryId: "plan-1" }
+        expect(yield* store.count(query)).toMatchObject({
+          jobs: 0,
+          again: expect.arrayContaining([first, second])
+        })
+        const { id } = yield* begin({ accountId: who.accountId })
+        yield* store.step({ ...(yield* next(id, Time.after(now, 20))), left: [job, other] })
+        const { sums } = yield* found(id)
+        // They were sent again after it began.
+        expect(sums).toMatchObject({ jobs: 0, changed: 4 })
+        expect(RetryPlan.whyNobody(sums)).toContain(
+          `2 were sent again by bob at ${Time.format(at)}, and did not fail since.`
+        )
+        expect(RetryPlan.whyNobody(sums)).toContain("2 were sent again by ana in the retry plan-1 at ")
+        // Who fails anew is nobody's of before.
+        yield* settleAll([broken], now + 30)
+        expect(yield* store.count(query)).toMatchObject({ jobs: 2, again: [] })
       }).pipe(Effect.provide(layer))
     )
 

@@ -36,6 +36,7 @@ import { placeOf, type StoredJobs } from "./Jobs.ts"
 import * as Order from "./Order.ts"
 import type { StoredRecipient } from "./RecipientColumns.ts"
 import { readRecipients, recipientColumns, untouched } from "./RecipientColumns.ts"
+import * as Timeline from "./Timeline.ts"
 
 const stateOf = oneOf(Sessions.states)
 
@@ -152,6 +153,9 @@ export const make = (
     open: rows.recipientsOf(`seq BETWEEN ? AND ? AND status IN ${listed(Recipient.open)} ORDER BY seq`),
     lost: rows.recipientsOf(
       `seq BETWEEN ? AND ? AND status IN ${listed(RetrySelection.statuses)} ORDER BY seq`
+    ),
+    again: rows.recipientsOf(
+      `seq BETWEEN ? AND ? AND requeued_at IS NOT NULL AND NOT status IN ${listed(RetrySelection.statuses)} ORDER BY seq`
     ),
     perhapsAwaited: rows.recipientsOf(
       `seq BETWEEN ? AND ? AND (fence IS NOT NULL OR ${untouched}) ORDER BY seq`
@@ -395,6 +399,8 @@ export const make = (
     saveWorker: WorkerRows.save,
 
     saidOf: WorkerRows.saidOf,
+
+    actsOn: (jobId) => Timeline.actsOn(jobId, Timeline.most.acts),
 
     note: Happenings.note,
 

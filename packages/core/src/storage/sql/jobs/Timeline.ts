@@ -1,4 +1,5 @@
 /** All that rows tell of one message (`domain/job/Timeline`): each part by an index, and no more than is bounded there. */
+import type * as Audit from "../../../domain/Audit.ts"
 import * as Consent from "../../../domain/consent/Consent.ts"
 import * as Ids from "../../../domain/Ids.ts"
 import type { Instant } from "../../../domain/Instant.ts"
@@ -22,7 +23,7 @@ import * as Walk from "../Walk.ts"
 import * as EarlierAttempts from "./EarlierAttempts.ts"
 import type { StoredJobs } from "./Jobs.ts"
 
-const { most } = Timeline
+export const { most } = Timeline
 
 type Cut = Timeline.Rows["cut"][number]
 
@@ -223,7 +224,14 @@ const webhooks = (dialect: Dialect) => {
 
 // All of it
 
-const actsOn = Walk.make("sendwright_audit", `seq, ${auditEntries.list}`, ["target"])
+const acts = Walk.make("sendwright_audit", `seq, ${auditEntries.list}`, ["target"])
+
+/** The newest acts of operators on something, in their order. */
+export function* actsOn(target: string, limit: number): Program<ReadonlyArray<Audit.Entry>> {
+  const { items } = yield* acts.page([target], { limit, after: null })
+  return items.map(auditEntries.read).reverse()
+}
+
 const keyOfJob = "SELECT seq, public_key FROM sendwright_job WHERE id = ?"
 
 /** What there is, and whether there is more than may be. */
@@ -278,9 +286,7 @@ export const make = ({ dialect, find, recipients, recipientsOf }: StoredJobs) =>
       spoken.map((record) => ({ at: record.recordedAt, record })),
       most.words
     )
-    const { items } = yield* actsOn.page([jobId], { limit: most.acts + 1, after: null })
-    const ofSession = yield* actsOn.page([job.sessionId], { limit: most.acts, after: null })
-    const acts = cutTo("retried", items.map(auditEntries.read).reverse(), most.acts)
+    const acts = cutTo("retried", yield* actsOn(jobId, most.acts + 1), most.acts)
     const happened = yield* happeningsOf(job, Time.after(Timeline.dispatchedAt(recipient) ?? now, 1))
     const looks = Timeline.looks(recipient, earlier.kept)
     const told = yield* webhooksOf(job, Ids.messageId(jobId, index), phone, looks)
@@ -294,7 +300,7 @@ export const make = ({ dialect, find, recipients, recipientsOf }: StoredJobs) =>
       words: words.kept.map(({ record }) => record),
       happenings: happened.happenings,
       acts: acts.kept,
-      sessionActs: ofSession.items.map(auditEntries.read),
+      sessionActs: yield* actsOn(job.sessionId, most.acts),
       deliveries: told.deliveries,
       replies: told.replies,
       cut: [earlier, decided, words, acts, happened, told].flatMap(({ cut }) => cut)
