@@ -6,10 +6,9 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import { ConsentStore } from "../../packages/core/src/storage/ConsentStore.ts"
+import { HealthStore } from "../../packages/core/src/storage/HealthStore.ts"
 import { InboundStore } from "../../packages/core/src/storage/InboundStore.ts"
 import { JobStore } from "../../packages/core/src/storage/JobStore.ts"
-import * as HealthStore from "../../packages/core/src/storage/memory/HealthStore.ts"
-import * as RateLimitStore from "../../packages/core/src/storage/memory/RateLimitStore.ts"
 import * as PostgresDatabase from "../../packages/core/src/storage/postgres/Database.ts"
 import { migrations as postgresMigrations } from "../../packages/core/src/storage/postgres/Schema.ts"
 import { SessionStore } from "../../packages/core/src/storage/SessionStore.ts"
@@ -36,6 +35,7 @@ import * as Templates from "../../packages/core/src/storage/sql/TemplateStore.ts
 import * as Transactions from "../../packages/core/src/storage/sql/Transactions.ts"
 import * as Webhooks from "../../packages/core/src/storage/sql/WebhookStore.ts"
 import * as SqliteDatabase from "../../packages/core/src/storage/sqlite/Database.ts"
+import * as RateLimitStore from "../../packages/core/src/storage/sqlite/RateLimitStore.ts"
 import { migrations as sqliteMigrations } from "../../packages/core/src/storage/sqlite/Schema.ts"
 import { emptyDatabase } from "../support/Postgres.ts"
 import * as Seeds from "../support/Seeds.ts"
@@ -52,7 +52,7 @@ const over = <E>(database: Layer.Layer<Database, E>): Layer.Layer<Stores, E | St
     Consents.layer,
     Erasures.layer,
     Happenings.layer,
-    HealthStore.layer,
+    Layer.succeed(HealthStore, { probe: Effect.void }),
     Inbound.layer,
     Jobs.layer,
     Keyring.layer(false),

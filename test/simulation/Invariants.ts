@@ -24,8 +24,7 @@ export const make = () => {
   const afterStep = (world: World): void => {
     const { platform, promised, retried, tenants, view } = world
     const awaited = new Map<number, number>()
-    for (const { awaits, fences, job, recipients } of view.jobs.values()) {
-      for (const fence of fences) awaited.set(fence, (awaited.get(fence) ?? 0) + 1)
+    for (const { awaits, job, recipients } of view.jobs.values()) {
       const tally = { ...Recipient.noCounts }
       for (const recipient of recipients) tally[recipient.status] += 1
       hold(recipients.length === job.recipients, `${job.id} lost a recipient`)
@@ -63,9 +62,10 @@ export const make = () => {
         hold(named || asked, `${id} was sent and is ${recipient.status}`)
       }
     }
-    for (const fence of new Set([...awaited.keys(), ...(view.claims?.keys() ?? [])])) {
-      const [open, counted] = [awaited.get(fence) ?? 0, view.claims?.get(fence) ?? 0]
-      hold(view.claims === null || open === counted, `A claim counts ${counted} outcomes and awaits ${open}`)
+    for (const fence of view.claims?.awaited ?? []) awaited.set(fence, (awaited.get(fence) ?? 0) + 1)
+    for (const fence of new Set([...awaited.keys(), ...(view.claims?.counted.keys() ?? [])])) {
+      const [open, counted] = [awaited.get(fence) ?? 0, view.claims?.counted.get(fence) ?? 0]
+      hold(open === counted, `A claim counts ${counted} outcomes and awaits ${open}`)
     }
     for (const [key, jobId] of promised)
       hold(view.jobs.has(jobId), `${key} was promised ${jobId}, which is not there`)

@@ -19,13 +19,13 @@ import * as Engine from "../../packages/core/src/engine/Engine.ts"
 import * as SecretBox from "../../packages/core/src/secret/SecretBox.ts"
 import type { OutboundMessage, Sender } from "../../packages/core/src/sender/Sender.ts"
 import * as Senders from "../../packages/core/src/sender/Sender.ts"
-import * as Memory from "../../packages/core/src/storage/memory/Memory.ts"
-import { MemoryDatabase } from "../../packages/core/src/storage/memory/MemoryDatabase.ts"
+import * as Memory from "../../packages/core/src/storage/sqlite/Memory.ts"
 import * as RecordingTransport from "../../packages/core/src/testing/RecordingTransport.ts"
 import * as AddressPolicy from "../../packages/core/src/webhook/AddressPolicy.ts"
 import * as Worker from "../../packages/core/src/worker/Worker.ts"
 import { random } from "../support/Random.ts"
 import * as Time from "./Time.ts"
+import * as Views from "./View.ts"
 import * as Worlds from "./World.ts"
 
 const second = 1000
@@ -114,7 +114,6 @@ export const run = async (kind: Kind, outageMs: number, seed = 1): Promise<Figur
     )
   const context = await Effect.runPromise(setting(Layer.build(layer)))
   const engine = Context.get(context, Engine.Engine)
-  const { jobs } = Context.get(context, MemoryDatabase)
   /** Starts work, and lets the time pass that it needs. */
   const perform = async <A, E>(effect: Effect.Effect<A, E>): Promise<A> => {
     const done = Effect.runPromiseExit(setting(effect))
@@ -141,7 +140,12 @@ export const run = async (kind: Kind, outageMs: number, seed = 1): Promise<Figur
         phones.map((phone) => ({ phone, source: "simulation" }))
       )
       const caller = yield* identify({ publicKey: key.publicKey, secretKey })
-      return { sessionId: session.id, caller, templateId: templates[0]?.templateId ?? 0 }
+      return {
+        accountId: account.id,
+        sessionId: session.id,
+        caller,
+        templateId: templates[0]?.templateId ?? 0
+      }
     })
   const tenants: Array<Effect.Effect.Success<ReturnType<typeof tenantOf>>> = []
   for (const provider of providers) tenants.push(await perform(tenantOf(provider)))
@@ -165,10 +169,16 @@ export const run = async (kind: Kind, outageMs: number, seed = 1): Promise<Figur
   const ofOthers: Array<number> = []
   const waited: Array<number> = []
   const counts = { sent: 0, failed: 0, unknown: 0, mostAttempts: 0 }
+  const { jobs } = await perform(
+    Views.ofStores(
+      context,
+      tenants.map(({ accountId }) => accountId)
+    )
+  )
   for (const { job, recipients } of jobs.values()) {
     counts.failed += job.counts.failed
     counts.unknown += job.counts.unknown
-    for (const { recipient } of recipients) {
+    for (const recipient of recipients) {
       counts.mostAttempts = Math.max(counts.mostAttempts, recipient.attempts)
       const at = answeredAt.get(Worlds.messageId(job.id, recipient.index))
       if (at === undefined || recipient.status !== "accepted") continue

@@ -1,12 +1,12 @@
 /** The stores that are simulated. A simulation has one of its own, and looks at it after so many steps. */
-import * as Context from "effect/Context"
+import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
 import type { RandomBytes } from "../../packages/core/src/domain/Ids.ts"
-import * as Memory from "../../packages/core/src/storage/memory/Memory.ts"
-import { MemoryDatabase } from "../../packages/core/src/storage/memory/MemoryDatabase.ts"
 import type { Stores } from "../../packages/core/src/storage/Stores.ts"
+import * as Memory from "../../packages/core/src/storage/sqlite/Memory.ts"
+import * as SqliteHandle from "../../packages/core/src/storage/sqlite/OverHandle.ts"
 import * as Sqlite from "../../packages/core/src/storage/sqlite/Sqlite.ts"
 import type { View } from "./View.ts"
 import * as Views from "./View.ts"
@@ -23,11 +23,15 @@ export interface Store {
 }
 
 export const memory: Store = {
-  open: Effect.map(Layer.build(Memory.layer), (stores) => ({
-    stores,
-    look: () => Effect.sync(() => Views.ofMemory(Context.get(stores, MemoryDatabase)))
-  })),
-  lookEvery: 1
+  open: Effect.suspend(() => {
+    const database = Memory.open()
+    return Effect.map(Layer.build(SqliteHandle.layer({ database, migrate: true })), (stores) => ({
+      stores,
+      look: (accountIds: ReadonlyArray<string>) =>
+        Effect.map(Views.ofStores(stores, accountIds), (view) => Views.ofRows(database, view))
+    }))
+  }),
+  lookEvery: 4
 }
 
 /** A store that is looked at through its own verbs. */

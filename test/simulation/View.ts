@@ -1,4 +1,4 @@
-/** What a simulated installation's store holds, read from outside: of memory all of it, of a database by its stores. */
+/** What a simulated installation's store holds, read from outside by its stores; in memory by its rows, too. */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type { Instant } from "../../packages/core/src/domain/Instant.ts"
@@ -7,9 +7,9 @@ import type { Job, RecipientResult } from "../../packages/core/src/domain/job/Jo
 import * as Transitions from "../../packages/core/src/domain/job/Transitions.ts"
 import type { Paged } from "../../packages/core/src/domain/Page.ts"
 import { JobStore } from "../../packages/core/src/storage/JobStore.ts"
-import type { Database } from "../../packages/core/src/storage/memory/MemoryDatabase.ts"
 import type { StorageError } from "../../packages/core/src/storage/StorageError.ts"
 import type { Stores } from "../../packages/core/src/storage/Stores.ts"
+import type { Handle } from "../../packages/core/src/storage/sqlite/Driver.ts"
 import { WebhookStore } from "../../packages/core/src/storage/WebhookStore.ts"
 
 export interface SeenJob {
@@ -17,8 +17,6 @@ export interface SeenJob {
   readonly recipients: ReadonlyArray<RecipientResult>
   /** Whether the outcome of an attempt of a recipient, by its place, is awaited. */
   readonly awaits: (index: number) => boolean
-  /** The fences under which outcomes are awaited; empty where the store does not tell. */
-  readonly fences: ReadonlyArray<number>
 }
 
 export interface SeenDelivery {
@@ -32,43 +30,17 @@ export interface SeenDelivery {
 
 export interface View {
   readonly jobs: ReadonlyMap<string, SeenJob>
-  /** How many outcomes each claim awaits, by its fence; null where the store does not tell. */
-  readonly claims: ReadonlyMap<number, number> | null
+  /** The fences under which outcomes of recipients are awaited, and how many each claim says that it awaits; null where the store does not tell. */
+  readonly claims: {
+    readonly awaited: ReadonlyArray<number>
+    readonly counted: ReadonlyMap<number, number>
+  } | null
   /** Units of template messages, by account and UTC day. */
   readonly usage: ReadonlyMap<string, number>
   readonly deliveries: ReadonlyArray<SeenDelivery>
 }
 
 export const usageKey = (accountId: string, day: string): string => `${accountId}|${day}`
-
-export const ofMemory = (db: Database): View => ({
-  jobs: new Map(
-    [...db.jobs].map(([id, { job, recipients }]) => {
-      return [
-        id,
-        {
-          job,
-          recipients: recipients.map(({ recipient }) => recipient),
-          awaits: (index) => recipients[index]?.fence !== null,
-          fences: recipients.flatMap(({ fence }) => (fence === null ? [] : [fence]))
-        }
-      ]
-    })
-  ),
-  claims: new Map([...db.claims].map(([fence, { awaited }]) => [fence, awaited])),
-  usage: new Map(
-    [...db.usage].flatMap(([key, units]) =>
-      key.endsWith("|template") ? [[key.slice(0, -"|template".length), units] as const] : []
-    )
-  ),
-  deliveries: [...db.deliveries.values()].map(({ endpointId, event, id, status }) => ({
-    id,
-    url: db.endpoints.get(endpointId)?.value.url ?? "",
-    status,
-    eventId: event.id,
-    body: event.body
-  }))
-})
 
 /** Every page of a list. */
 const allOf = <A>(
@@ -107,7 +79,7 @@ export const ofStores = (
             const recipient = recipients[index]
             return recipient !== undefined && Transitions.inFlight(recipient)
           }
-          seen.set(job.id, { job, recipients, awaits, fences: [] })
+          seen.set(job.id, { job, recipients, awaits })
           days.add(utcDay(job.createdAt))
         }
       }
@@ -124,3 +96,27 @@ export const ofStores = (
     }
     return { jobs: seen, claims: null, usage, deliveries }
   })
+
+const awaited = "SELECT fence FROM sendwright_recipient WHERE fence IS NOT NULL"
+const counted = "SELECT fence, open FROM sendwright_claim"
+const bodies = `SELECT delivery.id, event.body FROM sendwright_delivery AS delivery
+  JOIN sendwright_event AS event ON event.seq = delivery.event`
+
+const columnsOf = (database: Handle, select: string): ReadonlyArray<ReadonlyArray<unknown>> =>
+  database
+    .prepare(select)
+    .all()
+    .map((row) => Object.values(Object(row)))
+
+/** With what the stores keep to themselves. */
+export const ofRows = (database: Handle, view: View): View => {
+  const bodyOf = new Map(columnsOf(database, bodies).map(([id, body]) => [id, String(body)]))
+  return {
+    ...view,
+    claims: {
+      awaited: columnsOf(database, awaited).map(([fence]) => Number(fence)),
+      counted: new Map(columnsOf(database, counted).map(([fence, open]) => [Number(fence), Number(open)]))
+    },
+    deliveries: view.deliveries.map((each) => ({ ...each, body: bodyOf.get(each.id) ?? null }))
+  }
+}

@@ -14,9 +14,9 @@ import * as Engine from "../../packages/core/src/engine/Engine.ts"
 import * as SecretBox from "../../packages/core/src/secret/SecretBox.ts"
 import * as Sender from "../../packages/core/src/sender/Sender.ts"
 import { JobStore } from "../../packages/core/src/storage/JobStore.ts"
-import * as Memory from "../../packages/core/src/storage/memory/Memory.ts"
-import { MemoryDatabase } from "../../packages/core/src/storage/memory/MemoryDatabase.ts"
 import { StoreTime } from "../../packages/core/src/storage/StoreTime.ts"
+import * as Memory from "../../packages/core/src/storage/sqlite/Memory.ts"
+import * as SqliteHandle from "../../packages/core/src/storage/sqlite/OverHandle.ts"
 import { WebhookStore } from "../../packages/core/src/storage/WebhookStore.ts"
 import * as AddressPolicy from "../../packages/core/src/webhook/AddressPolicy.ts"
 import { WebhookTransport } from "../../packages/core/src/webhook/WebhookTransport.ts"
@@ -80,8 +80,12 @@ const patience = 5 * minute
 const took = async (scenario: Scenario): Promise<number> => {
   const time = Time.make(1_700_000_000_000)
   const scope = Effect.runSync(Scope.make())
-  const stores = Effect.runSync(Layer.buildWithScope(Memory.layer, scope).pipe(Effect.withClock(time.clock)))
-  const db = Context.get(stores, MemoryDatabase)
+  const database = Memory.open()
+  const stores = Effect.runSync(
+    Layer.buildWithScope(SqliteHandle.layer({ database, migrate: true }), scope).pipe(
+      Effect.withClock(time.clock)
+    )
+  )
   const asked = scenario.shared
     ? Effect.as(Effect.sleep(10), 0).pipe(Effect.map(time.now), Effect.map(Instant.at))
     : null
@@ -153,8 +157,10 @@ const took = async (scenario: Scenario): Promise<number> => {
   if (!isThere) await worker.start()
 
   const isDone = (): boolean =>
-    [...db.jobs.values()].every(({ job }) => job.completedAt !== null) &&
-    [...db.deliveries.values()].every(({ status }) => status === "delivered")
+    [
+      "sendwright_progress WHERE completed_at IS NULL",
+      "sendwright_delivery WHERE status <> 'delivered'"
+    ].every((waiting) => database.prepare(`SELECT 1 FROM ${waiting} LIMIT 1`).all().length === 0)
   let waited = 0
   while (!isDone() && waited < patience) {
     const { later } = scenario

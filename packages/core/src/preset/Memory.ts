@@ -1,5 +1,5 @@
 import * as SecretBox from "../secret/SecretBox.ts"
-import * as Memory from "../storage/memory/Memory.ts"
+import * as Memory from "../storage/sqlite/Memory.ts"
 import { type EngineOptions, layerOver } from "./Over.ts"
 
 /**

@@ -7,9 +7,8 @@ import * as Engine from "../engine/Engine.ts"
 import * as SecretBox from "../secret/SecretBox.ts"
 import * as Sandbox from "../sender/Sandbox.ts"
 import * as Sender from "../sender/Sender.ts"
-import * as Memory from "../storage/memory/Memory.ts"
-import type { MemoryDatabase } from "../storage/memory/MemoryDatabase.ts"
 import type { Stores } from "../storage/Stores.ts"
+import * as Memory from "../storage/sqlite/Memory.ts"
 import * as AddressPolicy from "../webhook/AddressPolicy.ts"
 import type { Worker } from "../worker/Worker.ts"
 import * as RecordingTransport from "./RecordingTransport.ts"
@@ -17,7 +16,7 @@ import * as RecordingTransport from "./RecordingTransport.ts"
 /** Sends and receipts take no time; `options` makes them take some. */
 export const layerWith = (
   options: Partial<Sandbox.Options>
-): Layer.Layer<Engine.Engine | Worker | Stores | MemoryDatabase | RecordingTransport.Recorder> =>
+): Layer.Layer<Engine.Engine | Worker | Stores | RecordingTransport.Recorder> =>
   Engine.layer().pipe(
     // A store in memory refuses no key.
     Layer.orDie,

@@ -6,26 +6,30 @@ import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import { migratedDatabase } from "../../../../test/support/Postgres.ts"
-import * as Memory from "../../src/storage/memory/Memory.ts"
-import { MemoryDatabase } from "../../src/storage/memory/MemoryDatabase.ts"
 import * as Postgres from "../../src/storage/postgres/Postgres.ts"
+import * as Memory from "../../src/storage/sqlite/Memory.ts"
+import * as SqliteHandle from "../../src/storage/sqlite/OverHandle.ts"
 import * as Sqlite from "../../src/storage/sqlite/Sqlite.ts"
 import type { Subject } from "./Compare.ts"
 
 export type Opened = Effect.Effect<Subject, unknown, Scope.Scope>
 
-export const memory: Opened = Effect.map(Layer.build(Memory.layer), (stores) => ({
-  name: "memory",
-  stores,
-  clear: Effect.sync(() => {
-    for (const table of Object.values(Context.get(stores, MemoryDatabase))) {
-      if (table instanceof Map || table instanceof Set) table.clear()
-      else if (Array.isArray(table)) table.length = 0
-    }
-  })
-}))
-
 const kept = ["sendwright_migration", "sendwright_keyring"]
+
+const tablesOfSqlite = "SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE 'sendwright_%'"
+
+/** By another driver than the one of a file, and by commits of its own. */
+export const memory: Opened = Effect.gen(function* () {
+  const database = Memory.open()
+  const stores = yield* Layer.build(SqliteHandle.layer({ database, migrate: true }))
+  const tables = database
+    .prepare(tablesOfSqlite)
+    .all()
+    .map((row) => String(Object(row).name))
+    .filter((table) => !kept.includes(table))
+  const clear = Effect.sync(() => database.exec(tables.map((table) => `DELETE FROM ${table};`).join("")))
+  return { name: "memory", stores, clear }
+})
 
 /** Empties the tables that a history writes. */
 const emptying = (name: string, list: string) =>
@@ -41,8 +45,7 @@ const emptying = (name: string, list: string) =>
 
 export const sqlite: Opened = Effect.gen(function* () {
   const stores = yield* Layer.build(Sqlite.layer({ filename: ":memory:" }))
-  const list = "SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE 'sendwright_%'"
-  return { name: "SQLite", stores, clear: yield* emptying("SQLite", list)(stores) }
+  return { name: "SQLite", stores, clear: yield* emptying("SQLite", tablesOfSqlite)(stores) }
 })
 
 export const postgres: Opened = Effect.gen(function* () {

@@ -6,8 +6,8 @@ import * as Layer from "effect/Layer"
 import * as Time from "../../src/domain/Instant.ts"
 import * as Restore from "../../src/engine/admin/Restore.ts"
 import { Signals } from "../../src/runtime/Signals.ts"
-import * as Memory from "../../src/storage/memory/Memory.ts"
 import { RestoreStore } from "../../src/storage/RestoreStore.ts"
+import * as Memory from "../../src/storage/sqlite/Memory.ts"
 
 it.effect("of two operators who open a store differently at once, the second is told what was begun", () =>
   Effect.gen(function* () {

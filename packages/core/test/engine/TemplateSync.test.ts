@@ -2,7 +2,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Engine from "../../src/engine/Engine.ts"
-import * as Memory from "../../src/storage/memory/Memory.ts"
+import * as Memory from "../../src/storage/sqlite/Memory.ts"
 import { TemplateStore } from "../../src/storage/TemplateStore.ts"
 import { embedded, platform } from "../worker/Support.ts"
 

@@ -8,7 +8,7 @@ import * as Time from "../../src/domain/Instant.ts"
 import { SendResult } from "../../src/sender/Sender.ts"
 import type { Report } from "../../src/storage/JobStore.ts"
 import { JobStore } from "../../src/storage/JobStore.ts"
-import * as Memory from "../../src/storage/memory/Memory.ts"
+import * as Memory from "../../src/storage/sqlite/Memory.ts"
 import { find, owner } from "../../src/testing/StorageSuite/Setup.ts"
 import { acceptOf, platform, running } from "./Support.ts"
 

@@ -7,7 +7,7 @@ import { growth, total, value } from "../../../../test/support/Metered.ts"
 import * as Time from "../../src/domain/Instant.ts"
 import * as Engine from "../../src/engine/Engine.ts"
 import * as Sender from "../../src/sender/Sender.ts"
-import * as Memory from "../../src/storage/memory/Memory.ts"
+import * as Memory from "../../src/storage/sqlite/Memory.ts"
 import { accept, accepted, deliveries, during, embedded, platform, timedOut } from "./Support.ts"
 
 const refused = Sender.SendResult.Rejected({

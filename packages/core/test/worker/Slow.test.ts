@@ -8,7 +8,7 @@ import * as Time from "../../src/domain/Instant.ts"
 import * as Engine from "../../src/engine/Engine.ts"
 import type { OutboundMessage, SendResult } from "../../src/sender/Sender.ts"
 import { JobStore } from "../../src/storage/JobStore.ts"
-import * as Memory from "../../src/storage/memory/Memory.ts"
+import * as Memory from "../../src/storage/sqlite/Memory.ts"
 import { find, owner, results } from "../../src/testing/StorageSuite/Setup.ts"
 import { accept, accepted, backlog, during, embedded, platform, running, timedOut } from "./Support.ts"
 

@@ -7,35 +7,38 @@ import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import * as TestClock from "effect/TestClock"
 import * as Time from "../../src/domain/Instant.ts"
+import * as EventLoopBudget from "../../src/runtime/EventLoopBudget.ts"
 import { HappeningStore } from "../../src/storage/HappeningStore.ts"
 import { JobStore, processOf } from "../../src/storage/JobStore.ts"
-import * as Memory from "../../src/storage/memory/Memory.ts"
-import { MemoryDatabase } from "../../src/storage/memory/MemoryDatabase.ts"
+import * as Memory from "../../src/storage/sqlite/Memory.ts"
+import * as SqliteHandle from "../../src/storage/sqlite/OverHandle.ts"
 import { accept, platform, running } from "./Support.ts"
-
-/** Of the rows. */
-const counts = Effect.gen(function* () {
-  const sums = { accepted: 0, queued: 0 }
-  for (const { count, outcome } of (yield* MemoryDatabase).tallies.values())
-    if (outcome === "accepted" || outcome === "queued") sums[outcome] += count
-  return sums
-})
 
 it.effect("a process writes what it has counted once a minute, and what is left when it ends", () =>
   Effect.gen(function* () {
-    const scope = yield* Scope.make()
-    yield* Layer.buildWithScope(running(platform({}).sender), scope)
-    yield* accept(3)
-    yield* TestClock.adjust("59 seconds")
-    expect(yield* counts).toEqual({ accepted: 0, queued: 0 })
-    yield* TestClock.adjust("2 seconds")
-    expect(yield* counts).toEqual({ accepted: 3, queued: 3 })
-    yield* accept(2)
-    yield* TestClock.adjust("5 seconds")
-    expect(yield* counts).toEqual({ accepted: 3, queued: 3 })
-    yield* Scope.close(scope, Exit.void)
-    expect(yield* counts).toEqual({ accepted: 5, queued: 5 })
-  }).pipe(Effect.provide(Memory.layer))
+    const database = Memory.open()
+    const counts = Effect.sync(() => {
+      const rows = database
+        .prepare("SELECT outcome, sum(n) AS n FROM sendwright_tally GROUP BY outcome")
+        .all()
+      return Object.fromEntries(rows.map((row) => Object.values(Object(row))))
+    })
+    yield* Effect.gen(function* () {
+      const scope = yield* Scope.make()
+      yield* Layer.buildWithScope(running(platform({}).sender), scope)
+      yield* accept(3)
+      yield* TestClock.adjust("59 seconds")
+      expect(yield* counts).toEqual({})
+      yield* TestClock.adjust("2 seconds")
+      yield* EventLoopBudget.nextTurn
+      expect(yield* counts).toEqual({ accepted: 3, queued: 3 })
+      yield* accept(2)
+      yield* TestClock.adjust("5 seconds")
+      expect(yield* counts).toEqual({ accepted: 3, queued: 3 })
+      yield* Scope.close(scope, Exit.void)
+      expect(yield* counts).toEqual({ accepted: 5, queued: 5 })
+    }).pipe(Effect.provide(SqliteHandle.layer({ database, migrate: true })))
+  })
 )
 
 it.effect("a process is told from its start to its end, also while it claims nothing", () =>

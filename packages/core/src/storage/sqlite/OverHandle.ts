@@ -159,7 +159,7 @@ const boundsOf = (driver: Driver.Driver) => {
   return { transaction, savepoint }
 }
 
-const make = (handle: Driver.Handle, driver: Driver.Driver): typeof Database.Service => {
+const make = (handle: Driver.Handle, driver: Driver.Driver, isInMemory: boolean): typeof Database.Service => {
   const { savepoint, transaction } = boundsOf(driver)
 
   const isInside = (place: Place | null): boolean => place?.isOpen === true && place.handle === handle
@@ -224,7 +224,7 @@ const make = (handle: Driver.Handle, driver: Driver.Driver): typeof Database.Ser
     })
 
   return Slow.watched({
-    dialect,
+    dialect: isInMemory ? { ...dialect, size: { ...dialect.size, kind: "memory" } } : dialect,
     // Another process may have the file open: nobody keeps it out.
     hasOneOwner: false,
     commitsInGroups: false,
@@ -291,7 +291,7 @@ const connectAs =
     )
   }
 
-/** Keeps every other engine out, before anything of the database is touched. */
+/** Keeps every other engine out, before anything of the database is touched. Answers its file; null in memory. */
 const claimed = (handle: Driver.Handle, driver: Driver.Driver) =>
   Effect.gen(function* () {
     const failed = (cause: unknown): StorageError =>
@@ -311,6 +311,7 @@ const claimed = (handle: Driver.Handle, driver: Driver.Driver) =>
     yield* path === null
       ? FileLock.claimHere(handle, "The database in memory")
       : FileLock.claim(path, connectAs(handle), failed)
+    return path
   })
 
 export interface Options {
@@ -334,9 +335,9 @@ export const layer = ({
       Database,
       Effect.gen(function* () {
         const driver = yield* driverOf(database)
-        yield* claimed(database, driver)
+        const path = yield* claimed(database, driver)
         yield* migrates ? migrate(database) : confirmed(driver)
-        return make(database, driver)
+        return make(database, driver, path === null)
       })
     )
   )

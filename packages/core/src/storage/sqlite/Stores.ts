@@ -5,7 +5,6 @@
  * every authenticated request would cost more than the request. A restart gives each key a full allowance.
  */
 import * as Layer from "effect/Layer"
-import * as RateLimitStore from "../memory/RateLimitStore.ts"
 import type { StorageError } from "../StorageError.ts"
 import type { Stores } from "../Stores.ts"
 import * as AccountStore from "../sql/AccountStore.ts"
@@ -29,6 +28,7 @@ import * as TemplateStore from "../sql/TemplateStore.ts"
 import * as Transactions from "../sql/Transactions.ts"
 import * as WebhookStore from "../sql/WebhookStore.ts"
 import * as HealthStore from "./HealthStore.ts"
+import * as RateLimitStore from "./RateLimitStore.ts"
 
 export const layer: Layer.Layer<Stores, StorageError, Database> = Layer.mergeAll(
   AccountStore.layer,

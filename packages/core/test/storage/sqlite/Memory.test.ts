@@ -1,4 +1,4 @@
-import * as Memory from "../../../src/storage/memory/Memory.ts"
+import * as Memory from "../../../src/storage/sqlite/Memory.ts"
 import * as StorageSuite from "../../../src/testing/StorageSuite/index.ts"
 
 StorageSuite.suite("memory", Memory.layer)
