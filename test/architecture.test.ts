@@ -105,33 +105,25 @@ describe("core", () => {
     expect(wrong).toEqual([])
   })
 
-  it("needs no driver for a store over a handle of the app's", () => {
-    const loaded = /^(?:import|export)\s(?!type\b)[^"'=]*?from\s+["']([^"']+)["']/gms
-    const seen = new Set<string>()
-    const drivers: Array<string> = []
-    const visit = (file: string): void => {
-      if (seen.has(file)) return
-      seen.add(file)
-      for (const [, next = ""] of source(file).matchAll(loaded)) {
-        if (next.startsWith(".")) visit(relative(root, resolve(root, dirname(file), next)))
-        else if (/^(?:better-sqlite3|pg|@effect\/)/.test(next)) drivers.push(`${file} → ${next}`)
+  for (const [entry, what] of [
+    ["sql.ts", "a store over a handle of the app's"],
+    ["index.ts", "what is in memory"]
+  ])
+    it(`needs no driver and no native module for ${what}`, () => {
+      const loaded = /^(?:import|export)\s(?!type\b)[^"'=]*?from\s+["']([^"']+)["']/gms
+      const seen = new Set<string>()
+      const drivers: Array<string> = []
+      const visit = (file: string): void => {
+        if (seen.has(file)) return
+        seen.add(file)
+        for (const [, next = ""] of source(file).matchAll(loaded)) {
+          if (next.startsWith(".")) visit(relative(root, resolve(root, dirname(file), next)))
+          else if (/^(?:better-sqlite3|pg|@effect\/)/.test(next)) drivers.push(`${file} → ${next}`)
+        }
       }
-    }
-    visit("packages/core/src/sql.ts")
-    expect(drivers).toEqual([])
-  })
-
-  it("needs no native module and no SQL unless asked for", () => {
-    const seen = new Set<string>()
-    const visit = (file: string): void => {
-      if (seen.has(file)) return
-      seen.add(file)
-      for (const next of imports(file)) visit(next)
-    }
-    visit("packages/core/src/index.ts")
-    const native = [...seen].filter((file) => /from "(better-sqlite3|@effect\/sql)/.test(source(file)))
-    expect(native).toEqual([])
-  })
+      visit(`packages/core/src/${entry}`)
+      expect(drivers).toEqual([])
+    })
 })
 
 describe("http", () => {

@@ -97,7 +97,13 @@ export const ofStores = (
     return { jobs: seen, claims: null, usage, deliveries }
   })
 
-const awaited = "SELECT fence FROM sendwright_recipient WHERE fence IS NOT NULL"
+/** As the view `sendwright_recipients` tells which of them are in flight. */
+const awaited = `SELECT coalesce(recipient.fence, claim.fence) AS fence
+  FROM sendwright_job AS job
+    JOIN sendwright_recipients AS told ON told.job = job.id AND told.is_in_flight = 1
+    JOIN sendwright_recipient AS recipient ON recipient.seq = told.seq
+    LEFT JOIN sendwright_claim AS claim ON claim.session = job.session AND claim.worker IS NOT NULL
+      AND recipient.seq BETWEEN claim.first AND claim.last AND recipient.fence IS NULL`
 const counted = "SELECT fence, open FROM sendwright_claim"
 const bodies = `SELECT delivery.id, event.body FROM sendwright_delivery AS delivery
   JOIN sendwright_event AS event ON event.seq = delivery.event`
