@@ -32,7 +32,9 @@ const coded =
 
 /** A fresh database. The library is loaded here, since nobody else needs it, and a bundler must leave it where it is. */
 export const open = (): Handle & { readonly close: () => void } => {
-  const sqlite: typeof import("node-sqlite3-wasm") = Module.createRequire(import.meta.url)("node-sqlite3-wasm")
+  const sqlite: typeof import("node-sqlite3-wasm") = Module.createRequire(import.meta.url)(
+    "node-sqlite3-wasm"
+  )
   const database = new sqlite.Database(":memory:")
   // As a file's are.
   database.exec("PRAGMA foreign_keys = ON; PRAGMA secure_delete = ON")
