@@ -12,7 +12,7 @@ import { JobStore, RetentionStore, SizeStore, WebhookStore } from "@sendwright/c
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Fixtures from "../packages/core/src/testing/Fixtures.ts"
-import { claim, listen, now, owner } from "../packages/core/src/testing/StorageSuite/Setup.ts"
+import { claim, listen, now, owner } from "../packages/core/test/StorageSuite/Setup.ts"
 import { file } from "./support.ts"
 
 const perDay = Number(process.argv[2] ?? 100)

@@ -69,24 +69,6 @@ describe("docs/senders.md", () => {
   })
 })
 
-describe("docs/stores.md", () => {
-  it.each([
-    ["JobRows", "## Jobs"],
-    ["WebhookRows", "## Webhooks"]
-  ])("has a row for each operation of %s that a store supplies, and no other", (name, heading) => {
-    const page = read("../docs/stores.md")
-    const section = page.slice(page.indexOf(heading) + 1)
-    const rows = section.slice(0, section.indexOf("\n## ")).match(/^\| `.*$/gm) ?? []
-    const named = rows.flatMap((row) => [...(row.split("|")[1] ?? "").matchAll(/`(\w+)`/g)])
-    const source = read(`../packages/core/src/storage/policy/${name}.ts`)
-    const operations = source
-      .slice(source.indexOf(`export interface ${name}`))
-      .matchAll(/^ {2}readonly (\w+):/gm)
-    const names = (found: Iterable<RegExpMatchArray>) => [...found].map(([, name]) => name).sort()
-    expect(names(named)).toEqual(names(operations))
-  })
-})
-
 describe("docs/security.md", () => {
   it("names tests that are there", () => {
     const named = [...read("../docs/security.md").matchAll(/`((?:packages|test)\/[^`]*)`/g)].map(

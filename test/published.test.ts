@@ -252,11 +252,7 @@ describe("all packages, installed by npm", () => {
     return Object.keys(manifest.exports).map((entry) => `${manifest.name}${entry.slice(1)}`)
   })
   // They run in a test only.
-  const ofTests = [
-    "sendwright/vitest",
-    "@sendwright/core/testing/SenderSuite",
-    "@sendwright/core/testing/StorageSuite"
-  ]
+  const ofTests = ["sendwright/vitest", "@sendwright/core/testing/SenderSuite"]
   const ofPrograms = entries.filter((entry) => !entry.includes("*") && !ofTests.includes(entry))
 
   it("are imported by each entry", async () => {

@@ -1,5 +1,5 @@
 -- The tables and views of a new PostgreSQL database of this build, each with its indexes. The migrations make them; this file shows
--- what they made. packages/core/test/storage/SchemaDocs.test.ts prints it, and docs/stores.md says how to write it anew.
+-- what they made. packages/core/test/storage/SchemaDocs.test.ts prints it, and docs/architecture.md says how to write it anew.
 -- The comments come from the migrations, whose text never changes once it is released.
 
 CREATE TABLE sendwright_account (

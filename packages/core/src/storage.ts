@@ -1,7 +1,6 @@
 /**
- * For whoever writes a store over rows of their own (docs/stores.md): the stores' tags with their verbs; and the rules of all
- * stores, as generators over plain row operations, which are the interfaces `JobRows`, `SessionRows` and `WebhookRows`. The
- * suite that proves a store is `@sendwright/core/testing/StorageSuite`.
+ * For whoever looks at the store beside the engine, or puts something around its verbs: the tags, which change with the engine
+ * from one version to the next.
  */
 
 export * as AccountStore from "./storage/AccountStore.ts"
@@ -12,30 +11,11 @@ export * as EmbeddedCommits from "./storage/EmbeddedCommits.ts"
 export * as ErasureStore from "./storage/ErasureStore.ts"
 export * as HappeningStore from "./storage/HappeningStore.ts"
 export * as HealthStore from "./storage/HealthStore.ts"
-export * as InboundSteps from "./storage/InboundSteps.ts"
 export * as InboundStore from "./storage/InboundStore.ts"
-export * as JobSteps from "./storage/JobSteps.ts"
 export * as JobStore from "./storage/JobStore.ts"
 export * as KeyringStore from "./storage/KeyringStore.ts"
 export * as OperatorStore from "./storage/OperatorStore.ts"
 export * as Outbox from "./storage/Outbox.ts"
-export * as Acceptance from "./storage/policy/Acceptance.ts"
-export * as Changes from "./storage/policy/Changes.ts"
-export * as Claims from "./storage/policy/Claims.ts"
-export * as Deliveries from "./storage/policy/Deliveries.ts"
-export * as ErasureRows from "./storage/policy/ErasureRows.ts"
-export * as Erasures from "./storage/policy/Erasures.ts"
-export * as JobRows from "./storage/policy/JobRows.ts"
-export * as RestoreRows from "./storage/policy/RestoreRows.ts"
-export * as Restores from "./storage/policy/Restores.ts"
-export * as RetentionRows from "./storage/policy/RetentionRows.ts"
-export * as Retentions from "./storage/policy/Retentions.ts"
-export * as RetryPlanRows from "./storage/policy/RetryPlanRows.ts"
-export * as RetryPlans from "./storage/policy/RetryPlans.ts"
-export * as SessionRows from "./storage/policy/SessionRows.ts"
-export * as Sessions from "./storage/policy/Sessions.ts"
-export * as WebhookRows from "./storage/policy/WebhookRows.ts"
-export * as Workers from "./storage/policy/Workers.ts"
 export * as RateCardStore from "./storage/RateCardStore.ts"
 export * as RateLimitStore from "./storage/RateLimitStore.ts"
 export * as RestoreStore from "./storage/RestoreStore.ts"

@@ -1,6 +1,6 @@
 /**
- * For test authors: the engine in memory, builders, and a platform over HTTP. The suites that prove a store or a
- * sender of your own are `@sendwright/core/testing/StorageSuite` and `…/SenderSuite`, which need `@effect/vitest`.
+ * For test authors: the engine in memory, builders, and a platform over HTTP. The suite that proves a
+ * sender of your own is `@sendwright/core/testing/SenderSuite`, which needs `@effect/vitest`.
  */
 import "./effect/Version.ts"
 

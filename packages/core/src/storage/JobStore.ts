@@ -3,7 +3,7 @@
  * recipients and the events that tell of them. Each verb is atomic; what it decides is written once, in `policy`, over
  * the reads and writes that every adapter has (`policy/JobRows`). Time comes only from the argument.
  *
- * An adapter proves itself with `testing/StorageSuite`.
+ * The suite in `test/StorageSuite` holds every database to it.
  */
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"

@@ -20,7 +20,7 @@ import type { Stores } from "../../src/storage/Stores.ts"
 import { TemplateStore } from "../../src/storage/TemplateStore.ts"
 import { WebhookStore } from "../../src/storage/WebhookStore.ts"
 import * as Fixtures from "../../src/testing/Fixtures.ts"
-import { purgeAll, tell } from "../../src/testing/StorageSuite/Setup.ts"
+import { purgeAll, tell } from "../StorageSuite/Setup.ts"
 import type { Ending, History, Step } from "./History.ts"
 import { sessions } from "./History.ts"
 

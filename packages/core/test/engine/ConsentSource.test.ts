@@ -17,7 +17,7 @@ import { JobStore } from "../../src/storage/JobStore.ts"
 import { StorageError } from "../../src/storage/StorageError.ts"
 import * as Memory from "../../src/storage/sqlite/Memory.ts"
 import * as Fixtures from "../../src/testing/Fixtures.ts"
-import { owner, results } from "../../src/testing/StorageSuite/Setup.ts"
+import { owner, results } from "../StorageSuite/Setup.ts"
 import { accepted, acceptOf, embedded, platform, running } from "../worker/Support.ts"
 
 const variables = { "body.1": "Ana", "body.2": "Monday" }

@@ -15,9 +15,9 @@ import * as Memory from "../../src/storage/sqlite/Memory.ts"
 import * as Sqlite from "../../src/storage/sqlite/Sqlite.ts"
 import * as HttpPlatform from "../../src/testing/HttpPlatform.ts"
 import * as RecordingTransport from "../../src/testing/RecordingTransport.ts"
-import type { Stored } from "../../src/testing/StorageSuite/Setup.ts"
 import * as AddressPolicy from "../../src/webhook/AddressPolicy.ts"
 import * as Signature from "../../src/webhook/Signature.ts"
+import type { Stored } from "../StorageSuite/Setup.ts"
 import * as PostgresByTestClock from "../storage/postgres/ByTestClock.ts"
 
 const stores: ReadonlyArray<readonly [name: string, layer: Stored]> = [

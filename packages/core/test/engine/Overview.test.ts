@@ -13,7 +13,7 @@ import { SizeStore } from "../../src/storage/SizeStore.ts"
 import { StorageError } from "../../src/storage/StorageError.ts"
 import * as Memory from "../../src/storage/sqlite/Memory.ts"
 import * as Fixtures from "../../src/testing/Fixtures.ts"
-import { claim, failure, owner, tell } from "../../src/testing/StorageSuite/Setup.ts"
+import { claim, failure, owner, tell } from "../StorageSuite/Setup.ts"
 import { embedded, platform } from "../worker/Support.ts"
 
 const engine = (process?: Engine.Described["process"]) =>

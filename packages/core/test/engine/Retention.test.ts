@@ -7,8 +7,8 @@ import * as Retention from "../../src/domain/Retention.ts"
 import * as Engine from "../../src/engine/Engine.ts"
 import { JobStore, Outcome } from "../../src/storage/JobStore.ts"
 import * as Fixtures from "../../src/testing/Fixtures.ts"
-import { claim, failure, now, owner } from "../../src/testing/StorageSuite/Setup.ts"
 import * as TestEngine from "../../src/testing/TestEngine.ts"
+import { claim, failure, now, owner } from "../StorageSuite/Setup.ts"
 
 describe("the retention of an account", () => {
   it.effect("is what its operator says, and the defaults in what they do not say", () =>

@@ -8,7 +8,7 @@ import { greeting } from "../../../../test/support/Template.ts"
 import * as Engine from "../../src/engine/Engine.ts"
 import { Signals } from "../../src/runtime/Signals.ts"
 import * as Sqlite from "../../src/storage/sqlite/Sqlite.ts"
-import { results } from "../../src/testing/StorageSuite/Setup.ts"
+import { results } from "../StorageSuite/Setup.ts"
 import { accepted, platform, running } from "../worker/Support.ts"
 
 /** Who has been woken, in turn. */

@@ -6,7 +6,7 @@ import { AccountStore } from "../../src/storage/AccountStore.ts"
 import { SessionStore } from "../../src/storage/SessionStore.ts"
 import * as Sqlite from "../../src/storage/sqlite/Sqlite.ts"
 import * as Fixtures from "../../src/testing/Fixtures.ts"
-import type { Stored } from "../../src/testing/StorageSuite/Setup.ts"
+import type { Stored } from "../StorageSuite/Setup.ts"
 import * as PostgresByTestClock from "./postgres/ByTestClock.ts"
 
 const stores: ReadonlyArray<readonly [name: string, layer: Stored]> = [

@@ -43,7 +43,7 @@ import * as SqlStores from "../../src/storage/sqlite/Stores.ts"
 import { TemplateStore } from "../../src/storage/TemplateStore.ts"
 import { WebhookStore } from "../../src/storage/WebhookStore.ts"
 import * as Fixtures from "../../src/testing/Fixtures.ts"
-import { owner } from "../../src/testing/StorageSuite/Setup.ts"
+import { owner } from "../StorageSuite/Setup.ts"
 
 const { now } = Fixtures
 const rows = 50_000

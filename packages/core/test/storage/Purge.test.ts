@@ -20,7 +20,7 @@ import type { Stores } from "../../src/storage/Stores.ts"
 import * as Sqlite from "../../src/storage/sqlite/Sqlite.ts"
 import { WebhookStore } from "../../src/storage/WebhookStore.ts"
 import * as Fixtures from "../../src/testing/Fixtures.ts"
-import { claim, failure, listen, now, owner } from "../../src/testing/StorageSuite/Setup.ts"
+import { claim, failure, listen, now, owner } from "../StorageSuite/Setup.ts"
 
 const sqlite = Sqlite.layer({ filename: ":memory:" })
 const postgres = Layer.unwrapScoped(

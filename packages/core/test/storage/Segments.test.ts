@@ -14,7 +14,7 @@ import * as Postgres from "../../src/storage/postgres/Postgres.ts"
 import type { Stores } from "../../src/storage/Stores.ts"
 import * as Sqlite from "../../src/storage/sqlite/Sqlite.ts"
 import * as Fixtures from "../../src/testing/Fixtures.ts"
-import { now, owner, purgeWalk } from "../../src/testing/StorageSuite/Setup.ts"
+import { now, owner, purgeWalk } from "../StorageSuite/Setup.ts"
 
 const [phone, other] = ["34600000000", "34600000001"]
 

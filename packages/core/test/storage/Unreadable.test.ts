@@ -14,15 +14,7 @@ import * as Postgres from "../../src/storage/postgres/Postgres.ts"
 import type { Stores } from "../../src/storage/Stores.ts"
 import * as Sqlite from "../../src/storage/sqlite/Sqlite.ts"
 import * as Fixtures from "../../src/testing/Fixtures.ts"
-import {
-  events,
-  everyLost,
-  failure,
-  listen,
-  now,
-  owner,
-  results
-} from "../../src/testing/StorageSuite/Setup.ts"
+import { events, everyLost, failure, listen, now, owner, results } from "../StorageSuite/Setup.ts"
 
 const damage = Effect.fnUntraced(function* (content: Content, body = "{") {
   const sql = yield* SqlClient

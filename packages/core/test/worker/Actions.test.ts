@@ -9,7 +9,7 @@ import { ConsentStore } from "../../src/storage/ConsentStore.ts"
 import { SessionStore } from "../../src/storage/SessionStore.ts"
 import { StorageError } from "../../src/storage/StorageError.ts"
 import * as Memory from "../../src/storage/sqlite/Memory.ts"
-import { owner, results } from "../../src/testing/StorageSuite/Setup.ts"
+import { owner, results } from "../StorageSuite/Setup.ts"
 import { accepted, acceptOf, during, platform, running } from "./Support.ts"
 
 const restricted = Sender.SendResult.Rejected({

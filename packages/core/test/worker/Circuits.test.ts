@@ -12,9 +12,9 @@ import { JobStore } from "../../src/storage/JobStore.ts"
 import { SessionStore } from "../../src/storage/SessionStore.ts"
 import { StorageError } from "../../src/storage/StorageError.ts"
 import * as Memory from "../../src/storage/sqlite/Memory.ts"
-import { owner, tell } from "../../src/testing/StorageSuite/Setup.ts"
 import * as Circuits from "../../src/worker/Circuits.ts"
 import { StoreClock } from "../../src/worker/StoreClock.ts"
+import { owner, tell } from "../StorageSuite/Setup.ts"
 
 const layer = Circuits.layer.pipe(
   Layer.provideMerge(Layer.mergeAll(Memory.layer, StoreClock.layer, Signals.layer))

@@ -9,7 +9,7 @@ import { SendResult } from "../../src/sender/Sender.ts"
 import type { Report } from "../../src/storage/JobStore.ts"
 import { JobStore } from "../../src/storage/JobStore.ts"
 import * as Memory from "../../src/storage/sqlite/Memory.ts"
-import { find, owner } from "../../src/testing/StorageSuite/Setup.ts"
+import { find, owner } from "../StorageSuite/Setup.ts"
 import { acceptOf, platform, running } from "./Support.ts"
 
 describe("a receipt that is faster than the answer", () => {

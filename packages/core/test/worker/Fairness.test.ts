@@ -12,7 +12,7 @@ import { JobStore } from "../../src/storage/JobStore.ts"
 import { SessionStore } from "../../src/storage/SessionStore.ts"
 import * as Memory from "../../src/storage/sqlite/Memory.ts"
 import * as Fixtures from "../../src/testing/Fixtures.ts"
-import { find, owner } from "../../src/testing/StorageSuite/Setup.ts"
+import { find, owner } from "../StorageSuite/Setup.ts"
 import { accept, accepted, acceptOf, embedded, platform, running } from "./Support.ts"
 
 /** More sessions than one claim looks at, each with a message that waits for its pace; and then one without a pace. */

@@ -10,9 +10,9 @@ import { RetentionStore } from "../../src/storage/RetentionStore.ts"
 import { SizeStore } from "../../src/storage/SizeStore.ts"
 import * as Memory from "../../src/storage/sqlite/Memory.ts"
 import * as Fixtures from "../../src/testing/Fixtures.ts"
-import { now, owner } from "../../src/testing/StorageSuite/Setup.ts"
 import * as Housekeeping from "../../src/worker/Housekeeping.ts"
 import * as Purge from "../../src/worker/Purge.ts"
+import { now, owner } from "../StorageSuite/Setup.ts"
 
 /** A job that was canceled, and one that is newer. */
 const ended = Effect.gen(function* () {

@@ -18,10 +18,10 @@ import * as SqliteDatabase from "../../src/storage/sqlite/Database.ts"
 import * as Memory from "../../src/storage/sqlite/Memory.ts"
 import { TemplateStore } from "../../src/storage/TemplateStore.ts"
 import * as Fixtures from "../../src/testing/Fixtures.ts"
-import { owner } from "../../src/testing/StorageSuite/Setup.ts"
 import { WebhookTransport } from "../../src/webhook/WebhookTransport.ts"
 import * as News from "../../src/worker/News.ts"
 import * as UnreadHooks from "../../src/worker/UnreadHooks.ts"
+import { owner } from "../StorageSuite/Setup.ts"
 import { accept, accepted, deliveries, during, embedded, platform, running, timedOut } from "./Support.ts"
 
 const gone = Sender.SendResult.Rejected({

@@ -10,9 +10,9 @@ import { SessionStore } from "../../src/storage/SessionStore.ts"
 import * as Memory from "../../src/storage/sqlite/Memory.ts"
 import { TemplateStore } from "../../src/storage/TemplateStore.ts"
 import * as Fixtures from "../../src/testing/Fixtures.ts"
-import { owner } from "../../src/testing/StorageSuite/Setup.ts"
 import * as News from "../../src/worker/News.ts"
 import * as UnreadHooks from "../../src/worker/UnreadHooks.ts"
+import { owner } from "../StorageSuite/Setup.ts"
 
 /** A session of a platform that has this number. */
 const numbered = (number: string | null): SessionSender.Resolve => {

@@ -17,7 +17,7 @@ import { SessionStore } from "../../src/storage/SessionStore.ts"
 import { StorageError } from "../../src/storage/StorageError.ts"
 import * as Memory from "../../src/storage/sqlite/Memory.ts"
 import * as Sqlite from "../../src/storage/sqlite/Sqlite.ts"
-import { find, results, type Stored } from "../../src/testing/StorageSuite/Setup.ts"
+import { find, results, type Stored } from "../StorageSuite/Setup.ts"
 import * as PostgresByTestClock from "../storage/postgres/ByTestClock.ts"
 import { accept, accepted, during, embedded, platform } from "./Support.ts"
 

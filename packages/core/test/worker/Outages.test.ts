@@ -21,7 +21,7 @@ import { SessionStore } from "../../src/storage/SessionStore.ts"
 import { StorageError } from "../../src/storage/StorageError.ts"
 import * as Memory from "../../src/storage/sqlite/Memory.ts"
 import * as Fixtures from "../../src/testing/Fixtures.ts"
-import { events, find, listen, owner, results, tell } from "../../src/testing/StorageSuite/Setup.ts"
+import { events, find, listen, owner, results, tell } from "../StorageSuite/Setup.ts"
 import { accept, accepted, acceptOf, during, embedded, platform, running, timedOut } from "./Support.ts"
 
 const failure = (code: string): Failure => ({

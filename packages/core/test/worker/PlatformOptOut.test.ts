@@ -14,7 +14,7 @@ import { InboundStore } from "../../src/storage/InboundStore.ts"
 import { JobStore } from "../../src/storage/JobStore.ts"
 import { StorageError } from "../../src/storage/StorageError.ts"
 import * as Memory from "../../src/storage/sqlite/Memory.ts"
-import { find } from "../../src/testing/StorageSuite/Setup.ts"
+import { find } from "../StorageSuite/Setup.ts"
 import { accept, during, embedded, platform } from "./Support.ts"
 
 const refusal = {

@@ -23,7 +23,7 @@ import { SessionStore } from "../../src/storage/SessionStore.ts"
 import { StorageError } from "../../src/storage/StorageError.ts"
 import type { Stores } from "../../src/storage/Stores.ts"
 import * as Memory from "../../src/storage/sqlite/Memory.ts"
-import { find, owner, results } from "../../src/testing/StorageSuite/Setup.ts"
+import { find, owner, results } from "../StorageSuite/Setup.ts"
 import { accept, accepted, backlog, during, embedded, platform, running, timedOut } from "./Support.ts"
 
 type Jobs = Effect.Effect.Success<typeof JobStore>

@@ -13,7 +13,7 @@ import type { Settlement } from "../../src/storage/JobStore.ts"
 import { JobStore } from "../../src/storage/JobStore.ts"
 import { StorageError } from "../../src/storage/StorageError.ts"
 import * as Memory from "../../src/storage/sqlite/Memory.ts"
-import { find, results } from "../../src/testing/StorageSuite/Setup.ts"
+import { find, results } from "../StorageSuite/Setup.ts"
 import { accept, accepted, platform, running } from "./Support.ts"
 
 /** Refuses commits that have such a settlement, and answers what was logged as an error meanwhile. */

@@ -21,9 +21,9 @@ import * as Memory from "../../src/storage/sqlite/Memory.ts"
 import * as Sqlite from "../../src/storage/sqlite/Sqlite.ts"
 import { WebhookStore } from "../../src/storage/WebhookStore.ts"
 import * as Fixtures from "../../src/testing/Fixtures.ts"
-import { find, owner, results } from "../../src/testing/StorageSuite/Setup.ts"
 import { WebhookTransport } from "../../src/webhook/WebhookTransport.ts"
 import { enteredAt, isStillOwned, observe, prolonged } from "../../src/worker/Heartbeat.ts"
+import { find, owner, results } from "../StorageSuite/Setup.ts"
 import {
   accept,
   accepted,

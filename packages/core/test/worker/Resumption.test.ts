@@ -10,7 +10,7 @@ import { ConsentStore } from "../../src/storage/ConsentStore.ts"
 import { JobStore } from "../../src/storage/JobStore.ts"
 import * as Memory from "../../src/storage/sqlite/Memory.ts"
 import * as Fixtures from "../../src/testing/Fixtures.ts"
-import { find, owner, results } from "../../src/testing/StorageSuite/Setup.ts"
+import { find, owner, results } from "../StorageSuite/Setup.ts"
 import { during } from "./Support.ts"
 
 describe("a sandbox that starts again", () => {

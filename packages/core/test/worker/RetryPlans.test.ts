@@ -17,8 +17,8 @@ import type { Stores } from "../../src/storage/Stores.ts"
 import * as Memory from "../../src/storage/sqlite/Memory.ts"
 import * as Sqlite from "../../src/storage/sqlite/Sqlite.ts"
 import * as Fixtures from "../../src/testing/Fixtures.ts"
-import { claim, failure, owner } from "../../src/testing/StorageSuite/Setup.ts"
 import * as RetryPlans from "../../src/worker/RetryPlans.ts"
+import { claim, failure, owner } from "../StorageSuite/Setup.ts"
 
 const now = Time.at(0)
 const ids = Ids.make((count) => crypto.getRandomValues(new Uint8Array(count)))

@@ -9,7 +9,7 @@ import * as Engine from "../../src/engine/Engine.ts"
 import type { OutboundMessage, SendResult } from "../../src/sender/Sender.ts"
 import { JobStore } from "../../src/storage/JobStore.ts"
 import * as Memory from "../../src/storage/sqlite/Memory.ts"
-import { find, owner, results } from "../../src/testing/StorageSuite/Setup.ts"
+import { find, owner, results } from "../StorageSuite/Setup.ts"
 import { accept, accepted, backlog, during, embedded, platform, running, timedOut } from "./Support.ts"
 
 /** Messages of which `isStuck` get no answer for half a minute, the others one after a moment. */

@@ -10,8 +10,8 @@ import type { Sender } from "../../src/sender/Sender.ts"
 import { JobStore } from "../../src/storage/JobStore.ts"
 import { StorageError } from "../../src/storage/StorageError.ts"
 import * as Memory from "../../src/storage/sqlite/Memory.ts"
-import { find, results } from "../../src/testing/StorageSuite/Setup.ts"
 import * as Worker from "../../src/worker/Worker.ts"
+import { find, results } from "../StorageSuite/Setup.ts"
 import { accept, accepted, embedded, platform, running } from "./Support.ts"
 
 const taking = (seconds: number) => () => Effect.as(Effect.sleep(`${seconds} seconds`), accepted)

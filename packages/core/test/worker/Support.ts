@@ -18,10 +18,10 @@ import { JobStore } from "../../src/storage/JobStore.ts"
 import { WebhookStore } from "../../src/storage/WebhookStore.ts"
 import * as Fixtures from "../../src/testing/Fixtures.ts"
 import * as RecordingTransport from "../../src/testing/RecordingTransport.ts"
-import { listen, owner } from "../../src/testing/StorageSuite/Setup.ts"
 import * as AddressPolicy from "../../src/webhook/AddressPolicy.ts"
 import type { WebhookTransport } from "../../src/webhook/WebhookTransport.ts"
 import * as Worker from "../../src/worker/Worker.ts"
+import { listen, owner } from "../StorageSuite/Setup.ts"
 
 export const accepted = Sender.SendResult.Accepted({ providerId: "p", status: "accepted" })
 

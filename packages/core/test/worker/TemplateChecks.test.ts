@@ -9,7 +9,7 @@ import { PlatformRefusal, SendResult } from "../../src/sender/Sender.ts"
 import * as Memory from "../../src/storage/sqlite/Memory.ts"
 import { TemplateStore } from "../../src/storage/TemplateStore.ts"
 import * as Fixtures from "../../src/testing/Fixtures.ts"
-import { find, owner, results } from "../../src/testing/StorageSuite/Setup.ts"
+import { find, owner, results } from "../StorageSuite/Setup.ts"
 import { accepted, acceptOf, during, platform } from "./Support.ts"
 
 const mismatch = SendResult.Rejected({

@@ -8,7 +8,7 @@ import { SendResult } from "../../src/sender/Sender.ts"
 import * as Memory from "../../src/storage/sqlite/Memory.ts"
 import { TemplateStore } from "../../src/storage/TemplateStore.ts"
 import * as Fixtures from "../../src/testing/Fixtures.ts"
-import { find, owner } from "../../src/testing/StorageSuite/Setup.ts"
+import { find, owner } from "../StorageSuite/Setup.ts"
 import { accepted, acceptOf, during, platform } from "./Support.ts"
 
 const paused = SendResult.Transient({

@@ -1,7 +1,7 @@
 /**
  * The operations that a database supplies for the rules of jobs: plain reads and writes, none with a decision of its own.
  * The rules are written once, in this folder, over these operations; memory, SQLite and PostgreSQL implement them
- * (docs/adr/0025, docs/stores.md).
+ * (docs/adr/0025).
  */
 
 import type * as Audit from "../../domain/Audit.ts"

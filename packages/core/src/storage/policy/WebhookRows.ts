@@ -1,6 +1,6 @@
 /**
  * The operations that a database supplies for the rules of webhooks: plain reads and writes, none with a decision of its
- * own. The rules are `policy/Deliveries`, over these operations (docs/adr/0025, docs/stores.md).
+ * own. The rules are `policy/Deliveries`, over these operations (docs/adr/0025).
  */
 
 import type { Happening } from "../../domain/Happening.ts"

@@ -2,7 +2,7 @@
  * The columns of a table, each described once: its name, its type, and how its values are read and written. Lists,
  * parameters and readers are derived from that, so that no value can come into another column's place.
  *
- * A column is added by a migration (`Schema.ts` of each database) and in the table's file in `codec/`, where docs/stores.md
+ * A column is added by a migration (`Schema.ts` of each database) and in the table's file in `codec/`, where docs/architecture.md
  * says how.
  */
 import * as Struct from "effect/Struct"

@@ -8,7 +8,7 @@ import { migratedDatabase } from "../../../../../test/support/Postgres.ts"
 import { JobStore, Outcome } from "../../../src/storage/JobStore.ts"
 import * as Postgres from "../../../src/storage/postgres/Postgres.ts"
 import * as Fixtures from "../../../src/testing/Fixtures.ts"
-import { owner } from "../../../src/testing/StorageSuite/Setup.ts"
+import { owner } from "../../StorageSuite/Setup.ts"
 
 const { now } = Fixtures
 

@@ -16,7 +16,7 @@ import { JobStore } from "../../../src/storage/JobStore.ts"
 import * as Postgres from "../../../src/storage/postgres/Postgres.ts"
 import { RestoreStore } from "../../../src/storage/RestoreStore.ts"
 import * as Fixtures from "../../../src/testing/Fixtures.ts"
-import { owner } from "../../../src/testing/StorageSuite/Setup.ts"
+import { owner } from "../../StorageSuite/Setup.ts"
 
 const opened = (url: string, onFailover: "tell" | "hold" = "tell") =>
   Effect.map(Layer.build(Postgres.layer({ url: Redacted.make(url), onFailover })), (context) => ({

@@ -23,7 +23,7 @@ import { TemplateStore } from "../../../src/storage/TemplateStore.ts"
 import { WebhookStore } from "../../../src/storage/WebhookStore.ts"
 import type { Owner } from "../../../src/testing/Fixtures.ts"
 import * as Fixtures from "../../../src/testing/Fixtures.ts"
-import { listen, owner } from "../../../src/testing/StorageSuite/Setup.ts"
+import { listen, owner } from "../../StorageSuite/Setup.ts"
 
 const { now } = Fixtures
 

@@ -12,11 +12,11 @@ import { JobStore } from "../../../src/storage/JobStore.ts"
 import * as Postgres from "../../../src/storage/postgres/Postgres.ts"
 import * as Server from "../../../src/storage/postgres/Server.ts"
 import * as Fixtures from "../../../src/testing/Fixtures.ts"
-import * as accept from "../../../src/testing/StorageSuite/accept.ts"
-import * as dispatch from "../../../src/testing/StorageSuite/dispatch.ts"
-import * as leases from "../../../src/testing/StorageSuite/leases.ts"
-import { owner } from "../../../src/testing/StorageSuite/Setup.ts"
-import * as webhooks from "../../../src/testing/StorageSuite/webhooks.ts"
+import * as accept from "../../StorageSuite/accept.ts"
+import * as dispatch from "../../StorageSuite/dispatch.ts"
+import * as leases from "../../StorageSuite/leases.ts"
+import { owner } from "../../StorageSuite/Setup.ts"
+import * as webhooks from "../../StorageSuite/webhooks.ts"
 
 const pooler = (options: Pooler.Options) =>
   Effect.acquireRelease(

@@ -42,8 +42,8 @@ import { all, get, run, script } from "../../../src/storage/sql/Program.ts"
 import { TemplateStore } from "../../../src/storage/TemplateStore.ts"
 import { WebhookStore } from "../../../src/storage/WebhookStore.ts"
 import * as Fixtures from "../../../src/testing/Fixtures.ts"
-import * as StorageSuite from "../../../src/testing/StorageSuite/index.ts"
-import { owner } from "../../../src/testing/StorageSuite/Setup.ts"
+import * as StorageSuite from "../../StorageSuite/index.ts"
+import { owner } from "../../StorageSuite/Setup.ts"
 
 const stores = (url: string) => Postgres.layer({ url: Redacted.make(url) })
 

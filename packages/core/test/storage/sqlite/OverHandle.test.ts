@@ -12,7 +12,7 @@ import * as Scope from "effect/Scope"
 import { ErasureStore } from "../../../src/storage/ErasureStore.ts"
 import * as OverHandle from "../../../src/storage/sqlite/OverHandle.ts"
 import * as SqliteFile from "../../../src/storage/sqlite/Sqlite.ts"
-import * as StorageSuite from "../../../src/testing/StorageSuite/index.ts"
+import * as StorageSuite from "../../StorageSuite/index.ts"
 
 const over = (secureDelete: "ON" | "OFF") =>
   Layer.unwrapScoped(

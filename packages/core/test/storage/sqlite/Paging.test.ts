@@ -5,7 +5,7 @@ import * as Page from "../../../src/domain/Page.ts"
 import { JobStore } from "../../../src/storage/JobStore.ts"
 import * as Sqlite from "../../../src/storage/sqlite/Sqlite.ts"
 import * as Fixtures from "../../../src/testing/Fixtures.ts"
-import { owner } from "../../../src/testing/StorageSuite/Setup.ts"
+import { owner } from "../../StorageSuite/Setup.ts"
 
 it.effect(
   "a filter that few jobs pass looks on behind those that it looks at at once, until it has found one",

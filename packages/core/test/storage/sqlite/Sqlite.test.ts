@@ -1,4 +1,4 @@
 import * as Sqlite from "../../../src/storage/sqlite/Sqlite.ts"
-import * as StorageSuite from "../../../src/testing/StorageSuite/index.ts"
+import * as StorageSuite from "../../StorageSuite/index.ts"
 
 StorageSuite.suite("SQLite", Sqlite.layer({ filename: ":memory:" }))

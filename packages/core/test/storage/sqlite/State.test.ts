@@ -33,7 +33,7 @@ import { RestoreStore } from "../../../src/storage/RestoreStore.ts"
 import * as Sqlite from "../../../src/storage/sqlite/Sqlite.ts"
 import * as State from "../../../src/storage/sqlite/State.ts"
 import * as Fixtures from "../../../src/testing/Fixtures.ts"
-import { owner } from "../../../src/testing/StorageSuite/Setup.ts"
+import { owner } from "../../StorageSuite/Setup.ts"
 
 const folder = Effect.acquireRelease(
   Effect.sync(() => mkdtempSync(join(tmpdir(), "sendwright-state-"))),
