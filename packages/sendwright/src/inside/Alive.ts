@@ -14,6 +14,8 @@ export class Alive {
   #held = 0
   #timer: NodeJS.Timeout | undefined
   #dueIn: (() => Promise<number | null>) | undefined
+  /** True after a look that found nothing. */
+  #foundNothing = false
 
   hold(): Release {
     this.#held += 1
@@ -53,6 +55,10 @@ export class Alive {
     const timer = this.#timer
     // A store that does not answer may have something.
     const ms = await this.#dueIn?.().catch(() => lookMs)
-    if (this.#timer === timer && typeof ms === "number") this.#lookIn(ms)
+    if (this.#timer !== timer) return
+    // What ends while it is looked for leaves what follows from it, which the next look finds.
+    const isOver = ms === null && this.#foundNothing
+    this.#foundNothing = ms === null
+    if (ms !== undefined && !isOver) this.#lookIn(ms ?? lookMs)
   }
 }

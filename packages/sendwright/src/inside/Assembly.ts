@@ -294,8 +294,9 @@ export const assemble = async (options: Options, world: World = {}): Promise<Ass
   }
   const mounted = mounts()
   const dueIn = Effect.gen(function* () {
-    if (yield* worker.isBusy) return 0
     const due = yield* engine.nextDue
+    // Asked last: what was claimed meanwhile is not due any more.
+    if (yield* worker.isBusy) return 0
     return due === null ? null : due - (yield* Instant.now)
   })
   const stay = staying(alive, options, () => runtime.runPromise(dueIn))
