@@ -155,6 +155,21 @@ describe("a retry of many jobs", () => {
     )
   })
 
+  it("says of a code that is none of the catalogue that it is none, and which one its failures have", async () => {
+    const owner = await tenant(host)
+    const [job] = await campaign(owner, "foreign", 1)
+    const own = "131026 is the gateway's own code; its failures have the code `recipient_unreachable`."
+    const asked = ["131026", "no_such_code"]
+    const many = await retry({ filter: { reference: "foreign", codes: asked }, dry_run: true })
+    const one = await host.admin(`/jobs/${job}/retry`, { dry_run: true, codes: asked })
+    const why = `${own} no_such_code is no code of the catalogue.`
+    expect([many, one].map(({ json }) => at(json, "counted", "why"))).toEqual([why, why])
+    const begun = await retry({ filter: { job_id: job, codes: asked } })
+    expect(at((await ended(idOf(begun))).json, "retry", "done", "why")).toBe(why)
+    const known = await host.admin(`/jobs/${job}/retry`, { dry_run: true, codes: ["recipient_blocked"] })
+    expect(at(known.json, "counted", "why")).toBe("Nobody that it asks for has failed.")
+  })
+
   it("of two by hand at once says the same of the second", async () => {
     const owner = await tenant(host)
     const [job] = await campaign(owner, "twice-by-hand", 1)

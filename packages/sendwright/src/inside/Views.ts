@@ -293,7 +293,7 @@ export const found = ({ at, parentId: _, ...result }: Search.Result): Messages.F
   at: date(at)
 })
 
-export const retrySums = ({ again: _, ...sums }: RetryPlans.Sums): Admin.RetrySums => sums
+export const retrySums = ({ again: _, foreign: __, ...sums }: RetryPlans.Sums): Admin.RetrySums => sums
 
 export const retryOfJobs = ({
   begunAt,
@@ -318,7 +318,7 @@ export const retryOfJobs = ({
       completedBefore: dateOf(completedBefore)
     },
     sums: retrySums(sums),
-    why: RetryPlans.whyNobodyOf({ status: plan.status, sums }),
+    why: RetryPlans.whyNobodyOf({ selection, status: plan.status, sums }),
     begunAt: date(begunAt),
     updatedAt: date(updatedAt),
     endedAt: dateOrNull(endedAt)

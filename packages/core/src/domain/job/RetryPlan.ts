@@ -7,6 +7,7 @@ import * as Money from "../billing/Money.ts"
 import type { Instant } from "../Instant.ts"
 import * as Time from "../Instant.ts"
 import type { Page } from "../Page.ts"
+import * as FailureCatalogue from "../session/FailureCatalogue.ts"
 import type { Standing } from "../session/Session.ts"
 import * as Job from "./Job.ts"
 import type { FailureCount } from "./Recipient.ts"
@@ -99,6 +100,8 @@ export interface Sums {
   readonly refused: ReadonlyArray<Refusal>
   /** Told of jobs alone of which this retries nothing. */
   readonly again: ReadonlyArray<Again>
+  /** Codes that it asks for, which nobody failed with and the catalogue does not have. */
+  readonly foreign?: ReadonlyArray<string>
   readonly waiting: ReadonlyArray<Wait>
   readonly costs: ReadonlyArray<Cost>
 }
@@ -132,6 +135,22 @@ const againText = ({ at, operator, recipients, retryId }: Again): string => {
   return `${recipients} ${recipients === 1 ? "was" : "were"} sent again${who} at ${Time.format(at)}, and did not fail since.`
 }
 
+const foreignText = (code: string): string => {
+  const own = FailureCatalogue.explain(code)?.code
+  return own === undefined
+    ? `${code} is no code of the catalogue.`
+    : `${code} is the gateway's own code; its failures have the code \`${own}\`.`
+}
+
+/** With the codes that were asked for and match nobody, since they are none of the catalogue: a gateway's own, or mistyped. */
+export const withForeign = (sums: Sums, { codes = [] }: Pick<Recipients, "codes">): Sums => {
+  const known = new Set([...sums.codes, ...sums.unknown, ...sums.permanent].map(({ code }) => code))
+  // Of those that changed or are refused no code is counted.
+  const isUncounted = sums.changed > 0 || sums.refused.length > 0
+  const foreign = codes.filter((code) => !known.has(code) && FailureCatalogue.explain(code)?.code !== code)
+  return isUncounted || foreign.length === 0 ? sums : { ...sums, foreign }
+}
+
 /** The reasons for which some are not retried. */
 const reasonsOf = (sums: Sums): ReadonlyArray<string> => {
   const parts: ReadonlyArray<readonly [number, string]> = [
@@ -146,7 +165,7 @@ const reasonsOf = (sums: Sums): ReadonlyArray<string> => {
   const left = parts.flatMap(([count, what]) =>
     count === 0 ? [] : [`${count} ${count === 1 ? "is" : "are"} ${what}.`]
   )
-  return [...left, ...sums.again.map(againText)]
+  return [...left, ...sums.again.map(againText), ...(sums.foreign ?? []).map(foreignText)]
 }
 
 /** Why nobody is retried; null where somebody is. */
@@ -173,10 +192,16 @@ export interface Plan extends Wanted {
 }
 
 /** Why a plan retried nobody; null of one that goes on, and where it retried somebody. */
-export const whyNobodyOf = ({ status, sums }: Pick<Plan, "status" | "sums">): string | null => {
+export const whyNobodyOf = ({
+  selection,
+  status,
+  sums
+}: Pick<Plan, "selection" | "status" | "sums">): string | null => {
   if (status === "running") return null
   const isUntold = status === "canceled" && reasonsOf(sums).length === 0
-  return isUntold && recipientsOf(sums) === 0 ? "It was canceled before it came to anybody." : whyNobody(sums)
+  return isUntold && recipientsOf(sums) === 0
+    ? "It was canceled before it came to anybody."
+    : whyNobody(withForeign(sums, selection))
 }
 
 /** The counts of what a plan would do, by the jobs that were looked at. */

@@ -8,6 +8,7 @@ import * as Time from "../../domain/Instant.ts"
 import type { Job } from "../../domain/job/Job.ts"
 import { stuckAfterMs } from "../../domain/job/Job.ts"
 import type { Sums } from "../../domain/job/RetryPlan.ts"
+import * as RetryPlan from "../../domain/job/RetryPlan.ts"
 import type * as RetrySelection from "../../domain/job/RetrySelection.ts"
 import type { Story } from "../../domain/job/Timeline.ts"
 import type { Page, Paged } from "../../domain/Page.ts"
@@ -158,7 +159,8 @@ export const make = Effect.gen(function* () {
       if (result._tag === "Expired")
         return yield* new ContentExpired({ at: result.job.contentExpiredAt ?? now })
       yield* Effect.zipRight(signals.sends.notify, signals.deliveries.notify)
-      return { job: result.job, counts: result.counts, sums: result.sums, dryRun }
+      const { counts, job, sums } = result
+      return { job, counts, sums: RetryPlan.withForeign(sums, selection), dryRun }
     }),
     retryFaults: faultsOf,
     messages: Effect.fnUntraced(function* (accountId, page) {

@@ -150,10 +150,11 @@ export const make = Effect.gen(function* () {
       yield* EventLoopBudget.yieldIfSpent
     } while (after !== null && counted < mostJobs && lost < mostRecipients && reads < mostReads)
     if (after !== null || RetryPlan.recipientsOf(sums) > 0 || wanted.filter.jobId !== undefined)
-      return { sums, isExact: after === null }
+      return { sums: RetryPlan.withForeign(sums, wanted.selection), isExact: after === null }
     const jobIds = yield* sentAgain(wanted, now)
     const { again } = yield* store.count({ jobIds, selection: wanted.selection, now })
-    return { sums: RetryPlan.add(sums, { ...RetryPlan.none, again }), isExact: true }
+    const all = RetryPlan.add(sums, { ...RetryPlan.none, again })
+    return { sums: RetryPlan.withForeign(all, wanted.selection), isExact: true }
   })
 
   const add = Effect.fnUntraced(function* (
