@@ -36,7 +36,6 @@ import type { Program, Row, SqlValue } from "../sql/Program.ts"
 import { all, get, run } from "../sql/Program.ts"
 import { inSql } from "../sql/RecipientKeys.ts"
 import { integer, integerOrNull, real, text } from "../sql/RowReader.ts"
-import * as Slow from "../sql/Slow.ts"
 import * as AdvisoryLock from "./AdvisoryLock.ts"
 import * as TransactionClient from "./Client.ts"
 import * as CommitListener from "./CommitListener.ts"
@@ -461,37 +460,35 @@ const make = ({ apart, forWork, listen, ofClient, pool, prepare }: Connections) 
     )
 
     const room = Room.make()
-    const database = room.watched(
-      Slow.watched({
-        dialect,
-        wipe,
-        write: (operation, verb, serialized) =>
-          serialized === undefined
-            ? write(operation, verb)
-            : inTransaction(
-                operation,
-                impatient(function* () {
-                  yield* dialect.serialize(serialized)
-                  return yield* verb()
-                }),
-                writeApart(operation, verb, serialized)
-              ),
-        writeApart,
-        work: writeOver(forWork),
-        hasOneOwner: false,
-        commitsInGroups: false,
-        isEmbedded,
-        isForeign: ForeignConnection.isAroundThis(isOurs),
-        atomically: Atomically.over(client),
-        read: (operation, verb) => inTransaction(operation, verb, alone(operation, verb)),
-        readPage: (operation, verb) =>
-          inTransaction(
-            operation,
-            verb,
-            onConnection(pool, operation, (connection) => transact(connection, prepare, unsorted(verb)))
-          )
-      })
-    )
+    const database = room.watched({
+      dialect,
+      wipe,
+      write: (operation, verb, serialized) =>
+        serialized === undefined
+          ? write(operation, verb)
+          : inTransaction(
+              operation,
+              impatient(function* () {
+                yield* dialect.serialize(serialized)
+                return yield* verb()
+              }),
+              writeApart(operation, verb, serialized)
+            ),
+      writeApart,
+      work: writeOver(forWork),
+      hasOneOwner: false,
+      commitsInGroups: false,
+      isEmbedded,
+      isForeign: ForeignConnection.isAroundThis(isOurs),
+      atomically: Atomically.over(client),
+      read: (operation, verb) => inTransaction(operation, verb, alone(operation, verb)),
+      readPage: (operation, verb) =>
+        inTransaction(
+          operation,
+          verb,
+          onConnection(pool, operation, (connection) => transact(connection, prepare, unsorted(verb)))
+        )
+    })
     return Context.make(Database, database).pipe(
       Context.add(Pool, { alone, hasRoom: room.check }),
       Context.add(StoreTime, askTime),

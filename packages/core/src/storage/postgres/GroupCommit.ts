@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import type Pg from "pg"
 import type { StorageError } from "../StorageError.ts"
 import type { Program } from "../sql/Program.ts"
+import * as Slow from "../sql/Slow.ts"
 import type { Prepare, Source } from "./PipelinedConnection.ts"
 import { failure, giveBack, isUsable, Refused, transact, unheard } from "./PipelinedConnection.ts"
 
@@ -92,8 +93,10 @@ export const make = (
       }
       const write: Write = {
         attempt: function* () {
+          const began = performance.now()
           const value = yield* verb()
-          return () => answer(Effect.succeed(value))
+          const slowly = Slow.answer(operation, began, value)
+          return () => answer(slowly)
         },
         fail: (cause) => answer(failure(operation, cause))
       }

@@ -9,6 +9,7 @@ import Pg from "pg"
 import { ForeignTransaction } from "../../domain/Errors.ts"
 import { fullDisk, StorageError } from "../StorageError.ts"
 import type { Answer, Program, Row, SqlParameter, Statement } from "../sql/Program.ts"
+import * as Slow from "../sql/Slow.ts"
 import type { Server } from "./Server.ts"
 import * as SqlState from "./SqlState.ts"
 
@@ -411,10 +412,11 @@ export const onConnection = <A>(
       onFailure: (refused) => failure(operation, refused),
       onSuccess: (client) =>
         Effect.async<A, StorageError>((resume) => {
+          const began = performance.now()
           step(client).then(
             (value) => {
               giveBack(client)
-              resume(Effect.succeed(value))
+              resume(Slow.answer(operation, began, value))
             },
             (cause: unknown) => {
               giveBack(client, !isUsable(cause))

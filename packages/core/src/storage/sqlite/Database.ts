@@ -149,8 +149,10 @@ const make = Effect.fnUntraced(function* (
       if (closed) return resume(refused(operation))
       const withdraw = commits.enqueue(queue, {
         attempt: () => {
+          const began = performance.now()
           const value = perform(verb(), writing)
-          return () => resume(Effect.succeed(value))
+          const answer = Slow.answer(operation, began, value)
+          return () => resume(answer)
         },
         fail: (cause) => resume(failure(operation, cause))
       })
@@ -162,7 +164,8 @@ const make = Effect.fnUntraced(function* (
       if (closed) return refused(operation)
       try {
         ownership.check()
-        return Effect.succeed(step())
+        const began = performance.now()
+        return Slow.answer(operation, began, step())
       } catch (cause) {
         transaction.failed(cause)
         return failure(operation, cause)
@@ -203,7 +206,7 @@ const make = Effect.fnUntraced(function* (
     })
   )
 
-  const database = Slow.watched({
+  const database = {
     // Far from what earlier processes wrote: what is rolled back must not be taken for one of theirs.
     dialect,
     hasOneOwner: true,
@@ -217,7 +220,7 @@ const make = Effect.fnUntraced(function* (
     wipe,
     read,
     readPage: read
-  })
+  }
   return Context.make(Database, database).pipe(
     Context.add(SqlClient, sessions.client),
     Context.add(SqliteClient, sessions.client)

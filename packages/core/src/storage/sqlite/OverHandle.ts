@@ -68,8 +68,9 @@ const failure = (operation: string, cause: unknown): Effect.Effect<never, Storag
 
 /** Runs the step now, and answers what came of it: between a look at the handle and the step nothing else may run. */
 const attempt = <A>(operation: string, step: () => A): Effect.Effect<A, StorageError> => {
+  const began = performance.now()
   try {
-    return Effect.succeed(step())
+    return Slow.answer(operation, began, step())
   } catch (cause) {
     return failure(operation, cause)
   }
@@ -223,7 +224,7 @@ const make = (handle: Driver.Handle, driver: Driver.Driver, isInMemory: boolean)
       return at("transaction", within(savepoint), within(transaction))
     })
 
-  return Slow.watched({
+  return {
     dialect: isInMemory ? { ...dialect, size: { ...dialect.size, kind: "memory" } } : dialect,
     // Another process may have the file open: nobody keeps it out.
     hasOneOwner: false,
@@ -242,7 +243,7 @@ const make = (handle: Driver.Handle, driver: Driver.Driver, isInMemory: boolean)
     atomically,
     isEmbedded: Effect.map(CurrentPlace, isInside),
     isForeign
-  })
+  }
 }
 
 const driverOf = (handle: Driver.Handle): Effect.Effect<Driver.Driver, StorageError> =>

@@ -24,6 +24,8 @@ export const make = (db: Sqlite.Database, ownership: Ownership, state: State): T
   const begin = db.prepare("BEGIN IMMEDIATE")
   const commit = db.prepare("COMMIT")
   const rollback = db.prepare("ROLLBACK")
+  const changes = db.prepare<[], number>("SELECT total_changes()").pluck()
+  let before: number | undefined
   const undo = (): void => {
     if (db.inTransaction) rollback.run()
   }
@@ -45,6 +47,7 @@ export const make = (db: Sqlite.Database, ownership: Ownership, state: State): T
       begin.run()
       try {
         ownership.checkToken()
+        before = changes.get()
       } catch (cause) {
         abandon()
         throw cause
@@ -54,9 +57,11 @@ export const make = (db: Sqlite.Database, ownership: Ownership, state: State): T
       ownership.check()
       // Outside of it the count would be a commit of its own, which the next one takes for another process's.
       if (!db.inTransaction) throw lostError()
-      state.count()
+      // What changed nothing waits for no disk: a claim that found nothing.
+      const hasChanged = changes.get() !== before
+      if (hasChanged) state.count()
       commit.run()
-      state.committed()
+      if (hasChanged) state.committed()
     },
     failed: fullDisk.failed,
     check: ownership.check

@@ -27,6 +27,7 @@ import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as LogLevel from "effect/LogLevel"
 import * as Schedule from "effect/Schedule"
+import * as Time from "../../../src/domain/Instant.ts"
 import { AccountStore } from "../../../src/storage/AccountStore.ts"
 import { JobStore } from "../../../src/storage/JobStore.ts"
 import { RestoreStore } from "../../../src/storage/RestoreStore.ts"
@@ -90,6 +91,25 @@ const restore = (from: string, filename: string) =>
   })
 
 describe("a SQLite store's state", () => {
+  it.scoped("is not written by a claim that found nothing", () =>
+    Effect.gen(function* () {
+      const filename = yield* database
+      const { commit, context } = yield* opened(filename)
+      yield* commit
+      const before = readFileSync(stateOf(filename), "latin1")
+      const claim = { worker: "worker", limit: 10 }
+      const found = yield* Context.get(context, JobStore).settleAndClaim({
+        now: Time.at(1),
+        settlements: [],
+        claim
+      })
+      expect(found.claimed).toEqual([])
+      expect(readFileSync(stateOf(filename), "latin1")).toBe(before)
+      yield* commit
+      expect(readFileSync(stateOf(filename), "latin1")).not.toBe(before)
+    })
+  )
+
   it.scoped("is not held that was stopped, or that is new, or of an earlier build", () =>
     Effect.gen(function* () {
       const file = yield* database
