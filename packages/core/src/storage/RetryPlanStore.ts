@@ -35,6 +35,8 @@ export interface PlanStep {
   readonly left: ReadonlyArray<string>
   /** The place behind which it goes on; null behind the last job. */
   readonly to: number | null
+  /** The id of the act on the job in the audit log, where its plan has an operator. */
+  readonly actId: string
   readonly now: Instant
 }
 

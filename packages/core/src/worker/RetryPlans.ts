@@ -18,10 +18,8 @@ import type { Page, Paged } from "../domain/Page.ts"
 import { Signals } from "../runtime/Signals.ts"
 import { AuditStore } from "../storage/AuditStore.ts"
 import { JobStore } from "../storage/JobStore.ts"
-import type { PlanStep, Stepped } from "../storage/RetryPlanStore.ts"
 import { RetryPlanStore } from "../storage/RetryPlanStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
-import { Transactions } from "../storage/Transactions.ts"
 
 /** How often a process looks for plans while it has none, and how long it waits for what somebody has locked. */
 const idleMs = 1000
@@ -71,68 +69,44 @@ export const lately = (jobs: typeof JobStore.Service, audit: typeof AuditStore.S
     )
   })
 
-export const make: Effect.Effect<
-  RetryPlans,
-  never,
-  AuditStore | JobStore | RetryPlanStore | Signals | Transactions
-> = Effect.gen(function* () {
-  const jobs = yield* JobStore
-  const plans = yield* RetryPlanStore
-  const signals = yield* Signals
-  const audit = yield* AuditStore
-  const sentAgain = lately(jobs, audit)
-  const { atomically } = yield* Transactions
-  const ids = Ids.make(yield* Ids.RandomBytes)
+export const make: Effect.Effect<RetryPlans, never, AuditStore | JobStore | RetryPlanStore | Signals> =
+  Effect.gen(function* () {
+    const jobs = yield* JobStore
+    const plans = yield* RetryPlanStore
+    const signals = yield* Signals
+    const audit = yield* AuditStore
+    const sentAgain = lately(jobs, audit)
+    const ids = Ids.make(yield* Ids.RandomBytes)
 
-  /** A job's story, and who sends it again at the same time, is told who did and by what. */
-  const recorded =
-    ({ id, operator }: Plan, { jobId, now }: Pick<PlanStep, "jobId" | "now">) =>
-    (stepped: Stepped) =>
-      operator === null || stepped._tag !== "Stepped" || stepped.retried === 0
-        ? Effect.void
-        : audit.append({
-            entry: {
-              id: ids.uuid(now),
-              operator,
-              address: null,
-              requestId: null,
-              at: now,
-              operation: SentAgain.retryOfJob,
-              target: jobId,
-              before: null,
-              after: { retry_id: id, retried: stepped.retried }
-            },
-            retainSince: Time.at(0)
-          })
+    const advance = Effect.fnUntraced(function* (plan: Plan) {
+      const page = { limit: 1, after: plan.place }
+      const { items, next } = yield* jobsOf(jobs, plan, plan.begunAt, page)
+      const now = yield* Time.now
+      const jobId = items[0]?.id ?? null
+      const left =
+        next === null && plan.filter.jobId === undefined ? yield* sentAgain(plan, plan.begunAt) : []
+      const step = { planId: plan.id, from: plan.place, jobId, to: next, left, actId: ids.uuid(now), now }
+      const stepped = yield* plans.step(step)
+      if (stepped._tag !== "Stepped") return 0
+      if (stepped.retried > 0) yield* Effect.zipRight(signals.sends.notify, signals.deliveries.notify)
+      return 1
+    })
 
-  const advance = Effect.fnUntraced(function* (plan: Plan) {
-    const page = { limit: 1, after: plan.place }
-    const { items, next } = yield* jobsOf(jobs, plan, plan.begunAt, page)
-    const now = yield* Time.now
-    const jobId = items[0]?.id ?? null
-    const left = next === null && plan.filter.jobId === undefined ? yield* sentAgain(plan, plan.begunAt) : []
-    const step = { planId: plan.id, from: plan.place, jobId, to: next, left, now }
-    const stepped = yield* atomically(Effect.tap(plans.step(step), recorded(plan, step)))
-    if (stepped._tag !== "Stepped") return 0
-    if (stepped.retried > 0) yield* Effect.zipRight(signals.sends.notify, signals.deliveries.notify)
-    return 1
+    const round = Effect.gen(function* () {
+      let done = 0
+      for (const plan of yield* plans.running) {
+        done += yield* advance(plan)
+        yield* Effect.yieldNow()
+      }
+      return done
+    })
+
+    const step = Effect.gen(function* () {
+      const began = yield* Clock.currentTimeNanos
+      const done = yield* round
+      const ms = Number((yield* Clock.currentTimeNanos) - began) / 1e6
+      yield* Effect.sleep(Duration.millis(done === 0 ? idleMs : Math.max(leastPauseMs, ms / share - ms)))
+    })
+
+    return { round, step }
   })
-
-  const round = Effect.gen(function* () {
-    let done = 0
-    for (const plan of yield* plans.running) {
-      done += yield* advance(plan)
-      yield* Effect.yieldNow()
-    }
-    return done
-  })
-
-  const step = Effect.gen(function* () {
-    const began = yield* Clock.currentTimeNanos
-    const done = yield* round
-    const ms = Number((yield* Clock.currentTimeNanos) - began) / 1e6
-    yield* Effect.sleep(Duration.millis(done === 0 ? idleMs : Math.max(leastPauseMs, ms / share - ms)))
-  })
-
-  return { round, step }
-})

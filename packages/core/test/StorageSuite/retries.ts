@@ -72,7 +72,15 @@ const next = Effect.fnUntraced(function* (planId: string, at: Time.Instant) {
   const plan = yield* found(planId)
   const page = { limit: 1, after: plan.place }
   const { items, next } = yield* (yield* JobStore).list(RetryPlan.listed(plan, plan.begunAt, page))
-  return { planId, from: plan.place, jobId: items[0]?.id ?? null, to: next, left: [], now: at }
+  return {
+    planId,
+    from: plan.place,
+    jobId: items[0]?.id ?? null,
+    to: next,
+    left: [],
+    actId: ids.uuid(at),
+    now: at
+  }
 })
 
 const found = Effect.fnUntraced(function* (id: string) {
@@ -126,6 +134,11 @@ export const suite = (layer: Stored): void => {
         for (const job of jobs)
           expect(yield* statuses(job)).toEqual(["accepted", "queued", "unknown", "failed"])
         expect(yield* statuses(other)).toEqual(["failed"])
+        const page = { limit: 9, after: null }
+        const acts = yield* (yield* AuditStore).list({ target: jobs[1] ?? "", page })
+        expect(acts.items).toMatchObject([
+          { operator: "ana", at: now + 20, after: { retry_id: plan.id, retried: { failed: 1, unknown: 0 } } }
+        ])
         expect(yield* settleAll([taken], now + 30)).toBe(3)
       }).pipe(Effect.provide(layer))
     )

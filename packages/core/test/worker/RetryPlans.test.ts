@@ -196,7 +196,11 @@ describe.each(stores)("retries of many jobs in %s", (_, store) => {
       expect(acts.map(({ length }) => length)).toEqual([1, 1, 1])
       expect(acts.flat()).toEqual(
         expect.arrayContaining([
-          expect.objectContaining({ operator: "ana", at: now, after: { retry_id: plans[0], retried: 2 } })
+          expect.objectContaining({
+            operator: "ana",
+            at: now,
+            after: { retry_id: plans[0], retried: { failed: 2, unknown: 0 } }
+          })
         ])
       )
     }).pipe(Effect.provide(layer))

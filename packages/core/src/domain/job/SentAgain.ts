@@ -20,6 +20,32 @@ export const retryAt = (acts: ReadonlyArray<Audit.Entry>, at: Instant): Audit.En
     )
     .toSorted((a, b) => Math.abs(a.at - at) - Math.abs(b.at - at))[0]
 
+/** The act of a plan on one of its jobs, as of who retries it by hand: its story tells it, and who does so at the same time is told. */
+export const actOf = (
+  { id, operator }: { readonly id: string; readonly operator: string },
+  {
+    actId,
+    job,
+    now,
+    sums
+  }: {
+    readonly actId: string
+    readonly job: Pick<Job.Job, "id">
+    readonly now: Instant
+    readonly sums: Plans.Sums
+  }
+): Audit.Entry => ({
+  id: actId,
+  operator,
+  address: null,
+  requestId: null,
+  at: now,
+  operation: retryOfJob,
+  target: job.id,
+  before: null,
+  after: { retry_id: id, retried: sums.counts }
+})
+
 /** The retry of many jobs that an act is a part of; null where it is none. */
 export const retryIdOf = ({ after }: Audit.Entry): string | null => {
   const id = after?.["retry_id"]

@@ -1,5 +1,6 @@
 /** The operations that a database supplies for the rules of retries of many jobs, with those of the jobs that they retry. */
 
+import type { Entry } from "../../domain/Audit.ts"
 import type { Plan } from "../../domain/job/RetryPlan.ts"
 import type { Standing } from "../../domain/session/Session.ts"
 import type { PlanKey } from "../RetryPlanStore.ts"
@@ -20,6 +21,8 @@ export interface RetryPlanRows<B extends Backend>
   readonly insert: (plan: Plan, key: PlanKey | null) => Tx<void, B>
   /** Answers the plan as it is, and lets nobody else change it until the commit. */
   readonly lock: (id: string) => Tx<Plan | null, B>
+  /** Writes an act to the audit log. */
+  readonly record: (entry: Entry) => Tx<void, B>
   /** Writes a locked plan. */
   readonly save: (plan: Plan) => Tx<void, B>
   /** The jobs that there are, by their ids. Takes no lock. */

@@ -6,6 +6,7 @@ import * as Idempotency from "../../domain/account/Idempotency.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import type { Plan, Recipients, Sums } from "../../domain/job/RetryPlan.ts"
 import * as RetryPlan from "../../domain/job/RetryPlan.ts"
+import * as SentAgain from "../../domain/job/SentAgain.ts"
 import * as JobSteps from "../JobSteps.ts"
 import type { PlanKey, PlanStep } from "../RetryPlanStore.ts"
 import { Added, Stepped } from "../RetryPlanStore.ts"
@@ -58,7 +59,7 @@ export function* count<B extends Backend>(
 /** `RetryPlanStore.step`. The plan is locked before the job, by all who lock both. */
 export function* step<B extends Backend>(
   rows: RetryPlanRows<B>,
-  { from, jobId, left, now, planId, to }: PlanStep
+  { actId, from, jobId, left, now, planId, to }: PlanStep
 ): Tx<Stepped, B> {
   // In a copy that was restored a plan may have gone on elsewhere: its operator decides first.
   if (yield* rows.isQuarantined()) return Stepped.Busy()
@@ -74,6 +75,10 @@ export function* step<B extends Backend>(
     const more =
       plan.filter.jobId === undefined ? decided : yield* withAgain(rows, job, decided, plan.selection, plan)
     if (step !== null) yield* rows.saveJobs([step], now)
+    if (step !== null && plan.operator !== null)
+      yield* rows.record(
+        SentAgain.actOf({ id: plan.id, operator: plan.operator }, { actId, job: job.job, now, sums: more })
+      )
     const after = step === null ? job : step.state
     sums = RetryPlan.waitsOf(after.job, more, yield* rows.standing(job))
   }

@@ -65,6 +65,10 @@ function* list(query: Query): Program<Page.Paged<Audit.Entry>> {
   return Page.map(yield* Walk.some(walk, values, query.page, filterOf(query)), auditEntries.read)
 }
 
+export function* append(entry: Audit.Entry): Program<void> {
+  yield* run(insert, ...auditEntries.write(entry))
+}
+
 const between = `SELECT ${auditEntries.list} FROM sendwright_audit
   WHERE at >= ? AND at < ? ORDER BY at DESC, seq DESC ${limited}`
 
@@ -75,7 +79,7 @@ export const layer: Layer.Layer<AuditStore, never, Database> = Layer.effect(
     append: ({ entry, retainSince }) =>
       db.write("AuditStore.append", function* () {
         yield* run(prune, retainSince)
-        yield* run(insert, ...auditEntries.write(entry))
+        yield* append(entry)
       }),
     between: ({ from, limit, to }) =>
       db.readPage("AuditStore.between", function* () {

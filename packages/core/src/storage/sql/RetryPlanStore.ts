@@ -7,6 +7,7 @@ import * as Page from "../../domain/Page.ts"
 import type { RetryPlanRows, StoredPlan } from "../policy/RetryPlanRows.ts"
 import * as RetryPlans from "../policy/RetryPlans.ts"
 import { mostRunning, RetryPlanStore } from "../RetryPlanStore.ts"
+import { append } from "./AuditStore.ts"
 import * as codec from "./codec/RetryPlan.ts"
 import { outages, readOutages, sessions } from "./codec/Session.ts"
 import { statusNow } from "./codec/Template.ts"
@@ -73,6 +74,7 @@ const rowsOf = (jobs: Jobs.StoredJobs, dialect: Dialect): RetryPlanRows<Sql> => 
       const row = yield* get(locked, id)
       return row === undefined ? null : codec.read(row)
     },
+    record: append,
     save: savePlan,
     readJobs: jobs.read,
     standing: function* ({ job: { content, sessionId } }) {
