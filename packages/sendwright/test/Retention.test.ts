@@ -15,9 +15,10 @@ describe("how long rows are kept", () => {
       shares: []
     })
     expect(await sw.admin.storage.purge()).toEqual({ dryRun: false, isComplete: true, shares: [] })
-    expect(await sw.admin.storage.size()).toEqual({
+    const { bytes, ...size } = await sw.admin.storage.size()
+    expect(bytes).toBeGreaterThan(100_000)
+    expect(size).toEqual({
       kind: "memory",
-      bytes: expect.any(Number),
       bytesPerDay: null,
       freeBytes: null,
       fullAt: null,
