@@ -274,6 +274,13 @@ export const make = Effect.gen(function* () {
         ]
       })
     ],
+    "POST /admin/v1/accounts/:id/consents/move": [
+      account.id,
+      () => {
+        const n = fresh()
+        return { from: phone(n), to: phone(2000 + n), reason: "She showed her contract." }
+      }
+    ],
     "POST /admin/v1/accounts/:id/webhooks": [
       account.id,
       () => ({

@@ -87,7 +87,8 @@ export const claimHere = (key: unknown, name: string): Effect.Effect<void, Stora
 const keyOf = (path: string): string => {
   const file = filesOf(path).lock
   makePrivate(file)
-  const { dev, ino } = statSync(file, { bigint: true })
+  // A bundler that follows this call would take the whole project along.
+  const { dev, ino } = statSync(/* turbopackIgnore: true */ file, { bigint: true })
   return `${dev} ${ino}`
 }
 
