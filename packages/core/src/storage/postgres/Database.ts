@@ -36,6 +36,7 @@ import type { Program, Row, SqlValue } from "../sql/Program.ts"
 import { all, get, run } from "../sql/Program.ts"
 import { inSql } from "../sql/RecipientKeys.ts"
 import { integer, integerOrNull, real, text } from "../sql/RowReader.ts"
+import * as Slow from "../sql/Slow.ts"
 import * as AdvisoryLock from "./AdvisoryLock.ts"
 import * as TransactionClient from "./Client.ts"
 import * as CommitListener from "./CommitListener.ts"
@@ -419,9 +420,13 @@ const make = ({ apart, forWork, listen, ofClient, pool, prepare }: Connections) 
           return failure(operation, new Refused(new ForeignTransaction({ operation })))
         return Effect.flatMap(isEmbedded, (inside) =>
           inside
-            ? Effect.catchAll(client.withTransaction(joined(prepare, verb)), (error) =>
-                failureWithin(operation, error)
-              )
+            ? Effect.suspend(() => {
+                const began = performance.now()
+                return client.withTransaction(joined(prepare, verb)).pipe(
+                  Effect.flatMap((value) => Slow.answer(operation, began, value)),
+                  Effect.catchAll((error) => failureWithin(operation, error))
+                )
+              })
             : otherwise
         )
       })

@@ -15,6 +15,7 @@ import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as TestClock from "effect/TestClock"
 import Pg from "pg"
+import * as Logged from "../../../../../test/support/Logged.ts"
 import { connection, emptyDatabase, freshDatabase } from "../../../../../test/support/Postgres.ts"
 import * as Time from "../../../src/domain/Instant.ts"
 import { AccountStore } from "../../../src/storage/AccountStore.ts"
@@ -649,6 +650,28 @@ describe("the embedder's transaction", () => {
       })
       yield* query(other, "COMMIT")
       expect(yield* db.read("ids", ids)).toEqual([0, 1, 2, 3, 4, 5, 6, 7])
+    })
+  )
+
+  it.scopedLive("tells a slow verb in it, as one outside", () =>
+    Effect.gen(function* () {
+      const { db, other } = yield* database
+      let ms = 0
+      const moment = vi.spyOn(performance, "now").mockImplementation(() => ms)
+      yield* Effect.addFinalizer(() => Effect.sync(() => moment.mockRestore()))
+      const slow = (operation: string) =>
+        db.write(operation, function* () {
+          ms += 1500
+          yield* run("SELECT 1")
+        })
+      yield* query(other, "BEGIN")
+      const flow = Effect.zipRight(slow("outside"), Postgres.within(other)(slow("inside")))
+      const lines = yield* Logged.during(flow)
+      yield* query(other, "COMMIT")
+      expect(lines.map(({ text }) => text)).toEqual([
+        "outside took 1500 ms in the database",
+        "inside took 1500 ms in the database"
+      ])
     })
   )
 
