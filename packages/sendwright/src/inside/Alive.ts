@@ -24,6 +24,7 @@ export class Alive {
       this.#held -= 1
       if (this.#held > 0) return
       this.#set(undefined)
+      this.#foundNothing = false
       this.#lookIn(lookMs)
     }
   }
