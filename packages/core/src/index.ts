@@ -1,7 +1,7 @@
 /**
  * Sendwright's engine, in namespaces, and by name its presets and what receivers of webhooks need. Beside it:
- * `@sendwright/core/sqlite` and `/postgres` (the databases), `/sender` (for a platform of your own), `/sql` and `/storage` (for
- * a store of your own), `/adapter` (for a protocol of your own in front of it), `/testing` (the engine in memory, and suites).
+ * `@sendwright/core/sqlite` and `/postgres` (the databases), `/sender` (for a platform of your own), `/sql` (over a SQLite
+ * handle of yours), `/adapter` (for a protocol of your own in front of it), `/testing` (the engine in memory, and the senders' suite).
  */
 import "./effect/Version.ts"
 

@@ -351,7 +351,7 @@ export const listed = ({ filter }: Wanted, begunAt: Instant, page: Page) => {
     by: { accountId, publicKey, sessionId },
     kind: "template",
     has: "failures",
-    createdBefore: Time.min(filter.createdBefore ?? Time.after(begunAt, 1), Time.after(begunAt, 1)),
+    createdBefore: Time.min(filter.createdBefore ?? Time.latest, Time.after(begunAt, 1)),
     page,
     reads: 1
   } as const

@@ -1,6 +1,6 @@
 /**
  * The operations that a database supplies for the rules of jobs: plain reads and writes, none with a decision of its own.
- * The rules are written once, in this folder, over these operations; memory, SQLite and PostgreSQL implement them
+ * The rules are written once, in this folder, over these operations; SQLite and PostgreSQL implement them
  * (docs/adr/0025).
  */
 

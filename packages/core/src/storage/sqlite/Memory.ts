@@ -18,17 +18,16 @@ const codes: ReadonlyArray<readonly [words: RegExp, code: string]> = [
   [/is full/, "SQLITE_FULL"]
 ]
 
-const coded =
-  <P extends ReadonlyArray<unknown>, A>(step: (...given: P) => A) =>
-  (...given: P): A => {
-    try {
-      return step(...given)
-    } catch (cause) {
-      if (!(cause instanceof Error) || cause.name !== "SQLite3Error") throw cause
-      const code = codes.find(([words]) => words.test(cause.message))?.[1] ?? "SQLITE_ERROR"
-      throw Object.assign(cause, { code })
-    }
+/** Gives an error of the library the code that `Driver` tells errors apart by. */
+const coded = <A>(step: () => A): A => {
+  try {
+    return step()
+  } catch (cause) {
+    if (!(cause instanceof Error) || cause.name !== "SQLite3Error") throw cause
+    const code = codes.find(([words]) => words.test(cause.message))?.[1] ?? "SQLITE_ERROR"
+    throw Object.assign(cause, { code })
   }
+}
 
 /** A fresh database. The library is loaded here, since nobody else needs it, and a bundler must leave it where it is. */
 export const open = (): Handle & { readonly close: () => void } => {
@@ -45,14 +44,15 @@ export const open = (): Handle & { readonly close: () => void } => {
     get isOpen() {
       return database.isOpen
     },
-    exec: coded((text: string) => database.exec(text)),
-    prepare: coded((text: string) => {
-      let statement = database.prepare(text)
-      // A statement that failed is of no more use: the library resets it no more.
+    exec: (text) => coded(() => database.exec(text)),
+    prepare: (text) => {
+      const prepared = () => coded(() => database.prepare(text))
+      let statement = prepared()
+      /** A statement that failed cannot be reset, so that the next use prepares it anew. */
       const performed = <A>(step: () => A): A => {
-        if (statement.isFinalized) statement = database.prepare(text)
+        if (statement.isFinalized) statement = prepared()
         try {
-          return coded(step)()
+          return coded(step)
         } catch (cause) {
           try {
             statement.finalize()
@@ -66,7 +66,7 @@ export const open = (): Handle & { readonly close: () => void } => {
         all: (...values: Array<null | number | string>) => performed(() => statement.all(values)),
         run: (...values: Array<null | number | string>) => performed(() => statement.run(values))
       }
-    }),
+    },
     close: () => database.close()
   }
 }

@@ -1,7 +1,4 @@
-/**
- * Rate limits in process memory: of the memory stores, and of every store that has one process. A durable commit for each
- * request would cost a sync each; a restart forgets one burst of a key at most.
- */
+/** Rate limits in process memory: a restart forgets one burst of a key at most (`Stores.ts`). */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as RateLimit from "../../domain/account/RateLimit.ts"
