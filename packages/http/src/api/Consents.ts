@@ -237,7 +237,8 @@ export const admin = [
         description: "Move what was granted for a number to its owner's new one: --from, --to, --reason."
       }
     },
-    ({ admin }, { path, payload }) => admin.consents.move(path.id, payload)
+    ({ admin }, { path, payload }) => admin.consents.move(path.id, payload),
+    ({ admin }, { payload }) => admin.consents.moveFaults(payload)
   ),
   forOperator(
     HttpApiEndpoint.get("consents", "/admin/v1/accounts/:id/consents")

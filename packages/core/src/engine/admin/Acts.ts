@@ -125,6 +125,7 @@ const templateActs: Acts["templates"] = {
 const consentActs: Acts["consents"] = {
   record: "records",
   move: "records",
+  moveFaults: "reads",
   recordRefusal: "records",
   dismissRefusal: "records",
   find: "reads",

@@ -104,6 +104,8 @@ export interface Consents {
     accountId: string,
     move: Move
   ) => Effect.Effect<Moved, InvalidRequest | NotFound | StorageError>
+  /** The rules that a move breaks, as far as it can be read. */
+  readonly moveFaults: (move: Readable<Move>) => ReadonlyArray<Fault.Fault>
   /** Inbound items that name nobody, newest first (decisions.md §10). */
   readonly unattributed: (
     accountId: string,
@@ -280,14 +282,15 @@ const recordingPart = (store: Context.Tag.Service<ConsentStore>, signals: Contex
     })
   }, Effect.uninterruptible)
 
-const moveFaults = ({ from, reason, to }: Move): ReadonlyArray<Fault.Fault> => {
+const moveFaults = ({ from, reason, to }: Readable<Move>): ReadonlyArray<Fault.Fault> => {
   const faults = Object.entries({ from, to }).flatMap(([name, phone]) => {
-    const message = Phone.check(phone)
+    const message = phone === undefined ? undefined : Phone.check(phone)
     return message === undefined ? [] : [Fault.make([name], "recipient_invalid", message)]
   })
-  if (faults.length === 0 && Phone.forms(from).includes(to))
+  if (faults.length === 0 && from !== undefined && to !== undefined && Phone.forms(from).includes(to))
     faults.push(Fault.make(["to"], "invalid_value", "`to` must be another number than `from`."))
-  return [...faults, ...ValidateName.validateName(reason, "reason", 255, ["reason"])]
+  if (reason !== undefined) faults.push(...ValidateName.validateName(reason, "reason", 255, ["reason"]))
+  return faults
 }
 
 const refuseMove = (name: keyof Move, code: Fault.Code, message: string) =>
@@ -509,6 +512,7 @@ export const make = Effect.gen(function* () {
       return results
     }),
     move: (accountId, move) => Effect.zipRight(account(accountId), moveGrants(accountId, move)),
+    moveFaults,
     faults: (items) =>
       Effect.map(Time.now, (now) => {
         const faults = new Fault.Faults()
