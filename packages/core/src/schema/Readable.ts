@@ -5,7 +5,7 @@
 import type * as Schema from "effect/Schema"
 import type * as AST from "effect/SchemaAST"
 import type { Readable } from "../domain/Readable.ts"
-import * as SchemaCompiler from "./SchemaCompiler.ts"
+import * as Either from "../effect/Either.ts"
 import * as SchemaFaults from "./SchemaFaults.ts"
 
 export type { Readable } from "../domain/Readable.ts"
@@ -27,19 +27,16 @@ const struct = (ast: AST.TypeLiteral, input: Readonly<Record<string, unknown>>):
 }
 
 const array = (item: AST.AST, input: ReadonlyArray<unknown>): ReadonlyArray<unknown> => {
-  const decoded = SchemaCompiler.ofNode(item)
-  return input.map((each) => {
-    const found = decoded(each)
-    return found === SchemaCompiler.failed ? salvaged(item, each) : found
-  })
+  const decode = SchemaFaults.decoderOf(item)
+  return input.map((each) => Either.getOrElse(decode(each), () => salvaged(item, each)))
 }
 
 /** Reads an array item by item. Decoding it whole would decode thousands of items before the wrong one. */
 const salvaged = (ast: AST.AST, input: unknown): unknown => {
   const structure = SchemaFaults.structureOf(ast)
   if (structure === undefined || !Array.isArray(input)) {
-    const decoded = SchemaCompiler.ofNode(ast)(input)
-    if (decoded !== SchemaCompiler.failed) return decoded
+    const decoded = SchemaFaults.decoderOf(ast)(input)
+    if (Either.isRight(decoded)) return decoded.right
   }
   if (structure === undefined) return undefined
   if (structure !== ast) return salvaged(structure, input)

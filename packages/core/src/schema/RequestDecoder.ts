@@ -3,7 +3,7 @@
 import * as Schema from "effect/Schema"
 import type * as Fault from "../domain/Fault.ts"
 import * as Either from "../effect/Either.ts"
-import * as SchemaCompiler from "./SchemaCompiler.ts"
+import * as ParseResult from "../effect/ParseResult.ts"
 import * as SchemaFaults from "./SchemaFaults.ts"
 
 type Path = ReadonlyArray<string | number>
@@ -19,26 +19,33 @@ const lazily = <A>(make: () => A): (() => A) => {
 
 /**
  * A decoder that tells every fault at once, at most `Fault.maximum`; a member that the schema does not name is one.
- * Compiled code decodes valid input. For any other input faults are looked for before the interpreter is asked,
- * which would look at every item of an array before its length.
+ * Effect's interpreter looks at every item of an array before its length, so it is not asked where a list is too long.
  */
 export const decoder = <A, I>(
   schema: Schema.Schema<A, I>,
   prefix: Path = []
 ): ((input: unknown) => Either.Either<A, ReadonlyArray<Fault.Fault>>) => {
-  const compiled = lazily(() => SchemaCompiler.compile(schema))
-  const interpreter = lazily(() =>
-    Schema.decodeUnknownEither(schema, { ...SchemaCompiler.strict, errors: "all" })
+  const decode = lazily(() => ParseResult.decodeUnknownEither(schema, SchemaFaults.strict))
+  const explain = lazily(() =>
+    ParseResult.decodeUnknownEither(schema, { ...SchemaFaults.strict, errors: "all" })
   )
   return (input) => {
-    const decoded = compiled()(input)
-    if (decoded !== SchemaCompiler.failed) return Either.right(decoded)
+    const decoded = SchemaFaults.isTooLongWithin(schema.ast, input) ? undefined : decode()(input)
+    if (decoded !== undefined && Either.isRight(decoded)) return Either.right(decoded.right)
     const faults = SchemaFaults.faults(schema.ast, input, prefix)
     return faults.length > 0
       ? Either.left(faults)
-      : Either.mapLeft(interpreter()(input), (error) => SchemaFaults.ofIssue(error.issue, prefix))
+      : Either.mapLeft(explain()(input), (issue) => SchemaFaults.ofIssue(issue, prefix))
   }
 }
 
-/** Decodes what must have no member at all: the parameters or the body of an operation that defines none. */
-export const nothing = (prefix: Path = []) => decoder(Schema.Struct({}), prefix)
+/**
+ * Decodes what must have no member at all: the parameters or the body of an operation that defines none. The interpreter
+ * takes anything for an empty struct.
+ */
+export const nothing =
+  (prefix: Path = []) =>
+  (input: unknown): Either.Either<Readonly<Record<string, never>>, ReadonlyArray<Fault.Fault>> => {
+    const faults = SchemaFaults.faults(Schema.Struct({}).ast, input, prefix)
+    return faults.length > 0 ? Either.left(faults) : Either.right({})
+  }

@@ -14,9 +14,16 @@ import * as Memo from "../domain/Memo.ts"
 import * as Suggestion from "../domain/Suggestion.ts"
 import * as Either from "../effect/Either.ts"
 import * as ParseResult from "../effect/ParseResult.ts"
-import * as SchemaCompiler from "./SchemaCompiler.ts"
 
 type Path = ReadonlyArray<string | number>
+
+/** How a request is decoded: a member that the schema does not define is a fault. */
+export const strict: AST.ParseOptions = { onExcessProperty: "error" }
+
+/** Decodes what stands at a node, up to the first fault. */
+export const decoderOf = Memo.ofObject((ast: AST.AST) =>
+  ParseResult.decodeUnknownEither(Schema.make(ast), strict)
+)
 
 // Words ------------------------------------------------------------------------------------------------------------
 
@@ -200,7 +207,7 @@ export const ofIssue = (issue: ParseResult.ParseIssue, prefix: Path = []): Reado
 }
 
 const interpreterOf = Memo.ofObject((ast: AST.AST) =>
-  ParseResult.decodeUnknownEither(Schema.make(ast), { ...SchemaCompiler.strict, errors: "all" })
+  ParseResult.decodeUnknownEither(Schema.make(ast), { ...strict, errors: "all" })
 )
 
 // The walk ----------------------------------------------------------------------------------------------------------
@@ -254,6 +261,19 @@ export const structureOf = (ast: AST.AST): AST.AST | undefined => {
   }
 }
 
+/** True when it, or a part of it that is no item of a list, has more members or items than its schema takes. */
+export const isTooLongWithin = (ast: AST.AST, input: unknown): boolean => {
+  if (isTooLong(ast, input)) return true
+  const structure = structureOf(ast)
+  if (structure === undefined || !isRecord(input)) return false
+  if (structure !== ast) return isTooLongWithin(structure, input)
+  if (ast._tag === "Refinement" || ast._tag === "Transformation") return isTooLongWithin(ast.from, input)
+  return (
+    ast._tag === "TypeLiteral" &&
+    ast.propertySignatures.some(({ name, type }) => isTooLongWithin(type, input[String(name)]))
+  )
+}
+
 const isRecord = (input: unknown): input is Readonly<Record<string, unknown>> =>
   typeof input === "object" && input !== null && !Array.isArray(input)
 
@@ -296,9 +316,9 @@ const isEmptyStruct = (ast: AST.AST): boolean =>
 
 const items = (item: AST.AST, input: ReadonlyArray<unknown>, path: Path, faults: Fault.Faults): void => {
   // Skips what is right in a fraction of the time that the walk takes.
-  const decoded = SchemaCompiler.ofNode(item)
+  const decode = decoderOf(item)
   for (let index = 0; index < input.length && !faults.isFull; index++) {
-    if (decoded(input[index]) === SchemaCompiler.failed) walk(item, input[index], [...path, index], faults)
+    if (Either.isLeft(decode(input[index]))) walk(item, input[index], [...path, index], faults)
   }
 }
 
