@@ -81,23 +81,6 @@ describe("core", () => {
     expect(wrong).toEqual([])
   })
 
-  it("has no cycle of imports", () => {
-    const state = new Map<string, "open" | "done">()
-    const cycles: Array<string> = []
-    const visit = (file: string, trail: ReadonlyArray<string>): void => {
-      if (state.get(file) === "done") return
-      if (state.get(file) === "open") {
-        cycles.push([...trail.slice(trail.indexOf(file)), file].join(" → "))
-        return
-      }
-      state.set(file, "open")
-      for (const next of imports(file)) visit(next, [...trail, file])
-      state.set(file, "done")
-    }
-    for (const file of core) visit(file, [])
-    expect(cycles).toEqual([])
-  })
-
   it("imports what Effect 4 has no module for by way of `effect/`, which says so when it is loaded", () => {
     const gone =
       /^(?:import|export) (?!type)[^"]* from "effect\/(?:Either|FiberRef|MetricKey|Micro|ParseResult|STM)"/m
@@ -163,6 +146,45 @@ describe("sendwright", () => {
     const wrong = [...seen].filter((file) => /"effect|"@sendwright\/core|\/inside\//.test(declarations(file)))
     expect(entries.length).toBeGreaterThan(0)
     expect(wrong).toEqual([])
+  })
+})
+
+/** The ways from a node over others back to it. */
+const cyclesOf = (
+  nodes: Iterable<string>,
+  next: (node: string) => Iterable<string>
+): ReadonlyArray<string> => {
+  const state = new Map<string, "open" | "done">()
+  const cycles: Array<string> = []
+  const visit = (node: string, trail: ReadonlyArray<string>): void => {
+    if (state.get(node) === "done") return
+    if (state.get(node) === "open") {
+      cycles.push([...trail.slice(trail.indexOf(node)), node].join(" → "))
+      return
+    }
+    state.set(node, "open")
+    for (const each of next(node)) visit(each, [...trail, node])
+    state.set(node, "done")
+  }
+  for (const node of nodes) visit(node, [])
+  return cycles
+}
+
+describe.each(Object.entries({ core, http, host, promises }))("%s", (_, product) => {
+  it("has no cycle of imports", () => {
+    expect(cyclesOf(product, imports)).toEqual([])
+  })
+
+  it("has no cycle of folders", () => {
+    // A folder is one with those inside it, and what stands in none of them is no folder.
+    const nameOf = (file: string): string | undefined => file.match(/\/src\/([^/]+)\//)?.[1]
+    const next = new Map<string, Set<string>>()
+    for (const file of product)
+      for (const to of imports(file)) {
+        const [from = "", into = from] = [nameOf(file), nameOf(to)]
+        if (from !== "" && from !== into) next.set(from, (next.get(from) ?? new Set()).add(into))
+      }
+    expect(cyclesOf(next.keys(), (folder) => next.get(folder) ?? [])).toEqual([])
   })
 })
 

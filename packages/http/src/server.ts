@@ -1,8 +1,9 @@
 /** The parts of the API that a whole server chooses by itself: routes, limits, and what waits for its end. */
+
+export * as Cursors from "./api/Cursors.ts"
 export * as Address from "./http/Address.ts"
 export * as AdminToken from "./http/AdminToken.ts"
 export * as ClientAddress from "./http/ClientAddress.ts"
-export * as Cursors from "./http/Cursors.ts"
 export * as Guesses from "./http/Guesses.ts"
 export * as HttpApp from "./http/HttpApp.ts"
 export * as HttpLimits from "./http/HttpLimits.ts"

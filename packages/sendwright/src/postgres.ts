@@ -1,6 +1,8 @@
 /** Sendwright in PostgreSQL, and in the transactions of the app. Needs `pg` and its Effect drivers beside it. */
+
+import type { Transaction } from "./api/Messages.ts"
 import type * as Api from "./api/Postgres.ts"
-import type { Store, Transaction } from "./api/Sendwright.ts"
+import type { Store } from "./api/Sendwright.ts"
 import * as Migrating from "./inside/Migrating.ts"
 import * as PostgresStore from "./inside/PostgresStore.ts"
 import * as Transactions from "./inside/PostgresTransactions.ts"

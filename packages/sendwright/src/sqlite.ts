@@ -1,5 +1,6 @@
 /** Sendwright in SQLite, and in the transactions of the app. A file of our own needs `better-sqlite3` and its Effect drivers. */
-import type { Store, Transaction } from "./api/Sendwright.ts"
+import type { Transaction } from "./api/Messages.ts"
+import type { Store } from "./api/Sendwright.ts"
 import type * as Api from "./api/Sqlite.ts"
 import * as Migrating from "./inside/Migrating.ts"
 import * as SqliteStore from "./inside/SqliteStore.ts"

@@ -18,7 +18,7 @@ import { root } from "./Root.ts"
 const longest = 1024 * 1024
 
 /** Why nothing was done: as the engine tells it, or a host. */
-const refused = (error: Problems.EngineError | Refused): Effect.Effect<McpProtocol.Outcome> =>
+const refused = (error: Problems.EngineError | Refused): Effect.Effect<McpTools.Outcome> =>
   error._tag === "Refused"
     ? Effect.succeed({ text: error.lines.join("\n"), note: null, isError: true })
     : McpTools.refused(error)

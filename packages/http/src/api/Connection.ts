@@ -4,10 +4,10 @@ import type { Engine } from "@sendwright/core"
 import { Requests } from "@sendwright/core"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import type { EngineError } from "../http/Problems.ts"
 import { computed, itself, struct } from "./Codec.ts"
 import * as Examples from "./Examples.ts"
 import { answer, forKey } from "./Operation.ts"
+import type { EngineError } from "./Problems.ts"
 import * as Wire from "./Wire.ts"
 
 const session = struct({

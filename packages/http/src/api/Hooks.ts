@@ -3,10 +3,10 @@ import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
 import { Session } from "@sendwright/core"
 import * as Schema from "effect/Schema"
-import type { HookRequest } from "../http/Route.ts"
 import * as Examples from "./Examples.ts"
 import { done, type EngineService, forPlatform } from "./Operation.ts"
 import { Uuid } from "./Parameters.ts"
+import type { HookRequest } from "./Route.ts"
 import { Text } from "./Wire.ts"
 
 const UnknownTime = Schema.optional(Schema.String)

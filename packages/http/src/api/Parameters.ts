@@ -68,7 +68,7 @@ export const limit = (maximum: number) =>
     })
   )
 
-/** As `http/Cursors` makes them; that opens it, since a cursor is of one list only. */
+/** As `Cursors` makes them; that opens it, since a cursor is of one list only. */
 export const cursorForm = /^[A-Za-z0-9_-]{48}$/
 
 const Cursor = Schema.String.pipe(

@@ -3,10 +3,10 @@ import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import { Readiness } from "@sendwright/core"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import * as Problems from "../http/Problems.ts"
 import { codec, itself } from "./Codec.ts"
 import { explain } from "./Explain.ts"
 import { answer, forAnyone } from "./Operation.ts"
+import * as Problems from "./Problems.ts"
 import { NullableText, Ok, ok, Text } from "./Wire.ts"
 
 const Live = Schema.Struct({ ok: Schema.Boolean, status: Text })

@@ -1,4 +1,4 @@
-/** What texts of answers are, beyond their form: masking asks for it (`http/Masking`). */
+/** What texts of answers are, beyond their form: masking asks for it (`Masking`). */
 import * as Schema from "effect/Schema"
 import type * as AST from "effect/SchemaAST"
 

@@ -2,10 +2,10 @@
 import { Errors, type Fault, Ids, Instant } from "@sendwright/core"
 import { Metrics } from "@sendwright/core/adapter"
 import * as Effect from "effect/Effect"
+import type { Problem } from "../api/Problems.ts"
+import * as Problems from "../api/Problems.ts"
 import type { Exchange, Headers, PlainResponse, Streaming } from "./Exchange.ts"
 import { none } from "./Exchange.ts"
-import type { Problem } from "./Problems.ts"
-import * as Problems from "./Problems.ts"
 
 /** A refusal on its way out. */
 export class Refused {

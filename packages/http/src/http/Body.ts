@@ -3,6 +3,7 @@ import { Buffer, isAscii, isUtf8, transcode } from "node:buffer"
 import { Fault } from "@sendwright/core"
 import * as Either from "effect/Either"
 import * as MaximumValues from "../api/MaximumValues.ts"
+import { noBody } from "../api/Route.ts"
 import * as JsonText from "./JsonText.ts"
 
 export const maximumBytes = 1024 * 1024
@@ -67,7 +68,7 @@ export const parse = (
 ): Either.Either<unknown, ReadonlyArray<Fault.Fault>> => {
   if (!isUtf8(bytes)) return invalid("The body must be UTF-8.")
   const text = textOf(bytes)
-  if (text === "") return invalid("The body must be a JSON object; it is empty.")
+  if (text === "") return noBody
   if (text.startsWith(mark)) return invalid("The body must be JSON without a byte order mark before it.")
   const isLong = text.length >= longText
   const faults = isLong ? JsonText.faults(text, maximumValues) : []

@@ -5,13 +5,13 @@
 import * as OpenApi from "@effect/platform/OpenApi"
 import { Url } from "@sendwright/core/adapter"
 import { Api } from "../api/Api.ts"
+import { isObject, type Json, mapEntries, member, ref } from "../api/Json.ts"
+import type { Route } from "../api/Route.ts"
 import * as Events from "./description/Events.ts"
 import { always, headers, ofKeys, ofReplays } from "./description/Headers.ts"
-import { isObject, type Json, mapEntries, member, ref } from "./description/Json.ts"
 import * as Refusals from "./description/Refusals.ts"
 import * as Security from "./description/Security.ts"
 import * as Senders from "./description/Senders.ts"
-import type { Route } from "./Route.ts"
 
 export { make as docs } from "./description/Page.ts"
 

@@ -1,9 +1,9 @@
 /** A request and its answer without a server, and what becomes known of them on the way. */
 import * as Data from "effect/Data"
 import type * as Effect from "effect/Effect"
-import type { Hide } from "./Masking.ts"
-import type * as Problems from "./Problems.ts"
-import type { Route } from "./Route.ts"
+import type { Hide } from "../api/Masking.ts"
+import type * as Problems from "../api/Problems.ts"
+import type { Route } from "../api/Route.ts"
 
 export interface PlainRequest {
   readonly method: string

@@ -4,24 +4,19 @@ import type { Engine } from "@sendwright/core"
 import { Acting, Instant, Operator } from "@sendwright/core"
 import * as Cause from "effect/Cause"
 import type * as Clock from "effect/Clock"
-import * as Context from "effect/Context"
+import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
+import { hiding, MaskedPhones } from "../api/Masking.ts"
+import type { EngineError } from "../api/Problems.ts"
+import { ActingRole, type Route } from "../api/Route.ts"
 import type { Answer } from "./Answers.ts"
 import { noRoute, type Refused, refuse } from "./Answers.ts"
 import type { Exchange, Headers } from "./Exchange.ts"
 import { headerOf, none } from "./Exchange.ts"
 import type * as Guesses from "./Guesses.ts"
-import { hiding, MaskedPhones } from "./Masking.ts"
-import type { EngineError } from "./Problems.ts"
-import type { Route } from "./Route.ts"
-
-/** Of the operator for whom something is done. */
-export class ActingRole extends Context.Reference<ActingRole>()("@sendwright/http/http/ActingRole", {
-  defaultValue: (): Operator.Role => Operator.environment.role
-}) {}
 
 interface Credentials {
   readonly engine: Context.Tag.Service<Engine.Engine>

@@ -1,12 +1,12 @@
 /** The body of a request: what it may be, and when it is read. */
 import { EventLoopBudget } from "@sendwright/core/adapter"
 import * as Effect from "effect/Effect"
+import * as Problems from "../api/Problems.ts"
+import type { Raw } from "../api/Route.ts"
 import { lastAnswer, Refused, refuse, refused, stopping } from "./Answers.ts"
 import * as Body from "./Body.ts"
 import type { PlainRequest, Unread } from "./Exchange.ts"
 import { headerOf, none } from "./Exchange.ts"
-import * as Problems from "./Problems.ts"
-import type { Raw } from "./Route.ts"
 
 const notJson = refuse("unsupported_media_type", "The body must be JSON: Content-Type: application/json.")
 export const otherCharset = refuse(

@@ -1,6 +1,6 @@
 /** Finds the route that a path stands for. */
 import * as Either from "effect/Either"
-import type { Route } from "./Route.ts"
+import type { Route } from "../api/Route.ts"
 
 export interface Matched {
   readonly route: Route

@@ -8,7 +8,7 @@ import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as LogLevel from "effect/LogLevel"
 import { at } from "../../../../test/support/TestHost.ts"
-import * as Problems from "../../src/http/Problems.ts"
+import * as Problems from "../../src/api/Problems.ts"
 import * as Handler from "../http/Handler.ts"
 
 const { adminToken } = Handler

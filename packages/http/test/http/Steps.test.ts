@@ -8,9 +8,9 @@ import * as Schema from "effect/Schema"
 import * as Tracer from "effect/Tracer"
 import { itself } from "../../src/api/Codec.ts"
 import { answer, forAnyone } from "../../src/api/Operation.ts"
+import type { EngineError } from "../../src/api/Problems.ts"
+import * as Problems from "../../src/api/Problems.ts"
 import * as Service from "../../src/api/Service.ts"
-import type { EngineError } from "../../src/http/Problems.ts"
-import * as Problems from "../../src/http/Problems.ts"
 import * as Steps from "../../src/http/Steps.ts"
 
 /** Nobody calls the engine in these tests; a method that is called says its name. */

@@ -2,6 +2,7 @@
 import type {
   DirectResult,
   Found,
+  InTransaction,
   Job,
   JobDetail,
   JobQuery,
@@ -10,8 +11,7 @@ import type {
   Retried,
   Retry
 } from "./Messages.ts"
-import type { HealthReport, Overview } from "./Overview.ts"
-import type { InTransaction } from "./Sendwright.ts"
+import type { HealthReport, Overview, StorageSize } from "./Overview.ts"
 import type { Issue } from "./SendwrightError.ts"
 import type { PlatformTemplate, Template } from "./Templates.ts"
 import type { Timeline } from "./Timelines.ts"
@@ -759,18 +759,6 @@ export interface Jobs {
 }
 
 // The store, its secrets, and who operates it
-
-/** The size of the store, and when the disk is full at this pace. */
-export interface StorageSize {
-  readonly kind: "memory" | "sqlite" | "postgres"
-  readonly bytes: number
-  /** The mean of the last 30 days; null before it is known for a day. */
-  readonly bytesPerDay: number | null
-  /** Of the disk with the SQLite file; null elsewhere. */
-  readonly freeBytes: number | null
-  readonly fullAt: Date | null
-  readonly oldest: { readonly events: Date | null; readonly results: Date | null }
-}
 
 /** What goes of an account, or would: about so many bytes. */
 export interface PurgeShare {

@@ -57,6 +57,16 @@ export interface Sent {
   readonly replayed: boolean
 }
 
+export interface InTransaction {
+  /** The app's open transaction, by an adapter: `fromDrizzle(tx)`. The message goes out after its commit, or never. */
+  readonly tx?: Transaction
+}
+
+/** A transaction of the app, as an adapter of `sendwright/postgres` or `sendwright/sqlite` gives it. */
+export interface Transaction {
+  readonly database: "sqlite" | "postgres"
+}
+
 /** The one whom a text goes to, as {@link To} names them. */
 type OneTo = string | Pick<Recipient, "phone">
 

@@ -1,6 +1,4 @@
 /** The store at a glance: what needs somebody, what waits, who works. */
-import type { StorageSize } from "./Admin.ts"
-
 /** What needs somebody. */
 export interface Attention {
   /** Such as `session_unavailable`. */
@@ -37,6 +35,18 @@ export interface SessionAtAGlance {
   readonly pacePerSecond: number | null
   readonly failedLastHour: number
   readonly emptyAt: Date | null
+}
+
+/** The size of the store, and when the disk is full at this pace. */
+export interface StorageSize {
+  readonly kind: "memory" | "sqlite" | "postgres"
+  readonly bytes: number
+  /** The mean of the last 30 days; null before it is known for a day. */
+  readonly bytesPerDay: number | null
+  /** Of the disk with the SQLite file; null elsewhere. */
+  readonly freeBytes: number | null
+  readonly fullAt: Date | null
+  readonly oldest: { readonly events: Date | null; readonly results: Date | null }
 }
 
 export interface Overview {

@@ -7,6 +7,7 @@ import type {
   DirectSent,
   Estimate,
   Found,
+  InTransaction,
   Job,
   JobDetail,
   JobQuery,
@@ -14,7 +15,8 @@ import type {
   Retried,
   Retry,
   Send,
-  Sent
+  Sent,
+  Transaction
 } from "./Messages.ts"
 import type { Hook, Report, Sender } from "./Sender.ts"
 import type { Template, TemplateQuery } from "./Templates.ts"
@@ -62,16 +64,6 @@ interface SeveralKeys {
 }
 
 export type Options = Settings & (OneKey | SeveralKeys)
-
-export interface InTransaction {
-  /** The app's open transaction, by an adapter: `fromDrizzle(tx)`. The message goes out after its commit, or never. */
-  readonly tx?: Transaction
-}
-
-/** A transaction of the app, as an adapter of `sendwright/postgres` or `sendwright/sqlite` gives it. */
-export interface Transaction {
-  readonly database: "sqlite" | "postgres"
-}
 
 /** What one session can do. */
 export interface Session {

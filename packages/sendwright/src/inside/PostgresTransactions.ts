@@ -2,8 +2,9 @@
  * Adapters: each makes one contract, {@link Query}, of a library's open transaction, and imports nothing of the library. What is
  * none of its transactions is refused with what to give.
  */
+
+import type { Transaction } from "../api/Messages.ts"
 import type * as Api from "../api/Postgres.ts"
-import type { Transaction } from "../api/Sendwright.ts"
 import { adapterOf, isFunction, type Kinds, memberOf, postgres, refusal } from "./Transactions.ts"
 
 const isRows = (value: unknown): value is Api.Rows => Array.isArray(value)

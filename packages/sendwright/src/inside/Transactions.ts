@@ -1,7 +1,7 @@
 /** A transaction of the app, as an adapter hands it over. */
 import * as Effect from "effect/Effect"
+import type { Transaction } from "../api/Messages.ts"
 import type * as Postgres from "../api/Postgres.ts"
-import type { Transaction } from "../api/Sendwright.ts"
 import { SendwrightError } from "../api/SendwrightError.ts"
 import type * as Sqlite from "../api/Sqlite.ts"
 import * as Brand from "./Brand.ts"

@@ -24,6 +24,7 @@ import type {
 import { Ids, RetryPlan as RetryPlans, Session } from "@sendwright/core"
 import type * as Admin from "../api/Admin.ts"
 import type * as Messages from "../api/Messages.ts"
+import type * as Overview from "../api/Overview.ts"
 import type * as Template from "../api/Templates.ts"
 import type * as Timelines from "../api/Timelines.ts"
 
@@ -325,7 +326,7 @@ export const retryOfJobs = ({
   }
 }
 
-export const storageSize = ({ fullAt, oldest, ...size }: Size.Size): Admin.StorageSize => ({
+export const storageSize = ({ fullAt, oldest, ...size }: Size.Size): Overview.StorageSize => ({
   ...size,
   fullAt: dateOrNull(fullAt),
   oldest: { events: dateOrNull(oldest.events), results: dateOrNull(oldest.results) }

@@ -4,7 +4,7 @@ import { EventData } from "@sendwright/core"
 import * as JSONSchema from "effect/JSONSchema"
 import * as Struct from "effect/Struct"
 import * as Examples from "../../api/Examples.ts"
-import type { Json } from "./Json.ts"
+import type { Json } from "../../api/Json.ts"
 
 /** Of the events. */
 export const tag = { name: "events", description: "What is posted to webhook endpoints." }

@@ -1,6 +1,6 @@
 /** The headers of answers. */
 import * as Examples from "../../api/Examples.ts"
-import { type Json, ref } from "./Json.ts"
+import { type Json, ref } from "../../api/Json.ts"
 
 const header = (description: string, schema: Json, more: Json = {}): Json => ({
   description,

@@ -1,5 +1,5 @@
 /** `/docs`: the description for people. */
-import { isObject, type Json } from "./Json.ts"
+import { isObject, type Json } from "../../api/Json.ts"
 
 const escape = (text: string): string =>
   text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;")

@@ -2,11 +2,11 @@
 import { ApiKey, Fault } from "@sendwright/core"
 import * as Struct from "effect/Struct"
 import * as Examples from "../../api/Examples.ts"
-import type { Code } from "../Problems.ts"
-import * as Problems from "../Problems.ts"
-import type { Route } from "../Route.ts"
+import { type Json, ref } from "../../api/Json.ts"
+import type { Code } from "../../api/Problems.ts"
+import * as Problems from "../../api/Problems.ts"
+import type { Route } from "../../api/Route.ts"
 import { always, ofKeys } from "./Headers.ts"
-import { type Json, ref } from "./Json.ts"
 
 const { catalogue } = Problems
 const codes = Struct.keys(catalogue)

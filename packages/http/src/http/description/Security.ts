@@ -1,6 +1,7 @@
 /** Who may call. */
-import type { Proof, Route } from "../Route.ts"
-import type { Json } from "./Json.ts"
+
+import type { Json } from "../../api/Json.ts"
+import type { Proof, Route } from "../../api/Route.ts"
 
 const signed = "The HMAC-SHA256 of what was posted."
 

@@ -1,7 +1,7 @@
 /** The senders of the engine as the description tells them: a host may have others than those of Sendwright. */
 import type { Engine } from "@sendwright/core"
 import type * as Context from "effect/Context"
-import type { Json } from "./Json.ts"
+import type { Json } from "../../api/Json.ts"
 
 export type Senders = Context.Tag.Service<Engine.Engine>["senders"]
 

@@ -6,7 +6,7 @@
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from "node:crypto"
 import * as Either from "effect/Either"
 import * as Redacted from "effect/Redacted"
-import { cursorForm } from "../api/Parameters.ts"
+import { cursorForm } from "./Parameters.ts"
 
 export interface Cursors {
   /** `place` names the list, its filter and its owner. */

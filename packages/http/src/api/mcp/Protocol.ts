@@ -3,21 +3,13 @@
  * one answer out. Nothing is kept between messages, so that any transport may bring them.
  */
 import * as Effect from "effect/Effect"
-import { isObject, type Json } from "../http/description/Json.ts"
-import type { Tool } from "./Tools.ts"
+import { isObject, type Json } from "../Json.ts"
+import type { Outcome, Tool } from "./Tools.ts"
 
 /** The newest first. Whoever asks for another is told the newest. */
 const revisions = ["2025-06-18", "2025-03-26", "2024-11-05"] as const
 
 const codes = { parse: -32_700, request: -32_600, method: -32_601, parameters: -32_602 } as const
-
-/** What a tool answered, as text. */
-export interface Outcome {
-  readonly text: string
-  /** Says what to make of the text. */
-  readonly note: string | null
-  readonly isError: boolean
-}
 
 export interface Server<E = never> {
   readonly version: string

@@ -10,16 +10,16 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as AST from "effect/SchemaAST"
-import { isLink, isPhone, isPlain } from "../api/Texts.ts"
 import type { Row } from "./Lines.ts"
 import type { Problem } from "./Problems.ts"
 import type { Reply } from "./Route.ts"
+import { isLink, isPhone, isPlain } from "./Texts.ts"
 
 /** Masks the numbers in a text. What is told of it by its place: somebody's number, or the name of a member. */
 export type Hide = (text: string, kind?: "name" | "phone") => string
 
 /** How the numbers are masked in what is done for an operator who does not see them; null for all others. */
-export class MaskedPhones extends Context.Reference<MaskedPhones>()("@sendwright/http/http/MaskedPhones", {
+export class MaskedPhones extends Context.Reference<MaskedPhones>()("@sendwright/http/api/MaskedPhones", {
   defaultValue: (): Hide | null => null
 }) {}
 

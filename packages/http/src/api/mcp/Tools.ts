@@ -7,14 +7,13 @@ import * as OpenApi from "@effect/platform/OpenApi"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
-import * as AdminApi from "../api/AdminApi.ts"
-import * as Explain from "../api/Explain.ts"
-import * as Group from "../api/Group.ts"
-import { isObject, type Json, member } from "../http/description/Json.ts"
-import * as Masking from "../http/Masking.ts"
-import type { EngineError } from "../http/Problems.ts"
-import * as Problems from "../http/Problems.ts"
-import type { Outcome } from "./Protocol.ts"
+import * as AdminApi from "../AdminApi.ts"
+import * as Explain from "../Explain.ts"
+import * as Group from "../Group.ts"
+import { isObject, type Json, member } from "../Json.ts"
+import * as Masking from "../Masking.ts"
+import type { EngineError } from "../Problems.ts"
+import * as Problems from "../Problems.ts"
 
 const operations = [...AdminApi.operations, Explain.explain]
 
@@ -31,6 +30,14 @@ export interface Tool {
   readonly inputSchema: Json
   readonly annotations: { readonly readOnlyHint: boolean }
   readonly operation: Operation
+}
+
+/** What a tool answered, as text. */
+export interface Outcome {
+  readonly text: string
+  /** Says what to make of the text. */
+  readonly note: string | null
+  readonly isError: boolean
 }
 
 /** What a tool is called with, as its operation is asked. */

@@ -3,7 +3,7 @@ import { StorageError } from "@sendwright/core"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Stream from "effect/Stream"
-import * as Lines from "../../src/http/Lines.ts"
+import * as Lines from "../../src/api/Lines.ts"
 
 const rows = [
   { phone: "34600001234", name: "=1+1", sent_at: null, attempts: 2 },

@@ -4,15 +4,15 @@
  */
 import type * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import type * as HttpMethod from "@effect/platform/HttpMethod"
-import type { ApiKey, Engine, Operator } from "@sendwright/core"
-import { Errors, Fault, Page, RequestDecoder, Requests } from "@sendwright/core"
+import type { ApiKey, Engine } from "@sendwright/core"
+import { Errors, Fault, Operator, Page, RequestDecoder, Requests } from "@sendwright/core"
 import { EventLoopBudget, Readable } from "@sendwright/core/adapter"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import type * as Schema from "effect/Schema"
 import type * as Stream from "effect/Stream"
-import * as Body from "./Body.ts"
 import type * as Cursors from "./Cursors.ts"
 import type { Code, EngineError } from "./Problems.ts"
 
@@ -62,6 +62,16 @@ export interface Given<Path, Query, Payload> {
   /** Of the API's paths, for links. */
   readonly prefix: string
 }
+
+/** The role of the operator for whom something is done. */
+export class ActingRole extends Context.Reference<ActingRole>()("@sendwright/http/api/ActingRole", {
+  defaultValue: (): Operator.Role => Operator.environment.role
+}) {}
+
+/** A body of no bytes, where one is needed. */
+export const noBody: Either.Either<never, Faults> = Either.left([
+  Fault.make([], "invalid_json", "The body must be a JSON object; it is empty.")
+])
 
 interface Tagged {
   readonly _tag: string
@@ -333,7 +343,7 @@ export const prepareUnchecked = <Query, Payload, Headers>(
   return (handler: (given: GivenUnchecked<Query>) => Running): Prepare =>
     (raw) => {
       const query = decodeQuery(raw.query)
-      const body = raw.body ?? Body.parse(new Uint8Array())
+      const body = raw.body ?? noBody
       const payload =
         Either.isRight(query) && Either.isRight(body) && raw.faults.length === 0
           ? new Requests.Unchecked(body.right)

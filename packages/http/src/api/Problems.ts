@@ -7,7 +7,7 @@ import { Fault } from "@sendwright/core"
 import * as Match from "effect/Match"
 import * as Record from "effect/Record"
 import * as Str from "effect/String"
-import * as Wire from "../api/Wire.ts"
+import * as Wire from "./Wire.ts"
 
 export type EngineError =
   | InstanceType<(typeof Errors)[keyof typeof Errors]>

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as FastCheck from "effect/FastCheck"
 import * as Redacted from "effect/Redacted"
-import * as Cursors from "../../src/http/Cursors.ts"
+import * as Cursors from "../../src/api/Cursors.ts"
 
 const keyOf = (fill: number) => Redacted.make(new Uint8Array(32).fill(fill))
 const place = (): FastCheck.Arbitrary<string> => FastCheck.string({ maxLength: 20 })
