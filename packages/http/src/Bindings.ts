@@ -4,20 +4,16 @@
  */
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2"
-import { pipeline, Readable } from "node:stream"
 import { Engine } from "@sendwright/core"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import type * as Fiber from "effect/Fiber"
-import * as FiberId from "effect/FiberId"
 import type * as Redacted from "effect/Redacted"
-import * as Runtime from "effect/Runtime"
-import * as RuntimeFlags from "effect/RuntimeFlags"
 import * as Stream from "effect/Stream"
 import * as Cursors from "./api/Cursors.ts"
 import * as Address from "./http/Address.ts"
 import type * as Guesses from "./http/Guesses.ts"
 import * as HttpApp from "./http/HttpApp.ts"
+import * as NodeHttp from "./http/NodeHttp.ts"
 import * as Routes from "./http/Routes.ts"
 import type * as Steps from "./http/Steps.ts"
 
@@ -217,46 +213,6 @@ const isElsewhere = (removed: string, prefix: string): boolean =>
 const elsewhere =
   "The API is mounted at a path that is not its prefix. Whoever mounts it has to give it that path as its `prefix`."
 
-const bodiless: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"])
-
-const ofNode = (request: Parameters<NodeHandler>[0], url: string): HttpApp.Incoming => {
-  const { headers, httpVersionMajor, method = "GET", readableDidRead, socket } = request
-  return {
-    method,
-    url,
-    headers,
-    peer: socket.remoteAddress,
-    // HTTP/2 announces no body; that there may be one is enough.
-    hasBody: httpVersionMajor > 1 ? !bodiless.has(method) : HttpApp.hasBody({ headers, source: request }),
-    isTaken: readableDidRead,
-    source: request,
-    stream: () => Stream.fromAsyncIterable<Uint8Array, unknown>(request, (cause) => cause)
-  }
-}
-
-const write = (
-  response: Parameters<NodeHandler>[1],
-  { body, headers, status, stream }: Steps.PlainResponse,
-  method: string | undefined
-): void => {
-  // The client is gone, or somebody else has answered it.
-  if (response.closed || response.headersSent) return
-  // HTTP/2 has no `connection`, and Node leaves it away there.
-  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
-  response.statusCode = status
-  if (status === 204 || (stream !== undefined && method === "HEAD")) {
-    response.end()
-    return
-  }
-  if (stream !== undefined) {
-    // Cuts the connection where it fails, and ends where the client leaves.
-    pipeline(Readable.from(stream(), { objectMode: false }), response, () => {})
-    return
-  }
-  response.setHeader("content-length", Buffer.byteLength(body))
-  response.end(body)
-}
-
 const node =
   (
     begin: Begin,
@@ -264,10 +220,10 @@ const node =
   ): NodeHandler =>
   (request, response, next) => {
     const { removed, url } = urlOf(request)
-    if (isElsewhere(removed, prefix)) return write(response, refuse("internal", elsewhere), request.method)
+    const answer = (given: Steps.PlainResponse) => NodeHttp.write(response, given, request.method === "HEAD")
+    if (isElsewhere(removed, prefix)) return answer(refuse("internal", elsewhere))
     if (next !== undefined && Address.below(prefix, url.replace(/\?.*$/s, "")) === undefined) return next()
-    const leave = begin(ofNode(request, url), (answer) => write(response, answer, request.method))
-    response.once("close", leave)
+    response.once("close", begin(NodeHttp.incoming(request, url), answer))
   }
 
 /** What ended without an answer: a request that outlasted the stop, or one whose body broke off. */
@@ -276,11 +232,8 @@ const unanswered = ({ isStopping, refuse }: HttpApp.Serving): Steps.PlainRespons
     ? refuse("unavailable", "The service is stopping.", 1000)
     : refuse("malformed_request", "The body broke off.")
 
-const beginning = (serving: HttpApp.Serving, runtime: Runtime.Runtime<never>) => {
-  const fork = Runtime.runFork(
-    Runtime.disableRuntimeFlag(HttpApp.untraced(runtime), RuntimeFlags.RuntimeMetrics)
-  )
-  const fibers = new Set<Fiber.RuntimeFiber<Steps.PlainResponse>>()
+const beginning = (serving: HttpApp.Serving, fork: HttpApp.Fork) => {
+  const fibers = new Set<ReturnType<HttpApp.Fork>>()
   const begin: Begin = (incoming, answer) => {
     const fiber = fork(serving.serve(incoming))
     fibers.add(fiber)
@@ -288,12 +241,9 @@ const beginning = (serving: HttpApp.Serving, runtime: Runtime.Runtime<never>) =>
       fibers.delete(fiber)
       answer(Exit.isSuccess(exit) ? exit.value : unanswered(serving))
     })
-    return () => fiber.unsafeInterruptAsFork(FiberId.none)
+    return () => HttpApp.leave(fiber)
   }
-  const cut = Effect.sync(() => {
-    for (const fiber of [...fibers]) fiber.unsafeInterruptAsFork(FiberId.none)
-  })
-  return { begin, cut }
+  return { begin, cut: Effect.sync(() => [...fibers].forEach(HttpApp.leave)) }
 }
 
 const longestGraceMs = 25_000
@@ -313,7 +263,7 @@ const longestGraceMs = 25_000
 export const handlers = (options: Options) =>
   Effect.gen(function* () {
     const { prefix, serving } = yield* make(options)
-    const { begin, cut } = beginning(serving, yield* Effect.runtime())
+    const { begin, cut } = beginning(serving, yield* HttpApp.forking)
     const stop = (graceMs: number) =>
       serving.stop.pipe(
         Effect.zipRight(Effect.timeoutOption(Effect.interruptible(serving.underWay.none), graceMs)),

@@ -1,20 +1,16 @@
 /**
- * Serves an `HttpApp` by `NodeHttpServer`, behind a node:http server of ours that bounds what slow and greedy clients
- * take, and stops it gracefully.
+ * Serves the API by a node:http server that bounds what slow and greedy clients take, and stops it gracefully.
  */
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
-import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
-import type { HttpServerResponse } from "@effect/platform/HttpServerResponse"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
-import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { Instant } from "@sendwright/core"
 import type { Problems } from "@sendwright/http/contract"
-import { ClientAddress, HttpApp, HttpLimits, InFlight, type Steps } from "@sendwright/http/server"
+import { ClientAddress, HttpApp, HttpLimits, InFlight, NodeHttp, type Steps } from "@sendwright/http/server"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Runtime from "effect/Runtime"
-import * as RuntimeFlags from "effect/RuntimeFlags"
 import * as ClientErrors from "./ClientErrors.ts"
 import * as Connections from "./Connections.ts"
 
@@ -84,89 +80,55 @@ interface Shared {
   readonly linger: (incoming: IncomingMessage) => void
 }
 
-/** Writes head and body in one piece. The library does no more about an answer that was written. */
-const write = (
-  response: ServerResponse,
-  { body, headers, status }: Steps.PlainResponse,
-  isLast: boolean
-): void => {
-  // An open connection would keep a server from closing.
-  const head = isLast ? { ...headers, connection: "close" } : headers
-  if (status === 204) response.writeHead(status, head).end()
-  else response.writeHead(status, { ...head, "content-length": Buffer.byteLength(body) }).end(body)
-}
-
-/** What an answer of the app holds. The library writes those of other kinds: an export, as fast as its client reads. */
-const bytesOf = ({ body }: HttpServerResponse): string | Uint8Array | undefined => {
-  if (body._tag === "Empty") return ""
-  const bytes = body._tag === "Raw" ? body.body : undefined
-  return typeof bytes === "string" || bytes instanceof Uint8Array ? bytes : undefined
-}
-
-const pipelineListeners = 30
-
 /**
- * Writes the app's answers. The library would wait until each is sent, for ever where its client left while it waited
- * for its turn behind another one: Node tells nobody of that.
- *
- * The connection is closed behind an answer that says so, at a stop, and where the rest of the request's body is not read.
+ * Answers a request. The connection is closed behind an answer that says so, at a stop, and where the rest of the request's
+ * body is not read: an open one would keep a server from closing.
  */
-const written = ({ connections, linger, serving }: Shared) =>
-  Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
-    const incoming = NodeHttpServerRequest.toIncomingMessage(request)
-    const answered = Effect.map(serving.app, (answer) => {
-      const response = NodeHttpServerRequest.toServerResponse(request)
-      const body = bytesOf(answer)
-      if (body === undefined) {
-        // The library's pipeline has listeners of its own, more than Node takes for a leak.
-        response.setMaxListeners(pipelineListeners)
-        return answer
-      }
-      // Its client is gone.
-      if (response.closed) {
-        response.end()
-        return answer
-      }
-      const isUnread = HttpApp.hasBody(request) && !incoming.complete
-      if (isUnread) linger(incoming)
-      const isLast = isUnread || serving.isStopping() || answer.headers["connection"] === "close"
-      const connection = connections.of(incoming.socket)
-      // Requests behind this answer are not begun, since their answers could not be sent.
-      if (isLast && connection !== undefined) connection.isLast = true
-      write(response, { body, headers: answer.headers, status: answer.status }, isLast)
-      return answer
-    })
-    // No answer can be given.
-    return Effect.onInterrupt(answered, () => Effect.sync(() => incoming.socket.destroy()))
-  })
-
-/** The library's handler. It counts no fibers. */
-const handlerOf = (shared: Shared) =>
-  Effect.flatMap(Effect.runtime(), (runtime) =>
-    Effect.provide(
-      NodeHttpServer.makeHandler(written(shared)),
-      Runtime.disableRuntimeFlag(HttpApp.untraced(runtime), RuntimeFlags.RuntimeMetrics)
-    )
-  )
+const write = (
+  { connections, linger, serving }: Shared,
+  incoming: IncomingMessage,
+  response: ServerResponse,
+  answer: Steps.PlainResponse
+): void => {
+  // Its client is gone.
+  if (response.closed) return
+  const isUnread = !incoming.complete
+  if (isUnread) linger(incoming)
+  const isLast = isUnread || serving.isStopping() || answer.headers["connection"] === "close"
+  const connection = connections.of(incoming.socket)
+  // Requests behind this answer are not begun, since their answers could not be sent.
+  if (isLast && connection !== undefined) connection.isLast = true
+  const headers = isLast ? { ...answer.headers, connection: "close" } : answer.headers
+  NodeHttp.write(response, { ...answer, headers }, incoming.method === "HEAD")
+}
 
 /** Hands on the requests of a server as far as they are within its limits. */
 const answer = (server: Server, shared: Shared) =>
-  Effect.map(handlerOf(shared), (handler) => {
-    const { connections, linger, serving, unanswered } = shared
+  Effect.map(HttpApp.forking, (fork) => {
+    const { connections, serving, unanswered } = shared
+    const begin = (incoming: IncomingMessage, response: ServerResponse): void => {
+      const fault = faultOf(incoming, connections.limits.headers)
+      if (fault !== undefined) {
+        // Node would refuse it by itself without a body, or accept it. The bytes behind it may not be a request.
+        const { headers, ...refusal } = serving.refuse(...fault)
+        write(shared, incoming, response, { ...refusal, headers: { ...headers, connection: "close" } })
+        return
+      }
+      const fiber = fork(serving.serve(NodeHttp.incoming(incoming)))
+      fiber.addObserver((exit) => {
+        if (Exit.isSuccess(exit)) write(shared, incoming, response, exit.value)
+        // No answer can be given.
+        else incoming.socket.destroy()
+      })
+      response.once("close", () => HttpApp.leave(fiber))
+    }
     server.on("request", (incoming: IncomingMessage, response: ServerResponse) => {
       const connection = connections.of(incoming.socket)
       // The connection was refused, so that it has its answer, or it is closed.
       if (connection === undefined) return
       unanswered.begin()
       response.once("close", unanswered.end)
-      connection.came(incoming, response, () => {
-        const fault = faultOf(incoming, connections.limits.headers)
-        if (fault === undefined) return handler(incoming, response)
-        // Node would refuse it by itself without a body, or accept it. The bytes behind it may not be a request.
-        connection.isLast = true
-        if (!incoming.complete) linger(incoming)
-        write(response, serving.refuse(...fault), true)
-      })
+      connection.came(incoming, response, () => begin(incoming, response))
     })
   })
 

@@ -4,15 +4,17 @@
  */
 import { Readable } from "node:stream"
 import type * as Platform from "@effect/platform/HttpApp"
-import * as HttpMiddleware from "@effect/platform/HttpMiddleware"
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import type { AddressPolicy } from "@sendwright/core"
 import * as Effect from "effect/Effect"
+import type * as Fiber from "effect/Fiber"
+import * as FiberId from "effect/FiberId"
 import * as FiberRef from "effect/FiberRef"
 import * as MutableRef from "effect/MutableRef"
 import * as Option from "effect/Option"
 import * as Runtime from "effect/Runtime"
+import * as RuntimeFlags from "effect/RuntimeFlags"
 import * as BodyReader from "./BodyReader.ts"
 import * as ClientAddress from "./ClientAddress.ts"
 import * as HttpLimits from "./HttpLimits.ts"
@@ -27,7 +29,7 @@ export interface Options {
 
 export interface Serving {
   readonly app: Platform.Default
-  /** The same for a server that is none of the library's. */
+  /** The same for a server that is none of the library's, our host's among them. */
   readonly serve: (incoming: Incoming) => Effect.Effect<Steps.PlainResponse>
   readonly refuse: Steps.Refuse
   /** Requests whose handler had everything including the body before the stop, until the handler ends. */
@@ -37,12 +39,21 @@ export interface Serving {
   readonly isStopping: () => boolean
 }
 
-/** Gives no request a span of the library's, which would hold every header and the query, secrets among them. */
-export const untraced = <R>(runtime: Runtime.Runtime<R>): Runtime.Runtime<R> =>
-  runtime.pipe(
-    Runtime.setFiberRef(HttpMiddleware.currentTracerDisabledWhen, () => true),
-    Runtime.setFiberRef(FiberRef.currentTracerEnabled, false)
+/** Begins to serve a request in a fiber of its own. */
+export type Fork = (served: Effect.Effect<Steps.PlainResponse>) => Fiber.RuntimeFiber<Steps.PlainResponse>
+
+/** Counts no fibers, and gives none a span. */
+export const forking: Effect.Effect<Fork> = Effect.map(Effect.runtime(), (runtime) =>
+  Runtime.runFork(
+    runtime.pipe(
+      Runtime.setFiberRef(FiberRef.currentTracerEnabled, false),
+      Runtime.disableRuntimeFlag(RuntimeFlags.RuntimeMetrics)
+    )
   )
+)
+
+/** Ends what is done for a client that is gone. */
+export const leave = (fiber: ReturnType<Fork>): void => fiber.unsafeInterruptAsFork(FiberId.none)
 
 /** Whether a body comes with a request; it may be empty. */
 export const hasBody = ({ headers, source }: Pick<Incoming, "headers" | "source">): boolean =>
