@@ -42,9 +42,9 @@ const statements = (
   const id = (part: number, of: string): string => `'01890000-0000-7000-800${part}-' || ${pad(of, 12)}`
   const jobs = (first: number, count: number, each: number, at: string, due: string): string =>
     `INSERT INTO sendwright_job
-        (seq, id, account, session, public_key, kind, template, snapshot, currency, fingerprint, recipients, created_at, due_at) ${numbered}
+        (seq, id, account, session, public_key, kind, template, snapshot, currency, fingerprint, recipients, created_at, due_at, priority) ${numbered}
       SELECT ${first} + i, ${id(1, `${first} + i`)}, one.account, ${id(2, `i % ${sessions}`)}, 'pk', 'template', 1, 900000, 'EUR',
-        'print', ${each}, ${at}, ${due} FROM ${series(count)} CROSS JOIN (SELECT account FROM sendwright_session LIMIT 1) AS one`
+        'print', ${each}, ${at}, ${due}, 'normal' FROM ${series(count)} CROSS JOIN (SELECT account FROM sendwright_session LIMIT 1) AS one`
   const recipients = (first: number, count: number, each: number, columns: string, values: string): string =>
     `INSERT INTO sendwright_recipient (seq, phone, variables, attempts, sequence, ${columns})
       SELECT (${first} + (i - 1) / ${each} + 1) * 4096 + (i - 1) % ${each}, ${pad("i", 11)}, '["Ana"]', 0, 0, ${values}
@@ -58,10 +58,10 @@ const statements = (
       SELECT ${id(2, "i - 1")}, one.account, 'Session ' || i, 'sandbox', one.config,
         '{"messagesPerSecond":80,"pairIntervalMs":null}', 'connected', ${now}, ${now}, ${now}
       FROM ${series(sessions)} CROSS JOIN (SELECT account, config FROM sendwright_session LIMIT 1) AS one`,
-    `INSERT INTO sendwright_busy (session) SELECT ${id(2, "i - 1")} FROM ${series(sessions)}`,
+    `INSERT INTO sendwright_busy (session, priority) SELECT ${id(2, "i - 1")}, 'normal' FROM ${series(sessions)}`,
     jobs(0, old, endedPerJob, `${now} - 900000000 + i`, "NULL"),
-    `INSERT INTO sendwright_progress (seq, session, status, counts, updated_at, completed_at, failures)
-      SELECT i, ${id(2, `i % ${sessions}`)}, 'completed', '{"delivered":249,"unknown":1}', ${now} - 5000, ${now} - 5000,
+    `INSERT INTO sendwright_progress (seq, session, priority, status, counts, updated_at, completed_at, failures)
+      SELECT i, ${id(2, `i % ${sessions}`)}, 'normal', 'completed', '{"delivered":249,"unknown":1}', ${now} - 5000, ${now} - 5000,
         CASE WHEN i % 4 = 0 THEN 1 ELSE 0 END FROM ${series(old)}`,
     recipients(0, ended, endedPerJob, "status, updated_at", `'delivered', ${now} - 900000000`),
     jobs(behind, open, perJob, `${now} - 600000 + i`, `${now} - 600000 + i`),

@@ -59,15 +59,15 @@ const fill = (filename: string): void => {
     )
     run(
       `${numbers(jobs)} INSERT INTO sendwright_job
-          (seq, id, account, session, public_key, kind, template, snapshot, currency, idempotency_key, fingerprint, recipients, created_at)
+          (seq, id, account, session, public_key, kind, template, snapshot, currency, idempotency_key, fingerprint, recipients, created_at, priority)
         SELECT i, printf('01890000-0000-7000-8000-%09d000', i), ?, ?, 'pk', 'template', 1, 1, 'EUR', 'key ' || i, 'print', ${perJob},
-          ${now - 500 * day} + i FROM n`,
+          ${now - 500 * day} + i, 'normal' FROM n`,
       account,
       id
     )
     run(
-      `${numbers(jobs)} INSERT INTO sendwright_progress (seq, session, status, counts, updated_at, completed_at)
-        SELECT i, ?, 'completed', '{"delivered":${perJob}}', ${now - 500 * day} + i, ${now - 500 * day} + i FROM n`,
+      `${numbers(jobs)} INSERT INTO sendwright_progress (seq, session, priority, status, counts, updated_at, completed_at)
+        SELECT i, ?, 'normal', 'completed', '{"delivered":${perJob}}', ${now - 500 * day} + i, ${now - 500 * day} + i FROM n`,
       id
     )
     run(

@@ -72,19 +72,21 @@ CREATE INDEX sendwright_audit_operation ON sendwright_audit USING btree (operati
 CREATE INDEX sendwright_audit_operator ON sendwright_audit USING btree (operator, seq);
 CREATE INDEX sendwright_audit_target ON sendwright_audit USING btree (target, seq) WHERE target IS NOT NULL;
 
--- The sessions that may have jobs in their order.
+-- The sessions that may have jobs in their orders, with the priorities of these.
 CREATE TABLE sendwright_busy (
   session text COLLATE "C" NOT NULL,
-  CONSTRAINT sendwright_busy_pkey PRIMARY KEY (session)
+  priority text COLLATE "C" NOT NULL,
+  CONSTRAINT sendwright_busy_pkey PRIMARY KEY (session, priority)
 );
 
 -- A claim has the untouched recipients of its session from first to last, keys of theirs both, and those whose rows have its
 -- fence. jobs: those of which it has some, in JSON, but for whole ones in their session's order. open: how many outcomes it
--- awaits; the worker is null when it awaits none. place: the last job up to which it took the session's order.
+-- awaits; the worker is null when it awaits none. place: the last job up to which it took the session's order of the priority.
 -- overtaken: 1 once a recipient of it was written without its outcome, or by another process than who claimed it.
 CREATE TABLE sendwright_claim (
   fence bigint NOT NULL,
   session text COLLATE "C" NOT NULL,
+  priority text COLLATE "C" NOT NULL,
   first bigint NOT NULL,
   last bigint NOT NULL,
   jobs text,
@@ -96,7 +98,7 @@ CREATE TABLE sendwright_claim (
   CONSTRAINT sendwright_claim_pkey PRIMARY KEY (fence)
 ) WITH (fillfactor=50);
 CREATE INDEX sendwright_claim_open ON sendwright_claim USING btree (session, last) WHERE worker IS NOT NULL;
-CREATE INDEX sendwright_claim_place ON sendwright_claim USING btree (session, place);
+CREATE INDEX sendwright_claim_place ON sendwright_claim USING btree (session, priority, place);
 CREATE INDEX sendwright_claim_worker ON sendwright_claim USING btree (worker) WHERE worker IS NOT NULL;
 
 -- seq is the order of recording among the records of one person.
@@ -297,8 +299,10 @@ CREATE TABLE sendwright_job (
   -- The newest job tells, and when its API key's last send was accepted: no row is written by every accept.
   day_total bigint,
   -- A job has a row in sendwright_progress once something became of it.
-  -- due_at: when it is due first, in the order of seq within its session; null where it has no place in that order.
+  -- due_at: when it is due first, in the order of seq within its session and priority; null where it has no place in that order.
   due_at bigint,
+  -- What goes first in its session: an order each.
+  priority text COLLATE "C" NOT NULL,
   CONSTRAINT sendwright_job_pkey PRIMARY KEY (seq),
   CONSTRAINT sendwright_job_id_key UNIQUE (id)
 );
@@ -310,7 +314,7 @@ CREATE INDEX sendwright_job_embedded ON sendwright_job USING btree (account, cre
 CREATE UNIQUE INDEX sendwright_job_idempotency ON sendwright_job USING btree (idempotency_key, public_key) WHERE idempotency_key IS NOT NULL;
 CREATE INDEX sendwright_job_key ON sendwright_job USING btree (public_key, kind, seq);
 CREATE INDEX sendwright_job_key_reference ON sendwright_job USING btree (public_key, reference, seq) WHERE reference IS NOT NULL;
-CREATE INDEX sendwright_job_order ON sendwright_job USING btree (session, (seq + 0)) WHERE due_at IS NOT NULL;
+CREATE INDEX sendwright_job_order ON sendwright_job USING btree (session, priority, (seq + 0)) WHERE due_at IS NOT NULL;
 -- Request ids of ours tell their time, by which their jobs are found; a client's own ones do not.
 CREATE INDEX sendwright_job_request ON sendwright_job USING btree (request_id, seq) WHERE request_id IS NOT NULL AND (length(request_id) <> 36 OR substr(request_id, 15, 1) <> '7'::text);
 -- The direct messages that a text is kept for.
@@ -429,9 +433,11 @@ CREATE TABLE sendwright_progress (
   content_expired_at bigint,
   -- How many of its recipients are failed or unknown.
   failures integer DEFAULT 0 NOT NULL,
+  -- The job's.
+  priority text COLLATE "C" NOT NULL,
   CONSTRAINT sendwright_progress_pkey PRIMARY KEY (seq)
 ) WITH (fillfactor=70);
-CREATE INDEX sendwright_progress_due ON sendwright_progress USING btree (session, next_at, seq) WHERE next_at IS NOT NULL;
+CREATE INDEX sendwright_progress_due ON sendwright_progress USING btree (session, priority, next_at, seq) WHERE next_at IS NOT NULL;
 -- Of lists of jobs, by an expression, as the order of jobs: a statement takes no other for it.
 CREATE INDEX sendwright_progress_failing ON sendwright_progress USING btree ((seq + 0)) WHERE failures > 0;
 CREATE INDEX sendwright_progress_failures ON sendwright_progress USING btree (completed_at, seq) WHERE failures > 0;
@@ -697,6 +703,7 @@ CREATE VIEW sendwright_jobs AS
             ELSE job.kind
         END AS kind,
     job.reference,
+    job.priority,
     COALESCE(progress.status,
         CASE
             WHEN claim.fence IS NULL THEN 'queued'::text

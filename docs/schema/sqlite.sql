@@ -67,18 +67,21 @@ CREATE INDEX sendwright_audit_operation ON sendwright_audit (operation, seq);
 CREATE INDEX sendwright_audit_operator ON sendwright_audit (operator, seq);
 CREATE INDEX sendwright_audit_target ON sendwright_audit (target, seq) WHERE target IS NOT NULL;
 
--- The sessions that may have jobs in their order.
+-- The sessions that may have jobs in their orders, with the priorities of these.
 CREATE TABLE sendwright_busy (
-  session TEXT PRIMARY KEY
+  session TEXT NOT NULL,
+  priority TEXT NOT NULL,
+  PRIMARY KEY (session, priority)
 ) STRICT, WITHOUT ROWID;
 
 -- A claim has the untouched recipients of its session from first to last, keys of theirs both, and those whose rows have its
 -- fence. jobs: those of which it has some, in JSON, but for whole ones in their session's order. open: how many outcomes it
--- awaits; the worker is null when it awaits none. place: the last job up to which it took the session's order.
+-- awaits; the worker is null when it awaits none. place: the last job up to which it took the session's order of the priority.
 -- overtaken: 1 once a recipient of it was written without its outcome, or by another process than who claimed it.
 CREATE TABLE sendwright_claim (
   fence INTEGER PRIMARY KEY,
   session TEXT NOT NULL,
+  priority TEXT NOT NULL,
   first INTEGER NOT NULL,
   last INTEGER NOT NULL,
   jobs TEXT,
@@ -89,7 +92,7 @@ CREATE TABLE sendwright_claim (
   overtaken INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX sendwright_claim_open ON sendwright_claim (session, last) WHERE worker IS NOT NULL;
-CREATE INDEX sendwright_claim_place ON sendwright_claim (session, place);
+CREATE INDEX sendwright_claim_place ON sendwright_claim (session, priority, place);
 CREATE INDEX sendwright_claim_worker ON sendwright_claim (worker) WHERE worker IS NOT NULL;
 
 -- seq is the order of recording among the records of one person.
@@ -268,8 +271,10 @@ CREATE TABLE sendwright_job (
   -- The newest job tells, and when its API key's last send was accepted: no row is written by every accept.
   day_total INTEGER,
   -- A job has a row in sendwright_progress once something became of it.
-  -- due_at: when it is due first, in the order of seq within its session; null where it has no place in that order.
-  due_at INTEGER
+  -- due_at: when it is due first, in the order of seq within its session and priority; null where it has no place in that order.
+  due_at INTEGER,
+  -- What goes first in its session: an order each.
+  priority TEXT NOT NULL
 ) STRICT;
 CREATE INDEX sendwright_job_account ON sendwright_job (account, kind, seq);
 -- By the reference first: whoever asks for one may not know the account.
@@ -279,7 +284,7 @@ CREATE INDEX sendwright_job_embedded ON sendwright_job (account, created_at, rec
 CREATE UNIQUE INDEX sendwright_job_idempotency ON sendwright_job (idempotency_key, public_key) WHERE idempotency_key IS NOT NULL;
 CREATE INDEX sendwright_job_key ON sendwright_job (public_key, kind, seq);
 CREATE INDEX sendwright_job_key_reference ON sendwright_job (public_key, reference, seq) WHERE reference IS NOT NULL;
-CREATE INDEX sendwright_job_order ON sendwright_job (session, (seq + 0)) WHERE due_at IS NOT NULL;
+CREATE INDEX sendwright_job_order ON sendwright_job (session, priority, (seq + 0)) WHERE due_at IS NOT NULL;
 -- Request ids of ours tell their time, by which their jobs are found; a client's own ones do not.
 CREATE INDEX sendwright_job_request ON sendwright_job (request_id, seq) WHERE request_id IS NOT NULL AND (length(request_id) <> 36 OR substr(request_id, 15, 1) <> '7');
 -- The direct messages that a text is kept for.
@@ -393,9 +398,11 @@ CREATE TABLE sendwright_progress (
   -- When its recipients' variables and its text were forgotten.
   content_expired_at INTEGER,
   -- How many of its recipients are failed or unknown.
-  failures INTEGER NOT NULL DEFAULT 0
+  failures INTEGER NOT NULL DEFAULT 0,
+  -- The job's.
+  priority TEXT NOT NULL
 ) STRICT;
-CREATE INDEX sendwright_progress_due ON sendwright_progress (session, next_at, seq) WHERE next_at IS NOT NULL;
+CREATE INDEX sendwright_progress_due ON sendwright_progress (session, priority, next_at, seq) WHERE next_at IS NOT NULL;
 -- Of lists of jobs, by an expression, as the order of jobs: a statement takes no other for it.
 CREATE INDEX sendwright_progress_failing ON sendwright_progress ((seq + 0)) WHERE failures > 0;
 CREATE INDEX sendwright_progress_failures ON sendwright_progress (completed_at, seq) WHERE failures > 0;
@@ -638,7 +645,7 @@ CREATE TABLE sendwright_worker (
 
 -- For people: each job as it is, of which the tables tell in parts. Times are in UTC.
 CREATE VIEW sendwright_jobs AS
-SELECT job.id, job.account, job.session, CASE job.kind WHEN 'embedded' THEN 'template' ELSE job.kind END AS kind, job.reference,
+SELECT job.id, job.account, job.session, CASE job.kind WHEN 'embedded' THEN 'template' ELSE job.kind END AS kind, job.reference, job.priority,
   coalesce(progress.status, CASE WHEN claim.fence IS NULL THEN 'queued' ELSE 'processing' END) AS status,
   progress.pause_reason, job.recipients,
   coalesce(progress.counts, json_object(CASE WHEN claim.fence IS NULL THEN 'queued' ELSE 'sending' END, job.recipients)) AS counts,

@@ -22,6 +22,7 @@ import type { EarlierAttempt } from "../domain/job/Attempts.ts"
 import * as Attempts from "../domain/job/Attempts.ts"
 import * as ClientTexts from "../domain/job/ClientTexts.ts"
 import * as Job from "../domain/job/Job.ts"
+import * as Priority from "../domain/job/Priority.ts"
 import type { Failure } from "../domain/job/Recipient.ts"
 import * as Retry from "../domain/Retry.ts"
 import * as Circuit from "../domain/session/Circuit.ts"
@@ -313,6 +314,7 @@ const acceptSend = (
   publicKey: key.publicKey,
   content: { kind: "direct", text: request.message, linkPreview: request.linkPreview ?? false },
   ...ClientTexts.of(request),
+  priority: Priority.ofDirect,
   recipients: [
     {
       phone: request.to,

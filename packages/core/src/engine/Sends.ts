@@ -10,6 +10,7 @@ import type * as Ids from "../domain/Ids.ts"
 import * as Time from "../domain/Instant.ts"
 import * as ClientTexts from "../domain/job/ClientTexts.ts"
 import * as Job from "../domain/job/Job.ts"
+import * as Priority from "../domain/job/Priority.ts"
 import * as ClosedMarkets from "../domain/session/ClosedMarkets.ts"
 import type { Template } from "../domain/template/Template.ts"
 import * as Either from "../effect/Either.ts"
@@ -59,6 +60,7 @@ const acceptSend = (
   requestId,
   content: Job.contentOf(template),
   ...ClientTexts.of(request),
+  priority: Priority.of(request.priority, template.category),
   recipients: recipients.map(({ external_id, phone }, place) => ({
     phone,
     externalId: external_id ?? null,

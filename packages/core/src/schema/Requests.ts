@@ -6,6 +6,7 @@
 import * as Schema from "effect/Schema"
 import type { Fault } from "../domain/Fault.ts"
 import * as ClientTexts from "../domain/job/ClientTexts.ts"
+import { Priority } from "../domain/job/Priority.ts"
 import * as Phone from "../domain/Phone.ts"
 import * as Template from "../domain/template/Template.ts"
 import * as ParseResult from "../effect/ParseResult.ts"
@@ -92,6 +93,12 @@ export const TemplateMessageRequest = Schema.Struct({
   ),
   variables: Schema.optional(Variables),
   ...ClientTexts.requested,
+  priority: Schema.optional(
+    Priority.annotations({
+      description:
+        "What goes first within the session; without one it follows the template's category: authentication high, utility normal, marketing low. What is lower keeps a tenth of the session's pace."
+    })
+  ),
   recipients: Schema.Array(Recipient).pipe(Schema.minItems(1), Schema.maxItems(maximumRecipients))
 }).annotations({ identifier: "TemplateMessageRequest" })
 export type TemplateMessageRequest = typeof TemplateMessageRequest.Type

@@ -17,6 +17,7 @@ import type { EarlierAttempt, Tried } from "../domain/job/Attempts.ts"
 import type { Care } from "../domain/job/Claiming.ts"
 import type { ClientTexts } from "../domain/job/ClientTexts.ts"
 import type { Content, Job, RecipientResult, Status } from "../domain/job/Job.ts"
+import type { Priority } from "../domain/job/Priority.ts"
 import type {
   Counts,
   Failure,
@@ -68,6 +69,7 @@ export interface AcceptSend extends ClientTexts {
   /** The id of the request that asks for it. */
   readonly requestId?: string | undefined
   readonly content: Content
+  readonly priority: Priority
   readonly recipients: ReadonlyArray<NewRecipient>
   readonly currency: string
   readonly estimatedCost: string | null

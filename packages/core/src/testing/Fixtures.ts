@@ -208,6 +208,7 @@ export const send = (
     ...owner,
     content: { kind: "template", templateId: 1, template: template() },
     ...ClientTexts.of({}),
+    priority: "normal",
     recipients: Array.from({ length: phones }, (_, index) => ({
       phone: `346${String(index).padStart(8, "0")}`,
       externalId: `r${index}`,

@@ -26,6 +26,7 @@ import * as pace from "./pace.ts"
 import * as paging from "./paging.ts"
 import * as people from "./people.ts"
 import * as platforms from "./platforms.ts"
+import * as priorities from "./priorities.ts"
 import * as read from "./read.ts"
 import * as receive from "./receive.ts"
 import * as registry from "./registry.ts"
@@ -53,6 +54,7 @@ export const suite = (name: string, layer: Stored): void => {
     turns.suite(layer)
     pace.suite(layer)
     fairness.suite(layer)
+    priorities.suite(layer)
     causes.suite(layer)
     receive.suite(layer)
     platforms.suite(layer)

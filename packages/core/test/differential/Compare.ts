@@ -152,6 +152,7 @@ const perform = (step: Step, world: Cast, subject: number): Effect.Effect<unknow
               ? { kind, text: "Hello", linkPreview: false }
               : { kind, templateId: templates[0]?.templateId ?? 1, template },
           ...ClientTexts.of({}),
+          priority: step.priority,
           recipients: phones.map((phone, index) => ({
             phone: `3460000000${phone}`,
             externalId: index === 0 ? null : `r${index}`,

@@ -5,6 +5,7 @@
 
 import type { Random } from "../../../../test/support/Random.ts"
 import { random } from "../../../../test/support/Random.ts"
+import * as Priority from "../../src/domain/job/Priority.ts"
 import type { Reported } from "../../src/domain/job/Recipient.ts"
 import type { RetrySelection } from "../../src/domain/job/RetrySelection.ts"
 import type { State } from "../../src/domain/session/Session.ts"
@@ -24,6 +25,7 @@ export type Step =
       readonly job: number
       readonly session: number
       readonly kind: "template" | "direct"
+      readonly priority: Priority.Priority
       readonly phones: ReadonlyArray<number>
       /** Who claims it in the same commit. */
       readonly claim: number | null
@@ -124,6 +126,7 @@ const accept = ({ below, often, one, some }: Draws, job: number): Step => {
     job,
     session: below(sessions),
     kind,
+    priority: Priority.all[often(0.6) ? 1 : below(3)] ?? "normal",
     phones,
     claim,
     isEmbedded: claim === null && often(0.2),
@@ -279,6 +282,7 @@ export const lesser = function* (step: Step): Generator<Step> {
       if (step.claim !== null && step.kind === "template") yield { ...step, claim: null }
       if (step.isEmbedded) yield { ...step, isEmbedded: false }
       if (step.session > 0) yield { ...step, session: 0 }
+      if (step.priority !== "normal") yield { ...step, priority: "normal" }
       return
     }
     case "exchange": {

@@ -22,6 +22,7 @@ const send = {
   job: 0,
   session: 0,
   kind: "template",
+  priority: "normal",
   phones: [0],
   claim: null,
   key: null,

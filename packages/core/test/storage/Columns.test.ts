@@ -9,6 +9,7 @@ import * as Keywords from "../../src/domain/consent/Keywords.ts"
 import * as Time from "../../src/domain/Instant.ts"
 import * as ClientTexts from "../../src/domain/job/ClientTexts.ts"
 import * as Job from "../../src/domain/job/Job.ts"
+import * as Priority from "../../src/domain/job/Priority.ts"
 import * as Recipient from "../../src/domain/job/Recipient.ts"
 import * as Transitions from "../../src/domain/job/Transitions.ts"
 import * as Operators from "../../src/domain/Operator.ts"
@@ -294,6 +295,7 @@ describe("Columns", () => {
     FastCheck.record({
       fence: number,
       session: word,
+      priority: of(Priority.all),
       first: number,
       last: number,
       jobs: orNull(FastCheck.array(number)),
@@ -542,7 +544,7 @@ describe("Columns", () => {
         stored("sendwright_recipient", recipients.names, recipients.write({ ...rest, key, fence: null }))
         const read = (first: number) => {
           const claim = {
-            ...{ fence: 7, session: "session", worker: "w", open: 1, at },
+            ...{ fence: 7, session: "session", priority: "normal" as const, worker: "w", open: 1, at },
             jobs: null,
             place: null,
             isOvertaken: false
@@ -573,6 +575,7 @@ describe("Columns", () => {
     recipients: FastCheck.integer({ min: 1, max: 4094 }),
     currency: word,
     estimatedCost: orNull(word),
+    priority: of(Priority.all),
     now: time
   })
   const rows = Jobs.make(dialect, Fixtures.makeIds())
@@ -624,7 +627,7 @@ describe("Columns", () => {
         const { sessionId: session } = accepted
         const last = accepted.seq * 4096 + accepted.recipients - 1
         const claim = {
-          ...{ fence: 7, session, worker: "w", open: 1, at },
+          ...{ fence: 7, session, priority: "low" as const, worker: "w", open: 1, at },
           jobs: null,
           place: null,
           isOvertaken: false

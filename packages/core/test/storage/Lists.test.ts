@@ -215,8 +215,8 @@ const prepared = (database: Pick<Explained, "columns" | "hex" | "series">) =>
     const id = `substr(${database.hex(`${now} + copy.n`, 12)}, 1, 8) || '-' || substr(${database.hex(`${now} + copy.n`, 12)}, 9, 4) || '-copy'`
     const named = { request_id: "'request-' || (copy.n % 1000)", idempotency_key: "'key-' || copy.n" }
     yield* copied("sendwright_job", { id, due_at: "NULL", created_at: `${now} + copy.n`, ...named }, ofBig)
-    yield* sql.unsafe(`INSERT INTO sendwright_progress (seq, session, status, counts, failures, updated_at, completed_at)
-      SELECT seq, session, CASE WHEN seq % 2000 = 3 THEN 'failed' ELSE 'completed' END,
+    yield* sql.unsafe(`INSERT INTO sendwright_progress (seq, session, priority, status, counts, failures, updated_at, completed_at)
+      SELECT seq, session, priority, CASE WHEN seq % 2000 = 3 THEN 'failed' ELSE 'completed' END,
         CASE WHEN seq % 2000 = 3 THEN '{"failed":1}' ELSE '{"sent":1}' END, CASE WHEN seq % 2000 = 3 THEN 1 ELSE 0 END, created_at + 1, created_at + 1
       FROM sendwright_job WHERE id LIKE '%-copy'`)
     // Nine tenths of the recipients are written down in segments, the others came since.

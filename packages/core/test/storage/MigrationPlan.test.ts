@@ -105,7 +105,7 @@ describe("a plan on SQLite", () => {
         const { db } = yield* filled
         yield* SqliteMigrator.migrate(db, [...ofSqlite, later(ofSqlite)], Time.at(0))
         yield* SqliteMigrator.migrate(db, ofSqlite, Time.at(0))
-        db.exec("INSERT INTO sendwright_busy (session) VALUES ('of the earlier build')")
+        db.exec("INSERT INTO sendwright_busy VALUES ('of the earlier build', 'normal')")
         const list = [...ofSqlite, later(ofSqlite)]
         yield* SqliteMigrator.migrate(db, [...list, ending(list)], Time.at(0))
         const error = yield* Effect.flip(SqliteMigrator.migrate(db, ofSqlite, Time.at(0)))

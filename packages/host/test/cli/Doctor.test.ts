@@ -279,8 +279,8 @@ describe("a doctor on SQLite", () => {
     await on(`sqlite:${file}`)("migrate")
     altered(
       file,
-      `INSERT INTO sendwright_job (id, account, session, public_key, kind, snapshot, currency, recipients, created_at)
-        VALUES ('job', 'a', 's', 'k', 'template', 1, 'EUR', 1, (unixepoch() + 7200) * 1000)`
+      `INSERT INTO sendwright_job (id, account, session, public_key, kind, snapshot, currency, recipients, priority, created_at)
+        VALUES ('job', 'a', 's', 'k', 'template', 1, 'EUR', 1, 'normal', (unixepoch() + 7200) * 1000)`
     )
     expect((await doctor(`sqlite:${file}`)).lines).toEqual([
       expect.stringMatching(/^failing clock: The last job is of a time that is 1 hour ahead/)

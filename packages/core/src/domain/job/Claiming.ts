@@ -11,6 +11,7 @@ import * as Pacing from "../session/Pacing.ts"
 import * as SameFailure from "../session/SameFailure.ts"
 import * as Session from "../session/Session.ts"
 import type { Job, RecipientResult } from "./Job.ts"
+import * as Priority from "./Priority.ts"
 import * as Transitions from "./Transitions.ts"
 
 /**
@@ -119,11 +120,17 @@ export interface WaitingSession extends Pick<Session.Session, "id" | "provider">
   readonly outage: Circuit.Outage | null
   readonly lastOutage: Circuit.Silence | null
   readonly failing: SameFailure.Failing | null
-  /** The time when its first job is due. */
-  readonly dueAt: Instant
+  /** The time when its first job of each priority is due; infinite where none waits. */
+  readonly dueAt: Readonly<Record<Priority.Priority, Instant>>
   /** The state of its pace (`Pacing.grant`); null before its first message. */
   readonly arrival: number | null
 }
+
+/** The session's queues that have something due, the highest first. */
+export const waiting = (
+  { dueAt }: Pick<WaitingSession, "dueAt">,
+  now: Instant
+): ReadonlyArray<Priority.Priority> => Priority.all.filter((priority) => dueAt[priority] <= now)
 
 /** True when the circle ends with this page, which was read with `limit` and up to `until`. */
 export const isLastPage = (page: ReadonlyArray<WaitingSession>, limit: number, until: string): boolean =>
@@ -135,7 +142,8 @@ export const readyAt = (session: WaitingSession, now: Instant): Instant | null =
   const obstacle = Session.obstacleOf(session, "direct")
   if (obstacle !== null && obstacle !== "platform_unavailable") return null
   if (session.outage !== null && Session.obstacle(session) !== obstacle) return null
-  const { arrival, dueAt, outage, pacing } = session
+  const { arrival, outage, pacing } = session
+  const dueAt = Time.min(...Priority.all.map((priority) => session.dueAt[priority]))
   const perSecond = pacing.messagesPerSecond
   const paced = perSecond === null ? dueAt : Time.max(dueAt, Pacing.nextAt(arrival, perSecond, now))
   const probeAt =

@@ -13,6 +13,7 @@ import * as Time from "../Instant.ts"
 import * as Memo from "../Memo.ts"
 import type { Template, TemplateContent } from "../template/Template.ts"
 import { type ClientTexts, of as clientTexts } from "./ClientTexts.ts"
+import type { Priority } from "./Priority.ts"
 import * as Recipient from "./Recipient.ts"
 
 export type Status = "queued" | "processing" | "paused" | "canceling" | "canceled" | "completed" | "failed"
@@ -76,6 +77,8 @@ export interface Job extends ClientTexts {
   readonly idempotencyKey: string | null
   /** A job whose content cannot be read is not sent. It is listed, read, canceled and settled like any other. */
   readonly content: Content | UnreadableContent
+  /** What goes first within its session. */
+  readonly priority: Priority
   readonly status: Status
   readonly pauseReason: PauseReason | null
   /** How many recipients it has. */
@@ -255,6 +258,7 @@ export const newJob = (
   idempotencyKey: accepted.idempotencyKey,
   content: accepted.content,
   ...clientTexts(accepted),
+  priority: accepted.priority,
   status: "queued",
   pauseReason: null,
   recipients: accepted.recipients,

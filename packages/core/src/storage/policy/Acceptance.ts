@@ -64,13 +64,14 @@ export function* accept<B extends Backend>(rows: JobRows<B>, command: AcceptSend
     idempotency,
     isEmbedded: embedded,
     now,
+    priority,
     publicKey,
     recipients,
     sessionId
   } = command
   const key = idempotency === null ? null : idempotency.key
   const isEmbedded = embedded === true
-  const query = { publicKey, key, isEmbedded, accountId, sessionId, now, content }
+  const query = { publicKey, key, isEmbedded, accountId, sessionId, priority, now, content }
   const facts = yield* rows.acceptanceFacts(query)
   const refused = refusal(command, facts)
   if (refused !== undefined) return refused

@@ -4,7 +4,8 @@
  *
  *     claim:        waitingSessions → serve each in turn, until the budget or the circle ends
  *     serve:        ready? → room → probe? → pace → claimOf, or probeOf
- *     claimOf:      dueOf → choose → give, until the session's part is full
+ *     claimOf:      claimQueue for each priority, the higher first, within its part
+ *     claimQueue:   dueOf → choose → give, until the queue's part is full
  *     probeOf:      lockDueJobs → chooseProbe → give, until one may go
  */
 
@@ -14,6 +15,7 @@ import type { Budget, DueJob, Turn, TurnOutcome, WaitingSession } from "../../do
 import * as Claiming from "../../domain/job/Claiming.ts"
 import type { Content, RecipientResult } from "../../domain/job/Job.ts"
 import * as Jobs from "../../domain/job/Job.ts"
+import * as Priority from "../../domain/job/Priority.ts"
 import * as Transitions from "../../domain/job/Transitions.ts"
 import * as Circuit from "../../domain/session/Circuit.ts"
 import * as Pacing from "../../domain/session/Pacing.ts"
@@ -79,6 +81,15 @@ interface Served {
   readonly outcome: TurnOutcome
 }
 
+/** What one of a session's queues got. */
+interface ServedQueue {
+  readonly jobs: ReadonlyArray<DispatchedJob>
+  /** True when it has no other that is due. */
+  readonly areAll: boolean
+  /** True when the session gets nothing more of this claim. */
+  readonly isLast: boolean
+}
+
 /** Takes at most so many due recipients of the session whose turn it is. */
 type ClaimRecipients<B extends Backend> = (place: Place, limit: number) => Tx<Served, B>
 
@@ -136,25 +147,28 @@ const reportedAtOnce = 100
 const pageOfNextDue = 64
 
 export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
-  // Two hints of this process. A verb that is run again only moves them on, which no session suffers from.
+  // Three hints of this process. A verb that is run again only moves them on, which no session suffers from.
   /** The session whose turn it was last. */
   let turn = Claiming.noSession
   /** Open recipients per job, as the last claim found them: a job that is locked and not claimed is kept from others. */
   let perJob = Number.POSITIVE_INFINITY
+  /** What the lower queues of sessions are owed. */
+  const shares = new Map<string, Priority.Owed>()
 
   /**
-   * The session's first due jobs, but for those whose contents cannot be read: these are put
+   * The session's first due jobs of a priority, but for those whose contents cannot be read: these are put
    * off and reported, and do not come again. None when nothing else is due. `areAll`: no other that was due when
    * the session was read can be locked.
    */
   function* lockDue(
     { first, now, session, unreadable, worker }: Place,
+    priority: Priority.Priority,
     limit: number
   ): Tx<{ readonly jobs: ReadonlyArray<ReadyJob<B>>; readonly areAll: boolean }, B> {
     for (;;) {
       const waits = first.is
       first.is = false
-      const locked = yield* rows.lockDueJobs({ sessionId: session.id, now, limit, waits })
+      const locked = yield* rows.lockDueJobs({ sessionId: session.id, priority, now, limit, waits })
       unreadable.push(...(yield* setAside(worker, locked, now)))
       const others = locked.filter(isReady)
       const areAll = locked.length < limit
@@ -186,18 +200,19 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
   }
 
   /**
-   * The session's first due jobs that fit behind those that are `claimed`, `most` at most, with their due recipients.
+   * The session's first due jobs of a priority that fit behind those that are `claimed`, `most` at most, with their due recipients.
    * `areAll`: no other that was due when the session was read can be locked.
    */
   function* dueOf(
     place: Place,
+    priority: Priority.Priority,
     jobs: number,
     claimed: number,
     most: number
   ): Tx<{ readonly batch: ReadonlyArray<Due<B>>; readonly areAll: boolean }, B> {
     const { now } = place
     const limit = most - claimed
-    const { areAll, jobs: locked } = yield* lockDue(place, jobs)
+    const { areAll, jobs: locked } = yield* lockDue(place, priority, jobs)
     if (locked.length === 0) return { batch: [], areAll }
     const found = locked.slice(0, Claiming.jobsThatFit(locked.map(openOf), claimed, most))
     const open = found.reduce((sum, each) => sum + openOf(each), 0)
@@ -299,8 +314,43 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
     }))
   }
 
-  /** At most `limit` due recipients of the session. */
+  /** At most `limit` due recipients of the session: of each queue within what those before it leave and those behind it keep. */
   function* claimOf(place: Place, limit: number): Tx<Served, B> {
+    const { now, session } = place
+    const waiting = Claiming.waiting(session, now)
+    const owed = shares.get(session.id) ?? Priority.nothingOwed
+    const queues = Priority.kept(waiting, owed, limit)
+    const given: Array<DispatchedJob> = []
+    const got = new Map<Priority.Priority, number>()
+    let { care } = place
+    let left = limit
+    let keptBehind = queues.reduce((sum, { least }) => sum + least, 0)
+    /** True once a queue has more than it may have: those behind it get what is kept for them. */
+    let isShort = false
+    for (const { least, priority } of queues) {
+      keptBehind -= least
+      const most: number = isShort ? Math.min(least, left) : left - keptBehind
+      const some: ServedQueue = yield* claimQueue({ ...place, care }, priority, most, given.length === 0)
+      given.push(...some.jobs)
+      const count = countOf(some.jobs)
+      got.set(priority, count)
+      left -= count
+      care = Claiming.careAfter(care, recipientsOf(some.jobs))
+      isShort ||= !some.areAll
+      if (some.isLast) break
+    }
+    if (waiting.length > 1) shares.set(session.id, Priority.owedAfter(waiting, owed, got))
+    else shares.delete(session.id)
+    return { jobs: given, outcome: given.length > 0 ? "served" : "passed" }
+  }
+
+  /** At most `limit` due recipients of one of the session's queues. @param isFirst true while the session got none */
+  function* claimQueue(
+    place: Place,
+    priority: Priority.Priority,
+    limit: number,
+    isFirst: boolean
+  ): Tx<ServedQueue, B> {
     const given: Array<DispatchedJob> = []
     let recipients = 0
     let { care } = place
@@ -308,19 +358,20 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
     let jobs = Math.max(1, Math.round(limit / perJob))
     while (Claiming.goesOn(recipients, limit)) {
       const left = limit - recipients
-      const { areAll, batch } = yield* dueOf(place, jobs, recipients, limit)
-      if (batch.length === 0) break
-      const choice = Claiming.choose(batch, left, given.length === 0, care, place.now)
+      const { areAll, batch } = yield* dueOf(place, priority, jobs, recipients, limit)
+      if (batch.length === 0) return { jobs: given, areAll: true, isLast: false }
+      const choice = Claiming.choose(batch, left, isFirst && given.length === 0, care, place.now)
       const paused = choice.paused.length === 0 ? choice.paused : yield* stillUnapproved(choice.paused)
       const some = yield* give(place, { ...choice, paused })
       given.push(...some)
       const count = countOf(some)
       recipients += count
       care = Claiming.careAfter(care, recipientsOf(some))
-      if (areAll || choice.isLast || paused.length < choice.paused.length) break
+      if (choice.isLast) return { jobs: given, areAll: false, isLast: true }
+      if (areAll || paused.length < choice.paused.length) return { jobs: given, areAll, isLast: false }
       jobs = Math.min(limit, Math.ceil((limit - recipients) / Math.max(1, count / batch.length)))
     }
-    return { jobs: given, outcome: recipients > 0 ? "served" : "passed" }
+    return { jobs: given, areAll: false, isLast: false }
   }
 
   /**
@@ -331,14 +382,19 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
     if (limit < 1) return passed
     const { now } = place
     for (;;) {
-      const { jobs: locked } = yield* lockDue(place, Claiming.jobsOfProbe)
-      if (locked.length === 0) return passed
-      const next = Claiming.longestUnchanged(locked.filter(isApproved))
+      const found: Array<ReadyJob<B>> = []
+      for (const priority of Claiming.waiting(place.session, now))
+        found.push(...(yield* lockDue(place, priority, Claiming.jobsOfProbe)).jobs)
+      const next = Claiming.longestUnchanged(found.filter(isApproved))
+      const [first] = next === undefined ? found : [next]
+      if (first === undefined) return passed
+      // What is written together is of one priority.
+      const locked = found.filter(({ job }) => job.job.priority === first.job.job.priority)
       const due = locked.filter((each) => !isApproved(each)).map((each) => withDue(each, [], false))
       if (next !== undefined) {
         const { job } = next
-        const found = yield* rows.dueRecipients({ jobs: [job], now, limit: job.job.recipients })
-        due.push(withDue(next, found.get(job.job.id) ?? [], false))
+        const recipients = yield* rows.dueRecipients({ jobs: [job], now, limit: job.job.recipients })
+        due.push(withDue(next, recipients.get(job.job.id) ?? [], false))
       }
       const choice = Claiming.chooseProbe(due, place.care, now)
       // The first that is due waits for a later claim, and all others of its job wait behind it.

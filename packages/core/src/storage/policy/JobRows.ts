@@ -9,6 +9,7 @@ import type { Happening } from "../../domain/Happening.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import type { WaitingSession } from "../../domain/job/Claiming.ts"
 import type { Content, Job, RecipientResult } from "../../domain/job/Job.ts"
+import type { Priority } from "../../domain/job/Priority.ts"
 import type { Change } from "../../domain/job/Transitions.ts"
 import type { Outage } from "../../domain/session/Circuit.ts"
 import type { Pacing } from "../../domain/session/Pacing.ts"
@@ -53,6 +54,7 @@ export interface AcceptanceQuery {
   readonly isEmbedded: boolean
   readonly accountId: string
   readonly sessionId: string
+  readonly priority: Priority
   /** Within the UTC day of which the usage counts. */
   readonly now: Instant
   readonly content: Content
@@ -71,7 +73,7 @@ export interface AcceptanceFacts {
   readonly lastAcceptedAt: Instant | null
   /** True while the store is held after a restore. */
   readonly isQuarantined: boolean
-  /** The last `dueAt` with which a job of the session was inserted; null when none was. */
+  /** The last `dueAt` with which a job of the session and the priority was inserted; null when none was. */
   readonly lastDueAt: Instant | null
 }
 
@@ -175,12 +177,13 @@ export interface JobRows<B extends Backend> {
   readonly savePhones: (sessionId: string, phones: ReadonlyArray<string>, nextAt: Instant) => Tx<void, B>
 
   /**
-   * Locks the session's jobs and answers the first that are due, by their next due time and then by age. Answers none when
+   * Locks the session's jobs and answers the first of a priority that are due, by their next due time and then by age. Answers none when
    * another commit has them locked; but where `waits` is true it may wait for that a moment, half a second at most: this
    * commit has locked no jobs yet.
    */
   readonly lockDueJobs: (query: {
     readonly sessionId: string
+    readonly priority: Priority
     readonly now: Instant
     readonly limit: number
     readonly waits: boolean
@@ -203,7 +206,7 @@ export interface JobRows<B extends Backend> {
   }) => Tx<ReadonlyMap<string, ReadonlyArray<RecipientResult>>, B>
 
   /**
-   * Writes claims of a worker and other steps of locked jobs of one session: recipients, the jobs with their next due time
+   * Writes claims of a worker and other steps of locked jobs of one session and priority: recipients, the jobs with their next due time
    * (`Transitions.nextDue`) and the events. Answers the fence of each claim, which no other claim of its recipients has.
    */
   readonly saveClaims: (
@@ -227,7 +230,7 @@ export interface JobRows<B extends Backend> {
    * units in the day's usage and, but with `isEmbedded`, its time as the last acceptance of its key. Answers false when another has the key meanwhile, and has written nothing
    * then; that can only be where the account is not locked.
    *
-   * @param dueAt when it is due first; no earlier than any that its session had before. Null when it has no place in that
+   * @param dueAt when it is due first; no earlier than any that its session and priority had before. Null when it has no place in that
    * order: then it is due now
    */
   readonly insertJob: (

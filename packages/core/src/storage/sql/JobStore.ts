@@ -93,7 +93,7 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
     const facts = Facts.make(dialect)
 
     /** What is left over of orders; by commits of a few sessions each. */
-    const tidyAll = (now: Instant, after = ""): Effect.Effect<void, StorageError> =>
+    const tidyAll = (now: Instant, after = Order.beforeAll): Effect.Effect<void, StorageError> =>
       Effect.flatMap(
         db.work("JobStore.tidy", () =>
           Order.tidy(dialect, Acceptance.serialized, rows.drawFence(now), now, after)
@@ -175,10 +175,9 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
           const now = command.now()
           const latest = Time.latestWritten(now)
           let count = 0
-          for (const session of yield* Order.ahead(now)) {
+          for (const order of yield* Order.ahead(now)) {
             if (count >= aheadAtOnce) return count
-            const of = [session, session, now, latest, session, now, aheadAtOnce]
-            const found = (yield* all(Order.lastAhead, ...of)).map((row) => text(row, "id"))
+            const found = yield* Order.jobsAhead(order, { now, latest, most: aheadAtOnce })
             const ahead = (yield* rows.lock(found)).filter(({ hasRow }) => !hasRow)
             yield* rows.setDue(ahead, now)
             count += ahead.length

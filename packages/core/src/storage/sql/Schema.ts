@@ -509,13 +509,15 @@ CREATE TABLE sendwright_job (
   -- The newest job tells, and when its API key's last send was accepted: no row is written by every accept.
   day_total ${long},
   -- A job has a row in sendwright_progress once something became of it.
-  -- due_at: when it is due first, in the order of seq within its session; null where it has no place in that order.
-  due_at ${long}
+  -- due_at: when it is due first, in the order of seq within its session and priority; null where it has no place in that order.
+  due_at ${long},
+  -- What goes first in its session: an order each.
+  priority ${exact} NOT NULL
 )${rows()};
 CREATE INDEX sendwright_job_account ON sendwright_job (account, kind, seq);
 -- By the reference first: whoever asks for one may not know the account.
 CREATE INDEX sendwright_job_account_reference ON sendwright_job (reference, account, seq) WHERE reference IS NOT NULL;
-CREATE INDEX sendwright_job_order ON sendwright_job (session, (seq + 0)) WHERE due_at IS NOT NULL;
+CREATE INDEX sendwright_job_order ON sendwright_job (session, priority, (seq + 0)) WHERE due_at IS NOT NULL;
 -- What an account sent inside embedders' transactions on a day: summed, since these commit in any order.
 CREATE INDEX sendwright_job_embedded ON sendwright_job (account, created_at, recipients) WHERE kind = 'embedded';
 CREATE UNIQUE INDEX sendwright_job_idempotency ON sendwright_job (idempotency_key, public_key) WHERE idempotency_key IS NOT NULL;
@@ -546,9 +548,11 @@ CREATE TABLE sendwright_progress (
   -- When its recipients' variables and its text were forgotten.
   content_expired_at ${long},
   -- How many of its recipients are failed or unknown.
-  failures INTEGER NOT NULL DEFAULT 0
+  failures INTEGER NOT NULL DEFAULT 0,
+  -- The job's.
+  priority ${exact} NOT NULL
 )${rows({ room: 70 })};
-CREATE INDEX sendwright_progress_due ON sendwright_progress (session, next_at, seq) WHERE next_at IS NOT NULL;
+CREATE INDEX sendwright_progress_due ON sendwright_progress (session, priority, next_at, seq) WHERE next_at IS NOT NULL;
 CREATE INDEX sendwright_progress_going ON sendwright_progress (session, status, seq)
   WHERE status IN ('queued', 'processing', 'paused');
 CREATE INDEX sendwright_progress_failures ON sendwright_progress (completed_at, seq) WHERE failures > 0;
@@ -557,11 +561,12 @@ CREATE INDEX sendwright_progress_failing ON sendwright_progress ((seq + 0)) WHER
 
 -- A claim has the untouched recipients of its session from first to last, keys of theirs both, and those whose rows have its
 -- fence. jobs: those of which it has some, in JSON, but for whole ones in their session's order. open: how many outcomes it
--- awaits; the worker is null when it awaits none. place: the last job up to which it took the session's order.
+-- awaits; the worker is null when it awaits none. place: the last job up to which it took the session's order of the priority.
 -- overtaken: 1 once a recipient of it was written without its outcome, or by another process than who claimed it.
 CREATE TABLE sendwright_claim (
   fence ${long} PRIMARY KEY,
   session ${exact} NOT NULL,
+  priority ${exact} NOT NULL,
   first ${long} NOT NULL,
   last ${long} NOT NULL,
   jobs TEXT,
@@ -572,11 +577,15 @@ CREATE TABLE sendwright_claim (
   overtaken INTEGER NOT NULL
 )${rows({ room: 50 })};
 CREATE INDEX sendwright_claim_open ON sendwright_claim (session, last) WHERE worker IS NOT NULL;
-CREATE INDEX sendwright_claim_place ON sendwright_claim (session, place);
+CREATE INDEX sendwright_claim_place ON sendwright_claim (session, priority, place);
 CREATE INDEX sendwright_claim_worker ON sendwright_claim (worker) WHERE worker IS NOT NULL;
 
--- The sessions that may have jobs in their order.
-CREATE TABLE sendwright_busy (session ${exact} PRIMARY KEY)${rows({ clustered: true })};
+-- The sessions that may have jobs in their orders, with the priorities of these.
+CREATE TABLE sendwright_busy (
+  session ${exact} NOT NULL,
+  priority ${exact} NOT NULL,
+  PRIMARY KEY (session, priority)
+)${rows({ clustered: true })};
 
 -- seq: its job's seq × 4096 + its place. next_at is null while in flight and after dispatch.
 -- fence: of the claim whose outcome is awaited. A report may overtake the outcome. Null when none is; 0 when it never was,
@@ -644,7 +653,7 @@ CREATE TABLE sendwright_earlier_attempt (
 
 -- For people: each job as it is, of which the tables tell in parts. Times are in UTC.
 CREATE VIEW sendwright_jobs AS
-SELECT job.id, job.account, job.session, CASE job.kind WHEN 'embedded' THEN 'template' ELSE job.kind END AS kind, job.reference,
+SELECT job.id, job.account, job.session, CASE job.kind WHEN 'embedded' THEN 'template' ELSE job.kind END AS kind, job.reference, job.priority,
   coalesce(progress.status, CASE WHEN claim.fence IS NULL THEN 'queued' ELSE 'processing' END) AS status,
   progress.pause_reason, job.recipients,
   coalesce(progress.counts, ${jsonOf("CASE WHEN claim.fence IS NULL THEN 'queued' ELSE 'sending' END", "job.recipients")}) AS counts,

@@ -33,6 +33,8 @@ const young: Claiming.Care = {
 
 const recipients = (count: number) => Array.from({ length: count }, (_, index) => recipient(index))
 
+const never = Time.at(Number.POSITIVE_INFINITY)
+
 const session = (some: Partial<WaitingSession> = {}): WaitingSession => ({
   id: "session",
   provider: "sandbox",
@@ -43,7 +45,7 @@ const session = (some: Partial<WaitingSession> = {}): WaitingSession => ({
   failing: null,
   outage: null,
   lastOutage: null,
-  dueAt: now,
+  dueAt: { high: never, normal: now, low: never },
   arrival: null,
   ...some
 })
@@ -109,12 +111,21 @@ describe("a session's turn", () => {
 
 describe("a session is ready", () => {
   it("when its first job is due and its pace has room", () => {
-    expect(Claiming.readyAt(session({ dueAt: Time.after(now, 5) }), now)).toBe(now + 5)
+    expect(
+      Claiming.readyAt(session({ dueAt: { high: never, normal: never, low: Time.after(now, 5) } }), now)
+    ).toBe(now + 5)
     const pacing = { messagesPerSecond: 1, pairIntervalMs: null }
     expect(Claiming.readyAt(session({ pacing }), now)).toBe(now)
     expect(Claiming.readyAt(session({ pacing, arrival: now + 1000 }), now)).toBe(now + 1000)
     expect(
-      Claiming.readyAt(session({ pacing, arrival: now + 1000, dueAt: Time.after(now, 3000) }), now)
+      Claiming.readyAt(
+        session({
+          pacing,
+          arrival: now + 1000,
+          dueAt: { high: Time.after(now, 3000), normal: never, low: never }
+        }),
+        now
+      )
     ).toBe(now + 3000)
   })
 

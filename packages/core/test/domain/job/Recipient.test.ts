@@ -137,6 +137,7 @@ describe("a job's counts", () => {
       requestId: null,
       idempotencyKey: null,
       ...ClientTexts.of({}),
+      priority: "normal" as const,
       now: Time.at(0)
     }
     const job = Job.newJob({ ...accepted, content, recipients: 1, currency: "EUR", estimatedCost: null })

@@ -377,7 +377,9 @@ describe("two nodes that claim simultaneously", () => {
       const { first, jobs, query } = yield* nodes
       const who = yield* Effect.provide(owner, first)
       yield* jobs.accept(Fixtures.send(who))
-      yield* query("INSERT INTO sendwright_busy SELECT 'idle ' || n FROM generate_series(1, 500) AS n")
+      yield* query(
+        "INSERT INTO sendwright_busy SELECT 'idle ' || n, 'normal' FROM generate_series(1, 500) AS n"
+      )
       yield* jobs.applyEarlyReports({ now })
       const busy = yield* query("SELECT session FROM sendwright_busy")
       expect(busy.map(({ session }) => session)).toEqual([who.sessionId])

@@ -144,12 +144,13 @@ export const facts = (dialect: Dialect, isKeyAwaited = false) => {
   }
 
   return function* (query: AcceptanceQuery): Program<Sql["facts"]> {
-    const { accountId, content, isEmbedded, key, now, publicKey, sessionId } = query
+    const { accountId, content, isEmbedded, key, now, priority, publicKey, sessionId } = query
     if (isEmbedded && key !== null) yield* dialect.noteKey(publicKey, key)
     const ofKey = [publicKey, key]
     // Many transactions may have keys that are locked together.
     const tried = [publicKey, isEmbedded ? null : key]
-    const of = [Contents.digestOf(content), accountId, publicKey, publicKey, sessionId, sessionId]
+    const queue = [sessionId, priority]
+    const of = [Contents.digestOf(content), accountId, publicKey, publicKey, ...queue, ...queue]
     const day = content.kind === "template" ? ofDay(accountId, now) : []
     const row = (yield* get(statements[content.kind], ...tried, ...ofKey, ...of, ...day)) ?? {}
     const repeats = key !== null && textOrNull(row, "earlier") !== null
@@ -201,12 +202,13 @@ export const inserting = (rows: StoredJobs) => {
         recipients: job.recipients,
         createdAt: now,
         dayTotal: isEmbedded ? null : dayTotal + demand.units,
-        dueAt
+        dueAt,
+        priority: job.priority
       }),
       (seq) =>
         recipients.map((each, index) => writeAccepted(each, recipientKey(seq, index), dueAt === null, now))
     )
-    if (dueAt !== null && !isBusy) yield* run(Order.noteBusy, job.sessionId)
+    if (dueAt !== null && !isBusy) yield* run(Order.noteBusy, job.sessionId, job.priority)
     // It has no place in the order, so a row of its own says when it is due.
     if (dueAt === null && claim === null) {
       const inserted = yield* findInserted(job)
@@ -241,7 +243,8 @@ const keyOwnerColumns = jobs.only(
   "currency",
   "idempotencyKey",
   "recipients",
-  "createdAt"
+  "createdAt",
+  "priority"
 )
 const lockKey = `${insertInto("sendwright_job", keyOwnerColumns.names)} ${onKeyConflict}`
 const removeJob = "DELETE FROM sendwright_job WHERE id = ?"
@@ -251,7 +254,7 @@ const removeJob = "DELETE FROM sendwright_job WHERE id = ?"
  * so one is made and taken back; outside the account's lock, which nobody else waits for meanwhile.
  */
 export function* awaitKey(command: AcceptSend): Program<void> {
-  const { accountId, currency, idempotency, jobId, now, publicKey, sessionId } = command
+  const { accountId, currency, idempotency, jobId, now, priority, publicKey, sessionId } = command
   if (idempotency === null) return
   const row = keyOwnerColumns.write({
     id: jobId,
@@ -263,7 +266,8 @@ export function* awaitKey(command: AcceptSend): Program<void> {
     currency,
     idempotencyKey: idempotency.key,
     recipients: 0,
-    createdAt: now
+    createdAt: now,
+    priority
   })
   yield* run(lockKey, ...row)
   yield* run(removeJob, jobId)

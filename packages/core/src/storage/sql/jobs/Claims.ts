@@ -2,16 +2,29 @@
  * Claims: a row for each, over a range of recipients of its session. `first` and `last` are keys of recipients, and all
  * between that are untouched are claimed; what else is claimed has the claim's fence in its own row. `jobs` names the jobs
  * of which a worker's death has to be told and which the range does not. `open` counts the outcomes that are awaited; at 0
- * nobody has the claim. `place` is the last job up to which the session's order was taken: the greatest is its cursor.
+ * nobody has the claim. `place` is the last job up to which the session's order of the priority was taken: the greatest is its
+ * cursor.
  *
  * Whatever becomes of a recipient writes its row, so no untouched one is left between when all outcomes are in.
  */
 import type { Ids } from "../../../domain/Ids.ts"
 import type { Instant } from "../../../domain/Instant.ts"
+import * as Priority from "../../../domain/job/Priority.ts"
 import type { Change } from "../../../domain/job/Transitions.ts"
 import type { JobChange } from "../../JobSteps.ts"
 import type { ClaimStep } from "../../policy/JobRows.ts"
-import { flag, instant, integer, integerOrNull, json, nullable, table, text, textOrNull } from "../Columns.ts"
+import {
+  flag,
+  instant,
+  integer,
+  integerOrNull,
+  json,
+  nullable,
+  table,
+  text,
+  textOrNull,
+  word
+} from "../Columns.ts"
 import { insertInto } from "../Insert.ts"
 import type { Program } from "../Program.ts"
 import { all, run } from "../Program.ts"
@@ -24,6 +37,7 @@ import type { StoredJob } from "./JobColumns.ts"
 interface ClaimRow {
   readonly fence: number
   readonly session: string
+  readonly priority: Priority.Priority
   readonly first: number
   readonly last: number
   readonly jobs: ReadonlyArray<number> | null
@@ -38,6 +52,7 @@ interface ClaimRow {
 export const claims = table<ClaimRow>({
   fence: integer("fence"),
   session: text("session"),
+  priority: word("priority", Priority.all),
   first: integer("first"),
   last: integer("last"),
   jobs: nullable(json<ReadonlyArray<number>>("jobs")),
@@ -55,7 +70,7 @@ export const has = (session: string, key: string): string =>
 /** Claims that are written together, and what is written of each of their jobs. */
 export interface Plan {
   readonly rows: ReadonlyArray<
-    Omit<ClaimRow, "at" | "isOvertaken" | "session" | "worker"> & { readonly isHeld: boolean }
+    Omit<ClaimRow, "at" | "isOvertaken" | "priority" | "session" | "worker"> & { readonly isHeld: boolean }
   >
   /** The session's new cursor; null where it stays. */
   readonly place: number | null
@@ -110,7 +125,7 @@ interface Run {
 }
 
 /**
- * @param between jobs with rows that may have untouched recipients and lie between those of the order
+ * @param between jobs that may have untouched recipients and lie between those of the order without being of it
  * @param drawFence answers a number that no other claim has
  */
 export const plan = (
@@ -185,15 +200,19 @@ export const plan = (
 }
 
 const waitingBetween = `SELECT seq FROM sendwright_progress
-  WHERE session = ? AND status IN ('queued', 'processing', 'paused') AND seq BETWEEN ? AND ?`
+    WHERE session = ? AND status IN ('queued', 'processing', 'paused') AND seq BETWEEN ? AND ?
+  UNION ALL SELECT seq FROM sendwright_job
+    WHERE session = ? AND priority IN (?, ?) AND due_at IS NOT NULL AND (seq + 0) BETWEEN ? AND ?`
 
-/** The jobs with rows that may lie between those of the order that are claimed. */
+/** The jobs with rows, and those of other priorities, that may lie between those of the order that are claimed. */
 export function* between(steps: ReadonlyArray<ClaimStep<Sql>>): Program<ReadonlyArray<number>> {
   const seqs = steps.flatMap(({ step: { state } }) => (state.behind === undefined ? [] : [state.seq]))
   const [first, last] = [Math.min(...seqs), Math.max(...seqs)]
-  const session = steps[0]?.step.state.job.sessionId
-  if (session === undefined || last - first < seqs.length) return []
-  return (yield* all(waitingBetween, session, first, last)).map(seq)
+  const job = steps[0]?.step.state.job
+  if (job === undefined || last - first < seqs.length) return []
+  const { priority, sessionId } = job
+  const others = Priority.all.filter((each) => each !== priority)
+  return (yield* all(waitingBetween, sessionId, first, last, sessionId, ...others, first, last)).map(seq)
 }
 
 /** A number that no two claims of a recipient have: 48 bits at random. */
@@ -201,21 +220,22 @@ export const fenceOf = (ids: Ids, now: Instant): number => 1 + Number.parseInt(i
 
 const insertClaim = insertInto("sendwright_claim", claims.names)
 
-const forgetEnded = `DELETE FROM sendwright_claim WHERE session = ? AND worker IS NULL AND (place IS NULL OR place < ?)`
+const forgetEnded = `DELETE FROM sendwright_claim
+  WHERE session = ? AND priority = ? AND worker IS NULL AND (place IS NULL OR place < ?)`
 
-/** Writes claims of a session, whose jobs are locked, and forgets those that have ended and are no cursor any more. */
+/** Writes claims of an order, whose session is locked, and forgets those that have ended and are no cursor any more. */
 export function* insert(
-  session: string,
+  { priority, session }: Pick<ClaimRow, "priority" | "session">,
   worker: string,
   rows: Plan["rows"],
   cursor: number,
   at: Instant
 ): Program<void> {
-  yield* run(forgetEnded, session, cursor)
+  yield* run(forgetEnded, session, priority, cursor)
   for (const { isHeld, ...row } of rows)
     yield* run(
       insertClaim,
-      ...claims.write({ ...row, session, at, worker: isHeld ? worker : null, isOvertaken: false })
+      ...claims.write({ ...row, session, priority, at, worker: isHeld ? worker : null, isOvertaken: false })
     )
 }
 

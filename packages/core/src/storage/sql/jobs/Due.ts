@@ -1,7 +1,8 @@
-/** The jobs of a session that are due: the first in its order, and those with a row that says when. */
+/** The jobs of a session and a priority that are due: the first in their order, and those with a row that says when. */
 import type { Instant } from "../../../domain/Instant.ts"
 import type { ClientTexts } from "../../../domain/job/ClientTexts.ts"
 import * as Job from "../../../domain/job/Job.ts"
+import type { Priority } from "../../../domain/job/Priority.ts"
 import type { DueJob } from "../../policy/JobRows.ts"
 import { elementOf, layout } from "../Columns.ts"
 import { outbound } from "../codec/Session.ts"
@@ -15,7 +16,7 @@ import type { StoredJobs } from "./Jobs.ts"
 import * as Order from "./Order.ts"
 
 /** What most jobs of a session have in common. */
-const group = jobs.only("accountId", "sessionId", "publicKey", "snapshot", "currency")
+const group = jobs.only("accountId", "sessionId", "publicKey", "snapshot", "currency", "priority")
 
 interface DueRow extends ClientTexts {
   readonly seq: number
@@ -69,7 +70,7 @@ export const locking = ({ contentOf, dialect, remember }: StoredJobs) => {
   const withRow = `SELECT job.*, progress.next_at, ${changedColumns(dialect, dialect.jsonArray)} AS changed,
       ${claimedColumns("max(claim.last)")} AS claimed_to
     FROM sendwright_progress AS progress CROSS JOIN sendwright_job AS job
-    WHERE ${isSerialized} AND progress.session = ? AND progress.next_at IS NOT NULL AND progress.next_at <= ?
+    WHERE ${isSerialized} AND progress.session = ? AND progress.priority = ? AND progress.next_at IS NOT NULL AND progress.next_at <= ?
       AND job.seq = progress.seq
     ORDER BY progress.next_at, progress.seq ${limited}`
   const columns = dialect.jsonColumns(due.expressions({ ...ofDue, changed: dialect.json("job.changed") }))
@@ -100,6 +101,7 @@ export const locking = ({ contentOf, dialect, remember }: StoredJobs) => {
       sessionId: common.sessionId,
       publicKey: common.publicKey,
       currency: common.currency,
+      priority: common.priority,
       estimatedCost: elementOf(columns[at.estimatedCost], place),
       reference: elementOf(columns[at.reference], place),
       requestId: elementOf(columns[at.requestId], place),
@@ -121,16 +123,19 @@ export const locking = ({ contentOf, dialect, remember }: StoredJobs) => {
   return function* ({
     limit,
     now,
+    priority,
     sessionId,
     waits
   }: {
     readonly sessionId: string
+    readonly priority: Priority
     readonly now: Instant
     readonly limit: number
     readonly waits: boolean
   }): Program<ReadonlyArray<DueJob<Sql>>> {
     const name = Order.locked(sessionId)
-    const of = [sessionId, sessionId, limit, sessionId, now, limit]
+    const queue = [sessionId, priority]
+    const of = [...queue, ...queue, limit, ...queue, now, limit]
     const found: Array<{ readonly seq: number; readonly place: number; readonly of: Group }> = []
     for (const row of yield* dialect.readSerialized(name, waits, select, ...of)) {
       const group = yield* read(row)

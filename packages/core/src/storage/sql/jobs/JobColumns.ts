@@ -6,6 +6,7 @@
 import type { Instant } from "../../../domain/Instant.ts"
 import type { ClientTexts } from "../../../domain/job/ClientTexts.ts"
 import * as Job from "../../../domain/job/Job.ts"
+import * as Priority from "../../../domain/job/Priority.ts"
 import type { Counts } from "../../../domain/job/Recipient.ts"
 import * as Recipient from "../../../domain/job/Recipient.ts"
 import * as Transitions from "../../../domain/job/Transitions.ts"
@@ -52,6 +53,7 @@ type Accepted = Pick<
   | "estimatedCost"
   | "id"
   | "idempotencyKey"
+  | "priority"
   | "publicKey"
   | "recipients"
   | "requestId"
@@ -92,7 +94,8 @@ export const jobs = table<JobRow>({
   recipients: integer("recipients"),
   createdAt: instant("created_at"),
   dayTotal: integerOrNull("day_total"),
-  dueAt: instantOrNull("due_at")
+  dueAt: instantOrNull("due_at"),
+  priority: word("priority", Priority.all)
 })
 
 /** The columns of a new job; it has its number from the database. */
@@ -117,7 +120,14 @@ const counts: Column<Counts> = {
 interface ProgressRow
   extends Pick<
     Job.Job,
-    "completedAt" | "contentExpiredAt" | "counts" | "pauseReason" | "sessionId" | "status" | "updatedAt"
+    | "completedAt"
+    | "contentExpiredAt"
+    | "counts"
+    | "pauseReason"
+    | "priority"
+    | "sessionId"
+    | "status"
+    | "updatedAt"
   > {
   readonly seq: number
   readonly nextAt: Instant | null
@@ -128,6 +138,7 @@ interface ProgressRow
 /** Those come first that are the same for all jobs of most commits. */
 export const progress = table<ProgressRow>({
   sessionId: text("session"),
+  priority: word("priority", Priority.all),
   status: word("status", Job.statuses),
   pauseReason: nullable(word("pause_reason", Job.pauseReasons)),
   counts,
@@ -165,6 +176,7 @@ const noClaims: ReadonlyMap<number, OpenClaim> = new Map()
 export const progressOf = ({ job, seq }: StoredJob, nextAt: Instant | null): ProgressRow => ({
   seq,
   sessionId: job.sessionId,
+  priority: job.priority,
   status: job.status,
   pauseReason: job.pauseReason,
   counts: job.counts,
@@ -248,6 +260,7 @@ const answered = layout<AnsweredRow>()(
   "recipients",
   "createdAt",
   "dueAt",
+  "priority",
   "snapshot",
   "digest",
   "changed",
@@ -284,6 +297,7 @@ export const jobColumns = (dialect: Dialect): string =>
 
 const statusOf = RowReader.wordOf(Job.statuses)
 const pauseReasonOf = RowReader.wordOf(Job.pauseReasons)
+const priorityOf = RowReader.wordOf(Priority.all)
 const { at } = answered
 const { at: now } = changedOf
 const { at: claimAt } = claimed
@@ -375,6 +389,7 @@ export const readJob = (
       recipients: array[at.recipients],
       currency: array[at.currency],
       estimatedCost: array[at.estimatedCost],
+      priority: priorityOf("priority", array[at.priority]),
       now: array[at.createdAt]
     })
     const accepted: AcceptedJob = { seq, job, dueAt: array[at.dueAt] }

@@ -5,6 +5,7 @@ import * as Time from "../../../domain/Instant.ts"
 import type { WaitingSession } from "../../../domain/job/Claiming.ts"
 import * as Claiming from "../../../domain/job/Claiming.ts"
 import type { RecipientResult } from "../../../domain/job/Job.ts"
+import * as Priority from "../../../domain/job/Priority.ts"
 import * as Recipient from "../../../domain/job/Recipient.ts"
 import * as RetrySelection from "../../../domain/job/RetrySelection.ts"
 import * as Pacing from "../../../domain/session/Pacing.ts"
@@ -47,10 +48,18 @@ const firstIn = (after: string, last: string): string => `SELECT min(session) FR
       UNION ALL
       SELECT (
         SELECT busy.session FROM sendwright_busy AS busy
-        WHERE busy.session > ${after} AND busy.session <= ${last} AND (${Order.dueOf("busy.session")}) IS NOT NULL
+        WHERE busy.session > ${after} AND busy.session <= ${last} AND (${Order.dueOf(Order.queueOf("busy"))}) IS NOT NULL
         ORDER BY busy.session LIMIT 1
       )
     ) AS next`
+
+/** When the first job of a waiting session and a priority is due, of those with a row and of its order: two columns. */
+const dueIn = (priority: Priority.Priority): string => `(
+        SELECT min(next_at) FROM sendwright_progress
+        WHERE session = waiting.session AND priority = '${priority}' AND next_at IS NOT NULL
+      ) AS row_${priority}, (
+        ${Order.dueOf({ session: "waiting.session", priority: `'${priority}'` })}
+      ) AS order_${priority}`
 
 /**
  * Selects waiting sessions from behind an id to another, by jumps from one to the next, so that a long backlog of one
@@ -64,9 +73,8 @@ const waitingSessions = `WITH RECURSIVE waiting (session, last, place) AS (
       FROM waiting WHERE waiting.session IS NOT NULL AND place < ?
     )
     SELECT ${identity.of("session")}, session.pacing, session.state, ${block.of("session")},
-      ${outages.of("session")}, ${failing.of("session")}, pace.arrival, (
-        SELECT min(next_at) FROM sendwright_progress WHERE session = waiting.session AND next_at IS NOT NULL
-      ) AS row_due, (${Order.dueOf("waiting.session")}) AS order_due
+      ${outages.of("session")}, ${failing.of("session")}, pace.arrival,
+      ${Priority.all.map(dueIn).join(", ")}
     FROM waiting CROSS JOIN sendwright_session AS session LEFT JOIN sendwright_pace AS pace ON pace.paced = session.id
     WHERE waiting.place > 0 AND session.id = waiting.session ORDER BY waiting.place`
 
@@ -113,7 +121,7 @@ const forgetOldest = `DELETE FROM sendwright_parked WHERE session = ?
 
 const providerOf = "SELECT provider FROM sendwright_session WHERE id = ?"
 
-/** Sorts behind every time. Of the two times of a session that waits, one is there. */
+/** Sorts behind every time: nothing waits. */
 const never = Time.at(Number.POSITIVE_INFINITY)
 
 /** @param applyInbound applies inbound items, as `InboundStore.receive` does */
@@ -228,12 +236,15 @@ export const make = (
       for (const part of partsOf(after, until)) {
         if (found.length >= limit) break
         for (const row of yield* all(waitingSessions, ...part, limit - found.length)) {
-          const rowDueAt = instantOrNull(row, "row_due")
-          const orderDueAt = instantOrNull(row, "order_due")
+          const dueAt = (priority: Priority.Priority): Instant =>
+            Time.min(
+              instantOrNull(row, `row_${priority}`) ?? never,
+              instantOrNull(row, `order_${priority}`) ?? never
+            )
           found.push({
             pacing: json<Pacing.Pacing>(row, "pacing"),
             state: stateOf(row, "state"),
-            dueAt: Time.min(rowDueAt ?? never, orderDueAt ?? never),
+            dueAt: { high: dueAt("high"), normal: dueAt("normal"), low: dueAt("low") },
             arrival: realOrNull(row, "arrival"),
             ...identity.read(row),
             ...block.read(row),
@@ -318,7 +329,13 @@ export const make = (
       const planned = Claims.plan(steps, others, yield* Claims.between(steps), rows.drawFence(now))
       const { place } = planned
       if (planned.rows.length > 0)
-        yield* Claims.insert(first.job.sessionId, worker, planned.rows, place ?? 0, now)
+        yield* Claims.insert(
+          { session: first.job.sessionId, priority: first.job.priority },
+          worker,
+          planned.rows,
+          place ?? 0,
+          now
+        )
       yield* rows.save(planned.written, now, { asks: true, unwritten: planned.whole })
       for (const [at, { step }] of steps.entries()) {
         const fence = planned.fences[at] ?? 0
