@@ -2,6 +2,7 @@
 
 import type * as Rates from "../domain/billing/RateCard.ts"
 import type { ConsentRecord, Refusal, Verdict } from "../domain/consent/Consent.ts"
+import type { Priority } from "../domain/job/Priority.ts"
 import * as Rendering from "../domain/template/Rendering.ts"
 import * as Variables from "../domain/template/Variables.ts"
 import type { ResolvedRequest } from "./Checks.ts"
@@ -27,6 +28,8 @@ export interface Estimate {
   /** Null when no card is in force for the currency. */
   readonly rateCard: Pick<Rates.RateCard, "id" | "effectiveFrom"> | null
   readonly recipients: number
+  /** What goes first within the session. */
+  readonly priority: Priority
   readonly cost: Rates.Estimate
   readonly withoutConsent: number
   /** Only when it was asked for. */
@@ -37,6 +40,7 @@ const missing: Verdict<ConsentRecord> = { _tag: "Missing" }
 
 export const make = (options: {
   readonly request: ResolvedRequest
+  readonly priority: Priority
   readonly card: Rates.RateCard | null
   readonly cost: Rates.Estimate
   /** Who may not have it, by their places. */
@@ -44,7 +48,7 @@ export const make = (options: {
   /** What is recorded for each recipient, when it is to be explained. */
   readonly evidence: ReadonlyArray<Verdict<ConsentRecord>> | null
 }): Estimate => {
-  const { card, cost, evidence, refusals, request } = options
+  const { card, cost, evidence, priority, refusals, request } = options
   /** A refusal that no record explains is of an embedder's own source, which has no record to show. */
   const consentOf = (place: number, recorded: Verdict<ConsentRecord> = missing): Verdict<ConsentRecord> => {
     const refusal = refusals.get(place)
@@ -73,6 +77,7 @@ export const make = (options: {
     currency: request.currency,
     rateCard: card,
     recipients: recipients.length,
+    priority,
     cost,
     withoutConsent: refusals.size,
     explanations: evidence === null ? null : explain(evidence)

@@ -164,7 +164,8 @@ export const make = Effect.fnUntraced(function* (checks: Checks.Checks, ids: Ids
     const refusals = yield* consents.refusals(accountId, phones, purpose)
     const evidence =
       options?.explain === true ? yield* recorded.evidence({ accountId, phones, purpose }) : null
-    return Estimates.make({ request: resolved, card, cost, refusals, evidence })
+    const priority = Priority.of(shaped.right.priority, purpose)
+    return Estimates.make({ request: resolved, priority, card, cost, refusals, evidence })
   })
 
   return { send: spanIfTraced("Engine.send", send), estimate: spanIfTraced("Engine.estimate", estimate) }

@@ -109,7 +109,7 @@ export const suite = (layer: Stored): void => {
               index: 0,
               outcome: Outcome.Retry({
                 at,
-                failure: { code: "rate_limited", message: "Later.", provider_code: null },
+                failure: { code: "rate_limited", message: "Later.", provider_code: null, permanent: false },
                 maybeSent: false
               })
             }

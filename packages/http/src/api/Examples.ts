@@ -54,6 +54,7 @@ export const job = {
   status: "completed",
   template_id: template.template_id,
   ...clientTexts,
+  priority: "normal",
   recipients: 1,
   counts,
   created_at: at,

@@ -1,7 +1,17 @@
 /** Jobs: read and canceled with an API key (interface.md §2.5 to §2.7), and by operators (decisions.md §8). */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import type { Engine, Page } from "@sendwright/core"
-import { Admin, Job as Domain, Errors, EventData, Fault, Ids, Phone, Recipient } from "@sendwright/core"
+import {
+  Admin,
+  Job as Domain,
+  Errors,
+  EventData,
+  Fault,
+  Ids,
+  Phone,
+  Priority,
+  Recipient
+} from "@sendwright/core"
 import { ClientTexts, Reference } from "@sendwright/core/adapter"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
@@ -29,6 +39,7 @@ const listed = {
   status: Schema.Literal(...Domain.statuses),
   template_id: computed(Wire.Count, templateIdOf),
   ...ClientTexts.told,
+  priority: Priority.Priority.annotations({ description: "What goes first within its session." }),
   recipients: Wire.Count,
   counts: EventData.Counts,
   created_at: Wire.Time,

@@ -106,7 +106,10 @@ const overview = struct(
       total: Wire.Count,
       total_is_exact: Schema.Boolean,
       oldest_at: Wire.NullableTime,
-      by: list(struct({ limiter: Limiter, recipients: Wire.Count, until: Wire.NullableTime }))
+      by: list(struct({ limiter: Limiter, recipients: Wire.Count, until: Wire.NullableTime })),
+      by_priority: Schema.Struct({ high: Wire.Count, normal: Wire.Count, low: Wire.Count }).annotations({
+        description: "The same recipients by their priority."
+      })
     }),
     minutes: list(minute),
     attention: list(item),
@@ -179,7 +182,8 @@ const example: typeof overview.schema.Type = {
     by: [
       { limiter: "pace", recipients: 250, until: Examples.at },
       { limiter: "platform", recipients: 1200, until: Examples.at }
-    ]
+    ],
+    by_priority: { high: 0, normal: 250, low: 1200 }
   },
   minutes: [{ at: Examples.at, accepted: 1250, done: 1180, failed: 11, unknown: 0 }],
   attention: [

@@ -1,7 +1,7 @@
 /** Template sends: what they would cost, and the sends themselves (interface.md §2.3, §2.4). */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import type { Engine, Estimates } from "@sendwright/core"
-import { RateCard as RateCards, Requests, Template } from "@sendwright/core"
+import { Priority, RateCard as RateCards, Requests, Template } from "@sendwright/core"
 import * as Schema from "effect/Schema"
 import { codec, computed, list, nullOr, struct } from "./Codec.ts"
 import { consentRecord, verdictStatus } from "./Consents.ts"
@@ -60,6 +60,7 @@ const costs = struct({
     description: "Whether every recipient that can be reached has a price."
   }),
   recipients: Wire.Count,
+  priority: Priority.Priority,
   billable_recipients: Wire.Count,
   rate_card: nullOr(rateCard),
   breakdown: list(priced),
@@ -100,6 +101,7 @@ const example: typeof estimate.schema.Type = {
   total: "0.0250",
   complete: true,
   recipients: 1,
+  priority: "normal",
   billable_recipients: 1,
   rate_card: { id: Examples.ids.rateCard, effective_from: Examples.at },
   breakdown: [

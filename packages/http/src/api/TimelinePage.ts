@@ -13,6 +13,7 @@ const Told = Schema.Struct({
     status: Schema.String,
     error: Schema.NullOr(Schema.Struct({ code: Schema.String, message: Schema.String })),
     reference: Nullable,
+    priority: Schema.optional(Schema.String),
     external_id: Nullable,
     template: Schema.NullOr(
       Schema.Struct({ template_id: Schema.Number, name: Nullable, language: Nullable })
@@ -76,7 +77,7 @@ const quoted = (text: string, escape: Escape): ReadonlyArray<string> =>
 const facts = ({ message }: Told): ReadonlyArray<readonly [string, string | null]> => {
   const { account, actual, currency, error, estimated, external_id, job_id, phone, reference, session } =
     message
-  const { status, template } = message
+  const { priority, status, template } = message
   const price = (amount: string | null): string | null => (amount === null ? null : `${amount} ${currency}`)
   return [
     ["To", phone],
@@ -90,6 +91,7 @@ const facts = ({ message }: Told): ReadonlyArray<readonly [string, string | null
     ["Account", account],
     ["Session", session],
     ["Job", job_id],
+    ["Priority", priority ?? null],
     ["Reference", reference],
     ["External id", external_id],
     ["Estimated", price(estimated)],

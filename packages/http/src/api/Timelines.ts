@@ -1,6 +1,6 @@
 /** The story of a message: of its own key, and for operators (decisions.md §12). */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
-import { Template, Timeline } from "@sendwright/core"
+import { Priority, Template, Timeline } from "@sendwright/core"
 import * as Schema from "effect/Schema"
 import { codec, computed, list, nullOr, struct } from "./Codec.ts"
 import * as Examples from "./Examples.ts"
@@ -86,6 +86,7 @@ const message = struct(
     status: Wire.RecipientStatus,
     error: computed(Wire.Failure, ({ failure }: Timeline.Message) => failure),
     reference: Wire.NullableText,
+    priority: Priority.Priority,
     external_id: Wire.NullableText,
     template: nullOr(
       struct({ template_id: Wire.Count, name: Wire.NullableText, language: Wire.NullableText })
@@ -139,6 +140,7 @@ const exampleOf = (isOperator: boolean): Schema.Schema.Type<ReturnType<typeof st
     status: "delivered",
     error: null,
     reference: Examples.clientTexts.reference,
+    priority: "normal",
     external_id: "customer-9",
     template: {
       template_id: Examples.template.template_id,

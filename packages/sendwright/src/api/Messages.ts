@@ -43,7 +43,14 @@ export interface Message {
   readonly currency?: string | undefined
   /** Your name for the send, which its events tell. */
   readonly reference?: string | undefined
+  /**
+   * What goes first within the session. Without one it follows the template's category: authentication high, utility normal,
+   * marketing low. What is lower keeps a tenth of the session's pace.
+   */
+  readonly priority?: Priority | undefined
 }
+
+export type Priority = "high" | "low" | "normal"
 
 export interface Send extends Message {
   /** The same key never sends twice: use the id of what the message is about. */
@@ -135,6 +142,7 @@ export interface Job {
   /** Why it is paused; null unless it is. */
   readonly pauseReason: string | null
   readonly reference: string | null
+  readonly priority: Priority
   readonly recipients: number
   /** One number for each status; they sum to `recipients`. */
   readonly counts: Counts
@@ -190,6 +198,7 @@ export interface Estimate {
   readonly total: string | null
   /** True when everything that can be delivered has a price. */
   readonly complete: boolean
+  readonly priority: Priority
   readonly recipients: number
   readonly billableRecipients: number
   readonly withoutConsent: number

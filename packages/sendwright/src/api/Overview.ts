@@ -1,4 +1,6 @@
 /** The store at a glance: what needs somebody, what waits, who works. */
+import type { Priority } from "./Messages.ts"
+
 /** What needs somebody. */
 export interface Attention {
   /** Such as `session_unavailable`. */
@@ -66,6 +68,8 @@ export interface Overview {
       /** When that may end by itself; of `platform` when it is asked again. */
       readonly until: Date | null
     }>
+    /** The same recipients by their priority. */
+    readonly byPriority: Readonly<Record<Priority, number>>
   }
   /** The last hour. */
   readonly minutes: ReadonlyArray<{

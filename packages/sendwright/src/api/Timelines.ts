@@ -1,5 +1,5 @@
 /** The story of a message, as it is answered. */
-import type { Failure, RecipientStatus } from "./Messages.ts"
+import type { Failure, Priority, RecipientStatus } from "./Messages.ts"
 
 /** What happened to a message. What no row of the store tells is null. */
 export interface TimelineEntry {
@@ -47,6 +47,7 @@ export interface TimelineMessage {
   readonly status: RecipientStatus
   readonly error: Failure | null
   readonly reference: string | null
+  readonly priority: Priority
   readonly externalId: string | null
   /** Null of a direct message. */
   readonly template: {

@@ -266,6 +266,7 @@ const nameOrId = object({
   variables: anything,
   currency: anything,
   reference: anything,
+  priority: anything,
   idempotencyKey: optional(Text)
 })
 const sendOf = input(nameOrId)

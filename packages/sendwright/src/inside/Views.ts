@@ -264,6 +264,7 @@ export const job = (found: Jobs.Job): Messages.Job => ({
   status: found.status,
   pauseReason: found.pauseReason,
   reference: found.reference,
+  priority: found.priority,
   recipients: found.recipients,
   counts: found.counts,
   currency: found.currency,
@@ -335,12 +336,14 @@ export const storageSize = ({ fullAt, oldest, ...size }: Size.Size): Overview.St
 export const estimate = ({
   cost,
   currency,
+  priority,
   recipients,
   withoutConsent
 }: Estimates.Estimate): Messages.Estimate => ({
   currency,
   total: cost.total,
   complete: cost.complete,
+  priority,
   recipients,
   billableRecipients: cost.billableRecipients,
   withoutConsent,

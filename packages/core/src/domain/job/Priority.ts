@@ -36,11 +36,15 @@ export const kept = (
   waiting: ReadonlyArray<Priority>,
   owed: Owed,
   limit: number
-): ReadonlyArray<{ readonly priority: Priority; readonly least: number }> =>
-  waiting.map((priority, at) => ({
-    priority,
-    least: at === 0 ? 0 : Math.floor(((owed.get(priority) ?? 0) + limit) / share)
-  }))
+): ReadonlyArray<{ readonly priority: Priority; readonly least: number }> => {
+  let left = limit
+  return waiting.map((priority, at) => {
+    const due = at === 0 ? 0 : Math.floor(((owed.get(priority) ?? 0) + limit) / share)
+    const least = Math.min(left, due)
+    left -= least
+    return { priority, least }
+  })
+}
 
 /** What is owed behind a claim of which each queue that waited got so many. */
 export const owedAfter = (

@@ -26,6 +26,7 @@ import * as Jobs from "./Job.ts"
 import type { Next } from "./Next.ts"
 import * as Nexts from "./Next.ts"
 import * as Obstacles from "./Obstacles.ts"
+import type { Priority } from "./Priority.ts"
 import * as Recipient from "./Recipient.ts"
 import * as SentAgain from "./SentAgain.ts"
 import * as Transitions from "./Transitions.ts"
@@ -207,6 +208,7 @@ export interface Message {
   readonly status: Recipient.Status
   readonly failure: Recipient.Failure | null
   readonly reference: string | null
+  readonly priority: Priority
   readonly externalId: string | null
   /** Null of a direct message. Without a name where its content cannot be read. */
   readonly template: {
@@ -732,6 +734,7 @@ const messageOf = (rows: Rows, { actual, readsDirect }: Known): Message => {
     status: recipient.status,
     failure: recipient.failure,
     reference: job.reference,
+    priority: job.priority,
     externalId: recipient.externalId,
     template: templateOf(rows),
     accountId: job.accountId,

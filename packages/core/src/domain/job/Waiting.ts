@@ -3,6 +3,7 @@ import type { Instant } from "../Instant.ts"
 import type { Session, Standing } from "../session/Session.ts"
 import * as Sessions from "../session/Session.ts"
 import type { Job, PauseReason } from "./Job.ts"
+import type { Priority } from "./Priority.ts"
 
 /** `worker`: nothing but a worker, or a free one. */
 export const limiters = ["pace", "platform", "template", "session", "retry", "worker", "restore"] as const
@@ -24,7 +25,7 @@ export const hindrance = (
 }
 
 /** Jobs of one session that stand alike. */
-export interface Group extends Pick<Job, "pauseReason" | "status"> {
+export interface Group extends Pick<Job, "pauseReason" | "priority" | "status"> {
   readonly session: Standing & Pick<Session, "id" | "pacing">
   /** Of those that are paused for their template. */
   readonly templateId: number | null
@@ -73,6 +74,13 @@ export const limit = ({ groups }: Backlog, { isDispatched, isHeld }: Keeping): R
     const isFree = limiter === "pace" || (limiter === "worker" && isDispatched)
     return { group, limiter, retryLimiter: isFree ? "retry" : limiter }
   })
+
+/** The recipients that wait, by their priority. */
+export const byPriority = ({ groups }: Backlog): Readonly<Record<Priority, number>> => {
+  const sums = { high: 0, normal: 0, low: 0 }
+  for (const { priority, retrying, waiting } of groups) sums[priority] += waiting + retrying
+  return sums
+}
 
 /** The recipients that wait, by their limiter. */
 export const byLimiter = (backlog: Backlog, keeping: Keeping): ReadonlyMap<Limiter, number> => {

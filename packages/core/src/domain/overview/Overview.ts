@@ -1,5 +1,6 @@
 /** A store at a glance (decisions.md §12), of facts that were read together. */
 import type { Instant } from "../Instant.ts"
+import type { Priority } from "../job/Priority.ts"
 import * as Waiting from "../job/Waiting.ts"
 import type { Size } from "../Size.ts"
 import type { Item } from "./Attention.ts"
@@ -18,6 +19,7 @@ export interface Overview {
     readonly totalIsExact: boolean
     readonly oldestAt: Instant | null
     readonly by: ReadonlyArray<WaitingFor>
+    readonly byPriority: Readonly<Record<Priority, number>>
   }
   readonly minutes: ReadonlyArray<Minute>
   readonly attention: ReadonlyArray<Item>
@@ -63,7 +65,8 @@ export const of = (facts: Facts, version: string | null): Overview => {
       total: by.reduce((sum, { recipients }) => sum + recipients, 0),
       totalIsExact: backlog.isExact,
       oldestAt: backlog.oldestAt,
-      by
+      by,
+      byPriority: Waiting.byPriority(backlog)
     },
     minutes,
     attention,

@@ -65,6 +65,7 @@ describe("an overview", () => {
     )
     expect(found.waiting).toEqual({
       total: 130,
+      byPriority: { high: 0, normal: 130, low: 0 },
       totalIsExact: true,
       oldestAt: now - 5000,
       by: [

@@ -14,6 +14,7 @@ export const session = Fixtures.session(account.id, { name: "News", updatedAt: T
 export const group = (waiting: number, some: Partial<Group> = {}): Group => ({
   session,
   status: "queued",
+  priority: "normal",
   pauseReason: null,
   templateId: null,
   waiting,

@@ -2,6 +2,7 @@
 import type { Instant } from "../../../domain/Instant.ts"
 import * as Time from "../../../domain/Instant.ts"
 import * as Jobs from "../../../domain/job/Job.ts"
+import * as Priority from "../../../domain/job/Priority.ts"
 import type { Backlog, Group } from "../../../domain/job/Waiting.ts"
 import * as Waiting from "../../../domain/job/Waiting.ts"
 import { listed } from "../Columns.ts"
@@ -34,6 +35,7 @@ const columns = sessions.only(
 )
 
 const statusOf = wordOf(Jobs.statuses)
+const priorityOf = wordOf(Priority.all)
 const pauseReasonOf = wordOf(Jobs.pauseReasons)
 
 const groupOf = (row: Row): Group => {
@@ -42,6 +44,7 @@ const groupOf = (row: Row): Group => {
   return {
     session: { ...standing.read(row), outage },
     status: statusOf("status", text(row, "status")),
+    priority: priorityOf("priority", text(row, "priority")),
     pauseReason: reason === null ? null : pauseReasonOf("pause_reason", reason),
     templateId: integerOrNull(row, "template"),
     waiting: integer(row, "waiting"),
@@ -55,32 +58,32 @@ const withSession = (groups: string): string => `SELECT part.*, ${columns.of("se
   FROM (${groups}) AS part CROSS JOIN sendwright_session AS session WHERE session.id = part.session_id`
 
 const inOrder =
-  withSession(`SELECT job.session AS session_id, 'queued' AS status, CAST(NULL AS text) AS pause_reason,
+  withSession(`SELECT job.session AS session_id, job.priority, 'queued' AS status, CAST(NULL AS text) AS pause_reason,
     CAST(NULL AS bigint) AS template, count(*) AS jobs, sum(job.recipients) AS waiting, 0 AS retrying,
     min(job.created_at) AS oldest_at, CAST(NULL AS bigint) AS retry_at
-  FROM (${Order.waiting}) AS job GROUP BY job.session`)
+  FROM (${Order.waiting}) AS job GROUP BY job.session, job.priority`)
 
 /** @param most jobs that are read of each kind, at most */
 export const reading = ({ countIn }: Dialect) => {
   const queued = countIn("progress.counts", "queued")
   const sending = countIn("progress.counts", "sending")
   const touched =
-    withSession(`SELECT of_job.session_id, of_job.status, of_job.pause_reason, of_job.template, of_job.jobs, of_job.waiting,
+    withSession(`SELECT of_job.session_id, of_job.priority, of_job.status, of_job.pause_reason, of_job.template, of_job.jobs, of_job.waiting,
       of_job.retrying, of_job.retry_at,
       (SELECT job.created_at FROM sendwright_job AS job WHERE job.seq = of_job.first) AS oldest_at
-    FROM (SELECT job.session AS session_id, job.status, job.pause_reason, job.template, count(*) AS jobs,
+    FROM (SELECT job.session AS session_id, job.priority, job.status, job.pause_reason, job.template, count(*) AS jobs,
       sum(job.waiting) AS waiting, sum(job.retrying) AS retrying,
       min(CASE WHEN job.retrying > 0 THEN job.next_at END) AS retry_at,
       min(CASE WHEN job.waiting + job.retrying > 0 THEN job.seq END) AS first
     FROM (
-      SELECT progress.session, progress.status, progress.pause_reason, progress.seq, progress.next_at,
+      SELECT progress.session, progress.priority, progress.status, progress.pause_reason, progress.seq, progress.next_at,
         CASE WHEN progress.pause_reason IN ${listed(Waiting.templatePauses)}
           THEN (SELECT job.template FROM sendwright_job AS job WHERE job.seq = progress.seq) END AS template,
         ${queued} + CASE WHEN progress.status = 'paused' THEN ${sending} ELSE 0 END AS waiting,
         CASE WHEN progress.status <> 'paused' AND progress.next_at IS NOT NULL AND ${queued} = 0 THEN ${sending} ELSE 0 END AS retrying
       FROM sendwright_progress AS progress
       WHERE progress.status IN ('queued', 'processing', 'paused') ${limited}
-    ) AS job GROUP BY job.session, job.status, job.pause_reason, job.template) AS of_job`)
+    ) AS job GROUP BY job.session, job.priority, job.status, job.pause_reason, job.template) AS of_job`)
 
   return function* (most: number): Program<Backlog> {
     const waiting = yield* all(inOrder, most)
