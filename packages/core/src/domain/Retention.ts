@@ -159,6 +159,24 @@ export const knownSince = (now: Instant): Instant =>
 export const isTimeSure = (noted: Instant | null, now: Instant): boolean =>
   noted !== null && noted < Time.startOfUtcDay(now)
 
+/**
+ * The time by which rows are due where a store has no clock of its own. A clock that is ahead of what the store has from before, or that
+ * is set while the process runs, makes nothing due that is young by the store's own newest time.
+ *
+ * @param newest the newest time that the store has from before the day on which the process began; null of a new store
+ * @param begun the time at which the process began
+ * @param elapsedMs how long it runs, by its monotonic clock
+ */
+export const dueBy = (
+  newest: Instant | null,
+  begun: Instant,
+  { elapsedMs, now }: { readonly elapsedMs: number; readonly now: Instant }
+): Instant => {
+  const yesterday = Time.before(Time.startOfUtcDay(begun), Time.day)
+  const since = newest === null || newest >= yesterday ? begun : newest
+  return Time.min(now, Time.after(since, Math.floor(elapsedMs)))
+}
+
 /** The longest that a row may stand late in its walk's order: a commit of another process may have been made before. */
 const disorderMs = Time.hour
 

@@ -17,6 +17,8 @@ export class SizeStore extends Context.Tag("@sendwright/core/storage/SizeStore")
     }) => Effect.Effect<void, StorageError>
     /** The first size that was noted at a time or later; null when none was. */
     readonly firstSince: (at: Instant) => Effect.Effect<Noted | null, StorageError>
+    /** The newest day that was noted, or time of a job or an event, that is before a time; null when there is none. */
+    readonly newest: (before: Instant) => Effect.Effect<Instant | null, StorageError>
     readonly oldest: Effect.Effect<Size["oldest"], StorageError>
     /**
      * Gives back so many free pages of the file at most, where it can do so beside all others, unless there are few; `ms` is

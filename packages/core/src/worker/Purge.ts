@@ -10,9 +10,11 @@ import type { Instant } from "../domain/Instant.ts"
 import * as Time from "../domain/Instant.ts"
 import type { Place, Share, Walk } from "../domain/Retention.ts"
 import * as Retention from "../domain/Retention.ts"
+import * as Moment from "../runtime/Moment.ts"
 import { RetentionStore } from "../storage/RetentionStore.ts"
 import { SizeStore } from "../storage/SizeStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
+import { StoreTime } from "../storage/StoreTime.ts"
 
 /**
  * How many rows a slice has, how many at least and at most: it grows and shrinks by how long slices take. They take long on a
@@ -57,6 +59,8 @@ export interface Purge {
     readonly share: number
     readonly maximumMs?: number
   }) => Effect.Effect<Purged, StorageError>
+  /** The time by which rows are due, where the clock is ahead of it by a day: the store's own times say no later one. */
+  readonly heldAt: Effect.Effect<Instant | undefined, StorageError>
   /** What a purge would do. */
   readonly count: Effect.Effect<ReadonlyArray<Share>, StorageError>
 }
@@ -77,6 +81,19 @@ export const make: Effect.Effect<Purge, never, RetentionStore | SizeStore> = Eff
     Retention.walkNames.map((walk) => [walk, { limit: firstLimit, start: null, brokenOff: null }])
   )
   let pages = firstLimit
+  const isOwnTime = (yield* StoreTime) === null
+  const begun = { at: yield* Time.now, moment: yield* Moment.now }
+  let newest: Instant | null | undefined
+
+  /** The time by which rows are due. */
+  const dueBy = Effect.gen(function* () {
+    const now = yield* Time.now
+    if (!isOwnTime) return now
+    const known = newest === undefined ? yield* sizes.newest(Time.startOfUtcDay(begun.at)) : newest
+    newest = known
+    const elapsedMs = (yield* Moment.now) - begun.moment
+    return Retention.dueBy(known, begun.at, { elapsedMs, now })
+  })
 
   /** One walk; null when it was not done. */
   const walkOver = Effect.fnUntraced(function* (
@@ -90,7 +107,7 @@ export const make: Effect.Effect<Purge, never, RetentionStore | SizeStore> = Eff
       progress.brokenOff = { after, kept }
       const now = yield* Time.now
       if (now > until) return { shares, isComplete: false }
-      const slice = yield* store.purge({ walk, after, limit: progress.limit, now })
+      const slice = yield* store.purge({ walk, after, limit: progress.limit, now: yield* dueBy })
       if (slice._tag === "Busy") return { shares, isComplete: false }
       shares.push(...slice.shares)
       kept ??= slice.kept
@@ -114,6 +131,7 @@ export const make: Effect.Effect<Purge, never, RetentionStore | SizeStore> = Eff
   })
 
   return {
+    heldAt: Effect.zipWith(Time.now, dueBy, (now, at) => (now - at < Time.day ? undefined : at)),
     run: Effect.fnUntraced(function* ({ maximumMs, share }) {
       const until = maximumMs === undefined ? Time.at(Infinity) : Time.after(yield* Time.now, maximumMs)
       const shares: Array<Share> = []
@@ -132,7 +150,7 @@ export const make: Effect.Effect<Purge, never, RetentionStore | SizeStore> = Eff
       for (const walk of Retention.walkNames) {
         let after: Place | null = null
         do {
-          const now = yield* Time.now
+          const now = yield* dueBy
           const began = yield* Clock.currentTimeNanos
           const counted: { readonly shares: ReadonlyArray<Share>; readonly next: Place | null } =
             yield* store.count({ walk, after, limit: firstLimit, now })

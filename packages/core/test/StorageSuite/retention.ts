@@ -474,6 +474,29 @@ export const suite = (layer: Stored): void => {
       }).pipe(Effect.provide(layer))
     )
 
+    it.effect(
+      "is of a store that has a newest time of its own: of a day before, or of what was written",
+      () =>
+        Effect.gen(function* () {
+          const store = yield* SizeStore
+          const newest = store.newest(Time.after(now, day))
+          expect(yield* newest).toBe(null)
+          yield* store.note({ noted: { at: Time.before(now, day), bytes: 1 }, before: Time.at(0) })
+          yield* store.note({ noted: { at: Time.after(now, day), bytes: 1 }, before: Time.at(0) })
+          expect(yield* newest).toBe(now - day)
+          const who = yield* owner
+          yield* accept(who)
+          yield* accept(who, { now: Time.before(now, 2 * day) })
+          expect(yield* newest).toBe(now - day)
+          yield* accept(who, { now: Time.after(now, 2 * day) })
+          yield* accept(who, { now: Time.after(now, 1) })
+          expect(yield* newest).toBe(now + 1)
+          yield* listen(who.accountId)
+          yield* settleAll(accepted, Time.after(now, 5))
+          expect(yield* newest).toBe(now + 5)
+        }).pipe(Effect.provide(layer))
+    )
+
     it.effect("is measured, with the age of what is kept", () =>
       Effect.gen(function* () {
         const store = yield* SizeStore

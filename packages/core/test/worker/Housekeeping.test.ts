@@ -97,6 +97,19 @@ describe("a process that sends", () => {
     }).pipe(Effect.provide(Memory.layer))
   )
 
+  it.scoped("whose clock is decades ahead deletes nothing that is young by the store's own time", () =>
+    Effect.gen(function* () {
+      yield* TestClock.setTime(now)
+      const find = yield* ended
+      yield* openedBefore(0)
+      // Ten minutes before the day is over, behind which nobody doubts the clock.
+      yield* TestClock.setTime(Time.startOfUtcDay(now) + 70 * 365 * Time.day - 10 * Time.minute)
+      yield* started
+      yield* pass(70)
+      expect(yield* find).not.toBe(null)
+    }).pipe(Effect.provide(Memory.layer))
+  )
+
   it.effect(
     "notes the size of each day, and tells from it how the store grows and when the disk is full",
     () =>

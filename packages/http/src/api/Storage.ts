@@ -1,7 +1,7 @@
 /** The store's size, how it grows, and the purge of what accounts keep no longer. */
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import type { StorageAdmin } from "@sendwright/core"
-import { Retention } from "@sendwright/core"
+import { Instant, Retention } from "@sendwright/core"
 import * as Schema from "effect/Schema"
 import { codec, computed, list, struct } from "./Codec.ts"
 import * as Examples from "./Examples.ts"
@@ -49,7 +49,9 @@ const byKind = ({ shares }: StorageAdmin.PurgeAnswer) =>
 
 const share = struct({ account_id: Wire.Id, kind, days: Wire.Count, rows: Wire.Count, bytes: Wire.Count })
 
-const detailOf = ({ dryRun, isComplete }: StorageAdmin.PurgeAnswer): string => {
+const detailOf = ({ dryRun, heldAt, isComplete }: StorageAdmin.PurgeAnswer): string => {
+  if (heldAt !== undefined)
+    return `Nothing younger than ${Instant.format(heldAt)} counts as old: the clock is ahead of every time that the store has from before this process. If the clock is wrong, set it. If it is right, have the service open for a day and start it again: then everything goes that is due.`
   if (dryRun)
     return "Nothing was changed. The host deletes it by itself, within the hour unless its log says later; the same without dry_run does now."
   return isComplete

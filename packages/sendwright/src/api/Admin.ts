@@ -773,6 +773,8 @@ export interface Purged {
   readonly dryRun: boolean
   /** False where something is left after ten seconds, or another process purges: call it again. */
   readonly isComplete: boolean
+  /** The time by which rows were due, where the clock is ahead of every time that the store has from before this process. */
+  readonly heldAt?: Date
   /** The most bytes first. */
   readonly shares: ReadonlyArray<PurgeShare>
 }

@@ -468,8 +468,13 @@ const restore: Group<Admin.Restore> = (admin, { run }) => {
 const storage: Group<Admin.Storage> = (admin, { run }) => ({
   size: async () => Views.storageSize(await run(admin.storage.size)),
   purge: async (given = {}) => {
-    const { dryRun, isComplete, shares } = await run(admin.storage.purge(Inputs.purge(given)))
-    return { dryRun, isComplete, shares }
+    const { dryRun, heldAt, isComplete, shares } = await run(admin.storage.purge(Inputs.purge(given)))
+    return {
+      dryRun,
+      isComplete,
+      shares,
+      ...(heldAt === undefined ? {} : { heldAt: Views.date(heldAt) })
+    }
   }
 })
 

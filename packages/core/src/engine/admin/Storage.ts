@@ -1,5 +1,6 @@
 /** The store's size, and what is due to go of it. */
 import * as Effect from "effect/Effect"
+import type { Instant } from "../../domain/Instant.ts"
 import type { Share } from "../../domain/Retention.ts"
 import type { Size } from "../../domain/Size.ts"
 import { SizeStore } from "../../storage/SizeStore.ts"
@@ -16,6 +17,8 @@ export interface PurgeAnswer {
   readonly dryRun: boolean
   /** False where something is left, or another process purges. */
   readonly isComplete: boolean
+  /** The time by which rows are due, where the clock is ahead of every time that the store has from before this process. */
+  readonly heldAt?: Instant
   /** The share of each account in what went, or would, the most bytes first. */
   readonly shares: ReadonlyArray<Share>
 }
@@ -33,8 +36,10 @@ const largestFirst = (shares: ReadonlyArray<Share>): ReadonlyArray<Share> =>
 
 export const make = Effect.gen(function* () {
   const sizes = yield* SizeStore
-  const { count, run } = yield* Purge.make
+  const { count, heldAt, run } = yield* Purge.make
   const record = yield* Recorder.make
+
+  const held = Effect.map(heldAt, (at) => (at === undefined ? {} : { heldAt: at }))
 
   const purge = Effect.gen(function* () {
     const { isComplete, shares } = yield* run({ share, maximumMs })
@@ -42,14 +47,19 @@ export const make = Effect.gen(function* () {
     const rows = shares.reduce((sum, share) => sum + share.rows, 0)
     // Rows that went are gone: there is no commit that it could be recorded in.
     yield* record({ operation: "storage.purge", entry }, Effect.succeed(rows))
-    return { dryRun: false, isComplete, shares: largestFirst(shares) }
+    return { dryRun: false, isComplete, shares: largestFirst(shares), ...(yield* held) }
   })
 
   const storage: Storage = {
     size: Effect.provideService(Housekeeping.sizeOf, SizeStore, sizes),
     purge: ({ dryRun = false } = {}) =>
       dryRun
-        ? Effect.map(count, (shares) => ({ dryRun, isComplete: true, shares: largestFirst(shares) }))
+        ? Effect.zipWith(count, held, (shares, held) => ({
+            dryRun,
+            isComplete: true,
+            shares: largestFirst(shares),
+            ...held
+          }))
         : purge
   }
   return storage
