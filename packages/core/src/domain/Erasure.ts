@@ -211,6 +211,12 @@ const namedBy = ["phone", "to", "from", "user_id"] as const
 const said = ["external_id", "label", "payload", "content", "context_id"] as const
 
 export interface Redaction {
+  /** True for one of the names. */
+  readonly isName: (kind: Name["kind"], given: string | null) => boolean
+  /** True for one of the names, or the token of one. */
+  readonly isKnown: (given: unknown) => boolean
+  /** The token of a key, if it is one of theirs. */
+  readonly tokenOf: (key: Key) => string | undefined
   /** The text with a token in place of each name, written as platforms write it. */
   readonly text: (text: string) => string
   /** The same of each text in a value of JSON. */
@@ -221,8 +227,6 @@ export interface Redaction {
   readonly isAbout: (body: string) => boolean
   /** An event's body without the person: what is about them loses all that they are known by and said. */
   readonly event: (body: string) => string
-  /** A recipient without the person. Its price, market, status and times stay, so that counts and money do. */
-  readonly recipient: (recipient: RecipientResult) => RecipientResult
 }
 
 export const redaction = (names: ReadonlyArray<Name>): Redaction => {
@@ -250,10 +254,10 @@ export const redaction = (names: ReadonlyArray<Name>): Redaction => {
     }
   }
 
-  const isName = (given: unknown): given is string =>
+  const isKnown = (given: unknown): boolean =>
     typeof given === "string" && (tokens.has(given) || known.has(given))
 
-  const isOf = (data: Data): boolean => namedBy.some((field) => isName(data[field]))
+  const isOf = (data: Data): boolean => namedBy.some((field) => isKnown(data[field]))
 
   const ofData = (data: Data): unknown => {
     const { changes } = data
@@ -284,6 +288,12 @@ export const redaction = (names: ReadonlyArray<Name>): Redaction => {
   }
 
   return {
+    isKnown,
+    isName: (kind, given) => names.some((name) => name.kind === kind && name.text === given),
+    tokenOf: (key) => {
+      const { phone, userId } = Person.ofKey(key)
+      return names.find(({ kind, text }) => text === (kind === "phone" ? phone : userId))?.token
+    },
     text,
     value,
     json,
@@ -300,16 +310,7 @@ export const redaction = (names: ReadonlyArray<Name>): Redaction => {
       const event = parsed(body)
       const data = event?.["data"]
       return event === null || !isData(data) ? text(body) : JSON.stringify({ ...event, data: ofData(data) })
-    },
-    recipient: (recipient) => ({
-      ...recipient,
-      phone: tokens.get(recipient.phone) ?? recipient.phone,
-      externalId: null,
-      values: recipient.values.map(() => ""),
-      providerId: null,
-      failure:
-        recipient.failure === null ? null : { ...recipient.failure, message: text(recipient.failure.message) }
-    })
+    }
   }
 }
 

@@ -379,15 +379,13 @@ export const cancel = <H extends JobState>(
 /**
  * What becomes of a person's recipients who are erased: those that wait are canceled. One whose outcome is awaited stays as it
  * is until that is there, since the process that has it in hand knows it by its name.
- *
- * @param redacted the recipient without the person
  */
 export const erase = <H extends JobState>(
   state: H,
   recipients: ReadonlyArray<FencedRecipient>,
-  redacted: (recipient: RecipientResult) => RecipientResult,
   now: Instant
 ): JobChange<H> & {
+  /** The recipients that lose what is personal. */
   readonly erased: ReadonlyArray<RecipientResult>
   readonly canceled: number
   readonly inFlight: number
@@ -396,10 +394,9 @@ export const erase = <H extends JobState>(
   const changes: Array<RecipientChange> = []
   for (const { fence, recipient: before } of recipients) {
     if (fence !== null || Transitions.inFlight(before)) continue
-    const ended = Transitions.cancel(before, now)
-    const after = redacted(ended)
+    const after = Transitions.cancel(before, now)
     erased.push(after)
-    if (ended !== before) changes.push({ before, after, fenceBefore: fence, fence })
+    if (after !== before) changes.push({ before, after, fenceBefore: fence, fence })
   }
   const canceled = changes.filter(({ after }) => after.status === "canceled").length
   const inFlight = recipients.length - erased.length

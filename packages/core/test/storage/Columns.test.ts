@@ -51,7 +51,9 @@ import {
   writeChanged
 } from "../../src/storage/sql/jobs/RecipientColumns.ts"
 import { perhapsRefusals } from "../../src/storage/sql/PerhapsRefusalRows.ts"
+import { impersonal, mention } from "../../src/storage/sql/Personal.ts"
 import type { Row, SqlValue } from "../../src/storage/sql/Program.ts"
+import { everyTable } from "../../src/storage/sql/Schema.ts"
 import { dialect } from "../../src/storage/sqlite/Dialect.ts"
 import * as Migrator from "../../src/storage/sqlite/Migrator.ts"
 import { migrations } from "../../src/storage/sqlite/Schema.ts"
@@ -84,17 +86,27 @@ const of = <A>(words: ReadonlyArray<A>) => FastCheck.constantFrom(...words)
 const secret = FastCheck.record({ hash: word, createdAt: time, expiresAt: orNull(time) })
 const pacing = FastCheck.record({ messagesPerSecond: orNull(number), pairIntervalMs: orNull(number) })
 
-/** The numbers of rows aside (`seq`), which most tables have from the database. */
-const described = (name: string, names: ReadonlyArray<string>) =>
-  it(`${name}: every column of the schema is described`, () => {
-    const columns = db.prepare<[string], { readonly name: string }>("SELECT name FROM pragma_table_info(?)")
+/** Tables that tell of the database itself, and of its migrations. */
+const ofDatabase = ["sendwright_migration", "sendwright_probe", "sendwright_state"]
+
+it("every table of the schema is described, with all of its columns", () => {
+  const tables = db.prepare<[], { readonly name: string }>(
+    "SELECT name FROM sqlite_schema WHERE type = 'table' AND name LIKE 'sendwright%' ORDER BY name"
+  )
+  const columns = db.prepare<[string], { readonly name: string }>("SELECT name FROM pragma_table_info(?)")
+  const described = new Map(
+    everyTable.map(({ name, ordered }) => [name, ordered.map((column) => column.name)])
+  )
+  // Most rows have their number from the database.
+  const withoutSeq = (all: ReadonlyArray<string>) => all.filter((column) => column !== "seq")
+  for (const { name } of tables.all()) {
+    if (ofDatabase.includes(name)) continue
     const expected = columns.all(name).map((column) => column.name)
-    const withoutSeq = (all: ReadonlyArray<string>) => all.filter((column) => column !== "seq").sort()
-    expect(withoutSeq(names)).toEqual(withoutSeq(expected))
-  })
+    expect([name, withoutSeq(described.get(name) ?? [])]).toEqual([name, withoutSeq(expected)])
+  }
+})
 
 const identity = <R extends object>(name: string, columns: Table<R>, records: FastCheck.Arbitrary<R>) => {
-  described(name, columns.names)
   it(`${name}: a record that was written is read as it was`, () => {
     FastCheck.assert(
       FastCheck.property(records, (record) => {
@@ -306,13 +318,6 @@ describe("Columns", () => {
       place: orNull(number)
     })
   )
-
-  described("sendwright_session", sessions.names)
-  described("sendwright_template", templates.names)
-  described("sendwright_consent", consents.names)
-  described("sendwright_recipient", recipients.names)
-  described("sendwright_job", JobColumns.jobs.names)
-  described("sendwright_progress", JobColumns.progress.names)
 
   const silence = FastCheck.tuple(time, time).map(([a, b]) => ({
     since: Time.min(a, b),
@@ -671,27 +676,44 @@ describe("Columns", () => {
 })
 
 describe("Columns: the compiler", () => {
+  const none = impersonal
   interface Place {
     readonly name: string
     readonly note: string | null
   }
 
   it("refuses a column that is missing, misspelt, too many, or of another type", () => {
-    const columns: ReadonlyArray<Columns<Place>> = [
-      { name: text("name"), note: textOrNull("note") },
+    const columns: ReadonlyArray<Columns<Place, null>> = [
+      { name: text("name", none), note: textOrNull("note", none) },
       // @ts-expect-error missing
-      { name: text("name") },
+      { name: text("name", none) },
       // @ts-expect-error misspelt
-      { name: text("name"), notes: textOrNull("note") },
+      { name: text("name", none), notes: textOrNull("note", none) },
       // @ts-expect-error too many
-      { name: text("name"), note: textOrNull("note"), size: integer("size") },
+      { name: text("name", none), note: textOrNull("note", none), size: integer("size", none) },
       // @ts-expect-error of another type
-      { name: integer("name"), note: textOrNull("note") },
+      { name: integer("name", none), note: textOrNull("note", none) },
       // @ts-expect-error without null
-      { name: text("name"), note: text("note") },
+      { name: text("name", none), note: text("note", none) },
       // @ts-expect-error with null
-      { name: textOrNull("name"), note: textOrNull("note") }
+      { name: textOrNull("name", none), note: textOrNull("note", none) }
     ]
-    expect(columns.map((each) => table(each).names.length)).toEqual([2, 1, 2, 3, 2, 2, 2])
+    expect(columns.map((each) => table("place", { kept: "registered" })(each).names.length)).toEqual([
+      2, 1, 2, 3, 2, 2, 2
+    ])
+  })
+
+  it("refuses a column that does not say what it tells of people, and one that no erasure would find", () => {
+    const rows = { kept: "registered", part: "texts" } as const
+    // @ts-expect-error it says nothing
+    const silent = text("note")
+    // @ts-expect-error the rows are no part of an erasure
+    const found = [table("place", { kept: "registered" })({ note: text("note", mention) })]
+    found.push(table("place", rows)({ note: text("note", mention) }))
+    // @ts-expect-error how long they are kept is not said
+    found.push(table("place", { part: "texts" })({ note: text("note", mention) }))
+    expect([silent, ...found.flatMap(({ ordered }) => ordered)].map(({ name }) => name)).toEqual(
+      Array.from({ length: 4 }, () => "note")
+    )
   })
 })

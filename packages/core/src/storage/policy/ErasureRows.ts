@@ -1,6 +1,6 @@
 /** The operations that a database supplies for the rules of erasure, with those of the jobs that it changes. */
 
-import type { Sought } from "../../domain/Erasure.ts"
+import type { Redaction, Sought } from "../../domain/Erasure.ts"
 import type { RecipientResult } from "../../domain/job/Job.ts"
 import type { Backend, JobRows, RecipientPlace, Tx } from "./JobRows.ts"
 
@@ -17,8 +17,12 @@ export interface ErasureRows<B extends Backend>
   /** The jobs that there are, by their ids, in that order. Takes no lock. */
   readonly readJobs: (ids: ReadonlyArray<string>) => Tx<ReadonlyArray<B["job"]>, B>
   /**
-   * Writes recipients of a locked job as they are without the person. Of a job that has no other recipient its content goes, if it is
-   * a direct message, and what its request is known again by.
+   * Takes from recipients of a locked job what is personal. Of a job that has no other recipient its content goes, if it is a direct
+   * message, and what its request is known again by.
    */
-  readonly saveErased: (job: B["job"], erased: ReadonlyArray<RecipientResult>) => Tx<void, B>
+  readonly saveErased: (
+    job: B["job"],
+    erased: ReadonlyArray<Pick<RecipientResult, "index">>,
+    redaction: Redaction
+  ) => Tx<void, B>
 }

@@ -52,7 +52,7 @@ export function* eraseRecipients<B extends Backend>(
   const blank: Array<ReturnType<typeof JobSteps.erase<B["job"]>>> = []
   for (const { job, places } of ofJobs) {
     const found = places.flatMap((place) => find(job, place) ?? [])
-    const step = JobSteps.erase(job, found, redactionOf(job.job.accountId).recipient, now)
+    const step = JobSteps.erase(job, found, now)
     counts = {
       ...counts,
       recipients: counts.recipients + step.erased.length,
@@ -63,6 +63,7 @@ export function* eraseRecipients<B extends Backend>(
     if (step.erased.length > 0) blank.push(step)
   }
   yield* rows.saveJobs(steps, now)
-  for (const { erased, state } of blank) yield* rows.saveErased(state, erased)
+  for (const { erased, state } of blank)
+    yield* rows.saveErased(state, erased, redactionOf(state.job.accountId))
   return { counts, next }
 }

@@ -1,35 +1,84 @@
 /**
- * The columns of a table, each described once: its name, its type, and how its values are read and written. Lists,
- * parameters and readers are derived from that, so that no value can come into another column's place.
- *
- * A column is added by a migration (`Schema.ts` of each database) and in the table's file in `codec/`, where docs/architecture.md
- * says how.
+ * The columns of a table, each described once: its name, its type in the schema, what it tells of people, and how its values are
+ * read and written. The schema, lists, parameters, readers, erasure, exports of a person and purges are derived from that.
+ * docs/architecture.md says how a column is added.
  */
 import * as Struct from "effect/Struct"
+import type { Part } from "../../domain/Erasure.ts"
+import type * as Retention from "../../domain/Retention.ts"
 import type * as Database from "./Database.ts"
+import type { Personal } from "./Personal.ts"
 import type { Row, SqlValue } from "./Program.ts"
 import * as RowReader from "./RowReader.ts"
 
 type Written = string | number | null
 
-/** The column that holds a field. */
-export interface Column<A> extends Database.Column {
+/** What a column is, whatever its values. */
+export interface Described<P extends Personal | null = Personal | null> extends Database.Column {
+  /** Its type and constraints, in the words of `Schema`. */
+  readonly sql: string
+  readonly personal: P
+  /** Stands above it in the printed schema. */
+  readonly note?: string
+  /** Stands in it once the contents of its row are kept no longer; without one it is kept as long as its row. */
+  readonly expired?: string
+  readonly isTime: boolean
   /** True when it holds JSON as text. */
   readonly isJson: boolean
+}
+
+/** The column that holds a field. */
+export interface Column<A, P extends Personal | null = Personal | null> extends Described<P> {
   /** Reads the field from a driver's row. */
   readonly read: (row: Row) => A
   readonly write: (field: A) => Written
 }
 
-type Named = Pick<Column<never>, "isJson" | "name">
+type Named = Pick<Described, "isJson" | "name">
 
 /** The columns of a record. The compiler refuses a field that is missing, misspelt, or of another type. */
-export type Columns<R> = { readonly [Field in keyof R]: Column<R[Field]> }
+export type Columns<R, P extends Personal | null = Personal | null> = {
+  readonly [Field in keyof R]: Column<R[Field], P>
+}
+
+/**
+ * How long rows are kept. What is `registered` goes when somebody removes it. Of what is `passing` those who write it keep the
+ * newest, or as long as it is needed. The rest goes in the course of a purge: by its own times where they are told, together with
+ * jobs where it says `by` which column it is of one or of one's recipient, and otherwise as its walk says.
+ */
+export type Kept =
+  | "passing"
+  | "registered"
+  | { readonly walk: Retention.Walk }
+  | { readonly walk: Retention.Walk; readonly at: string; readonly endedAt?: string }
+  | { readonly walk: "jobs"; readonly by: string; readonly of: "jobs" | "recipients" }
+
+interface Rows {
+  readonly kept: Kept
+  /** The columns of its key, if that is not `seq`. */
+  readonly key?: ReadonlyArray<string>
+  readonly unique?: ReadonlyArray<string>
+}
+
+/** Rows that may tell of people. */
+interface PersonalRows extends Rows {
+  /** The part of an erasure that looks through them. */
+  readonly part: Part
+  /** True where a row goes that is about the person. */
+  readonly goes?: true
+}
+
+/** A table, whatever its records. */
+export interface DescribedTable extends Rows, Partial<Omit<PersonalRows, keyof Rows>> {
+  readonly name: string
+  readonly ordered: ReadonlyArray<Described>
+  readonly of: (alias: string) => string
+}
 
 /** Columns of a table in one order. */
-export interface Table<R, Fields extends ReadonlyArray<keyof R> = ReadonlyArray<keyof R>> {
+export interface Table<R, Fields extends ReadonlyArray<keyof R> = ReadonlyArray<keyof R>>
+  extends DescribedTable {
   readonly columns: Columns<R>
-  readonly ordered: ReadonlyArray<Database.Column>
   readonly names: ReadonlyArray<string>
   /**
    * The names, for a `SELECT` of this table alone. A statement that is prepared names its columns: after `SELECT *` it
@@ -81,23 +130,46 @@ type Parameters<R, Fields extends ReadonlyArray<keyof R>> = {
   -readonly [Place in keyof Fields]: Parameter<R[Fields[Place]]>
 }
 
+/** @param usual how the schema says it, unless a column says it otherwise */
 const column =
-  <A>(type: Column<A>["type"], read: (row: Row, name: string) => A, write: (field: A) => Written) =>
-  (name: string): Column<A> => ({ name, type, isJson: false, read: (row) => read(row, name), write })
+  <A>(
+    type: Column<A>["type"],
+    usual: string,
+    read: (row: Row, name: string) => A,
+    write: (field: A) => Written,
+    isTime = false
+  ) =>
+  <P extends Personal | null>(name: string, personal: P, sql = usual): Column<A, P> => ({
+    name,
+    type,
+    sql,
+    personal,
+    isTime,
+    isJson: false,
+    read: (row) => read(row, name),
+    write
+  })
 
 const asIs = <A extends Written>(field: A): Written => field
 
-export const text = column("text", RowReader.text, asIs)
-export const textOrNull = column("text", RowReader.textOrNull, asIs)
-export const integer = column("bigint", RowReader.integer, asIs)
-export const integerOrNull = column("bigint", RowReader.integerOrNull, asIs)
-export const instant = column("bigint", RowReader.instant, asIs)
-export const instantOrNull = column("bigint", RowReader.instantOrNull, asIs)
-export const flag = column("bigint", RowReader.flag, (field) => (field ? 1 : 0))
+export const text = column("text", "TEXT NOT NULL", RowReader.text, asIs)
+export const textOrNull = column("text", "TEXT", RowReader.textOrNull, asIs)
+/** Text that is compared or ordered. */
+export const exact = column("text", "exact NOT NULL", RowReader.text, asIs)
+export const exactOrNull = column("text", "exact", RowReader.textOrNull, asIs)
+export const integer = column("bigint", "long NOT NULL", RowReader.integer, asIs)
+export const integerOrNull = column("bigint", "long", RowReader.integerOrNull, asIs)
+export const instant = column("bigint", "long NOT NULL", RowReader.instant, asIs, true)
+export const instantOrNull = column("bigint", "long", RowReader.instantOrNull, asIs, true)
+export const flag = column("bigint", "INTEGER NOT NULL", RowReader.flag, (field) => (field ? 1 : 0))
 
 /** One of some words. */
-export const word = <A extends string>(name: string, words: ReadonlyArray<A>): Column<A> =>
-  column<A>("text", RowReader.oneOf(words), asIs)(name)
+export const word = <A extends string, P extends Personal | null>(
+  name: string,
+  personal: P,
+  words: ReadonlyArray<A>,
+  sql?: string
+): Column<A, P> => column<A>("text", "TEXT NOT NULL", RowReader.oneOf(words), asIs)(name, personal, sql)
 
 const literal = (value: Written): string =>
   value === null ? "NULL" : typeof value === "number" ? String(value) : `'${value.replaceAll("'", "''")}'`
@@ -106,23 +178,34 @@ const literal = (value: Written): string =>
 export const listed = (words: ReadonlyArray<string>): string => `(${words.map(literal).join(", ")})`
 
 /** JSON of our own writing, as text. */
-export const json = <A>(name: string): Column<A> => ({
-  ...column<A>("text", RowReader.json, JSON.stringify)(name),
+export const json: {
+  <A>(name: string, personal: null): Column<A, null>
+  <A>(name: string, personal: Personal): Column<A, Personal>
+} = <A, P extends Personal | null>(name: string, personal: P): Column<A, P> => ({
+  ...column<A>("text", "TEXT NOT NULL", RowReader.json, JSON.stringify)(name, personal),
   isJson: true
 })
 
 /** Null, or what the column would hold. */
-export const nullable = <A>(column: Column<A>): Column<A | null> => ({
+export const nullable = <A, P extends Personal | null>(column: Column<A, P>): Column<A | null, P> => ({
   ...column,
+  sql: column.sql.replace(" NOT NULL", ""),
   read: (row) => (row[column.name] === null ? null : column.read(row)),
   write: (field) => (field === null ? null : column.write(field))
 })
+
+/** A column, or the first of some, with what is said of it in the printed schema. */
+export const noted = <A extends Described>(note: string, column: A): A => ({ ...column, note })
+
+/** A column whose text goes with the contents of its row. */
+export const expiring = <A extends Described>(expired: string, column: A): A => ({ ...column, expired })
 
 /** The type says of literals what `fromEntries` makes of them. */
 const placesOf = <const Fields extends ReadonlyArray<PropertyKey>>(fields: Fields): Places<Fields> =>
   Object.fromEntries(fields.map((field, place) => [field, place])) as Places<Fields>
 
 const make = <R, const Fields extends ReadonlyArray<keyof R>>(
+  rows: Rows & { readonly name: string },
   columns: Columns<R>,
   fields: Fields
 ): Table<R, Fields> => {
@@ -146,6 +229,7 @@ const make = <R, const Fields extends ReadonlyArray<keyof R>>(
   }
   const write = (record: R): ReadonlyArray<Written> => each.map((field) => field.write(record))
   return {
+    ...rows,
     columns,
     ordered: fields.map((field) => columns[field]),
     names,
@@ -171,16 +255,26 @@ const make = <R, const Fields extends ReadonlyArray<keyof R>>(
     without: <Field extends keyof R>(...some: ReadonlyArray<Field>) => {
       const left = new Set<keyof R>(some)
       const isIncluded = (field: keyof R): field is Exclude<keyof R, Field> => !left.has(field)
-      return make<Omit<R, Field>, ReadonlyArray<Exclude<keyof R, Field>>>(columns, fields.filter(isIncluded))
+      return make<Omit<R, Field>, ReadonlyArray<Exclude<keyof R, Field>>>(
+        rows,
+        columns,
+        fields.filter(isIncluded)
+      )
     },
     only: <const Some extends ReadonlyArray<keyof R>>(...some: Some) =>
-      make<Pick<R, Some[number]>, Some>(columns, some)
+      make<Pick<R, Some[number]>, Some>(rows, columns, some)
   }
 }
 
-/** In the order in which the columns are written down. */
-export const table = <R extends object>(columns: Columns<R>): Table<R> =>
-  make<R, ReadonlyArray<keyof R>>(columns, Struct.keys(columns))
+/**
+ * In the order of the schema. Only rows that are a part of an erasure may have columns that tell of people.
+ *
+ * @param name of the table
+ */
+export const table =
+  <T extends PersonalRows | Rows>(name: string, rows: T) =>
+  <R extends object>(columns: Columns<R, T extends PersonalRows ? Personal | null : null>): Table<R> =>
+    make<R, ReadonlyArray<keyof R>>({ ...rows, name }, columns, Struct.keys(columns))
 
 /** An element of a JSON array of the database, which holds words as texts, flags as 0 or 1, and JSON as its values. */
 type Element<A> = A extends string ? string : A extends boolean ? number : A

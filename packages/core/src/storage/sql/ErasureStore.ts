@@ -14,44 +14,25 @@ import type { Erased, Finding } from "../ErasureStore.ts"
 import { ErasureStore } from "../ErasureStore.ts"
 import type { ErasureRows } from "../policy/ErasureRows.ts"
 import * as Erasures from "../policy/Erasures.ts"
-import {
-  instant as instantColumn,
-  instantOrNull,
-  json,
-  table,
-  text as textColumn,
-  textOrNull
-} from "./Columns.ts"
+import { erasures } from "./codec/Erasure.ts"
 import type { Dialect } from "./Database.ts"
 import { Database } from "./Database.ts"
-import type { Searched, Them } from "./ErasureTables.ts"
-import { tables } from "./ErasureTables.ts"
+import type { Searched } from "./ErasureTables.ts"
+import { blanking, tables } from "./ErasureTables.ts"
 import * as InboundRows from "./InboundRows.ts"
 import { insertInto, insertRows } from "./Insert.ts"
 import type { Sql } from "./jobs/Backend.ts"
 import * as Contents from "./jobs/Contents.ts"
-import * as EarlierAttempts from "./jobs/EarlierAttempts.ts"
 import * as Jobs from "./jobs/Jobs.ts"
-import { recipients } from "./jobs/RecipientColumns.ts"
 import * as Rows from "./jobs/Rows.ts"
 import * as Segments from "./jobs/Segments.ts"
 import * as People from "./People.ts"
 import type { Program, Row } from "./Program.ts"
 import { all, get, run } from "./Program.ts"
 import { inSql, recipientKey } from "./RecipientKeys.ts"
-import { instant, integer, textOrNull as readTextOrNull, seq, text } from "./RowReader.ts"
+import { instant, integer, seq, text, textOrNull } from "./RowReader.ts"
+import { ofJobs } from "./Schema.ts"
 import * as Walk from "./Walk.ts"
-
-const erasures = table<Erasure.Erasure>({
-  id: textColumn("id"),
-  accountId: textOrNull("account"),
-  reason: textColumn("reason"),
-  begunAt: instantColumn("begun_at"),
-  sweptAt: instantColumn("swept_at"),
-  nextAt: instantOrNull("next_at"),
-  waitsFor: json("waits_for"),
-  counts: json("counts")
-})
 
 const counted = erasures.only("counts")
 const countsOf = `SELECT ${counted.list} FROM sendwright_erasure WHERE id = ?`
@@ -83,9 +64,6 @@ const recipientsAtOnce = 4000
 
 const lastRecipient = `SELECT seq FROM sendwright_recipient WHERE seq > ? ORDER BY seq LIMIT 1 OFFSET ${recipientsAtOnce - 1}`
 
-const blanked = recipients.only("phone", "externalId", "values", "providerId", "failure")
-const saveBlanked = `UPDATE sendwright_recipient SET ${blanked.assignments} WHERE seq = ?`
-
 /** What a search finds a recipient by. */
 const searchedOf = "SELECT phone, external_id FROM sendwright_recipient WHERE seq = ?"
 
@@ -103,16 +81,15 @@ const forgetRequest = "UPDATE sendwright_job SET fingerprint = ? WHERE seq = ? A
 /** No body has it: a repetition of the request is refused as another one. */
 const noFingerprint = "erased"
 
+/** Whatever is kept of a recipient. */
+const blankings = ofJobs("recipients").flatMap(({ by, table }) =>
+  table.part === undefined ? [] : blanking(table, by)
+)
+
 const isIn = ({ accounts }: Sought, account: string | null): boolean =>
   accounts === null || account === null || accounts.has(account)
 
-/** Whom a row's account is asked for. */
-const themIn = (sought: Sought): ((account: string | null) => Them) => {
-  const redactionOf = Erasure.redactions(sought)
-  return (account) => ({ names: Erasure.namesIn(sought.names, account), redaction: redactionOf(account) })
-}
-
-const accountOf = (row: Row): string | null => readTextOrNull(row, "of_account")
+const accountOf = (row: Row): string | null => textOrNull(row, "of_account")
 
 const rowsOf = (jobs: Jobs.StoredJobs, dialect: Dialect, ids: Ids.Ids): ErasureRows<Sql> => {
   const { lockJobs, recipientsAt, saveJobs } = Rows.make(jobs, InboundRows.make(dialect, ids))
@@ -142,13 +119,12 @@ const rowsOf = (jobs: Jobs.StoredJobs, dialect: Dialect, ids: Ids.Ids): ErasureR
         next: end === undefined ? null : String(until)
       }
     },
-    saveErased: function* ({ job, seq }, erased) {
-      for (const recipient of erased) {
-        const key = recipientKey(seq, recipient.index)
+    saveErased: function* ({ job, seq }, erased, redaction) {
+      for (const { index } of erased) {
+        const key = recipientKey(seq, index)
         const before = (yield* get(searchedOf, key)) ?? {}
         yield* run(forgetReports, job.sessionId, key)
-        yield* run(saveBlanked, ...blanked.write(recipient), key)
-        yield* EarlierAttempts.forgetWords(key)
+        for (const blank of blankings) yield* blank(key, redaction)
         const texts = Object.values(before).filter((each) => typeof each === "string")
         yield* Segments.forgetKeys(key, texts)
       }
@@ -165,26 +141,27 @@ const rowsOf = (jobs: Jobs.StoredJobs, dialect: Dialect, ids: Ids.Ids): ErasureR
 }
 
 /** Reads a table's rows that mention somebody, a slice at a time. */
-const searching = ({ elements }: Dialect, searched: Searched) => {
-  const { account, atOnce, columns, from, isFoundByToken = false, key, mentions } = searched
-  const names = key.map(([name]) => name)
+export const searching = ({ elements }: Dialect, searched: Searched) => {
+  const { account, atOnce, isFoundByToken, joined, key, mentions, table } = searched
+  const names = key.map(({ name }) => name)
   const place = `(${names.map((name) => `item.${name}`).join(", ")})`
   const given = `(${names.map(() => "?").join(", ")})`
-  const [table = ""] = from.split(" AS ")
+  const others = table.ordered.flatMap(({ name }) => (names.includes(name) ? [] : `item.${name}`))
   const selected = [
     ...names.map((name) => `item.${name}`),
-    ...columns.map((name) => (name.includes(".") ? name : `item.${name}`)),
-    `${account ?? "NULL"} AS of_account`
-  ].join(", ")
+    ...others,
+    ...joined.columns,
+    `${account} AS of_account`
+  ]
   const mentioned = mentions.map((column) => `${column} LIKE ${elements.value} ESCAPE '\\'`).join(" OR ")
   const condition = `EXISTS (SELECT 1 FROM ${elements.from} WHERE ${mentioned})`
   const order = names.map((name) => `item.${name}`).join(", ")
   const descending = names.map((name) => `item.${name} DESC`).join(", ")
   // Whatever an estimate says: a slice is read by its key, and what is joined row by row.
   const statement = `WITH slice AS MATERIALIZED (
-      SELECT * FROM ${table} AS item WHERE ${place} > ${given} ORDER BY ${order} LIMIT ${atOnce})
-    SELECT ${selected}, CASE WHEN ${condition} THEN 1 ELSE 0 END AS is_mentioned, (SELECT count(*) FROM slice) AS looked
-    FROM ${from.replace(table, "slice")}
+      SELECT * FROM ${table.name} AS item WHERE ${place} > ${given} ORDER BY ${order} LIMIT ${atOnce})
+    SELECT ${selected.join(", ")}, CASE WHEN ${condition} THEN 1 ELSE 0 END AS is_mentioned, (SELECT count(*) FROM slice) AS looked
+    FROM slice AS item ${joined.from}
     WHERE ${condition} OR ${place} = (SELECT ${order} FROM slice AS item ORDER BY ${descending} LIMIT 1) ORDER BY ${order}`
   const placeOf = (row: Row) => names.map((name) => row[name] ?? null)
 
@@ -192,7 +169,10 @@ const searching = ({ elements }: Dialect, searched: Searched) => {
     sought: Sought,
     after: string | null
   ): Program<{ readonly rows: ReadonlyArray<Row>; readonly next: string | null }> {
-    const since = after === null ? key.map(([, before]) => before) : JSON.parse(after)
+    const since =
+      after === null
+        ? key.map(({ isTime, type }) => (type === "text" ? "" : isTime ? Number.MIN_SAFE_INTEGER : -1))
+        : JSON.parse(after)
     const names = Erasure.allNames(sought.names)
     const tokens = isFoundByToken ? names.map(({ token }) => token) : []
     const patterns = JSON.stringify(
@@ -287,11 +267,11 @@ export const layer: Layer.Layer<ErasureStore, never, Database> = Layer.effect(
 
     function* erasePart(part: Part, sought: Sought, after: string | null, now: Instant) {
       if (part === "recipients") return yield* Erasures.eraseRecipients(rows, sought, after, now)
-      const them = themIn(sought)
+      const redactionOf = Erasure.redactions(sought)
       const { read, searched } = searchOf(part)
       const slice = yield* read(sought, after)
       let count = 0
-      for (const row of slice.rows) if (yield* searched.erase(row, them(accountOf(row)))) count += 1
+      for (const row of slice.rows) if (yield* searched.erase(row, redactionOf(accountOf(row)))) count += 1
       const counts: Counts = { ...Erasure.noCounts, [part]: count }
       return { counts, next: slice.next }
     }
@@ -310,17 +290,16 @@ export const layer: Layer.Layer<ErasureStore, never, Database> = Layer.effect(
         }),
       begin: ({ accounts, erasure, marks, sealed, sought }) =>
         db.write("ErasureStore.begin", function* () {
-          const themOf = themIn(sought)
+          const redactionOf = Erasure.redactions(sought)
           yield* run(insertSecret, erasure.id, sealed)
           yield* mark(erasure, marks)
           let count = 0
           for (const accountId of accounts) {
-            const them = themOf(accountId)
             yield* dialect.serialize(People.serialized(accountId))
-            for (const { kind, text: name } of them.names) {
+            for (const { kind, text: name } of Erasure.namesIn(sought.names, accountId)) {
               const [from, before] = kind === "phone" ? [name, `${name} `] : Person.keysOfUser(name)
               for (const row of yield* all(consentsOf, accountId, from, before))
-                if (yield* tables.consents.erase(row, them)) count += 1
+                if (yield* tables.consents.erase(row, redactionOf(accountId))) count += 1
             }
           }
           const counts = { ...Erasure.noCounts, consents: count }
@@ -345,11 +324,11 @@ export const layer: Layer.Layer<ErasureStore, never, Database> = Layer.effect(
       find: ({ after, part, sought }) =>
         db.read("ErasureStore.find", function* () {
           if (part === "recipients") return yield* Erasures.findRecipients(rows, sought, after)
-          const them = themIn(sought)
+          const redactionOf = Erasure.redactions(sought)
           const { read, searched } = searchOf(part)
           const slice = yield* read(sought, after)
           const found = slice.rows.flatMap((row): ReadonlyArray<Finding> => {
-            const shown = searched.shown(row, them(accountOf(row)))
+            const shown = searched.shown(row, redactionOf(accountOf(row)))
             return shown === null ? [] : [shown]
           })
           return { found, next: slice.next }

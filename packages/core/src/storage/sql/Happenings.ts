@@ -5,35 +5,36 @@ import type { Happening } from "../../domain/Happening.ts"
 import * as Happenings from "../../domain/Happening.ts"
 import type { HappeningQuery } from "../HappeningStore.ts"
 import { HappeningStore } from "../HappeningStore.ts"
-import { instant, json, table, textOrNull, word } from "./Columns.ts"
+import { exactOrNull, instant, json, table, textOrNull, word } from "./Columns.ts"
 import { Database } from "./Database.ts"
 import { insertInto } from "./Insert.ts"
+import { impersonal, mentionInJson } from "./Personal.ts"
 import type { Program } from "./Program.ts"
 import { all, run } from "./Program.ts"
 import { limited } from "./RowReader.ts"
 
-const columns = table<Happening>({
-  at: instant("at"),
-  type: word("type", Happenings.types),
-  accountId: textOrNull("account"),
-  sessionId: textOrNull("session"),
-  subject: textOrNull("subject"),
-  data: json("data")
+export const rows = table("sendwright_happening", { kept: "passing", part: "happenings" })<Happening>({
+  at: instant("at", impersonal),
+  type: word("type", impersonal, Happenings.types, "exact NOT NULL"),
+  accountId: exactOrNull("account", impersonal),
+  sessionId: exactOrNull("session", impersonal),
+  subject: textOrNull("subject", impersonal),
+  data: json("data", mentionInJson)
 })
 
-const insert = insertInto("sendwright_happening", columns.names)
+const insert = insertInto("sendwright_happening", rows.names)
 
 const prune = `DELETE FROM sendwright_happening
   WHERE seq <= (SELECT max(seq) FROM sendwright_happening) - ${Happenings.kept}`
 
 export function* note(happenings: ReadonlyArray<Happening>): Program<void> {
   if (happenings.length === 0) return
-  for (const each of happenings) yield* run(insert, ...columns.write(each))
+  for (const each of happenings) yield* run(insert, ...rows.write(each))
   yield* run(prune)
 }
 
 /** Types that are asked for stand between bars. */
-const between = (condition: string): string => `SELECT ${columns.list} FROM sendwright_happening
+const between = (condition: string): string => `SELECT ${rows.list} FROM sendwright_happening
   WHERE ${condition}at >= ? AND at < ? AND (CAST(? AS text) IS NULL OR CAST(? AS text) LIKE '%|' || type || '|%')
   ORDER BY at DESC, seq DESC ${limited}`
 
@@ -52,13 +53,13 @@ export function* find({
 }: HappeningQuery): Program<ReadonlyArray<Happening>> {
   const asked = types === undefined ? null : `|${types.join("|")}|`
   const rest = [from, to, asked, asked, limit]
-  const rows =
+  const found =
     sessionId !== undefined
       ? yield* all(ofSession, sessionId, ...rest)
       : accountId !== undefined
         ? yield* all(ofAccount, accountId, ...rest)
         : yield* all(ofAll, ...rest)
-  return rows.map(columns.read)
+  return found.map(rows.read)
 }
 
 export const layer: Layer.Layer<HappeningStore, never, Database> = Layer.effect(

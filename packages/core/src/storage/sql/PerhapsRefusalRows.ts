@@ -7,25 +7,30 @@ import type { DoubtCount } from "../../domain/overview/Facts.ts"
 import type { Page, Paged } from "../../domain/Page.ts"
 import * as Pages from "../../domain/Page.ts"
 import type { InPortfolio } from "../InboundStore.ts"
-import { instant, instantOrNull, table, text, textOrNull } from "./Columns.ts"
+import { exact, instant, instantOrNull, table, text, textOrNull } from "./Columns.ts"
 import { insertRows } from "./Insert.ts"
+import { impersonal, knownPhone, knownUserId, mention, said } from "./Personal.ts"
 import type { Program } from "./Program.ts"
 import { get, run } from "./Program.ts"
 import { limited, integer as whole, text as words } from "./RowReader.ts"
 import * as Walk from "./Walk.ts"
 
-export const perhapsRefusals = table<InPortfolio<PerhapsRefusal>>({
-  id: text("id"),
-  accountId: text("account"),
-  sessionId: text("session"),
-  portfolio: text("portfolio"),
-  phone: textOrNull("phone"),
-  userId: textOrNull("user_id"),
-  messageId: textOrNull("message_id"),
-  text: text("text"),
-  occurredAt: instant("occurred_at"),
-  reportedAt: instantOrNull("reported_at"),
-  recordedAt: instant("recorded_at")
+export const perhapsRefusals = table("sendwright_perhaps_refusal", {
+  kept: { walk: "perhapsRefusals", at: "recorded_at" },
+  part: "refusals",
+  goes: true
+})<InPortfolio<PerhapsRefusal>>({
+  id: text("id", impersonal, "TEXT NOT NULL UNIQUE"),
+  accountId: exact("account", impersonal),
+  sessionId: exact("session", impersonal),
+  portfolio: text("portfolio", impersonal),
+  phone: textOrNull("phone", knownPhone),
+  userId: textOrNull("user_id", knownUserId),
+  messageId: textOrNull("message_id", said),
+  text: text("text", mention),
+  occurredAt: instant("occurred_at", impersonal),
+  reportedAt: instantOrNull("reported_at", impersonal),
+  recordedAt: instant("recorded_at", impersonal)
 })
 
 const insert = insertRows("sendwright_perhaps_refusal", perhapsRefusals.names)

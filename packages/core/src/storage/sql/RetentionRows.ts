@@ -9,7 +9,10 @@ import * as Recipient from "../../domain/job/Recipient.ts"
 import * as Retention from "../../domain/Retention.ts"
 import type { Driver } from "../policy/JobRows.ts"
 import type { RetentionRows, WalkRows } from "../policy/RetentionRows.ts"
+import type { DescribedTable } from "./Columns.ts"
 import { retention } from "./codec/Account.ts"
+import { rows as retryPlans } from "./codec/RetryPlan.ts"
+import { unattributedItems } from "./codec/Unattributed.ts"
 import type { Dialect } from "./Database.ts"
 import * as Events from "./Events.ts"
 import type { Sql } from "./jobs/Backend.ts"
@@ -17,6 +20,7 @@ import * as Contents from "./jobs/Contents.ts"
 import { progress } from "./jobs/JobColumns.ts"
 import type { StoredJobs } from "./jobs/Jobs.ts"
 import * as Segments from "./jobs/Segments.ts"
+import { perhapsRefusals } from "./PerhapsRefusalRows.ts"
 import type { Program, Row, SqlParameter } from "./Program.ts"
 import { all, get, run } from "./Program.ts"
 import * as QuarantineRows from "./QuarantineRows.ts"
@@ -31,6 +35,7 @@ import {
   text,
   textOrNull
 } from "./RowReader.ts"
+import { ofJobs } from "./Schema.ts"
 
 type Found = Retention.Found
 type Walk = WalkRows<Driver & Pick<Sql, "reply" | "request">>
@@ -61,9 +66,9 @@ function* inRuns(found: ReadonlyArray<Found>, statements: ReadonlyArray<string>)
 }
 
 /** The same for the recipients of jobs. */
-function* ofRecipients(found: ReadonlyArray<Found>, statement: string): Program<void> {
+function* ofRecipients(found: ReadonlyArray<Found>, statements: ReadonlyArray<string>): Program<void> {
   for (const [first, last] of runsOf(found.map(seqOf)))
-    yield* run(statement, keysOf(first)[0], keysOf(last)[1])
+    for (const statement of statements) yield* run(statement, keysOf(first)[0], keysOf(last)[1])
 }
 
 const noAccount = { accountId: "", retention: Retention.defaults, isDone: false, rows: 1 }
@@ -217,42 +222,32 @@ const inbound = ({ elements }: Dialect): Walk => ({
     )
 })
 
-// By the account that it is about, if it is one.
-const planPage = `SELECT plan.seq, coalesce(plan.account, '') AS account, plan.begun_at, plan.ended_at, account.retention
-  FROM sendwright_retry_plan AS plan ${ofAccount("plan.account")} WHERE plan.seq > ? ORDER BY plan.seq ${limited}`
+/** Whatever is kept of jobs, or of recipients. */
+const removing = (of: "jobs" | "recipients"): ReadonlyArray<string> =>
+  ofJobs(of).map(({ by, table }) => `DELETE FROM ${table.name} WHERE ${by} BETWEEN ? AND ?`)
 
-const retryPlans: Walk = {
-  page: function* (query) {
-    return (yield* all(planPage, after(query), query.limit)).map(
-      (row): Found => ({
-        ...rowOf(row, text(row, "account")),
-        place: [seq(row)],
-        at: instant(row, "begun_at"),
-        endedAt: instantOrNull(row, "ended_at"),
-        bytes: Retention.retryPlanBytes
-      })
-    )
-  },
-  remove: (found) => inRuns(found, ["DELETE FROM sendwright_retry_plan WHERE seq BETWEEN ? AND ?"])
-}
+const removeRecipients = removing("recipients")
+const removeJobs = removing("jobs")
 
-const removeAttempts = "DELETE FROM sendwright_earlier_attempt WHERE recipient BETWEEN ? AND ?"
-const removeRecipients = "DELETE FROM sendwright_recipient WHERE seq BETWEEN ? AND ?"
-const removeJobs = [
-  "DELETE FROM sendwright_progress WHERE seq BETWEEN ? AND ?",
-  "DELETE FROM sendwright_job WHERE seq BETWEEN ? AND ?"
-]
+const contents = ofJobs("recipients").flatMap(({ by, table }) =>
+  table.ordered.flatMap(({ expired, name }) =>
+    expired === undefined ? [] : [{ by, expired, name, of: table.name }]
+  )
+)
 
-const noValues = "[]"
-
-const emptyRecipients = `UPDATE sendwright_recipient SET variables = '${noValues}'
-  WHERE seq BETWEEN ? AND ? AND variables <> '${noValues}'`
+const emptyRecipients = contents.map(
+  ({ by, expired, name, of }) =>
+    `UPDATE ${of} SET ${name} = '${expired}' WHERE ${by} BETWEEN ? AND ? AND ${name} <> '${expired}'`
+)
 
 const noteExpired = "UPDATE sendwright_progress SET content_expired_at = ? WHERE seq BETWEEN ? AND ?"
 
 const emptyText = `UPDATE sendwright_job SET snapshot = ? WHERE seq BETWEEN ? AND ? AND kind = 'direct'`
 
-const weight = `SELECT coalesce(sum(octet_length(variables)), 0) AS bytes FROM sendwright_recipient WHERE seq BETWEEN ? AND ?`
+const weights = contents.map(
+  ({ by, name, of }) =>
+    `SELECT coalesce(sum(octet_length(${name})), 0) AS bytes FROM ${of} WHERE ${by} BETWEEN ? AND ?`
+)
 const textWeight = "SELECT octet_length(body) AS bytes FROM sendwright_snapshot WHERE seq = ?"
 
 const jobWalks = (jobs: StoredJobs): { readonly jobs: Walk; readonly jobContents: Walk } => {
@@ -282,7 +277,6 @@ const jobWalks = (jobs: StoredJobs): { readonly jobs: Walk; readonly jobContents
       },
       lock: locking(false),
       remove: function* (found, now) {
-        yield* ofRecipients(found, removeAttempts)
         yield* ofRecipients(found, removeRecipients)
         yield* Segments.forgetGone()
         yield* inRuns(found, removeJobs)
@@ -297,12 +291,11 @@ const jobWalks = (jobs: StoredJobs): { readonly jobs: Walk; readonly jobContents
       weigh: function* (found) {
         const weighed: Array<Found> = []
         for (const each of found) {
-          const row = yield* get(weight, ...keysOf(seqOf(each)))
-          const ofText =
+          const rows = [
             isFoundJob(each) && each.text !== null ? yield* get(textWeight, each.text) : undefined
-          const bytes =
-            (row === undefined ? 0 : integer(row, "bytes")) +
-            (ofText === undefined ? 0 : integer(ofText, "bytes"))
+          ]
+          for (const weight of weights) rows.push(yield* get(weight, ...keysOf(seqOf(each))))
+          const bytes = rows.reduce((sum, row) => sum + (row === undefined ? 0 : integer(row, "bytes")), 0)
           weighed.push({ ...each, bytes })
         }
         return weighed
@@ -321,20 +314,31 @@ const jobWalks = (jobs: StoredJobs): { readonly jobs: Walk; readonly jobContents
   }
 }
 
-// Texts of people that wait for an operator
+// Rows that are kept by themselves
 
-const textsOf = (table: string): Walk => {
-  const page = `SELECT item.seq, item.account, item.recorded_at, account.retention, octet_length(item.text) AS bytes
-    FROM ${table} AS item ${ofAccount("item.account")} WHERE item.seq > ? ORDER BY item.seq ${limited}`
+/** By the account that a row is about, if it is one. @param weight of a row beside its texts, in bytes */
+export const walkOf = ({ kept, name, ordered }: DescribedTable, weight: number): Walk => {
+  if (typeof kept === "string" || !("at" in kept))
+    throw new TypeError(`No walk goes over ${name} by its times`)
+  const { at, endedAt = at } = kept
+  const texts = ordered.filter(({ personal }) => personal !== null)
+  const bytes = texts.map((column) => `coalesce(octet_length(item.${column.name}), 0)`).join(" + ")
+  const page = `SELECT item.seq, coalesce(item.account, '') AS account, item.${at} AS at, item.${endedAt} AS ended_at,
+      account.retention, ${bytes} AS bytes
+    FROM ${name} AS item ${ofAccount("item.account")} WHERE item.seq > ? ORDER BY item.seq ${limited}`
   return {
     page: function* (query) {
-      return (yield* all(page, after(query), query.limit)).map((row): Found => {
-        const at = instant(row, "recorded_at")
-        const bytes = integer(row, "bytes") + Retention.textBytes
-        return { ...rowOf(row, text(row, "account")), place: [seq(row)], at, endedAt: at, bytes }
-      })
+      return (yield* all(page, after(query), query.limit)).map(
+        (row): Found => ({
+          ...rowOf(row, text(row, "account")),
+          place: [seq(row)],
+          at: instant(row, "at"),
+          endedAt: instantOrNull(row, "ended_at"),
+          bytes: integer(row, "bytes") + weight
+        })
+      )
     },
-    remove: (found) => inRuns(found, [`DELETE FROM ${table} WHERE seq BETWEEN ? AND ?`])
+    remove: (found) => inRuns(found, [`DELETE FROM ${name} WHERE seq BETWEEN ? AND ?`])
   }
 }
 
@@ -440,9 +444,9 @@ export const make = (jobs: StoredJobs): RetentionRows<Driver & Pick<Sql, "reply"
     walks: {
       events,
       ...jobWalks(jobs),
-      unattributed: textsOf("sendwright_unattributed"),
-      perhapsRefusals: textsOf("sendwright_perhaps_refusal"),
-      retryPlans,
+      unattributed: walkOf(unattributedItems, Retention.textBytes),
+      perhapsRefusals: walkOf(perhapsRefusals, Retention.textBytes),
+      retryPlans: walkOf(retryPlans, Retention.retryPlanBytes),
       unreadHooks: unreadHooks(dialect),
       grants,
       texts: retiredTexts,

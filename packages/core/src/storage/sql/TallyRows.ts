@@ -1,18 +1,22 @@
 /** What became of recipients by minute, as all processes have counted it. */
 import type { Instant } from "../../domain/Instant.ts"
 import * as Tally from "../../domain/job/Tally.ts"
-import { instant, integer, table, text, word } from "./Columns.ts"
+import { exact, instant, integer, table, word } from "./Columns.ts"
 import { insertRows } from "./Insert.ts"
+import { impersonal } from "./Personal.ts"
 import type { Program } from "./Program.ts"
 import { all, run } from "./Program.ts"
 import { limited } from "./RowReader.ts"
 
-const tallies = table<Tally.Tally>({
-  minute: instant("minute"),
-  sessionId: text("session"),
-  outcome: word("outcome", Tally.outcomes),
-  code: text("code"),
-  count: integer("n")
+export const tallies = table("sendwright_tally", {
+  kept: "passing",
+  key: ["minute", "session", "outcome", "code"]
+})<Tally.Tally>({
+  minute: instant("minute", impersonal),
+  sessionId: exact("session", impersonal),
+  outcome: word("outcome", impersonal, Tally.outcomes, "exact NOT NULL"),
+  code: exact("code", impersonal),
+  count: integer("n", impersonal)
 })
 
 const add = insertRows("sendwright_tally", tallies.names, {

@@ -38,6 +38,7 @@ import { integer, textOrNull } from "../../../src/storage/sql/Columns.ts"
 import * as Stores from "../../../src/storage/sql/Database.ts"
 import type { Migration } from "../../../src/storage/sql/Migrations.ts"
 import { MigrationError } from "../../../src/storage/sql/Migrations.ts"
+import { impersonal } from "../../../src/storage/sql/Personal.ts"
 import type { Program } from "../../../src/storage/sql/Program.ts"
 import { all, get, run, script } from "../../../src/storage/sql/Program.ts"
 import { TemplateStore } from "../../../src/storage/TemplateStore.ts"
@@ -964,7 +965,7 @@ describe("rows that are written together", () => {
     Effect.gen(function* () {
       const { db } = yield* database
       const { dialect } = db
-      const columns = [textOrNull("body"), integer("seq")]
+      const columns = [textOrNull("body", impersonal), integer("seq", impersonal)]
       const bodies = ["", "NULL", null, "{a,b}", '"\\"', "\\", " a ", "ñ 🙂", "a\nb", "?", "$1"]
       yield* db.write("update", function* () {
         yield* script("ALTER TABLE item RENAME id TO seq")

@@ -2,31 +2,35 @@
 import type { Account } from "../../../domain/account/Account.ts"
 import * as Plan from "../../../domain/account/Plan.ts"
 import * as Retention from "../../../domain/Retention.ts"
-import { type Column, instant, json, nullable, table, text } from "../Columns.ts"
+import { type Column, exact, instant, json, noted, nullable, table, text } from "../Columns.ts"
+import { impersonal } from "../Personal.ts"
 import type { Row } from "../Program.ts"
 
-const stored = json<Partial<Plan.Plan>>("plan")
+const stored = json<Partial<Plan.Plan>>("plan", impersonal)
 /** A plan of an earlier build lacks the settings that came since: they have their defaults. */
 const plan = {
   ...stored,
   read: (row: Row) => ({ ...Plan.defaults, ...stored.read(row) })
 }
 
-const ownRetention = nullable(json<Retention.RetentionChange>("retention"))
+const ownRetention = nullable(json<Retention.RetentionChange>("retention", impersonal))
 
 /** The settings that are the defaults are not written; null where all are. */
-export const retention: Column<Retention.Retention> = {
+export const retention: Column<Retention.Retention, null> = {
   ...ownRetention,
   read: (row) => Retention.changed(Retention.defaults, ownRetention.read(row) ?? undefined),
   write: (all) => ownRetention.write(Retention.own(all))
 }
 
-export const accounts = table<Account>({
-  id: text("id"),
-  name: text("name"),
-  currency: text("currency"),
+export const accounts = table("sendwright_account", { kept: "registered" })<Account>({
+  id: exact("id", impersonal, "exact NOT NULL UNIQUE"),
+  name: text("name", impersonal),
+  currency: text("currency", impersonal),
   plan,
-  retention,
-  createdAt: instant("created_at"),
-  updatedAt: instant("updated_at")
+  createdAt: instant("created_at", impersonal),
+  updatedAt: instant("updated_at", impersonal),
+  retention: noted(
+    "How long its rows are kept, in JSON: what differs from the defaults; null where nothing does.",
+    retention
+  )
 })

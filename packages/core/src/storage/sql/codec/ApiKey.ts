@@ -1,15 +1,16 @@
 /** The columns of `sendwright_api_key`. */
 import type { ApiKey } from "../../../domain/account/ApiKey.ts"
 import * as ApiKeys from "../../../domain/account/ApiKey.ts"
-import { instant, instantOrNull, json, table, text, textOrNull, word } from "../Columns.ts"
+import { exact, instant, instantOrNull, json, table, textOrNull, word } from "../Columns.ts"
+import { impersonal } from "../Personal.ts"
 
-export const apiKeys = table<ApiKey>({
-  publicKey: text("public_key"),
-  sessionId: text("session"),
-  name: textOrNull("name"),
-  permissions: json("permissions"),
-  status: word("status", ApiKeys.statuses),
-  secrets: json("secrets"),
-  createdAt: instant("created_at"),
-  lastUsedAt: instantOrNull("last_used_at")
+export const apiKeys = table("sendwright_api_key", { kept: "registered" })<ApiKey>({
+  publicKey: exact("public_key", impersonal, "exact NOT NULL UNIQUE"),
+  sessionId: exact("session", impersonal),
+  name: textOrNull("name", impersonal),
+  permissions: json("permissions", impersonal),
+  status: word("status", impersonal, ApiKeys.statuses),
+  secrets: json("secrets", impersonal),
+  createdAt: instant("created_at", impersonal),
+  lastUsedAt: instantOrNull("last_used_at", impersonal)
 })

@@ -2,7 +2,19 @@
 import type { ConsentRecord } from "../../../domain/consent/Consent.ts"
 import * as Consent from "../../../domain/consent/Consent.ts"
 import * as Person from "../../../domain/Person.ts"
-import { instant, instantOrNull, integer, layout, table, text, textOrNull, word } from "../Columns.ts"
+import {
+  exact,
+  instant,
+  instantOrNull,
+  integer,
+  layout,
+  noted,
+  table,
+  text,
+  textOrNull,
+  word
+} from "../Columns.ts"
+import { impersonal, knownPhone, knownUserId, mention, personKey, said } from "../Personal.ts"
 import type { Row, SqlValue } from "../Program.ts"
 import * as RowReader from "../RowReader.ts"
 
@@ -14,21 +26,31 @@ interface ConsentRow extends ConsentRecord {
   readonly seq: number
 }
 
-export const consents = table<ConsentRow>({
-  accountId: text("account"),
-  person: text("person"),
-  id: text("id"),
-  phone: textOrNull("phone"),
-  userId: textOrNull("user_id"),
-  purpose: word("purpose", Consent.scopes),
-  status: word("status", Consent.statuses),
-  source: text("source"),
-  proof: textOrNull("proof"),
-  occurredAt: instant("occurred_at"),
-  reportedAt: instantOrNull("reported_at"),
-  datedBy: textOrNull("dated_by"),
-  recordedAt: instant("recorded_at"),
-  seq: integer("seq")
+export const consents = table("sendwright_consent", {
+  kept: { walk: "grants" },
+  part: "consents",
+  key: ["account", "person", "occurred_at", "seq"]
+})<ConsentRow>({
+  accountId: exact("account", impersonal),
+  person: noted(
+    "person: a phone, or a user id with its portfolio. phone and user_id: what else is known of whom the\nrecord is of.",
+    exact("person", personKey)
+  ),
+  occurredAt: instant("occurred_at", impersonal),
+  seq: integer("seq", impersonal),
+  id: text("id", impersonal),
+  purpose: word("purpose", impersonal, Consent.scopes),
+  status: word("status", impersonal, Consent.statuses),
+  source: text("source", mention),
+  proof: textOrNull("proof", said),
+  recordedAt: instant("recorded_at", impersonal),
+  phone: textOrNull("phone", knownPhone),
+  userId: textOrNull("user_id", knownUserId),
+  reportedAt: noted(
+    "What the platform or the account told, and the session whose platform did (null of an account's own records).",
+    instantOrNull("reported_at", impersonal)
+  ),
+  datedBy: textOrNull("dated_by", impersonal)
 })
 
 export const writeConsent = (

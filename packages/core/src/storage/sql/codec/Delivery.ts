@@ -8,6 +8,8 @@ import * as Events from "../../../domain/webhook/Event.ts"
 import type { Attempt } from "../../../domain/webhook/Webhook.ts"
 import * as Webhook from "../../../domain/webhook/Webhook.ts"
 import {
+  exact,
+  exactOrNull,
   instant,
   instantOrNull,
   integer,
@@ -15,16 +17,16 @@ import {
   nullable,
   table,
   text,
-  textOrNull,
   word
 } from "../Columns.ts"
+import { event, impersonal, within } from "../Personal.ts"
 
-export const events = table<Events.Event>({
-  id: text("id"),
-  accountId: text("account"),
-  type: word("type", [...Events.types, Events.batchType]),
-  body: text("body"),
-  createdAt: instant("created_at")
+export const events = table("sendwright_event", { kept: { walk: "events" }, part: "events" })<Events.Event>({
+  id: exact("id", impersonal),
+  accountId: exact("account", impersonal),
+  type: word("type", impersonal, [...Events.types, Events.batchType]),
+  body: text("body", event),
+  createdAt: instant("created_at", impersonal)
 })
 
 interface DeliveryRow extends DeliveryState {
@@ -36,20 +38,20 @@ interface DeliveryRow extends DeliveryState {
   readonly createdAt: Instant
 }
 
-export const deliveries = table<DeliveryRow>({
-  seq: integer("seq"),
-  id: text("id"),
-  endpoint: integer("endpoint"),
-  event: integerOrNull("event"),
-  status: word("status", Webhook.deliveryStatuses),
-  attempts: integer("attempts"),
-  tries: integer("tries"),
-  firstAttemptAt: instantOrNull("first_attempt_at"),
-  nextAt: instantOrNull("next_at"),
-  dueAt: instantOrNull("due_at"),
-  worker: textOrNull("worker"),
-  fence: integer("fence"),
-  createdAt: instant("created_at")
+export const deliveries = table("sendwright_delivery", { kept: { walk: "events" } })<DeliveryRow>({
+  seq: integer("seq", impersonal, "key"),
+  id: exact("id", impersonal, "exact NOT NULL UNIQUE"),
+  endpoint: integer("endpoint", impersonal),
+  event: integerOrNull("event", impersonal, "long NOT NULL"),
+  status: word("status", impersonal, Webhook.deliveryStatuses),
+  attempts: integer("attempts", impersonal, "INTEGER NOT NULL"),
+  tries: integer("tries", impersonal, "INTEGER NOT NULL"),
+  firstAttemptAt: instantOrNull("first_attempt_at", impersonal),
+  nextAt: instantOrNull("next_at", impersonal),
+  dueAt: instantOrNull("due_at", impersonal),
+  worker: exactOrNull("worker", impersonal),
+  fence: integer("fence", impersonal),
+  createdAt: instant("created_at", impersonal)
 })
 
 /** The columns of a new delivery, and those that are the same for all; the others are null. */
@@ -63,12 +65,16 @@ interface AttemptRow extends Attempt {
   readonly delivery: number
 }
 
-export const attempts = table<AttemptRow>({
-  delivery: integer("delivery"),
-  number: integer("number"),
-  at: instant("at"),
-  status: integerOrNull("status"),
-  durationMs: integer("duration_ms"),
-  reason: nullable(word("reason", Webhook.failures)),
-  excerpt: text("excerpt")
+export const attempts = table("sendwright_attempt", {
+  kept: { walk: "events" },
+  part: "attempts",
+  key: ["delivery", "number"]
+})<AttemptRow>({
+  delivery: integer("delivery", impersonal),
+  number: integer("number", impersonal, "INTEGER NOT NULL"),
+  at: instant("at", impersonal),
+  status: integerOrNull("status", impersonal, "INTEGER"),
+  durationMs: integer("duration_ms", impersonal),
+  reason: nullable(word("reason", impersonal, Webhook.failures)),
+  excerpt: text("excerpt", within)
 })

@@ -1,19 +1,30 @@
 /** The columns of `sendwright_endpoint`. */
 import type { Endpoint } from "../../../domain/webhook/Webhook.ts"
-import { flag, instant, instantOrNull, integerOrNull, json, table, text, textOrNull } from "../Columns.ts"
+import {
+  exact,
+  flag,
+  instant,
+  instantOrNull,
+  integerOrNull,
+  json,
+  table,
+  text,
+  textOrNull
+} from "../Columns.ts"
+import { impersonal } from "../Personal.ts"
 
-export const endpoints = table<Endpoint>({
-  id: text("id"),
-  accountId: text("account"),
-  url: text("url"),
-  events: json("events"),
-  description: textOrNull("description"),
-  enabled: flag("enabled"),
-  disabledReason: textOrNull("disabled_reason"),
-  secrets: json("secrets"),
-  failingSince: instantOrNull("failing_since"),
-  deliveriesPerSecond: integerOrNull("deliveries_per_second"),
-  batchRecipients: flag("batch_recipients"),
-  createdAt: instant("created_at"),
-  updatedAt: instant("updated_at")
+export const endpoints = table("sendwright_endpoint", { kept: "registered" })<Endpoint>({
+  id: exact("id", impersonal, "exact NOT NULL UNIQUE"),
+  accountId: exact("account", impersonal),
+  url: text("url", impersonal),
+  events: json("events", impersonal),
+  description: textOrNull("description", impersonal),
+  enabled: flag("enabled", impersonal),
+  disabledReason: textOrNull("disabled_reason", impersonal),
+  secrets: json("secrets", impersonal),
+  failingSince: instantOrNull("failing_since", impersonal),
+  createdAt: instant("created_at", impersonal),
+  updatedAt: instant("updated_at", impersonal),
+  deliveriesPerSecond: integerOrNull("deliveries_per_second", impersonal, "real"),
+  batchRecipients: flag("batch_recipients", impersonal, "INTEGER NOT NULL DEFAULT 0")
 })

@@ -1,11 +1,12 @@
 /** The columns of `sendwright_rate_card`. */
 import type { RateCard } from "../../../domain/billing/RateCard.ts"
-import { instant, json, table, text } from "../Columns.ts"
+import { exact, instant, json, table, text } from "../Columns.ts"
+import { impersonal } from "../Personal.ts"
 
-export const rateCards = table<RateCard>({
-  id: text("id"),
-  currency: text("currency"),
-  effectiveFrom: instant("effective_from"),
-  createdAt: instant("created_at"),
-  prices: json("prices")
+export const rateCards = table("sendwright_rate_card", { kept: "registered" })<RateCard>({
+  id: exact("id", impersonal, "exact NOT NULL UNIQUE"),
+  currency: text("currency", impersonal),
+  effectiveFrom: instant("effective_from", impersonal),
+  createdAt: instant("created_at", impersonal),
+  prices: json("prices", impersonal)
 })

@@ -10,16 +10,19 @@ import * as Sessions from "../../../domain/session/Session.ts"
 import * as Told from "../../../domain/Told.ts"
 import type { Column } from "../Columns.ts"
 import {
+  exact,
   instant,
   instantOrNull,
   integerOrNull,
   json,
+  noted,
   nullable,
   table,
   text,
   textOrNull,
   word
 } from "../Columns.ts"
+import { impersonal } from "../Personal.ts"
 import type { Row, SqlValue } from "../Program.ts"
 
 /** An outage that is over has no beginning in its row, but its end and its length in the place of the next probe's. */
@@ -33,19 +36,19 @@ type Outages = Pick<Session, "lastOutage" | "outage">
 
 interface SessionRow extends Omit<Session, keyof Outages>, OutageRow {}
 
-const ofTold = nullable(json<Told.Told>("told"))
+const ofTold = nullable(json<Told.Told>("told", impersonal))
 
 /** Of most sessions nothing was told. */
-const told: Column<Told.Told> = {
+const told: Column<Told.Told, null> = {
   ...ofTold,
   read: (row) => ofTold.read(row) ?? Told.nothing,
   write: (known) => ofTold.write(known === Told.nothing ? null : known)
 }
 
-const ofKeywords = nullable(json<Keywords.Keywords>("keywords"))
+const ofKeywords = nullable(json<Keywords.Keywords>("keywords", impersonal))
 
 /** Most sessions have no words of their own; they are read with every request. */
-const keywords: Column<Keywords.Keywords> = {
+const keywords: Column<Keywords.Keywords, null> = {
   ...ofKeywords,
   read: (row) => {
     const stored = ofKeywords.read(row)
@@ -54,31 +57,43 @@ const keywords: Column<Keywords.Keywords> = {
   write: (words) => ofKeywords.write(words.optOut === null && words.optIn === null ? null : words)
 }
 
-export const sessions = table<SessionRow>({
-  id: text("id"),
-  accountId: text("account"),
-  name: text("name"),
-  provider: text("provider"),
-  config: text("config"),
-  pacing: json("pacing"),
-  retryForMs: integerOrNull("retry_for"),
-  closedMarkets: nullable(json<ReadonlyArray<ClosedMarket>>("closed_markets")),
-  keywords,
-  state: word("state", Sessions.states),
-  reason: textOrNull("reason"),
-  blockedUntil: instantOrNull("blocked_until"),
-  blockReason: nullable(word("block_reason", Sessions.blockReasons)),
-  blockCode: textOrNull("block_code"),
-  repliesBlockedUntil: instantOrNull("replies_blocked_until"),
+export const sessions = table("sendwright_session", { kept: "registered" })<SessionRow>({
+  id: exact("id", impersonal, "exact NOT NULL UNIQUE"),
+  accountId: exact("account", impersonal),
+  name: text("name", impersonal),
+  provider: text("provider", impersonal),
+  config: text("config", impersonal),
+  pacing: json("pacing", impersonal),
+  state: word("state", impersonal, Sessions.states),
+  reason: textOrNull("reason", impersonal),
+  connectedSince: noted(
+    "mended_at: a connect, a new configuration, or a block that its operator ended. failing: the one failure that its last attempts ended\nwith, by the answers of sends and by receipts, in JSON.",
+    instantOrNull("connected_since", impersonal)
+  ),
+  mendedAt: instantOrNull("mended_at", impersonal),
+  failing: nullable(json<SameFailure.Failing>("failing", impersonal)),
+  createdAt: instant("created_at", impersonal),
+  updatedAt: instant("updated_at", impersonal),
+  blockedUntil: noted(
+    "block_reason: why, while there is a block; block_code: the failure, where one failure is why. replies_blocked_until: the\nend of a restriction on direct messages. told: what the platform said last of its standing and its restrictions, and when,\nin JSON.",
+    instantOrNull("blocked_until", impersonal)
+  ),
+  blockReason: nullable(word("block_reason", impersonal, Sessions.blockReasons)),
+  blockCode: textOrNull("block_code", impersonal),
+  repliesBlockedUntil: instantOrNull("replies_blocked_until", impersonal),
   told,
-  unavailableSince: instantOrNull("unavailable_since"),
-  probeAt: instantOrNull("probe_at"),
-  probeInterval: integerOrNull("probe_interval"),
-  connectedSince: instantOrNull("connected_since"),
-  mendedAt: instantOrNull("mended_at"),
-  failing: nullable(json<SameFailure.Failing>("failing")),
-  createdAt: instant("created_at"),
-  updatedAt: instant("updated_at")
+  keywords: noted("Null: the words that come with Sendwright.", keywords),
+  unavailableSince: noted(
+    "unavailable_since, probe_at, probe_interval: a platform that does not answer. retry_for: for how long\na transient error is tried again, null by what is sent. All in milliseconds.",
+    instantOrNull("unavailable_since", impersonal)
+  ),
+  probeAt: instantOrNull("probe_at", impersonal),
+  probeInterval: integerOrNull("probe_interval", impersonal),
+  retryForMs: integerOrNull("retry_for", impersonal),
+  closedMarkets: noted(
+    "Markets that are closed for a category, in JSON; null = those of the provider.",
+    nullable(json<ReadonlyArray<ClosedMarket>>("closed_markets", impersonal))
+  )
 })
 
 export const identity = sessions.only("id", "provider")

@@ -4,7 +4,20 @@ import type * as Told from "../../../domain/Told.ts"
 import type { Template } from "../../../domain/template/Template.ts"
 import * as Templates from "../../../domain/template/Template.ts"
 import { changedStatus } from "../../../domain/template/TemplateCheck.ts"
-import { instant, instantOrNull, integer, json, nullable, table, text, textOrNull, word } from "../Columns.ts"
+import {
+  exact,
+  instant,
+  instantOrNull,
+  integer,
+  json,
+  noted,
+  nullable,
+  table,
+  text,
+  textOrNull,
+  word
+} from "../Columns.ts"
+import { impersonal } from "../Personal.ts"
 import type { Row } from "../Program.ts"
 import * as RowReader from "../RowReader.ts"
 
@@ -27,22 +40,32 @@ interface TemplateRow
   readonly told: Told.Told | null
 }
 
-export const templates = table<TemplateRow>({
-  templateId: integer("id"),
-  sessionId: text("session"),
-  name: text("name"),
-  language: text("language"),
-  category: word("category", Templates.Category.literals),
-  status: text("status"),
-  content: json("content"),
-  updatedAt: instant("updated_at"),
-  platformId: textOrNull("platform_id"),
-  checkAt: instantOrNull("check_at"),
-  checks: integer("checks"),
-  checkedAt: instantOrNull("checked_at"),
-  pausedAt: instantOrNull("paused_at"),
-  recheckAt: instantOrNull("recheck_at"),
-  told: nullable(json("told"))
+export const templates = table("sendwright_template", {
+  kept: "registered",
+  key: ["id"],
+  unique: ["session", "name", "language"]
+})<TemplateRow>({
+  templateId: integer("id", impersonal, "publicKey"),
+  sessionId: exact("session", impersonal),
+  name: text("name", impersonal),
+  language: text("language", impersonal),
+  category: word("category", impersonal, Templates.Category.literals),
+  status: text("status", impersonal),
+  content: json("content", impersonal),
+  updatedAt: instant("updated_at", impersonal),
+  platformId: noted(
+    "platform_id: the platform's own id. check_at: when the platform is asked for it next, since it may be another there than\nhere; its jobs wait until then. checks: how often it was asked without an answer. checked_at: when it answered last.",
+    textOrNull("platform_id", impersonal)
+  ),
+  checkAt: instantOrNull("check_at", impersonal),
+  checks: integer("checks", impersonal, "long NOT NULL DEFAULT 0"),
+  checkedAt: instantOrNull("checked_at", impersonal),
+  pausedAt: noted(
+    "paused_at: since when it is paused. recheck_at: when the platform is asked whether it still is. told: what the platform said\nlast of each part, and when, in JSON.",
+    instantOrNull("paused_at", impersonal)
+  ),
+  recheckAt: instantOrNull("recheck_at", impersonal),
+  told: nullable(json("told", impersonal))
 })
 
 export const readable = templates.only("templateId", "sessionId", "content", "updatedAt")

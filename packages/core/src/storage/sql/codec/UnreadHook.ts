@@ -1,19 +1,25 @@
 /** The columns of `sendwright_unread_hook`. */
 import type { UnreadHook } from "../../../domain/UnreadHook.ts"
-import { flag, instant, integer, table, text } from "../Columns.ts"
+import { exact, flag, instant, integer, table, text } from "../Columns.ts"
+import { impersonal, within } from "../Personal.ts"
 
 interface UnreadHookRow extends UnreadHook {
   readonly sessionId: string
   readonly number: number
 }
 
-export const unreadHooks = table<UnreadHookRow>({
-  sessionId: text("session"),
-  number: integer("number"),
-  id: text("id"),
-  field: text("field"),
-  reason: text("reason"),
-  content: text("content"),
-  isCut: flag("is_cut"),
-  receivedAt: instant("received_at")
+export const unreadHooks = table("sendwright_unread_hook", {
+  kept: { walk: "unreadHooks" },
+  part: "unread",
+  goes: true,
+  key: ["session", "number"]
+})<UnreadHookRow>({
+  sessionId: exact("session", impersonal),
+  number: integer("number", impersonal),
+  id: text("id", impersonal),
+  field: text("field", impersonal),
+  reason: text("reason", impersonal),
+  content: text("content", within),
+  isCut: flag("is_cut", impersonal, "long NOT NULL"),
+  receivedAt: instant("received_at", impersonal)
 })

@@ -14,6 +14,8 @@ import type { Change } from "../../../domain/job/Transitions.ts"
 import type { JobChange } from "../../JobSteps.ts"
 import type { ClaimStep } from "../../policy/JobRows.ts"
 import {
+  exact,
+  exactOrNull,
   flag,
   instant,
   integer,
@@ -21,11 +23,10 @@ import {
   json,
   nullable,
   table,
-  text,
-  textOrNull,
   word
 } from "../Columns.ts"
 import { insertInto } from "../Insert.ts"
+import { impersonal } from "../Personal.ts"
 import type { Program } from "../Program.ts"
 import { all, run } from "../Program.ts"
 import { recipientKey } from "../RecipientKeys.ts"
@@ -49,18 +50,18 @@ interface ClaimRow {
   readonly isOvertaken: boolean
 }
 
-export const claims = table<ClaimRow>({
-  fence: integer("fence"),
-  session: text("session"),
-  priority: word("priority", Priority.all),
-  first: integer("first"),
-  last: integer("last"),
-  jobs: nullable(json<ReadonlyArray<number>>("jobs")),
-  worker: textOrNull("worker"),
-  open: integer("open"),
-  at: instant("at"),
-  place: integerOrNull("place"),
-  isOvertaken: flag("overtaken")
+export const claims = table("sendwright_claim", { kept: "passing", key: ["fence"] })<ClaimRow>({
+  fence: integer("fence", impersonal, "long PRIMARY KEY"),
+  session: exact("session", impersonal),
+  priority: word("priority", impersonal, Priority.all, "exact NOT NULL"),
+  first: integer("first", impersonal),
+  last: integer("last", impersonal),
+  jobs: nullable(json<ReadonlyArray<number>>("jobs", impersonal)),
+  worker: exactOrNull("worker", impersonal),
+  open: integer("open", impersonal, "INTEGER NOT NULL"),
+  at: instant("at", impersonal),
+  place: integerOrNull("place", impersonal),
+  isOvertaken: flag("overtaken", impersonal)
 })
 
 /** The claim that has an untouched recipient by its range, beside others: a condition. Both are SQL. */

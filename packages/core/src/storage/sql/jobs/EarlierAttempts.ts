@@ -4,8 +4,9 @@ import * as Attempts from "../../../domain/job/Attempts.ts"
 import type { JobChange } from "../../JobSteps.ts"
 import { instant, integer, integerOrNull, table, textOrNull, word } from "../Columns.ts"
 import { insertRows } from "../Insert.ts"
+import { impersonal, said } from "../Personal.ts"
 import type { Program } from "../Program.ts"
-import { all, run } from "../Program.ts"
+import { all } from "../Program.ts"
 import { recipientKey } from "../RecipientKeys.ts"
 import { limited } from "../RowReader.ts"
 import type { StoredJob } from "./JobColumns.ts"
@@ -15,16 +16,20 @@ interface AttemptRow extends EarlierAttempt {
   readonly recipient: number
 }
 
-const attempts = table<AttemptRow>({
-  recipient: integer("recipient"),
-  at: instant("at"),
-  number: integer("number"),
-  outcome: word("outcome", Attempts.outcomes),
-  code: textOrNull("code"),
-  providerCode: textOrNull("provider_code"),
-  message: textOrNull("message"),
-  ms: integerOrNull("ms"),
-  process: textOrNull("process")
+export const attempts = table("sendwright_earlier_attempt", {
+  kept: { walk: "jobs", by: "recipient", of: "recipients" },
+  part: "recipients",
+  key: ["recipient", "at", "number"]
+})<AttemptRow>({
+  recipient: integer("recipient", impersonal),
+  at: instant("at", impersonal),
+  number: integer("number", impersonal, "INTEGER NOT NULL"),
+  outcome: word("outcome", impersonal, Attempts.outcomes),
+  code: textOrNull("code", impersonal),
+  providerCode: textOrNull("provider_code", impersonal),
+  message: textOrNull("message", said),
+  ms: integerOrNull("ms", impersonal),
+  process: textOrNull("process", impersonal)
 })
 
 const insert = insertRows("sendwright_earlier_attempt", attempts.names, {
@@ -39,12 +44,6 @@ export function* save(steps: ReadonlyArray<JobChange<StoredJob>>): Program<void>
         for (const each of earlier) made.push({ ...each, recipient: recipientKey(state.seq, after.index) })
   if (made.length > 0) yield* insert(made.map(attempts.write))
 }
-
-const forget =
-  "UPDATE sendwright_earlier_attempt SET message = NULL WHERE recipient = ? AND message IS NOT NULL"
-
-/** Platforms write numbers into their words. */
-export const forgetWords = (recipient: number): Program<void> => run(forget, recipient)
 
 const ofRecipient = attempts.without("recipient")
 

@@ -13,12 +13,15 @@ import * as Transitions from "../../../domain/job/Transitions.ts"
 import type { JobState } from "../../JobSteps.ts"
 import type { Column } from "../Columns.ts"
 import {
+  exact,
+  exactOrNull,
   instant,
   instantOrNull,
   integer,
   integerOrNull,
   json,
   layout,
+  noted,
   nullable,
   table,
   text,
@@ -26,6 +29,7 @@ import {
   word
 } from "../Columns.ts"
 import type { Dialect } from "../Database.ts"
+import { impersonal, mention, mentionInJson, mentionInKey, opaque } from "../Personal.ts"
 import { inSql } from "../RecipientKeys.ts"
 import * as RowReader from "../RowReader.ts"
 import type { OpenClaim } from "./Held.ts"
@@ -75,38 +79,53 @@ interface JobRow extends Accepted, ClientTexts {
   readonly dueAt: Instant | null
 }
 
-export const jobs = table<JobRow>({
-  seq: integer("seq"),
-  id: text("id"),
-  accountId: text("account"),
-  sessionId: text("session"),
-  publicKey: text("public_key"),
-  kind: word("kind", [...Job.kinds, embedded]),
-  template: integerOrNull("template"),
-  snapshot: integer("snapshot"),
-  reference: textOrNull("reference"),
-  currency: text("currency"),
-  estimatedCost: textOrNull("estimated_cost"),
-  requestId: textOrNull("request_id"),
-  idempotencyKey: textOrNull("idempotency_key"),
-  fingerprint: textOrNull("fingerprint"),
-  answer: textOrNull("answer"),
-  recipients: integer("recipients"),
-  createdAt: instant("created_at"),
-  dayTotal: integerOrNull("day_total"),
-  dueAt: instantOrNull("due_at"),
-  priority: word("priority", Priority.all)
+export const jobs = table("sendwright_job", {
+  kept: { walk: "jobs", by: "seq", of: "jobs" },
+  part: "jobs"
+})<JobRow>({
+  seq: integer("seq", impersonal, "key"),
+  id: exact("id", impersonal, "exact NOT NULL UNIQUE"),
+  accountId: exact("account", impersonal),
+  sessionId: exact("session", impersonal),
+  publicKey: exact("public_key", impersonal),
+  kind: word("kind", impersonal, [...Job.kinds, embedded]),
+  template: integerOrNull("template", impersonal),
+  snapshot: integer("snapshot", impersonal),
+  currency: text("currency", impersonal),
+  estimatedCost: textOrNull("estimated_cost", impersonal),
+  idempotencyKey: exactOrNull("idempotency_key", mentionInKey),
+  fingerprint: textOrNull("fingerprint", opaque),
+  answer: textOrNull("answer", mentionInJson),
+  recipients: integer("recipients", impersonal, "INTEGER NOT NULL"),
+  createdAt: instant("created_at", impersonal),
+  reference: noted(
+    "The client's own name for it. Indexed only where there is one, so that a send without costs nothing.",
+    exactOrNull("reference", mention)
+  ),
+  requestId: noted("Of the request that brought it.", exactOrNull("request_id", mention)),
+  dayTotal: noted(
+    "The units that the account has sent of the job's kind of content on the UTC day of its acceptance, its own among them.\nThe newest job tells, and when its API key's last send was accepted: no row is written by every accept.",
+    integerOrNull("day_total", impersonal)
+  ),
+  dueAt: noted(
+    "A job has a row in sendwright_progress once something became of it.\ndue_at: when it is due first, in the order of seq within its session and priority; null where it has no place in that order.",
+    instantOrNull("due_at", impersonal)
+  ),
+  priority: noted(
+    "What goes first in its session: an order each.",
+    word("priority", impersonal, Priority.all, "exact NOT NULL")
+  )
 })
 
 /** The columns of a new job; it has its number from the database. */
 export const newJob = jobs.without("seq", "answer")
 
-const ofCounts = json<Partial<Counts>>("counts")
+const ofCounts = json<Partial<Counts>>("counts", impersonal)
 
 const countsOf = (stored: Partial<Counts>): Counts => ({ ...Recipient.noCounts, ...stored })
 
 /** The statuses that some of a job's recipients have: jobs that are alike then are written together. */
-const counts: Column<Counts> = {
+const counts: Column<Counts, null> = {
   ...ofCounts,
   read: (row) => countsOf(ofCounts.read(row)),
   write: (all) => {
@@ -135,20 +154,43 @@ interface ProgressRow
   readonly failures: number
 }
 
-/** Those come first that are the same for all jobs of most commits. */
-export const progress = table<ProgressRow>({
-  sessionId: text("session"),
-  priority: word("priority", Priority.all),
-  status: word("status", Job.statuses),
-  pauseReason: nullable(word("pause_reason", Job.pauseReasons)),
+export const progress = table("sendwright_progress", {
+  kept: { walk: "jobs", by: "seq", of: "jobs" },
+  key: ["seq"]
+})<ProgressRow>({
+  seq: integer("seq", impersonal, "long PRIMARY KEY"),
+  sessionId: exact("session", impersonal),
+  status: word("status", impersonal, Job.statuses),
+  pauseReason: nullable(word("pause_reason", impersonal, Job.pauseReasons)),
   counts,
-  updatedAt: instant("updated_at"),
-  completedAt: instantOrNull("completed_at"),
-  contentExpiredAt: instantOrNull("content_expired_at"),
-  nextAt: instantOrNull("next_at"),
-  failures: integer("failures"),
-  seq: integer("seq")
+  updatedAt: instant("updated_at", impersonal),
+  completedAt: instantOrNull("completed_at", impersonal),
+  nextAt: instantOrNull("next_at", impersonal),
+  contentExpiredAt: noted(
+    "When its recipients' variables and its text were forgotten.",
+    instantOrNull("content_expired_at", impersonal)
+  ),
+  failures: noted(
+    "How many of its recipients are failed or unknown.",
+    integer("failures", impersonal, "INTEGER NOT NULL DEFAULT 0")
+  ),
+  priority: noted("The job's.", word("priority", impersonal, Priority.all, "exact NOT NULL"))
 })
+
+/** As it is written: those come first that are the same for all jobs of most commits, and the row's number last. */
+export const writtenProgress = progress.only(
+  "sessionId",
+  "priority",
+  "status",
+  "pauseReason",
+  "counts",
+  "updatedAt",
+  "completedAt",
+  "contentExpiredAt",
+  "nextAt",
+  "failures",
+  "seq"
+)
 
 /** A job, its number, and where its state is written. */
 export interface StoredJob extends JobState {

@@ -41,10 +41,10 @@ import {
   changedColumns,
   changedOf,
   jobColumns,
-  progress,
   progressOf,
   readJob,
-  storedJob
+  storedJob,
+  writtenProgress
 } from "./JobColumns.ts"
 import * as Order from "./Order.ts"
 import type { StoredRecipient } from "./RecipientColumns.ts"
@@ -157,8 +157,8 @@ export const make = (dialect: Dialect, ids: Ids): StoredJobs => {
   const updateScattered = `${updateEqual} seq IN (SELECT ${elements.integer} FROM ${elements.from})`
   const updateKind = `UPDATE sendwright_recipient SET ${writtenColumns.assignments}, provider_id = ${entries.value}
     FROM ${entries.from} WHERE seq = ${entries.key}`
-  const updateRows = dialect.update("sendwright_progress", progress.ordered)
-  const insertRows = dialect.insert("sendwright_progress", progress.ordered)
+  const updateRows = dialect.update("sendwright_progress", writtenProgress.ordered)
+  const insertRows = dialect.insert("sendwright_progress", writtenProgress.ordered)
   // By `Transitions.dueAt`. Behind those that claims have lies the first that nobody touched, if there is one: none has
   // waited longer. Otherwise all are looked through who wait by themselves.
   const due = "CASE WHEN updated_at > ? THEN ? ELSE next_at END"
@@ -286,7 +286,7 @@ export const make = (dialect: Dialect, ids: Ids): StoredJobs => {
     const rowOf = (step: JobChange<StoredJob>) => {
       const { state } = step
       const next = !waits(state) ? null : isAsked.has(step) ? (times.get(state.seq) ?? null) : nextOf(step)
-      return progress.write(progressOf(state, next))
+      return writtenProgress.write(progressOf(state, next))
     }
     const [fresh, known] = Arrays.partition(steps, ({ state }) => state.hasRow)
     yield* insertRows(fresh.map(rowOf))
@@ -376,7 +376,7 @@ export const make = (dialect: Dialect, ids: Ids): StoredJobs => {
     },
     setDue: function* (states, at) {
       const [fresh, known] = Arrays.partition(states, ({ hasRow }) => hasRow)
-      const rowOf = (state: StoredJob) => progress.write(progressOf(state, at))
+      const rowOf = (state: StoredJob) => writtenProgress.write(progressOf(state, at))
       yield* insertRows(fresh.map(rowOf))
       yield* updateRows(known.map(rowOf))
     }

@@ -12,6 +12,7 @@ import * as Transitions from "../../../domain/job/Transitions.ts"
 import type { FencedRecipient, RecipientChange } from "../../JobSteps.ts"
 import {
   elementOf,
+  expiring,
   flag,
   instant,
   instantOrNull,
@@ -19,6 +20,7 @@ import {
   integerOrNull,
   json,
   layout,
+  noted,
   nullable,
   table,
   text,
@@ -26,6 +28,7 @@ import {
   word
 } from "../Columns.ts"
 import type { Dialect } from "../Database.ts"
+import { impersonal, mentionInJson, phone, said, saidTexts } from "../Personal.ts"
 import type { SqlValue } from "../Program.ts"
 import { placesPerJob } from "../RecipientKeys.ts"
 import * as RowReader from "../RowReader.ts"
@@ -37,30 +40,43 @@ export interface RecipientRow extends Omit<RecipientResult, "index"> {
   readonly fence: number | null
 }
 
-export const recipients = table<RecipientRow>({
-  key: integer("seq"),
-  phone: text("phone"),
-  externalId: textOrNull("external_id"),
-  values: json("variables"),
-  market: textOrNull("market"),
-  price: textOrNull("price"),
-  nextAt: instantOrNull("next_at"),
-  updatedAt: instant("updated_at"),
-  status: word("status", Recipient.statuses),
-  failure: nullable(json("failure")),
-  attempts: integer("attempts"),
-  providerId: textOrNull("provider_id"),
-  sequence: integer("sequence"),
-  sentAt: instantOrNull("sent_at"),
-  deliveredAt: instantOrNull("delivered_at"),
-  readAt: instantOrNull("read_at"),
-  fence: integerOrNull("fence"),
-  crashCount: integer("lost"),
-  maybeSent: flag("uncertain"),
-  pricing: nullable(json("pricing")),
-  retryingSince: instantOrNull("retrying_since"),
-  requeuedAt: instantOrNull("requeued_at"),
-  attemptedAt: instantOrNull("attempted_at")
+export const recipients = table("sendwright_recipient", {
+  kept: { walk: "jobs", by: "seq", of: "recipients" },
+  part: "recipients",
+  key: ["seq"]
+})<RecipientRow>({
+  key: integer("seq", impersonal, "long PRIMARY KEY"),
+  phone: text("phone", phone),
+  externalId: textOrNull("external_id", said),
+  values: expiring("[]", json("variables", saidTexts)),
+  market: textOrNull("market", impersonal),
+  price: textOrNull("price", impersonal),
+  status: word("status", impersonal, Recipient.statuses),
+  attempts: integer("attempts", impersonal, "INTEGER NOT NULL"),
+  crashCount: integer("lost", impersonal, "INTEGER NOT NULL DEFAULT 0"),
+  maybeSent: flag("uncertain", impersonal, "INTEGER NOT NULL DEFAULT 0"),
+  sequence: integer("sequence", impersonal, "INTEGER NOT NULL"),
+  nextAt: instantOrNull("next_at", impersonal),
+  fence: integerOrNull("fence", impersonal),
+  updatedAt: instant("updated_at", impersonal),
+  failure: nullable(json("failure", mentionInJson)),
+  providerId: textOrNull("provider_id", said),
+  sentAt: instantOrNull("sent_at", impersonal),
+  deliveredAt: instantOrNull("delivered_at", impersonal),
+  readAt: instantOrNull("read_at", impersonal),
+  pricing: nullable(json("pricing", impersonal)),
+  retryingSince: noted(
+    "The time of the first attempt, once that is to be repeated.",
+    instantOrNull("retrying_since", impersonal)
+  ),
+  requeuedAt: noted(
+    "When an operator had it sent again; null when nobody did.",
+    instantOrNull("requeued_at", impersonal)
+  ),
+  attemptedAt: noted(
+    "When the attempt ended by which the platform has it or it has failed; null as long as updated_at is that.",
+    instantOrNull("attempted_at", impersonal)
+  )
 })
 
 /** The columns of a new recipient's row; those come first that are the same for all recipients of most sends. */
