@@ -1,6 +1,6 @@
 /**
  * What a column tells of people, which each column says where it is described. What an erasure looks through, what an export
- * shows and what stays follow from that (docs/adr/0043).
+ * shows and what stays follow from that (docs/adr/0044).
  */
 import type { Redaction } from "../../domain/Erasure.ts"
 import * as RetryPlan from "../../domain/job/RetryPlan.ts"
