@@ -90,7 +90,8 @@ describe("core", () => {
 
   for (const [entry, what] of [
     ["sql.ts", "a store over a handle of the app's"],
-    ["index.ts", "what is in memory"]
+    ["index.ts", "what is in memory"],
+    ["contract.ts", "what may be asked of an engine"]
   ])
     it(`needs no driver and no native module for ${what}`, () => {
       const loaded = /^(?:import|export)\s(?!type\b)[^"'=]*?from\s+["']([^"']+)["']/gms
@@ -117,7 +118,9 @@ describe("http", () => {
         .map(([, name = ""]) => name)
         .filter(
           (name) =>
-            !/^(?:node:\w+|effect\/\w+|@effect\/platform\/\w+|@sendwright\/core(?:\/adapter)?)$/.test(name)
+            !/^(?:node:\w+|effect\/\w+|@effect\/platform\/\w+|@sendwright\/core(?:\/adapter|\/contract)?)$/.test(
+              name
+            )
         )
         .map((name) => `${file} → ${name}`)
     )

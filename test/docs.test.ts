@@ -82,11 +82,11 @@ describe("docs/security.md", () => {
 describe.each(["architecture.md", "dispatch.md"])("docs/%s", (name) => {
   it("names files and functions that are there", () => {
     const page = read(`../docs/${name}`)
-    // `worker/Batch` (`prepare`, `start`), also as `host/http/NodeServer`; `api` and `http` are folders of packages/http.
+    // `worker/Batch` (`prepare`, `start`), also as `host/http/NodeServer`; `http` is the folder of packages/http.
     const named = [...page.matchAll(/`((?:[a-z]+\/)+[A-Z]\w+)`(?:[ \n]\(((?:`\w+`(?:, )?)+)\))?/g)]
     expect(named.length).toBeGreaterThan(15)
     for (const [, path = "", functions = ""] of named) {
-      const [, home = path.match(/^(?:api|http)\//) ? "http" : "core", inside = path] =
+      const [, home = path.startsWith("http/") ? "http" : "core", inside = path] =
         /^(host|core)\/(.+)$/.exec(path) ?? []
       const source = `${home}/src/${inside}`
       const [file] = [`${source}.ts`, `${source}/index.ts`]

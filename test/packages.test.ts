@@ -94,7 +94,7 @@ describe("@sendwright/core's public names", () => {
   })
 
   it("have an entry for each subject, and none is a path into the inside but for types alone", () => {
-    const subjects = ["adapter", "postgres", "sender", "sql", "sqlite", "storage", "testing"]
+    const subjects = ["adapter", "contract", "postgres", "sender", "sql", "sqlite", "storage", "testing"]
     const entries = [...subjects, "testing/SenderSuite", "types/*"].map((name) => `./${name}`)
     expect(Object.keys(exports).sort()).toEqual([".", ...entries].sort())
     // So that a compiler can name a type that it has inferred.

@@ -1,7 +1,8 @@
 /** The service as one layer: the engine, its workers and the server, by the configuration. */
 import { Engine, Worker } from "@sendwright/core"
 import { Metrics } from "@sendwright/core/adapter"
-import { Cursors, HttpApp, InFlight, Routes } from "@sendwright/http/server"
+import { Cursors } from "@sendwright/core/contract"
+import { HttpApp, InFlight, Routes } from "@sendwright/http/server"
 import * as Context from "effect/Context"
 import * as DefaultServices from "effect/DefaultServices"
 import * as Effect from "effect/Effect"

@@ -1,12 +1,6 @@
-/** What the API is: its operations, documents and refusals, for a command line and for clients. */
-export * as AdminApi from "./api/AdminApi.ts"
+/** What the API is: its description and its tools, for a command line and for clients. */
 export * as Api from "./api/Api.ts"
-export * as Consents from "./api/Consents.ts"
 export * as McpProtocol from "./api/mcp/Protocol.ts"
 export * as McpTools from "./api/mcp/Tools.ts"
-export * as Operation from "./api/Operation.ts"
-export * as Overview from "./api/Overview.ts"
-export * as Problems from "./api/Problems.ts"
-export * as Route from "./api/Route.ts"
 export * as Body from "./http/Body.ts"
 export * as Description from "./http/Description.ts"

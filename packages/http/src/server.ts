@@ -1,6 +1,5 @@
 /** The parts of the API that a whole server chooses by itself: routes, limits, and what waits for its end. */
 
-export * as Cursors from "./api/Cursors.ts"
 export * as Address from "./http/Address.ts"
 export * as AdminToken from "./http/AdminToken.ts"
 export * as ClientAddress from "./http/ClientAddress.ts"

@@ -1,5 +1,5 @@
 /** What operators may say over REST they may say here: every member of every request of the admin API, by its name in camelCase. */
-import { AdminApi } from "@sendwright/http/contract"
+import { AdminApi } from "@sendwright/core/contract"
 import * as Option from "effect/Option"
 import type * as SchemaAST from "effect/SchemaAST"
 import { type Admin, SendwrightError } from "sendwright"

@@ -19,7 +19,8 @@ const lazily = <A>(make: () => A): (() => A) => {
 
 /**
  * A decoder that tells every fault at once, at most `Fault.maximum`; a member that the schema does not name is one.
- * Effect's interpreter looks at every item of an array before its length, so it is not asked where a list is too long.
+ * Effect's interpreter looks at every item of an array before its length, so it is not asked where a list is too long,
+ * nor for a struct without members, for which it takes anything.
  */
 export const decoder = <A, I>(
   schema: Schema.Schema<A, I>,
@@ -30,7 +31,8 @@ export const decoder = <A, I>(
     ParseResult.decodeUnknownEither(schema, { ...SchemaFaults.strict, errors: "all" })
   )
   return (input) => {
-    const decoded = SchemaFaults.isTooLongWithin(schema.ast, input) ? undefined : decode()(input)
+    const isWalked = SchemaFaults.isEmptyStruct(schema.ast) || SchemaFaults.isTooLongWithin(schema.ast, input)
+    const decoded = isWalked ? undefined : decode()(input)
     if (decoded !== undefined && Either.isRight(decoded)) return Either.right(decoded.right)
     const faults = SchemaFaults.faults(schema.ast, input, prefix)
     return faults.length > 0

@@ -311,7 +311,7 @@ const struct = (
 }
 
 /** The interpreter takes anything for it; here it is an object without members. */
-const isEmptyStruct = (ast: AST.AST): boolean =>
+export const isEmptyStruct = (ast: AST.AST): boolean =>
   ast._tag === "TypeLiteral" && ast.propertySignatures.length === 0 && ast.indexSignatures.length === 0
 
 const items = (item: AST.AST, input: ReadonlyArray<unknown>, path: Path, faults: Fault.Faults): void => {

@@ -1,5 +1,5 @@
 /** An answer as it is told: JSON for programs; at a terminal tables and lines, as wide as it is. */
-import type { Operation, Route } from "@sendwright/http/contract"
+import type { Operation, Route } from "@sendwright/core/contract"
 import * as Predicate from "effect/Predicate"
 import * as Logs from "../Logs.ts"
 import * as Screen from "./Screen.ts"

@@ -1,6 +1,6 @@
 /** Why a command did not do what it was asked for. */
 import { Fault } from "@sendwright/core"
-import { Problems } from "@sendwright/http/contract"
+import { Problems } from "@sendwright/core/contract"
 import * as Logs from "../Logs.ts"
 import * as StartFailure from "../StartFailure.ts"
 import type { NotOpened } from "./OnDatabase.ts"

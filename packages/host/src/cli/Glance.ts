@@ -1,5 +1,5 @@
 /** The overview and the report of health as people read them at a terminal; programs get the answers as they are. */
-import { Overview as Wire } from "@sendwright/http/contract"
+import { Overview as Wire } from "@sendwright/core/contract"
 import * as Duration from "effect/Duration"
 import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"

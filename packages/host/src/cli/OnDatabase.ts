@@ -1,8 +1,8 @@
 /** Does one operation of the admin API on the configured database, by the API's own handler. */
 import { userInfo } from "node:os"
 import { Acting, Engine } from "@sendwright/core"
-import { type Operation, type Problems, Route } from "@sendwright/http/contract"
-import { Cursors, InFlight } from "@sendwright/http/server"
+import { Cursors, type Operation, type Problems, Route } from "@sendwright/core/contract"
+import { InFlight } from "@sendwright/http/server"
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"

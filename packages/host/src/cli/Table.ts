@@ -2,7 +2,7 @@
  * A table at a terminal: columns in the order of their worth, as many as fit. Columns without a value go before others are cut,
  * and ids and addresses are shortened last. What is left out is told below, and a pipe gets all of it.
  */
-import type { Operation } from "@sendwright/http/contract"
+import type { Operation } from "@sendwright/core/contract"
 import * as Predicate from "effect/Predicate"
 import * as Logs from "../Logs.ts"
 import * as Screen from "./Screen.ts"

@@ -5,7 +5,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Instant } from "@sendwright/core"
-import type { Problems } from "@sendwright/http/contract"
+import type { Problems } from "@sendwright/core/contract"
 import { ClientAddress, HttpApp, HttpLimits, InFlight, NodeHttp, type Steps } from "@sendwright/http/server"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"

@@ -19,7 +19,7 @@ import { join } from "node:path"
 import { text } from "node:stream/consumers"
 import { fileURLToPath } from "node:url"
 import { stripVTControlCharacters } from "node:util"
-import { AdminApi } from "@sendwright/http/contract"
+import { AdminApi } from "@sendwright/core/contract"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
@@ -96,7 +96,7 @@ const story = async (sendwright: ReturnType<typeof on>) => {
 describe("the command line", () => {
   it("has one command for each operation of the admin API", () => {
     const commands = AdminApi.operations.map(({ command }) => command.name)
-    expect(new Set(commands).size).toBe(Object.keys(AdminApi.group.endpoints).length)
+    expect(new Set(commands).size).toBe(AdminApi.operations.length)
     expect(commands.filter((name) => !/^[a-z-]+( [a-z]+)?$/.test(name))).toEqual([])
   })
 

@@ -7,7 +7,7 @@ import { Client } from "@modelcontextprotocol/sdk/client/index.js"
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js"
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js"
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js"
-import { AdminApi } from "@sendwright/http/contract"
+import { AdminApi } from "@sendwright/core/contract"
 import { afterAll, describe, expect, it } from "vitest"
 import { at, items, start } from "../../../../test/support/TestHost.ts"
 

@@ -1,5 +1,5 @@
 /** Tables at a terminal show what somebody asked for, however narrow it is. */
-import { AdminApi, type Operation } from "@sendwright/http/contract"
+import { AdminApi, type Operation } from "@sendwright/core/contract"
 import { describe, expect, it } from "vitest"
 import * as Answer from "../../src/cli/Answer.ts"
 import * as Screen from "../../src/cli/Screen.ts"

@@ -1,19 +1,21 @@
 /** The contract: every operation, once. `/openapi.json` and the routes are both made from it. */
 import * as HttpApi from "@effect/platform/HttpApi"
 import * as OpenApi from "@effect/platform/OpenApi"
-import * as AdminApi from "./AdminApi.ts"
-import * as Connection from "./Connection.ts"
+import {
+  AdminApi,
+  Connection,
+  Hooks,
+  Jobs,
+  Messages,
+  Search,
+  Sends,
+  Service,
+  Templates,
+  Timelines,
+  Wire
+} from "@sendwright/core/contract"
 import * as Group from "./Group.ts"
-import * as Hooks from "./Hooks.ts"
-import * as Jobs from "./Jobs.ts"
 import * as Mcp from "./Mcp.ts"
-import * as Messages from "./Messages.ts"
-import * as Search from "./Search.ts"
-import * as Sends from "./Sends.ts"
-import * as Service from "./Service.ts"
-import * as Templates from "./Templates.ts"
-import * as Timelines from "./Timelines.ts"
-import { apiVersion } from "./Wire.ts"
 
 const versioned = [
   ...Connection.versioned,
@@ -38,14 +40,14 @@ export const operations = [
 export const Api = HttpApi.make("sendwright")
   .add(Group.make("v1", "Template sends with an API key.", versioned))
   .add(Group.make("public", "Direct messages with an API key.", direct))
-  .add(AdminApi.group)
+  .add(Group.admin)
   .add(Group.make("agents", "The admin API's reads as tools for an agent.", Mcp.agents))
   .add(Group.make("hooks", "What platforms post.", Hooks.hooks))
   .add(Group.make("service", "Health, and what codes mean.", Service.service))
   .annotateContext(
     OpenApi.annotations({
       title: "Sendwright",
-      version: apiVersion,
+      version: Wire.apiVersion,
       description:
         "Template sends as durable jobs, direct messages, and their administration. Members and parameters that an operation does not define are refused; answers may grow. Times are RFC 3339 in UTC. A `cursor` is a list's own `next_cursor`, with the same filter; a page with a filter may be short, but is never empty while something is left to find, and the list ends where `next_cursor` is null."
     })

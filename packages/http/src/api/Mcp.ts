@@ -2,25 +2,20 @@
  * The reads of the admin API as tools for an agent, over HTTP: the Model Context Protocol's streamable HTTP, without sessions and
  * streams. A tool's call is done by its operation's own handler, as the operator who asks.
  */
-import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
+import { Codec, Endpoint, Examples, Operation, Problems, Route, Texts, Wire } from "@sendwright/core/contract"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import { itself } from "./Codec.ts"
-import * as Examples from "./Examples.ts"
 import * as Protocol from "./mcp/Protocol.ts"
 import * as Tools from "./mcp/Tools.ts"
-import { answer, messageForOperator } from "./Operation.ts"
-import * as Problems from "./Problems.ts"
-import * as Route from "./Route.ts"
-import { plainly } from "./Texts.ts"
-import { apiVersion, Text } from "./Wire.ts"
 
 const Version = Schema.Literal("2.0")
 const Id = Schema.Union(Schema.String, Schema.Int)
 
 const Message = Schema.Struct({
   jsonrpc: Version,
-  id: Schema.optional(Id.annotations({ description: "Absent of a notification, which has no answer." })),
+  id: Schema.optional(
+    Id.annotations({ description: "Absent of a notification, which has no Operation.answer." })
+  ),
   method: Schema.String.annotations({ description: "`initialize`, `ping`, `tools/list` or `tools/call`." }),
   params: Schema.optional(Schema.Record({ key: Schema.String, value: Schema.Unknown }))
 }).annotations({ identifier: "AgentMessage" })
@@ -28,9 +23,9 @@ const Message = Schema.Struct({
 /** What tools answer is masked by their own handlers. */
 const Answered = Schema.Struct({
   jsonrpc: Version,
-  id: plainly(Schema.NullOr(Id)),
-  result: Schema.optional(plainly(Schema.Record({ key: Schema.String, value: Schema.Unknown }))),
-  error: Schema.optional(Schema.Struct({ code: Schema.Int, message: Text }))
+  id: Texts.plainly(Schema.NullOr(Id)),
+  result: Schema.optional(Texts.plainly(Schema.Record({ key: Schema.String, value: Schema.Unknown }))),
+  error: Schema.optional(Schema.Struct({ code: Schema.Int, message: Wire.Text }))
 }).annotations({ identifier: "AgentAnswer" })
 
 /** A refusal is what the tool answers; without the store nothing is answered, as elsewhere. */
@@ -42,9 +37,9 @@ const outcomeOf = (tool: Tools.Tool, asked: Effect.Effect<Route.Reply, Problems.
   })
 
 export const agents = [
-  messageForOperator(
-    HttpApiEndpoint.post("mcp", "/admin/v1/mcp").setPayload(Message),
-    answer(itself(Answered), {
+  Operation.messageForOperator(
+    Endpoint.post("mcp", "/admin/v1/mcp").setPayload(Message),
+    Operation.answer(Codec.itself(Answered), {
       jsonrpc: "2.0",
       id: 1,
       result: {
@@ -71,7 +66,7 @@ export const agents = [
         const known = { cursors, prefix, requestId }
         return Protocol.answer(
           {
-            version: apiVersion,
+            version: Wire.apiVersion,
             tools,
             call: (tool, given) =>
               outcomeOf(tool, Route.perform(tool.operation.route(engine), Tools.callOf(tool, given), known))

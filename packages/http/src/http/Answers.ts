@@ -1,20 +1,19 @@
 /** Answers and refusals, in the form that each has; every one of them is sealed on its way out. */
 import { Errors, type Fault, Ids, Instant } from "@sendwright/core"
 import { Metrics } from "@sendwright/core/adapter"
+import { Problems } from "@sendwright/core/contract"
 import * as Effect from "effect/Effect"
-import type { Problem } from "../api/Problems.ts"
-import * as Problems from "../api/Problems.ts"
 import type { Exchange, Headers, PlainResponse, Streaming } from "./Exchange.ts"
 import { none } from "./Exchange.ts"
 
 /** A refusal on its way out. */
 export class Refused {
   readonly _tag = "Refused"
-  readonly problem: Problem
+  readonly problem: Problems.Problem
   readonly headers: Headers
   /** The cause, for the log alone. */
   readonly cause: unknown
-  constructor(problem: Problem, headers: Headers = none, cause?: unknown) {
+  constructor(problem: Problems.Problem, headers: Headers = none, cause?: unknown) {
     this.problem = problem
     this.headers = headers
     this.cause = cause

@@ -1,9 +1,8 @@
 /** Request bodies: JSON in UTF-8, at most 1 MiB, 32 levels deep and of so many members and items, each member once. */
 import { Buffer, isAscii, isUtf8, transcode } from "node:buffer"
 import { Fault } from "@sendwright/core"
+import { Endpoint, Route } from "@sendwright/core/contract"
 import * as Either from "effect/Either"
-import * as MaximumValues from "../api/MaximumValues.ts"
-import { noBody } from "../api/Route.ts"
 import * as JsonText from "./JsonText.ts"
 
 export const maximumBytes = 1024 * 1024
@@ -64,11 +63,11 @@ const textOf = (bytes: Uint8Array): string =>
 /** Parses a body, of so many members and items when it is long; the fault says what is wrong, never what was sent. */
 export const parse = (
   bytes: Uint8Array,
-  maximumValues = MaximumValues.usual
+  maximumValues = Endpoint.usualValues
 ): Either.Either<unknown, ReadonlyArray<Fault.Fault>> => {
   if (!isUtf8(bytes)) return invalid("The body must be UTF-8.")
   const text = textOf(bytes)
-  if (text === "") return noBody
+  if (text === "") return Route.noBody
   if (text.startsWith(mark)) return invalid("The body must be JSON without a byte order mark before it.")
   const isLong = text.length >= longText
   const faults = isLong ? JsonText.faults(text, maximumValues) : []

@@ -4,9 +4,9 @@
  */
 import * as OpenApi from "@effect/platform/OpenApi"
 import { Url } from "@sendwright/core/adapter"
+import type { Route } from "@sendwright/core/contract"
 import { Api } from "../api/Api.ts"
 import { isObject, type Json, mapEntries, member, ref } from "../api/Json.ts"
-import type { Route } from "../api/Route.ts"
 import * as Events from "./description/Events.ts"
 import { always, headers, ofKeys, ofReplays } from "./description/Headers.ts"
 import * as Refusals from "./description/Refusals.ts"
@@ -52,7 +52,7 @@ const located = (example: unknown, prefix: string): unknown =>
         : value
   )
 
-const answersOf = (operation: Json, route: Route, prefix: string): Json => {
+const answersOf = (operation: Json, route: Route.Route, prefix: string): Json => {
   // The builder's own 400 is never answered: faults of the shape are 422.
   const { 400: _, ...answers } = member(operation, "responses")
   return mapEntries(answers, (answer) => ({
@@ -78,7 +78,7 @@ const isRequired = (content: Json, schemas: Json): boolean =>
     return Array.isArray(required) && required.length > 0
   })
 
-const described = (operation: Json, route: Route, schemas: Json, prefix: string): Json => {
+const described = (operation: Json, route: Route.Route, schemas: Json, prefix: string): Json => {
   const { requestBody, ...rest } = operation
   const content = member(requestBody, "content")
   const refusals = Refusals.of(route)
@@ -114,7 +114,7 @@ export interface Described {
   /** With the prefix; may be a path alone. */
   readonly baseUrl: string
   readonly prefix: string
-  readonly routes: ReadonlyArray<Route>
+  readonly routes: ReadonlyArray<Route.Route>
   readonly senders: Senders.Senders
 }
 

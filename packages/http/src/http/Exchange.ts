@@ -1,9 +1,8 @@
 /** A request and its answer without a server, and what becomes known of them on the way. */
+
+import type { Masking, Problems, Route } from "@sendwright/core/contract"
 import * as Data from "effect/Data"
 import type * as Effect from "effect/Effect"
-import type { Hide } from "../api/Masking.ts"
-import type * as Problems from "../api/Problems.ts"
-import type { Route } from "../api/Route.ts"
 
 export interface PlainRequest {
   readonly method: string
@@ -52,7 +51,7 @@ export const headerOf = ({ headers }: PlainRequest, name: string): string | unde
 export class Exchange {
   readonly request: PlainRequest
   readonly requestId: string
-  route: Route | undefined
+  route: Route.Route | undefined
   /**
    * The route's name for metrics and the log. Never the path as received, since each path would be a series of its
    * own.
@@ -61,7 +60,7 @@ export class Exchange {
   /** The code of its refusal; null while it is not refused. */
   refused: Problems.Code | null = null
   /** How numbers are masked, once an operator is known who does not see them. */
-  hide: Hide | null = null
+  hide: Masking.Hide | null = null
   /** Known together with the caller; every later answer shows it. */
   rate: { readonly policy: string; readonly state: string } | undefined
   constructor(request: PlainRequest, requestId: string) {

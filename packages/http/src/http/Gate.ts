@@ -2,6 +2,7 @@
 import { timingSafeEqual } from "node:crypto"
 import type { Engine } from "@sendwright/core"
 import { Acting, Instant, Operator } from "@sendwright/core"
+import { Masking, type Problems, Route } from "@sendwright/core/contract"
 import * as Cause from "effect/Cause"
 import type * as Clock from "effect/Clock"
 import type * as Context from "effect/Context"
@@ -9,9 +10,6 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
-import { hiding, MaskedPhones } from "../api/Masking.ts"
-import type { EngineError } from "../api/Problems.ts"
-import { ActingRole, type Route } from "../api/Route.ts"
 import type { Answer } from "./Answers.ts"
 import { noRoute, type Refused, refuse } from "./Answers.ts"
 import type { Exchange, Headers } from "./Exchange.ts"
@@ -24,7 +22,7 @@ interface Credentials {
 }
 
 /** A part of the way to an answer. */
-export type Step = Effect.Effect<Answer, Refused | EngineError>
+export type Step = Effect.Effect<Answer, Refused | Problems.EngineError>
 
 /** A scheme's case says nothing (RFC 9110 §11.1). */
 const bearer = /^bearer +(.*)$/i
@@ -37,19 +35,19 @@ const tooManyGuesses = (retryAfterMs: number) =>
   )
 
 /** How to prove who one is (RFC 9110 §11.6.1), by who may call. */
-export const challenges: Readonly<Record<Route["handler"]["access"], Headers>> = {
+export const challenges: Readonly<Record<Route.Route["handler"]["access"], Headers>> = {
   anyone: none,
   key: { "www-authenticate": 'ApiKey realm="api", headers="x-public-key x-secret-key"' },
   operator: { "www-authenticate": 'Bearer realm="admin"' },
   hook: { "www-authenticate": 'Signature realm="hooks"' }
 }
 
-const isWrong = (error: Refused | EngineError): boolean =>
+const isWrong = (error: Refused | Problems.EngineError): boolean =>
   error._tag === "Refused"
     ? error.problem.code === "invalid_credentials"
     : error._tag === "InvalidCredentials" || error._tag === "HookForged"
 
-const outcomeOf = (exit: Exit.Exit<unknown, Refused | EngineError>): Guesses.Outcome => {
+const outcomeOf = (exit: Exit.Exit<unknown, Refused | Problems.EngineError>): Guesses.Outcome => {
   if (Exit.isSuccess(exit)) return "right"
   return Option.exists(Cause.failureOption(exit.cause), isWrong) ? "wrong" : "unclear"
 }
@@ -57,7 +55,7 @@ const outcomeOf = (exit: Exit.Exit<unknown, Refused | EngineError>): Guesses.Out
 /** Identifies callers, and limits guesses of credentials. */
 export const gate = ({ adminToken, engine }: Credentials, guesses: Guesses.Guesses, clock: Clock.Clock) => {
   /** Checks credentials, unless too many wrong ones came before. Other failures do not count as wrong credentials. */
-  const guarded = <A, E extends Refused | EngineError>(
+  const guarded = <A, E extends Refused | Problems.EngineError>(
     guess: Guesses.Guess,
     look: () => Effect.Effect<A, E>
   ): Effect.Effect<A, E | Refused> =>
@@ -84,7 +82,7 @@ export const gate = ({ adminToken, engine }: Credentials, guesses: Guesses.Guess
 
   type Identified = Pick<Operator.Operator, "masksPhones" | "name" | "role">
 
-  const operatorOf = (token: string): Effect.Effect<Identified, Refused | EngineError> => {
+  const operatorOf = (token: string): Effect.Effect<Identified, Refused | Problems.EngineError> => {
     if (isAdminToken(token)) return Effect.succeed(Operator.environment)
     if (Operator.nameOf(token) === undefined) return wrongToken
     return Effect.catchTag(engine.admin.operators.identify(token), "InvalidCredentials", () => wrongToken)
@@ -96,7 +94,7 @@ export const gate = ({ adminToken, engine }: Credentials, guesses: Guesses.Guess
   /** Logs a refused operator. The audit log does not, since it records acts that were done. */
   const logRefused =
     (exchange: Exchange, operator = "unknown") =>
-    (error: Refused | EngineError) =>
+    (error: Refused | Problems.EngineError) =>
       error._tag === "Refused" && error.problem.code !== "rate_limited"
         ? Effect.logWarning("An operator's request was refused").pipe(
             Effect.annotateLogs({
@@ -127,13 +125,13 @@ export const gate = ({ adminToken, engine }: Credentials, guesses: Guesses.Guess
       }
       const acting = Effect.provideService(
         Acting.as({ operator: operator.name, address: address ?? null, requestId })(step),
-        ActingRole,
+        Route.ActingRole,
         operator.role
       )
       if (!operator.masksPhones) return acting
-      const hide = hiding(request.url)
+      const hide = Masking.hiding(request.url)
       exchange.hide = hide
-      return Effect.provideService(acting, MaskedPhones, hide)
+      return Effect.provideService(acting, Masking.MaskedPhones, hide)
     })
   }
 

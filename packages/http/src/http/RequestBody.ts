@@ -1,8 +1,7 @@
 /** The body of a request: what it may be, and when it is read. */
 import { EventLoopBudget } from "@sendwright/core/adapter"
+import { Problems, type Route } from "@sendwright/core/contract"
 import * as Effect from "effect/Effect"
-import * as Problems from "../api/Problems.ts"
-import type { Raw } from "../api/Route.ts"
 import { lastAnswer, Refused, refuse, refused, stopping } from "./Answers.ts"
 import * as Body from "./Body.ts"
 import type { PlainRequest, Unread } from "./Exchange.ts"
@@ -35,7 +34,7 @@ const taken = new Refused(Problems.problem("internal", takenDetail), none, new E
 
 const unreadFor: Readonly<Record<Unread["reason"], Refused>> = { "no room": noRoom, stopping, taken }
 export const unread = ({ reason }: Unread) => unreadFor[reason]
-const noBody: Effect.Effect<Raw["body"]> = Effect.succeed(null)
+const noBody: Effect.Effect<Route.Raw["body"]> = Effect.succeed(null)
 
 /**
  * Reads and parses the body; null without one. A body is read even where the operation has none, so that it is
@@ -45,7 +44,7 @@ export const bodyOf = (
   request: PlainRequest,
   isAskedFor: boolean,
   maximumValues?: number
-): Effect.Effect<Raw["body"], Refused> => {
+): Effect.Effect<Route.Raw["body"], Refused> => {
   if (!isAskedFor && !request.hasBody) return noBody
   const length = Number(headerOf(request, "content-length") ?? 0)
   const type = headerOf(request, "content-type")
@@ -57,7 +56,7 @@ export const bodyOf = (
   if ((headerOf(request, "content-encoding") ?? "identity").toLowerCase() !== "identity") return encoded
   if (length > maximum) return over
   const whole = Effect.mapError(request.body(maximum), unread)
-  return Effect.flatMap(whole, (bytes): Effect.Effect<Raw["body"], Refused> => {
+  return Effect.flatMap(whole, (bytes): Effect.Effect<Route.Raw["body"], Refused> => {
     if (bytes === undefined) return over
     if (bytes.length === 0) return noBody
     if (!Body.isJson(type)) return notJson

@@ -1,9 +1,10 @@
 /** Finds the route that a path stands for. */
+
+import type { Route } from "@sendwright/core/contract"
 import * as Either from "effect/Either"
-import type { Route } from "../api/Route.ts"
 
 export interface Matched {
-  readonly route: Route
+  readonly route: Route.Route
   readonly path: Readonly<Record<string, string>>
 }
 
@@ -13,7 +14,7 @@ export type Router = (path: string) => ReadonlyMap<string, Matched>
 interface Pattern {
   readonly segments: ReadonlyArray<string>
   /** By method. */
-  readonly routes: Map<string, Route>
+  readonly routes: Map<string, Route.Route>
 }
 
 const none: ReadonlyMap<string, Matched> = new Map()
@@ -52,7 +53,7 @@ const bySpecificity = (one: Pattern, other: Pattern): number => {
  * Paths without parameters are looked up; of the patterns, those with as many segments are compared. One pattern alone
  * has a path, with all its methods: a known path wins over a pattern, and `/hooks/http/:id` over `/hooks/:provider/:id`.
  */
-export const make = (routes: ReadonlyArray<Route>): Router => {
+export const make = (routes: ReadonlyArray<Route.Route>): Router => {
   const fixed = new Map<string, Map<string, Matched>>()
   const patterns = new Map<number, Array<Pattern>>()
   for (const route of routes) {

@@ -1,10 +1,10 @@
 /** What a role answers: routes of the contract, and pages besides. */
 import type { Engine } from "@sendwright/core"
 import { Exposition } from "@sendwright/core/adapter"
+import { Service } from "@sendwright/core/contract"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Api from "../api/Api.ts"
-import * as Service from "../api/Service.ts"
 import type { Described } from "./Description.ts"
 import * as Metrics from "./Metrics.ts"
 import type { Options, Page } from "./Steps.ts"

@@ -7,6 +7,7 @@
 import type { Engine } from "@sendwright/core"
 import { Fault, Ids, Instant, type Operator } from "@sendwright/core"
 import { Metrics, Moment } from "@sendwright/core/adapter"
+import { Cursors, Masking, Problems, Route } from "@sendwright/core/contract"
 import * as Cause from "effect/Cause"
 import type * as Clock from "effect/Clock"
 import type * as Context from "effect/Context"
@@ -17,12 +18,6 @@ import * as Option from "effect/Option"
 import type * as Redacted from "effect/Redacted"
 import type * as Runtime from "effect/Runtime"
 import * as Stream from "effect/Stream"
-import * as Cursors from "../api/Cursors.ts"
-import * as Masking from "../api/Masking.ts"
-import type { EngineError } from "../api/Problems.ts"
-import * as Problems from "../api/Problems.ts"
-import type { HookHandler, Prepare, Raw, Reply, Route } from "../api/Route.ts"
-import { unexpected as unexpectedFaults } from "../api/Route.ts"
 import * as Address from "./Address.ts"
 import type { Answer } from "./Answers.ts"
 import {
@@ -91,7 +86,7 @@ export interface Answered {
 
 export interface Options {
   readonly engine: Context.Tag.Service<Engine.Engine>
-  readonly routes: ReadonlyArray<Route>
+  readonly routes: ReadonlyArray<Route.Route>
   /** By path. */
   readonly pages: ReadonlyMap<string, Page>
   /** The address of the API, with its prefix. */
@@ -144,9 +139,12 @@ const originForm = (target: string): string => {
 /** A request as it came, for a route or a page. */
 const rawOf = (
   request: PlainRequest,
-  { query, ...known }: Pick<Raw, "cursors" | "path" | "prefix" | "requestId"> & { readonly query: string },
-  body: Raw["body"]
-): Raw => ({
+  {
+    query,
+    ...known
+  }: Pick<Route.Raw, "cursors" | "path" | "prefix" | "requestId"> & { readonly query: string },
+  body: Route.Raw["body"]
+): Route.Raw => ({
   ...known,
   query: parameters(query),
   faults: repeatedFaults(query),
@@ -171,7 +169,7 @@ const hook = (
   request: PlainRequest,
   { path }: Matched,
   query: string,
-  run: HookHandler,
+  run: Route.HookHandler,
   rates: ReturnType<typeof hookRates>,
   now: Instant.Instant
 ): Step => {
@@ -225,7 +223,7 @@ const pageRates = ({ pages, pagesPerAddress }: HttpLimits.Limits) => {
   }
 }
 
-const described = (error: EngineError, route: Route | undefined): Refused => {
+const described = (error: Problems.EngineError, route: Route.Route | undefined): Refused => {
   const problem = Problems.describe(error)
   return new Refused(
     { ...problem, members: { ...problem.members, ...route?.refusal(error) } },
@@ -261,13 +259,13 @@ const routed = (
     engine,
     mcpOrigins = [],
     ...known
-  }: Pick<Options, "baseUrl" | "engine" | "mcpOrigins"> & Pick<Raw, "cursors" | "prefix">,
+  }: Pick<Options, "baseUrl" | "engine" | "mcpOrigins"> & Pick<Route.Raw, "cursors" | "prefix">,
   { asOperator, guarded }: ReturnType<typeof gate>,
   rates: ReturnType<typeof hookRates>,
   clock: Clock.Clock,
   runtime: Runtime.Runtime<never>
 ) => {
-  const answerOf = ({ body, content, headers }: Reply, status: number, requestId: string): Answer =>
+  const answerOf = ({ body, content, headers }: Route.Reply, status: number, requestId: string): Answer =>
     content === undefined
       ? body === undefined
         ? accepted
@@ -286,9 +284,9 @@ const routed = (
     { request, requestId }: Exchange,
     { path, route }: Matched,
     query: string,
-    prepare: Prepare
+    prepare: Route.Prepare
   ): Step => {
-    const shaped = (body: Raw["body"]): Step => {
+    const shaped = (body: Route.Raw["body"]): Step => {
       const running = prepare(rawOf(request, { ...known, path, query, requestId }, body))
       if (Either.isLeft(running)) return invalid(running.left)
       const { page } = route
@@ -386,7 +384,7 @@ const refusal = (
   exchange: Exchange,
   server: { readonly baseUrl: string; readonly prefix: string },
   count: (code: Problems.Code) => void,
-  cause: Cause.Cause<Refused | EngineError>
+  cause: Cause.Cause<Refused | Problems.EngineError>
 ): Effect.Effect<Answer> => {
   // The client is gone or the request's time is over, so that no answer can be sent.
   if (Cause.isInterruptedOnly(cause)) return Effect.interrupt
@@ -432,7 +430,7 @@ export const make = (options: Options) =>
       const { request, requestId } = exchange
       const shown = Effect.suspend(() =>
         Effect.flatMap(bodyOf(request, false), (body): Step => {
-          const faults = unexpectedFaults(
+          const faults = Route.unexpected(
             rawOf(request, { path: none, query, cursors, prefix, requestId }, body)
           )
           if (faults.length > 0) return invalid(faults)

@@ -1,8 +1,8 @@
 /** decisions.md §10 "Requests": cursors belong to their list and its filter, and tell nothing. */
 import { describe, expect, it } from "@effect/vitest"
+import { Cursors } from "@sendwright/core/contract"
 import * as FastCheck from "effect/FastCheck"
 import * as Redacted from "effect/Redacted"
-import * as Cursors from "../../src/api/Cursors.ts"
 
 const keyOf = (fill: number) => Redacted.make(new Uint8Array(32).fill(fill))
 const place = (): FastCheck.Arbitrary<string> => FastCheck.string({ maxLength: 20 })

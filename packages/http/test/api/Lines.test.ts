@@ -1,9 +1,9 @@
 import { describe, expect, it } from "@effect/vitest"
 import { StorageError } from "@sendwright/core"
+import { Lines } from "@sendwright/core/contract"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Stream from "effect/Stream"
-import * as Lines from "../../src/api/Lines.ts"
 
 const rows = [
   { phone: "34600001234", name: "=1+1", sent_at: null, attempts: 2 },

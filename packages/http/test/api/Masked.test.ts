@@ -4,6 +4,7 @@
  */
 import { expect, it } from "@effect/vitest"
 import { AddressPolicy, Engine, SecretBox, Sender } from "@sendwright/core"
+import { AdminApi } from "@sendwright/core/contract"
 import { Sqlite } from "@sendwright/core/sqlite"
 import { RecordingTransport } from "@sendwright/core/testing"
 import * as Effect from "effect/Effect"
@@ -13,7 +14,6 @@ import * as Logger from "effect/Logger"
 import * as LogLevel from "effect/LogLevel"
 import * as TestClock from "effect/TestClock"
 import { at, items } from "../../../../test/support/TestHost.ts"
-import * as AdminApi from "../../src/api/AdminApi.ts"
 import * as Handler from "../http/Handler.ts"
 
 const { adminToken } = Handler
@@ -294,7 +294,7 @@ it.effect("an operator who is not to see numbers sees none, whatever is read", (
     const known = queries(made)
     const withNumbers: Array<string> = []
     const masked: Array<string> = []
-    for (const endpoint of Object.values(AdminApi.group.endpoints)) {
+    for (const { endpoint } of AdminApi.operations) {
       if (endpoint.method !== "GET") continue
       for (const query of known[endpoint.name] ?? [""])
         for (const accept of ["application/json", "text/html", "text/markdown"]) {

@@ -1,6 +1,7 @@
 /** `POST /admin/v1/mcp` (decisions.md §12): what a message is answered, by whom it is asked, and what `explain` knows. */
 import { describe, expect, it } from "@effect/vitest"
 import { AddressPolicy, Engine, FailureCatalogue, Sandbox, SecretBox, Sender } from "@sendwright/core"
+import { Problems } from "@sendwright/core/contract"
 import { Sqlite } from "@sendwright/core/sqlite"
 import { RecordingTransport } from "@sendwright/core/testing"
 import * as Effect from "effect/Effect"
@@ -8,7 +9,6 @@ import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as LogLevel from "effect/LogLevel"
 import { at } from "../../../../test/support/TestHost.ts"
-import * as Problems from "../../src/api/Problems.ts"
 import * as Handler from "../http/Handler.ts"
 
 const { adminToken } = Handler

@@ -1,11 +1,11 @@
 /** What a parameter is for is told by its description; what is wrong with a value, by its rule. */
 import { expect, it } from "@effect/vitest"
+import { AdminApi } from "@sendwright/core/contract"
 import { TestEngine } from "@sendwright/core/testing"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as AST from "effect/SchemaAST"
 import { at, items } from "../../../../test/support/TestHost.ts"
-import * as AdminApi from "../../src/api/AdminApi.ts"
 import * as Handler from "../http/Handler.ts"
 
 const id = "01930000-0000-7000-8000-000000000000"

@@ -1,16 +1,20 @@
 /** Which route a path stands for, where several patterns are of it. */
-import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import { Engine } from "@sendwright/core"
+import { Endpoint, Operation } from "@sendwright/core/contract"
 import * as Effect from "effect/Effect"
 import { describe, expect, it } from "vitest"
-import { done, forAnyone } from "../../src/api/Operation.ts"
 import * as Router from "../../src/http/Router.ts"
 
 const nobody = Engine.Engine.of(Object.create(null))
 
 const route = (method: "GET" | "POST", pattern: `/${string}`) => {
-  const endpoint = HttpApiEndpoint.make(method)("name", pattern)
-  return forAnyone(endpoint, done, { summary: "", description: "" }, () => Effect.void).route(nobody)
+  const endpoint = method === "GET" ? Endpoint.get("name", pattern) : Endpoint.post("name", pattern)
+  return Operation.forAnyone(
+    endpoint,
+    Operation.done,
+    { summary: "", description: "" },
+    () => Effect.void
+  ).route(nobody)
 }
 
 const routes = [

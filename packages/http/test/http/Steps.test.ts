@@ -1,16 +1,11 @@
-import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import { describe, expect, it } from "@effect/vitest"
 import { Engine, Errors, StorageError } from "@sendwright/core"
+import { Codec, Endpoint, Operation, Problems, Service } from "@sendwright/core/contract"
 import * as Effect from "effect/Effect"
 import * as MutableRef from "effect/MutableRef"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as Tracer from "effect/Tracer"
-import { itself } from "../../src/api/Codec.ts"
-import { answer, forAnyone } from "../../src/api/Operation.ts"
-import type { EngineError } from "../../src/api/Problems.ts"
-import * as Problems from "../../src/api/Problems.ts"
-import * as Service from "../../src/api/Service.ts"
 import * as Steps from "../../src/http/Steps.ts"
 
 /** Nobody calls the engine in these tests; a method that is called says its name. */
@@ -18,12 +13,15 @@ const engine = new Proxy(Object.create(null), {
   get: (_, name) => () => Effect.dieMessage(`${String(name)} is not expected`)
 })
 
-const live = HttpApiEndpoint.get("live", "/health/live")
+const { answer, forAnyone } = Operation
+const { itself } = Codec
+
+const live = Endpoint.get("live", "/health/live")
 const Live = Schema.Struct({ ok: Schema.Boolean, status: Schema.String })
 const fine = { ok: true, status: "live" }
 const nobody = Engine.Engine.of(engine)
 
-type Handler = () => Effect.Effect<never, EngineError> | Effect.Effect<typeof fine>
+type Handler = () => Effect.Effect<never, Problems.EngineError> | Effect.Effect<typeof fine>
 
 const served = (run: Handler) =>
   forAnyone(live, answer(itself(Live), fine), { summary: "", description: "" }, run).route(nobody)

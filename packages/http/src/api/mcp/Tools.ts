@@ -4,21 +4,17 @@
  */
 import * as HttpApi from "@effect/platform/HttpApi"
 import * as OpenApi from "@effect/platform/OpenApi"
+import { AdminApi, Explain, Masking, Problems } from "@sendwright/core/contract"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
-import * as AdminApi from "../AdminApi.ts"
-import * as Explain from "../Explain.ts"
 import * as Group from "../Group.ts"
 import { isObject, type Json, member } from "../Json.ts"
-import * as Masking from "../Masking.ts"
-import type { EngineError } from "../Problems.ts"
-import * as Problems from "../Problems.ts"
 
 const operations = [...AdminApi.operations, Explain.explain]
 
 const api = HttpApi.make("tools")
-  .add(AdminApi.group)
+  .add(Group.admin)
   .add(Group.make("explain", "What codes mean.", [Explain.explain]))
 
 /** An operation, as far as a tool is made of it. */
@@ -149,8 +145,8 @@ const differing = (one: unknown, other: unknown, at = ""): ReadonlyArray<string>
 }
 
 /** Where an answer has texts that may hold what customers, people or platforms wrote, as JSON pointers, by its schema. */
-const foreignTexts = ({ operation: { endpoint } }: Tool, body: unknown): ReadonlyArray<string> => {
-  const mark = Masking.of(Schema.make(endpoint.successSchema.ast))
+const foreignTexts = ({ operation: { answer } }: Tool, body: unknown): ReadonlyArray<string> => {
+  const mark = Masking.of(Schema.make(answer.schema.ast))
   return differing(
     body,
     mark(body, (text, kind) => (kind === undefined && !isToken(text) ? sentinel : text))
@@ -168,7 +164,7 @@ export const done = (tool: Tool, body: unknown): Outcome => {
 }
 
 /** Why an operation was refused, as whoever asks may see it. */
-export const refused = (error: EngineError): Effect.Effect<Outcome> =>
+export const refused = (error: Problems.EngineError): Effect.Effect<Outcome> =>
   Effect.map(Masking.MaskedPhones, (hide) => {
     const found = Problems.describe(error)
     const { detail, faults } = hide === null ? found : Masking.problem(found, hide)

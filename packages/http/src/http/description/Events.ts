@@ -1,9 +1,9 @@
 /** The `webhooks` section: a typed payload for each type of event. */
 import type { WebhookEvent } from "@sendwright/core"
 import { EventData } from "@sendwright/core"
+import { Examples } from "@sendwright/core/contract"
 import * as JSONSchema from "effect/JSONSchema"
 import * as Struct from "effect/Struct"
-import * as Examples from "../../api/Examples.ts"
 import type { Json } from "../../api/Json.ts"
 
 /** Of the events. */

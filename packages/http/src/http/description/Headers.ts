@@ -1,5 +1,5 @@
 /** The headers of answers. */
-import * as Examples from "../../api/Examples.ts"
+import { Examples } from "@sendwright/core/contract"
 import { type Json, ref } from "../../api/Json.ts"
 
 const header = (description: string, schema: Json, more: Json = {}): Json => ({

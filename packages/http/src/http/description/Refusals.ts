@@ -1,11 +1,8 @@
 /** What is refused, by status: from the catalogue of problems, and from who may call a route. */
 import { ApiKey, Fault } from "@sendwright/core"
+import { Examples, Problems, type Route } from "@sendwright/core/contract"
 import * as Struct from "effect/Struct"
-import * as Examples from "../../api/Examples.ts"
 import { type Json, ref } from "../../api/Json.ts"
-import type { Code } from "../../api/Problems.ts"
-import * as Problems from "../../api/Problems.ts"
-import type { Route } from "../../api/Route.ts"
 import { always, ofKeys } from "./Headers.ts"
 
 const { catalogue } = Problems
@@ -71,7 +68,7 @@ export const problem = {
 }
 
 /** Refusals that any request may meet. */
-const ofAnyone: ReadonlyArray<Code> = [
+const ofAnyone: ReadonlyArray<Problems.Code> = [
   "malformed_request",
   "request_timeout",
   "payload_too_large",
@@ -82,7 +79,7 @@ const ofAnyone: ReadonlyArray<Code> = [
   "unavailable"
 ]
 
-const ofAccess = ({ handler }: Route): ReadonlyArray<Code> => {
+const ofAccess = ({ handler }: Route.Route): ReadonlyArray<Problems.Code> => {
   switch (handler.access) {
     case "anyone":
       return []
@@ -108,13 +105,13 @@ const ofAccess = ({ handler }: Route): ReadonlyArray<Code> => {
 }
 
 /** The name of the response that refuses with one of these. */
-export const nameOf = (some: ReadonlyArray<Code>): string =>
+export const nameOf = (some: ReadonlyArray<Problems.Code>): string =>
   some.map((code) => code.replaceAll(/(?:^|_)(.)/g, (_, first: string) => first.toUpperCase())).join("Or")
 
 /** What a route refuses with: the codes of each status, in the catalogue's order. */
-export const of = (route: Route): ReadonlyMap<number, ReadonlyArray<Code>> => {
-  const all = new Set<Code>([...ofAnyone, ...ofAccess(route), ...route.reference.refusals])
-  const found = new Map<number, ReadonlyArray<Code>>()
+export const of = (route: Route.Route): ReadonlyMap<number, ReadonlyArray<Problems.Code>> => {
+  const all = new Set<Problems.Code>([...ofAnyone, ...ofAccess(route), ...route.reference.refusals])
+  const found = new Map<number, ReadonlyArray<Problems.Code>>()
   for (const code of codes) {
     const { status } = catalogue[code]
     if (all.has(code)) found.set(status, [...(found.get(status) ?? []), code])
@@ -122,7 +119,7 @@ export const of = (route: Route): ReadonlyMap<number, ReadonlyArray<Code>> => {
   return found
 }
 
-const waits: ReadonlyArray<Code> = ["rate_limited", "minimum_wait_active", "unavailable"]
+const waits: ReadonlyArray<Problems.Code> = ["rate_limited", "minimum_wait_active", "unavailable"]
 
 const faultExample = {
   pointer: "/recipients/0/phone",
@@ -131,7 +128,7 @@ const faultExample = {
 }
 
 /** The response that refuses with one of these. */
-export const response = (baseUrl: string, some: ReadonlyArray<Code>): Json => {
+export const response = (baseUrl: string, some: ReadonlyArray<Problems.Code>): Json => {
   const examples = some.map((code) => {
     const { description, title } = catalogue[code]
     const answer = Problems.body(Problems.problem(code, description), {

@@ -1,7 +1,7 @@
 /** Who may call. */
 
+import type { Route } from "@sendwright/core/contract"
 import type { Json } from "../../api/Json.ts"
-import type { Proof, Route } from "../../api/Route.ts"
 
 const signed = "The HMAC-SHA256 of what was posted."
 
@@ -34,10 +34,10 @@ export const schemes = {
     scheme: "signature",
     description: "Whatever the sender of the provider asks for, such as a signature in a header of its own."
   }
-} satisfies Readonly<Record<Proof | "adminToken" | "publicKey" | "secretKey", Json>>
+} satisfies Readonly<Record<Route.Proof | "adminToken" | "publicKey" | "secretKey", Json>>
 
 /** How the caller of a route proves who it is. */
-export const of = ({ handler }: Route): ReadonlyArray<Json> => {
+export const of = ({ handler }: Route.Route): ReadonlyArray<Json> => {
   switch (handler.access) {
     case "anyone":
       return []

@@ -1,0 +1,506 @@
+/** Jobs: read and canceled with an API key (interface.md §2.5 to §2.7), and by operators (decisions.md §8). */
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import { ClientTexts, Reference } from "../adapter.ts"
+import * as Either from "../effect/Either.ts"
+import type { Engine, Page } from "../index.ts"
+import { Admin, Job as Domain, Errors, EventData, Fault, Ids, Phone, Priority, Recipient } from "../index.ts"
+import { computed, list, nullOr, part, struct } from "./Codec.ts"
+import * as Endpoint from "./Endpoint.ts"
+import * as Examples from "./Examples.ts"
+import { type Answer, answer, forKey, forOperator, one, pageOf } from "./Operation.ts"
+import { id, limit, OwnerKey, paging, TimeText, timeOf, Uuid, WholeNumber } from "./Parameters.ts"
+import * as Retries from "./Retries.ts"
+import * as Texts from "./Texts.ts"
+import * as Wire from "./Wire.ts"
+
+const optional = Schema.optional
+
+/** The path that the server is asked. */
+export const links = (jobId: string, prefix: string) => ({
+  status: `${prefix}/api/v1/template-messages/${jobId}`
+})
+
+const templateIdOf = ({ content }: Domain.Job): number =>
+  content.kind === "template" ? content.templateId : 0
+
+const listed = {
+  job_id: computed(Wire.Id, ({ id }: Domain.Job) => id),
+  status: Schema.Literal(...Domain.statuses),
+  template_id: computed(Wire.Count, templateIdOf),
+  ...ClientTexts.told,
+  priority: Priority.Priority.annotations({ description: "What goes first within its session." }),
+  recipients: Wire.Count,
+  counts: EventData.Counts,
+  created_at: Wire.Time,
+  updated_at: Wire.Time,
+  completed_at: Wire.NullableTime,
+  content_expired_at: computed(
+    Wire.NullableTime.schema.annotations({
+      description:
+        "When its recipients' variables were forgotten, as the account's `retention` says; null while they are kept. Nothing of it can be sent again then."
+    }),
+    ({ contentExpiredAt }: Domain.Job, prefix) => Wire.NullableTime.of(contentExpiredAt, prefix)
+  ),
+  links: computed(Wire.Links, ({ id }: Domain.Job, prefix) => links(id, prefix))
+}
+
+const job = struct(listed, "Job")
+
+/** What an operator is told of a job beside what its key is told. */
+const ofOperator = {
+  account_id: Wire.Id,
+  account: computed(Wire.NullableText, ({ accountName }: Pick<Admin.ToldJob, "accountName">) => accountName),
+  session_id: Wire.Id,
+  session: computed(Wire.NullableText, ({ sessionName }: Pick<Admin.ToldJob, "sessionName">) => sessionName),
+  key: computed(Wire.Text, ({ publicKey }: Domain.Job) => publicKey),
+  idempotency_key: Wire.NullableText,
+  request_id: Wire.NullableText.annotations({ description: "The `X-Request-Id` of the send." }),
+  failures: Schema.Array(
+    Schema.Struct({ code: Wire.Text, status: Wire.RecipientStatus, recipients: Wire.Count })
+  ).annotations({
+    description: "Why recipients failed, were skipped or are unknown, most of them first."
+  })
+}
+
+const toldJob = struct({ ...listed, ...ofOperator }, "ToldJob")
+
+const referenceSum = struct(
+  {
+    account_id: Wire.Id,
+    reference: Wire.Text,
+    jobs: Wire.Count,
+    is_exact: Schema.Boolean.annotations({
+      description: "false where there are more jobs than are summed: these are the newest."
+    }),
+    recipients: Wire.Count,
+    counts: EventData.Counts,
+    created_at: Wire.Time,
+    last_at: Wire.Time,
+    completed_at: Wire.NullableTime
+  },
+  "ReferenceSum"
+)
+
+const result = struct(
+  {
+    phone: Texts.Phone,
+    external_id: Wire.NullableText,
+    status: Wire.RecipientStatus,
+    error: computed(Wire.Failure, ({ failure }: Domain.RecipientResult) => failure),
+    attempts: Wire.Count,
+    message_id: Wire.Id,
+    /** The market that priced it, and the price that is due once it is delivered; null without a rate card. */
+    market: Wire.NullableText,
+    unit_price: computed(Wire.NullableAmount, ({ price }: Domain.RecipientResult) => price),
+    /** As what the platform billed it, once a receipt said so; it may differ from the template's category. */
+    pricing: Schema.NullOr(Schema.Struct({ category: Wire.Text, free: Schema.Boolean })),
+    updated_at: Wire.Time,
+    sent_at: Wire.NullableTime,
+    delivered_at: Wire.NullableTime,
+    read_at: Wire.NullableTime
+  },
+  "Result"
+)
+
+const waitingFor = struct({
+  limiter: Wire.Text.annotations({
+    description:
+      "`pace`, `retry`, `session`, `template`, `content` when that was damaged in the store and cannot be read, `platform` while that does not answer (`until` it is asked again), `restore` while the store was restored from a backup and nothing is sent, or `worker` when no process that sends was alive for 15 seconds."
+  }),
+  until: Wire.NullableTime
+})
+
+const detailedMembers = {
+  ...listed,
+  currency: Wire.Text,
+  estimated_cost: Wire.NullableAmount,
+  pause_reason: Wire.NullableText,
+  template: struct({ template_id: Wire.Count, name: Wire.Text, language: Wire.Text }),
+  actual_cost: Wire.NullableAmount,
+  waiting_for: nullOr(waitingFor),
+  expected_completion_at: Wire.NullableTime,
+  results: list(result),
+  next_cursor: Wire.NextCursor
+}
+
+const detailed = struct(detailedMembers)
+const toldDetailed = struct({ ...detailedMembers, ...ofOperator })
+
+const JobDetail = Schema.Struct({ ok: Wire.Ok, job: detailed.schema }).annotations({
+  identifier: "JobDetail"
+})
+const ToldJobDetail = Schema.Struct({ ok: Wire.Ok, job: toldDetailed.schema }).annotations({
+  identifier: "ToldJobDetail"
+})
+
+const Filter = Schema.Struct({
+  ...paging,
+  status: optional(
+    Schema.Literal(...Domain.statuses).annotations({ description: "Only jobs of this status." })
+  ),
+  reference: optional(Reference.Reference),
+  created_after: optional(TimeText),
+  created_before: optional(TimeText)
+})
+
+const endsBeforeItBegins = (what: "completed" | "created") =>
+  Fault.make(
+    ["query", `${what}_after`],
+    "invalid_value",
+    `\`${what}_after\` must not be later than \`${what}_before\`.`
+  )
+
+const isLater = (after: number | undefined, before: number | undefined): boolean =>
+  after !== undefined && before !== undefined && after > before
+
+const refuse = (...faults: ReadonlyArray<Fault.Fault>) => Either.left(new Errors.InvalidRequest({ faults }))
+
+/** Which jobs are on the page of a list. */
+const filter = (
+  { created_after, created_before, reference, status }: typeof Filter.Type,
+  page: Page.Page
+): Either.Either<Engine.JobQuery, Errors.InvalidRequest> => {
+  const [createdAfter, createdBefore] = [timeOf(created_after), timeOf(created_before)]
+  return isLater(createdAfter, createdBefore)
+    ? refuse(endsBeforeItBegins("created"))
+    : Either.right({ status, reference, createdAfter, createdBefore, page })
+}
+
+const AdminFilter = Schema.Struct({
+  ...Filter.fields,
+  account_id: optional(Uuid),
+  session_id: optional(Uuid),
+  template_id: optional(WholeNumber),
+  key: optional(OwnerKey),
+  has: optional(
+    Schema.Literal("failed", "unknown", "waiting").annotations({
+      description:
+        "Only jobs of which some recipients are so; `waiting` are those that are queued or in flight."
+    })
+  ),
+  stuck: optional(
+    Schema.Literal("true").annotations({
+      description:
+        "Only jobs of which nothing became for ten minutes, though something of them is left: paused ones, those of whose session nothing was sent either, and those whose platform is out for as long."
+    })
+  ),
+  completed_after: optional(TimeText),
+  completed_before: optional(TimeText),
+  group: optional(
+    Schema.Literal("reference").annotations({
+      description:
+        "The jobs of each account and reference together, by the newest of them. With `account_id`, `reference`, `created_after` and `created_before` alone."
+    })
+  )
+})
+
+const ungrouped = [
+  "completed_after",
+  "completed_before",
+  "has",
+  "key",
+  "session_id",
+  "status",
+  "stuck"
+] as const
+
+/** The same of an operator's list. */
+const adminFilter = (
+  query: typeof AdminFilter.Type,
+  page: Page.Page
+): Either.Either<Admin.AdminJobQuery, Errors.InvalidRequest> => {
+  const [completedAfter, completedBefore] = [timeOf(query.completed_after), timeOf(query.completed_before)]
+  const alone =
+    query.group === undefined
+      ? []
+      : [...ungrouped, "template_id" as const].filter((name) => query[name] !== undefined)
+  if (alone.length > 0)
+    return refuse(
+      ...alone.map((name) =>
+        Fault.make(
+          ["query", name],
+          "invalid_value",
+          `\`${name}\` cannot be asked for together with \`group\`.`
+        )
+      )
+    )
+  if (isLater(completedAfter, completedBefore)) return refuse(endsBeforeItBegins("completed"))
+  return Either.map(filter(query, page), (wanted) => ({
+    ...wanted,
+    accountId: query.account_id,
+    sessionId: query.session_id,
+    publicKey: query.key,
+    templateId: query.template_id,
+    has: query.has,
+    isStuck: query.stuck === "true",
+    completedAfter,
+    completedBefore
+  }))
+}
+
+const mostResults = 250
+
+const ResultFilter = Schema.Struct({
+  limit: limit(mostResults),
+  cursor: paging.cursor,
+  recipient_status: optional(
+    Schema.Literal(...Recipient.statuses).annotations({ description: "Only results of this status." })
+  )
+})
+
+const resultFilter = (
+  { limit = mostResults, recipient_status }: typeof ResultFilter.Type,
+  { after }: Page.Page
+) => ({ recipientStatus: recipient_status, page: { limit, after } })
+
+const PhoneNumber = Schema.String.annotations({ jsonSchema: { pattern: Phone.form.source } })
+
+const Retry = Schema.Struct({
+  ...Retries.selected,
+  phones: optional(Schema.Array(PhoneNumber).pipe(Schema.minItems(1), Schema.maxItems(250))),
+  dry_run: optional(Schema.Boolean)
+})
+
+const example = Examples.job
+
+const detailOf = (
+  { job, results, template, ...found }: Engine.JobDetail,
+  cursor: (next: number | null) => string | null
+) => ({
+  ...job,
+  ...found,
+  template: { ...template, templateId: templateIdOf(job) },
+  results: results.items.map((each) => ({ ...each, messageId: Ids.messageId(job.id, each.index) })),
+  nextCursor: cursor(results.next)
+})
+
+/** A job with a page of its results. */
+const detail: Answer<typeof JobDetail, Engine.JobDetail> = {
+  schema: JobDetail,
+  of: (found, { cursor, prefix }) => ({ ...Wire.ok, job: detailed.of(detailOf(found, cursor), prefix) }),
+  example: {
+    ...Wire.ok,
+    job: {
+      ...example,
+      template: {
+        template_id: Examples.template.template_id,
+        name: Examples.template.name,
+        language: Examples.template.language
+      },
+      currency: "EUR",
+      estimated_cost: "0.0250",
+      actual_cost: "0.0250",
+      pause_reason: null,
+      waiting_for: null,
+      expected_completion_at: null,
+      results: [
+        {
+          phone: Examples.phone,
+          external_id: "customer-9",
+          status: "delivered",
+          error: null,
+          attempts: 1,
+          message_id: Examples.ids.message,
+          market: "34",
+          unit_price: "0.0250",
+          pricing: { category: "utility", free: false },
+          updated_at: Examples.later,
+          sent_at: Examples.at,
+          delivered_at: Examples.later,
+          read_at: null
+        }
+      ],
+      next_cursor: null
+    }
+  }
+}
+
+const toldExample = {
+  account_id: Examples.ids.account,
+  account: "My shop",
+  session_id: Examples.ids.session,
+  session: Examples.session.name,
+  key: Examples.publicKey,
+  idempotency_key: "order-A-17",
+  request_id: Examples.ids.request,
+  failures: []
+} as const
+
+const toldDetail: Answer<typeof ToldJobDetail, Admin.ToldDetail> = {
+  schema: ToldJobDetail,
+  of: ({ facts, ...found }, { cursor, prefix }) => ({
+    ...Wire.ok,
+    job: toldDetailed.of({ ...detailOf(found, cursor), ...facts }, prefix)
+  }),
+  example: { ...Wire.ok, job: { ...detail.example.job, ...toldExample } }
+}
+
+/** Jobs, or those of each reference together. */
+type Found =
+  | { readonly jobs: Page.Paged<Admin.ToldJob> }
+  | { readonly references: Page.Paged<Admin.ReferenceSum> }
+
+const looked_at = Schema.NullOr(Wire.Count).annotations({
+  description:
+    "A number when the page is empty though there are more jobs: so many were looked at, and none of them is asked for. Go on with `next_cursor`."
+})
+
+const FoundJobs = Schema.Union(
+  Schema.Struct({ ok: Wire.Ok, jobs: Schema.Array(toldJob.schema), next_cursor: Wire.NextCursor, looked_at }),
+  Schema.Struct({
+    ok: Wire.Ok,
+    references: Schema.Array(referenceSum.schema),
+    next_cursor: Wire.NextCursor,
+    looked_at
+  })
+)
+
+const lookedAt = ({ items, next }: Page.Paged<unknown>) =>
+  items.length === 0 && next !== null ? Admin.mostLookedAt : null
+
+const found: Answer<typeof FoundJobs, Found> = {
+  schema: FoundJobs,
+  of: (found, { cursor, prefix }) =>
+    "jobs" in found
+      ? {
+          ...Wire.ok,
+          jobs: found.jobs.items.map((each) => toldJob.of(each, prefix)),
+          next_cursor: cursor(found.jobs.next),
+          looked_at: lookedAt(found.jobs)
+        }
+      : {
+          ...Wire.ok,
+          references: found.references.items.map((each) => referenceSum.of(each, prefix)),
+          next_cursor: cursor(found.references.next),
+          looked_at: lookedAt(found.references)
+        },
+  example: { ...Wire.ok, jobs: [{ ...example, ...toldExample }], next_cursor: null, looked_at: null }
+}
+
+const canceling = one("job", job, { ...example, status: "canceling", completed_at: null })
+
+const retried = struct({
+  ok: Wire.isOk,
+  job,
+  retried: computed(Wire.Count, ({ counts }: Admin.Retried) => counts.failed + counts.unknown),
+  counts: Schema.Struct({ failed: Wire.Count, unknown: Wire.Count }),
+  dry_run: Schema.Boolean,
+  counted: part(Retries.sums, ({ sums }: Admin.Retried) => sums)
+})
+
+const jobId = Schema.Struct({ jobId: Uuid })
+
+export const versioned = [
+  forKey(
+    Endpoint.get("jobs", "/api/v1/template-messages").setUrlParams(Filter),
+    "jobs:read",
+    pageOf("jobs", job, example),
+    {
+      summary: "List this key's jobs, newest first",
+      description: "Jobs of other keys are not told, not even of the same session."
+    },
+    (engine, caller, { page, query }) =>
+      Effect.flatMap(filter(query, page), (wanted) => engine.jobs(caller, wanted))
+  ),
+  forKey(
+    Endpoint.get("job", "/api/v1/template-messages/:jobId").setPath(jobId).setUrlParams(ResultFilter),
+    "jobs:read",
+    detail,
+    {
+      summary: "Read a job and its result per recipient",
+      description: "Results come in pages of up to 250. Another key's job is not found."
+    },
+    (engine, caller, { page, path, query }) =>
+      engine.job(caller, path.jobId.toLowerCase(), resultFilter(query, page))
+  ),
+  forKey(
+    Endpoint.post("cancel", "/api/v1/template-messages/:jobId/cancel").setPath(jobId),
+    "messages:send",
+    canceling,
+    {
+      summary: "Cancel what of a job was not sent",
+      description: "What is in flight finishes. That is final: a canceled job cannot be retried.",
+      status: 202,
+      refusals: ["job_ended"]
+    },
+    (engine, caller, { path }) => engine.cancel(caller, path.jobId.toLowerCase())
+  )
+]
+
+export const admin = [
+  forOperator(
+    Endpoint.get("adminJobs", "/admin/v1/jobs").setUrlParams(AdminFilter),
+    found,
+    {
+      summary: "List jobs of all accounts",
+      description:
+        "Newest first, by every filter together. With `group=reference` the answer has `references` in the place of `jobs`, each with the sums of its jobs.",
+      refusals: ["not_found"],
+      command: {
+        name: "jobs list",
+        description: "List jobs of all accounts, by what became of them.",
+        columns: ["id", "status", "account", "recipients", "counts.failed", "failures", "reference"]
+      }
+    },
+    ({ admin }, { page, query }) =>
+      Effect.flatMap(adminFilter(query, page), (wanted) =>
+        query.group === undefined
+          ? Effect.map(admin.jobs.list(wanted), (jobs): Found => ({ jobs }))
+          : Effect.map(admin.jobs.references(wanted), (references): Found => ({ references }))
+      )
+  ),
+  forOperator(
+    Endpoint.get("adminJob", "/admin/v1/jobs/:id").setPath(id).setUrlParams(ResultFilter),
+    toldDetail,
+    {
+      summary: "Read any account's job",
+      description: "With its result per recipient, in pages of up to 250.",
+      command: {
+        name: "jobs show",
+        description: "Show a job and its recipients.",
+        columns: ["phone", "status", "error.code", "attempts", "sent_at", "delivered_at"]
+      }
+    },
+    ({ admin }, { page, path, query }) => admin.jobs.find(path.id, resultFilter(query, page))
+  ),
+  forOperator(
+    Endpoint.post("cancelJob", "/admin/v1/jobs/:id/cancel").setPath(id),
+    canceling,
+    {
+      summary: "Cancel any account's job",
+      description: "What is in flight finishes. That is final: a canceled job cannot be retried.",
+      refusals: ["job_ended"],
+      command: { name: "jobs cancel", description: "Cancel what of a job was not sent." },
+      role: "support"
+    },
+    ({ admin }, { path }) => admin.jobs.cancel(path.id)
+  ),
+  forOperator(
+    Endpoint.post("retryJob", "/admin/v1/jobs/:id/retry").setPath(id).setPayload(Retry),
+    answer(retried, {
+      ...Wire.ok,
+      job: example,
+      retried: 0,
+      counts: { failed: 0, unknown: 0 },
+      dry_run: true,
+      counted: Retries.nobodyExample
+    }),
+    {
+      summary: "Send a job's failed recipients again",
+      description:
+        "Chooses the recipients that match every member. `statuses` is by default `failed`; a recipient that is `unknown` is chosen only when it is named there, and may get the message twice. A failure that is permanent is chosen only by its code in `codes` or its phone in `phones`. With `dry_run` nothing changes: `retried` and `counts` tell how many it would be. `counted` tells who by their codes, who is left and what it costs, and `why` where it is nobody.",
+      request: { statuses: ["failed"], dry_run: true },
+      refusals: ["job_ended", "content_expired"],
+      role: "support",
+      command: {
+        name: "jobs retry",
+        description:
+          "Send to a job's failed recipients again: those who match every flag, without one those whose failure is not permanent. A permanent failure needs its code or phone. --statuses unknown names those who may have the message already: they may get it twice. --dry-run true only counts."
+      }
+    },
+    ({ admin }, { path, payload: { dry_run: dryRun, ...selection } }) =>
+      admin.jobs.retry(path.id, { ...selection, dryRun }),
+    ({ admin }, { payload }) => admin.jobs.retryFaults(payload)
+  )
+]

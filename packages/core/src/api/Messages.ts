@@ -1,0 +1,180 @@
+/** Direct messages: sent and read with an API key (interface.md §2.8, §2.9), listed by operators (decisions.md §8). */
+import * as Schema from "effect/Schema"
+import { ClientTexts } from "../adapter.ts"
+import type { Engine } from "../index.ts"
+import { Ids, Requests } from "../index.ts"
+import { codec, struct } from "./Codec.ts"
+import * as Endpoint from "./Endpoint.ts"
+import * as Examples from "./Examples.ts"
+import { forKey, forKeyUnchecked, forOperator, one, pageOf, replayed } from "./Operation.ts"
+import { byAccount, IdempotencyKey, paging, Uuid } from "./Parameters.ts"
+import * as Texts from "./Texts.ts"
+import * as Wire from "./Wire.ts"
+
+const acknowledgement = struct(
+  {
+    ok: Wire.isOk,
+    messageId: Wire.Id,
+    to: Wire.Text,
+    status: Schema.Literal("accepted", "sent"),
+    createdAt: Wire.Time
+  },
+  "DirectAcknowledgement"
+)
+
+/** Of a job and of its only recipient, what is told of a message. */
+const flat = ({ actualCost, job, recipient }: Engine.Message) => ({
+  ...recipient,
+  messageId: Ids.messageId(job.id, recipient.index),
+  sessionId: job.sessionId,
+  to: recipient.phone,
+  outcome: recipient.status === "unknown" ? ("unknown" as const) : null,
+  error: recipient.failure,
+  ...ClientTexts.of(job),
+  currency: job.currency,
+  estimatedCost: job.estimatedCost,
+  actualCost,
+  createdAt: job.createdAt
+})
+
+const shown = struct({
+  messageId: Wire.Id,
+  to: Wire.Text,
+  status: Wire.RecipientStatus,
+  outcome: Schema.NullOr(Schema.Literal("unknown")).annotations({
+    description:
+      "unknown while it is not known whether the platform took the message; null before and after, and the status tells."
+  }),
+  error: Wire.Failure,
+  ...ClientTexts.told,
+  currency: Wire.Text,
+  estimatedCost: Schema.NullOr(Wire.Amount).annotations({
+    description:
+      "The price of a message without a template (`service`) by the rate card; null when it has none."
+  }),
+  actualCost: Schema.NullOr(Wire.Amount).annotations({
+    description: "What it cost by its receipts: 0 until it was delivered; null when it has no price."
+  }),
+  createdAt: Wire.Time,
+  updatedAt: Wire.Time,
+  sentAt: Wire.NullableTime,
+  deliveredAt: Wire.NullableTime,
+  readAt: Wire.NullableTime
+})
+
+const listed = struct({
+  message_id: Wire.Id,
+  session_id: Wire.Id,
+  to: Texts.Phone,
+  status: Wire.RecipientStatus,
+  error: Wire.Failure,
+  ...ClientTexts.told,
+  currency: Wire.Text,
+  estimated_cost: Wire.NullableAmount,
+  actual_cost: Wire.NullableAmount,
+  attempts: Wire.Count,
+  created_at: Wire.Time,
+  updated_at: Wire.Time,
+  sent_at: Wire.NullableTime,
+  delivered_at: Wire.NullableTime,
+  read_at: Wire.NullableTime
+})
+
+const { at, ids, later, phone } = Examples
+
+export const direct = [
+  forKeyUnchecked(
+    Endpoint.post("sendDirect", "/api/public/messages/send")
+      .setHeaders(Schema.Struct({ "idempotency-key": Schema.optional(IdempotencyKey) }))
+      .setPayload(Requests.DirectMessageRequest),
+    "direct:send",
+    replayed(acknowledgement, {
+      ...Wire.ok,
+      messageId: ids.message,
+      to: phone,
+      status: "accepted",
+      createdAt: at
+    }),
+    {
+      summary: "Send one text message now",
+      description:
+        "Answers once the platform took it. An `Idempotency-Key` is optional, and works as it does for template sends: a request that repeats one still under way waits for its answer. While the session's platform does not answer, the message is refused with `send_failed` and without a `messageId`: nothing is recorded, and the same request may be repeated under the same key.",
+      request: { to: phone, message: "Your order is ready.", linkPreview: false },
+      refusals: [
+        "consent_required",
+        "daily_limit_reached",
+        "idempotency_conflict",
+        "minimum_wait_active",
+        "send_failed"
+      ],
+      isIdempotent: true
+    },
+    (engine, caller, { idempotencyKey, payload, requestId }) =>
+      engine.sendDirect(caller, { idempotencyKey, requestId, request: payload })
+  ),
+  forKey(
+    Endpoint.get("message", "/api/public/messages/:messageId").setPath(Schema.Struct({ messageId: Uuid })),
+    "direct:read",
+    one(
+      "message",
+      codec(shown.schema, (found: Engine.Message, prefix) => shown.of(flat(found), prefix)),
+      {
+        messageId: ids.message,
+        to: phone,
+        status: "delivered",
+        outcome: null,
+        error: null,
+        ...ClientTexts.of({}),
+        currency: "EUR",
+        estimatedCost: "0.0170",
+        actualCost: "0.0170",
+        createdAt: at,
+        updatedAt: later,
+        sentAt: at,
+        deliveredAt: later,
+        readAt: null
+      },
+      "DirectMessage"
+    ),
+    {
+      summary: "Read a direct message",
+      description:
+        "Where its outcome was unknown a receipt may have settled it meanwhile. Another key's is not found."
+    },
+    (engine, caller, { path }) => engine.message(caller, path.messageId.toLowerCase())
+  )
+]
+
+export const admin = [
+  forOperator(
+    Endpoint.get("messages", "/admin/v1/messages").setUrlParams(Schema.Struct({ ...paging, ...byAccount })),
+    pageOf(
+      "messages",
+      codec(listed.schema, (found: Engine.Message, prefix) => listed.of(flat(found), prefix)),
+      {
+        message_id: ids.message,
+        session_id: ids.session,
+        to: phone,
+        status: "delivered",
+        error: null,
+        ...ClientTexts.of({}),
+        currency: "EUR",
+        estimated_cost: "0.0170",
+        actual_cost: "0.0170",
+        attempts: 1,
+        created_at: at,
+        updated_at: later,
+        sent_at: at,
+        delivered_at: later,
+        read_at: null
+      }
+    ),
+    {
+      summary: "List an account's direct messages",
+      description: "Newest first.",
+      refusals: ["not_found"],
+      command: { name: "messages list", description: "List an account's direct messages." }
+    },
+    ({ admin }, { page, query }) => admin.jobs.messages(query.account_id, page)
+  )
+]

@@ -1,0 +1,169 @@
+/** Template sends: what they would cost, and the sends themselves (interface.md §2.3, §2.4). */
+import * as Schema from "effect/Schema"
+import type { Engine, Estimates } from "../index.ts"
+import { Priority, RateCard as RateCards, Requests, Template } from "../index.ts"
+import { codec, computed, list, nullOr, struct } from "./Codec.ts"
+import { consentRecord, verdictStatus } from "./Consents.ts"
+import * as Endpoint from "./Endpoint.ts"
+import * as Examples from "./Examples.ts"
+import { links } from "./Jobs.ts"
+import { forKeyUnchecked, one, replayed } from "./Operation.ts"
+import { IdempotencyKey } from "./Parameters.ts"
+import * as Wire from "./Wire.ts"
+
+const Rendered = Schema.Struct({
+  header: Schema.optional(Wire.Text),
+  body: Wire.Text,
+  footer: Schema.optional(Wire.Text),
+  buttons: Schema.optional(Schema.Array(Template.Button))
+})
+
+const explanation = struct({
+  phone: Wire.Text,
+  external_id: Wire.NullableText,
+  variables: Schema.Array(
+    Schema.Struct({ key: Wire.Text, value: Wire.Text, origin: Schema.Literal("common", "recipient") })
+  ),
+  rendered: Rendered,
+  market: Wire.NullableText,
+  unit_price: Wire.NullableAmount,
+  consent: codec(
+    Schema.Struct({ status: verdictStatus.schema, record: Schema.NullOr(consentRecord.schema) }),
+    (consent: Estimates.Explanation["consent"], prefix) => ({
+      status: verdictStatus.of(consent, prefix),
+      record: consent._tag === "Missing" ? null : consentRecord.of(consent.record, prefix)
+    })
+  )
+})
+
+const rateCard = struct({ id: Wire.Id, effective_from: Wire.Time })
+
+const priced = struct({
+  market: Wire.Text,
+  category: Schema.Literal(...RateCards.categories),
+  recipients: Wire.Count,
+  unit_price: Wire.Amount,
+  subtotal: Wire.Amount
+})
+
+const Reasons = Schema.Array(Schema.Struct({ phone: Wire.Text, reason: Wire.Text }))
+
+const binding = computed(Schema.Literal(false), () => false as const)
+
+const costs = struct({
+  binding,
+  currency: Wire.Text,
+  total: Schema.NullOr(Wire.Amount).annotations({
+    description: "What the recipients that have a price cost together; null when none has one."
+  }),
+  complete: Schema.Boolean.annotations({
+    description: "Whether every recipient that can be reached has a price."
+  }),
+  recipients: Wire.Count,
+  priority: Priority.Priority,
+  billable_recipients: Wire.Count,
+  rate_card: nullOr(rateCard),
+  breakdown: list(priced),
+  unpriced: Reasons,
+  undeliverable: Reasons.annotations({
+    description:
+      "Recipients to whom the platform delivers nothing of the category: they would end without an attempt."
+  }),
+  without_consent: Wire.Count
+})
+
+const explained = list(explanation)
+
+const estimate = codec(
+  Schema.Struct({ ...costs.schema.fields, recipients_explained: Schema.optional(explained.schema) }),
+  ({ cost, explanations, ...found }: Estimates.Estimate, prefix) => ({
+    ...costs.of({ ...found, ...cost }, prefix),
+    ...(explanations === null ? {} : { recipients_explained: explained.of(explanations, prefix) })
+  })
+)
+
+const queued = computed(Schema.Literal("queued"), () => "queued" as const)
+
+const acknowledgement = struct(
+  {
+    ok: Wire.isOk,
+    job_id: Wire.Id,
+    status: queued,
+    recipients: Wire.Count,
+    links: computed(Wire.Links, ({ jobId }: Engine.Acknowledgement, prefix) => links(jobId, prefix))
+  },
+  "Acknowledgement"
+)
+
+const example: typeof estimate.schema.Type = {
+  binding: false,
+  currency: "EUR",
+  total: "0.0250",
+  complete: true,
+  recipients: 1,
+  priority: "normal",
+  billable_recipients: 1,
+  rate_card: { id: Examples.ids.rateCard, effective_from: Examples.at },
+  breakdown: [
+    { market: "Spain", category: "utility", recipients: 1, unit_price: "0.0250", subtotal: "0.0250" }
+  ],
+  unpriced: [],
+  undeliverable: [],
+  without_consent: 0
+}
+
+const request = {
+  template_id: Examples.template.template_id,
+  ...Examples.clientTexts,
+  recipients: [{ phone: Examples.phone, external_id: "customer-9", variables: { "body.1": "Ana" } }]
+}
+
+export const versioned = [
+  forKeyUnchecked(
+    Endpoint.post("estimate", "/api/v1/template-messages/estimate")
+      .setUrlParams(
+        Schema.Struct({
+          explain: Schema.optional(
+            Schema.Literal("true", "false").annotations({
+              description: "Whether each recipient is explained."
+            })
+          )
+        })
+      )
+      .setPayload(Requests.TemplateMessageRequest),
+    "messages:estimate",
+    one("estimate", estimate, example, "Estimate"),
+    {
+      summary: "Estimate the cost of a send, not binding",
+      description:
+        "Takes the body of a send, needs no consent, and creates nothing. With `explain=true` it tells per recipient which value won, the rendered text, the price, and the consent.",
+      request
+    },
+    (engine, caller, { payload, query }) =>
+      engine.estimate(caller, payload, { explain: query.explain === "true" })
+  ),
+  forKeyUnchecked(
+    Endpoint.post("send", "/api/v1/template-messages/send")
+      .setHeaders(Schema.Struct({ "idempotency-key": IdempotencyKey }))
+      .setPayload(Requests.TemplateMessageRequest),
+    "messages:send",
+    replayed(acknowledgement, {
+      ...Wire.ok,
+      job_id: Examples.ids.job,
+      status: "queued",
+      recipients: 1,
+      links: Examples.links
+    }),
+    {
+      summary: "Send a template to 1 to 250 recipients",
+      description:
+        "Creates a job, and answers once it is durable. The same `Idempotency-Key` with the same body answers the same again; with another body it is a conflict. A refused request leaves its key free.",
+      status: 202,
+      request,
+      refusals: ["consent_required", "quota_exceeded", "idempotency_conflict", "minimum_wait_active"],
+      isIdempotent: true
+    },
+    (engine, caller, { idempotencyKey, payload, requestId }) =>
+      engine.send(caller, { idempotencyKey, requestId, request: payload })
+  )
+]

@@ -1,0 +1,22 @@
+/** What texts of answers are, beyond their form: masking asks for it (`Masking`). */
+import * as Schema from "effect/Schema"
+import type * as AST from "effect/SchemaAST"
+
+const phone = Symbol.for("@sendwright/core/api/Texts/phone")
+const link = Symbol.for("@sendwright/core/api/Texts/link")
+const plain = Symbol.for("@sendwright/core/api/Texts/plain")
+
+export const isPhone = ({ annotations }: AST.AST): boolean => annotations[phone] === true
+export const isLink = ({ annotations }: AST.AST): boolean => annotations[link] === true
+export const isPlain = ({ annotations }: AST.AST): boolean => annotations[plain] === true
+
+/** Somebody's number. */
+export const Phone = Schema.String.annotations({ [phone]: true })
+export const NullablePhone = Schema.NullOr(Phone)
+
+/** A path of the API. */
+export const Link = Schema.String.annotations({ [link]: true })
+
+/** A text of ours that holds no number of anybody, whatever it looks like. */
+export const plainly = <A, I>(schema: Schema.Schema<A, I>): Schema.Schema<A, I> =>
+  schema.annotations({ [plain]: true })

@@ -1,0 +1,28 @@
+/**
+ * What may be asked of an engine: every operation once, with its schemas, prose, permission or role and the call that does it.
+ * REST, its description, the command line, the tools of agents and the promise package all read it. It needs no server.
+ */
+export * as AdminApi from "./api/AdminApi.ts"
+export * as Codec from "./api/Codec.ts"
+export * as Connection from "./api/Connection.ts"
+export * as Consents from "./api/Consents.ts"
+export * as Cursors from "./api/Cursors.ts"
+export * as Endpoint from "./api/Endpoint.ts"
+export * as Examples from "./api/Examples.ts"
+export * as Explain from "./api/Explain.ts"
+export * as Hooks from "./api/Hooks.ts"
+export * as Jobs from "./api/Jobs.ts"
+export * as Lines from "./api/Lines.ts"
+export * as Masking from "./api/Masking.ts"
+export * as Messages from "./api/Messages.ts"
+export * as Operation from "./api/Operation.ts"
+export * as Overview from "./api/Overview.ts"
+export * as Problems from "./api/Problems.ts"
+export * as Route from "./api/Route.ts"
+export * as Search from "./api/Search.ts"
+export * as Sends from "./api/Sends.ts"
+export * as Service from "./api/Service.ts"
+export * as Templates from "./api/Templates.ts"
+export * as Texts from "./api/Texts.ts"
+export * as Timelines from "./api/Timelines.ts"
+export * as Wire from "./api/Wire.ts"
