@@ -378,6 +378,14 @@ const found: Answer<typeof FoundJobs, Found> = {
   example: { ...Wire.ok, jobs: [{ ...example, ...toldExample }], next_cursor: null, looked_at: null }
 }
 
+const held = one("job", job, { ...example, status: "paused", completed_at: null })
+const goingOn = one("job", job, { ...example, status: "processing", completed_at: null })
+
+const holdText =
+  "Nobody of it is attempted until it is resumed (`pause_reason`: `client`), whatever else ends meanwhile. What is in flight finishes. A repetition changes nothing."
+const resumeText =
+  "It goes on where it was paused by its client. What else keeps it, such as its session or its template, keeps it on."
+
 const canceling = one("job", job, { ...example, status: "canceling", completed_at: null })
 
 const retried = struct({
@@ -425,6 +433,20 @@ export const versioned = [
       refusals: ["job_ended"]
     },
     (engine, caller, { path }) => engine.cancel(caller, path.jobId.toLowerCase())
+  ),
+  forKey(
+    Endpoint.post("pause", "/api/v1/template-messages/:jobId/pause").setPath(jobId),
+    "messages:send",
+    held,
+    { summary: "Hold a job", description: holdText, refusals: ["job_ended"] },
+    (engine, caller, { path }) => engine.pause(caller, path.jobId.toLowerCase())
+  ),
+  forKey(
+    Endpoint.post("resume", "/api/v1/template-messages/:jobId/resume").setPath(jobId),
+    "messages:send",
+    goingOn,
+    { summary: "Let a held job go on", description: resumeText, refusals: ["job_ended"] },
+    (engine, caller, { path }) => engine.resume(caller, path.jobId.toLowerCase())
   )
 ]
 
@@ -475,6 +497,30 @@ export const admin = [
       role: "support"
     },
     ({ admin }, { path }) => admin.jobs.cancel(path.id)
+  ),
+  forOperator(
+    Endpoint.post("pauseJob", "/admin/v1/jobs/:id/pause").setPath(id),
+    held,
+    {
+      summary: "Hold any account's job",
+      description: holdText,
+      refusals: ["job_ended"],
+      command: { name: "jobs pause", description: "Hold a job until it is resumed." },
+      role: "support"
+    },
+    ({ admin }, { path }) => admin.jobs.pause(path.id)
+  ),
+  forOperator(
+    Endpoint.post("resumeJob", "/admin/v1/jobs/:id/resume").setPath(id),
+    goingOn,
+    {
+      summary: "Let any account's held job go on",
+      description: resumeText,
+      refusals: ["job_ended"],
+      command: { name: "jobs resume", description: "Let a job go on that was paused by hand." },
+      role: "support"
+    },
+    ({ admin }, { path }) => admin.jobs.resume(path.id)
   ),
   forOperator(
     Endpoint.post("retryJob", "/admin/v1/jobs/:id/retry").setPath(id).setPayload(Retry),

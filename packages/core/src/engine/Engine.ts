@@ -173,6 +173,9 @@ export class Engine extends Context.Tag("@sendwright/core/engine/Engine")<
     ) => Effect.Effect<Paged<Result>, Unauthorized | InvalidRequest>
     /** Cancels a job of this key. Messages in flight are not canceled; the job is `canceling` until they have ended. */
     readonly cancel: (caller: Caller, jobId: string) => Effect.Effect<Job, Unauthorized | JobEnded | NotFound>
+    /** Holds a job of this key until it is let go on (`pause_reason: client`). Messages in flight are not held. */
+    readonly pause: (caller: Caller, jobId: string) => Effect.Effect<Job, Unauthorized | JobEnded | NotFound>
+    readonly resume: (caller: Caller, jobId: string) => Effect.Effect<Job, Unauthorized | JobEnded | NotFound>
     /**
      * Applies a platform's reports of messages, by our message ids; returns the reports of unknown ones. It changes
      * only the database, so that it may run inside a transaction.
@@ -283,6 +286,8 @@ const make = Effect.gen(function* () {
     job: allowed("jobs:read", jobs.find),
     search: allowed("jobs:read", search.own),
     cancel: allowed("messages:send", jobs.cancel),
+    pause: allowed("messages:send", jobs.pause),
+    resume: allowed("messages:send", jobs.resume),
     receive: worker.inbound.reports,
     nextDue: yield* NextDue.make(worker.inbound)
   }

@@ -16,6 +16,7 @@ import { emptyAt, unpaced } from "../domain/session/Pacing.ts"
 import type { Session } from "../domain/session/Session.ts"
 import * as Sessions from "../domain/session/Session.ts"
 import { Signals } from "../runtime/Signals.ts"
+import type { CancelResult, HoldResult } from "../storage/JobStore.ts"
 import { JobStore } from "../storage/JobStore.ts"
 import { RateCardStore } from "../storage/RateCardStore.ts"
 import { SessionStore } from "../storage/SessionStore.ts"
@@ -104,13 +105,36 @@ export const waiting = Effect.gen(function* () {
   })
 })
 
+/** Cancels, holds and lets go on a job that was found. Its owner need not be checked again, since it never changes. */
+const changing = Effect.gen(function* () {
+  const jobs = yield* JobStore
+  const signals = yield* Signals
+  const told = Effect.fnUntraced(function* (
+    changed: Effect.Effect<CancelResult | HoldResult | null, StorageError>
+  ) {
+    const result = yield* changed
+    if (result === null) return yield* new NotFound({ what: "job" })
+    if (result._tag === "Ended") return yield* new JobEnded({ status: result.job.status })
+    yield* Effect.zipRight(signals.sends.notify, signals.deliveries.notify)
+    return result.job
+  })
+  const held =
+    (isHeld: boolean) =>
+    ({ id: jobId }: Job) =>
+      Effect.flatMap(Time.now, (now) => told(jobs.hold({ jobId, isHeld, now })))
+  return {
+    cancelFound: ({ id: jobId }: Job) => Effect.flatMap(Time.now, (now) => told(jobs.cancel({ jobId, now }))),
+    pauseFound: held(true),
+    resumeFound: held(false)
+  }
+})
+
 const whole: Page = { limit: 250, after: null }
 
 export const make = Effect.gen(function* () {
   const cards = yield* RateCardStore
   const jobs = yield* JobStore
   const sessions = yield* SessionStore
-  const signals = yield* Signals
   const templates = yield* TemplateStore
   const waitsFor = yield* waiting
 
@@ -175,15 +199,10 @@ export const make = Effect.gen(function* () {
     return yield* detail(yield* own(caller, jobId), query)
   })
 
-  /** Cancels a job that was found. The owner need not be checked again, since it never changes. */
-  const cancelFound = Effect.fnUntraced(function* ({ id: jobId }: Job) {
-    const result = yield* jobs.cancel({ jobId, now: yield* Time.now })
-    if (result === null) return yield* new NotFound({ what: "job" })
-    if (result._tag === "Ended") return yield* new JobEnded({ status: result.job.status })
-    yield* Effect.zipRight(signals.sends.notify, signals.deliveries.notify)
-    return result.job
-  })
+  const { cancelFound, pauseFound, resumeFound } = yield* changing
 
+  const pause = (caller: Caller, jobId: string) => Effect.flatMap(own(caller, jobId), pauseFound)
+  const resume = (caller: Caller, jobId: string) => Effect.flatMap(own(caller, jobId), resumeFound)
   const cancel = (caller: Caller, jobId: string) => Effect.flatMap(own(caller, jobId), cancelFound)
 
   const list = (caller: Caller, query: JobQuery) =>
@@ -193,8 +212,12 @@ export const make = Effect.gen(function* () {
     any,
     detail,
     cancelFound,
+    pauseFound,
+    resumeFound,
     find: spanIfTraced("Engine.job", find),
     list: spanIfTraced("Engine.jobs", list),
-    cancel: spanIfTraced("Engine.cancel", cancel)
+    cancel: spanIfTraced("Engine.cancel", cancel),
+    pause: spanIfTraced("Engine.pause", pause),
+    resume: spanIfTraced("Engine.resume", resume)
   }
 })

@@ -11,6 +11,7 @@ import type {
 } from "../domain/Errors.ts"
 import type { Instant } from "../domain/Instant.ts"
 import type { Job, Status as JobStatus, RecipientResult } from "../domain/job/Job.ts"
+import type { Limiter } from "../domain/job/Waiting.ts"
 import type { Page, Paged } from "../domain/Page.ts"
 import type { TemplateContent } from "../domain/template/Template.ts"
 import type { DirectMessageRequest, TemplateMessage, Unchecked } from "../schema/Requests.ts"
@@ -90,15 +91,7 @@ export interface JobDetail {
   readonly actualCost: string | null
   /** The limit that the dispatch waits for, or what else keeps it waiting; null when nothing does. */
   readonly waitingFor: {
-    readonly limiter:
-      | "content"
-      | "pace"
-      | "platform"
-      | "restore"
-      | "retry"
-      | "session"
-      | "template"
-      | "worker"
+    readonly limiter: Limiter | "content"
     readonly until: Instant | null
   } | null
   /** An estimate by the session's pace; null without a pace, and once the job has left dispatch. */

@@ -27,7 +27,7 @@ import type { Draft } from "../domain/webhook/Event.ts"
 import * as Event from "../domain/webhook/Event.ts"
 import type { Inbound } from "./InboundStore.ts"
 import type { ClaimedJob, Met, Refused, Report, ReportedEnd, ReportsApplied, Settlement } from "./JobStore.ts"
-import { CancelResult, RetryResult } from "./JobStore.ts"
+import { CancelResult, HoldResult, RetryResult } from "./JobStore.ts"
 
 /** A job, and what a store keeps with it. */
 export interface JobState {
@@ -357,6 +357,21 @@ const refusedBy = (
 interface Decided<H extends JobState, Result> {
   readonly result: Result
   readonly step: JobChange<H> | null
+}
+
+/** Holds a job for its client, or lets it go on; what is in flight finishes. */
+export const hold = <H extends JobState>(
+  state: H,
+  isHeld: boolean,
+  now: Instant
+): { readonly result: HoldResult; readonly steps: ReadonlyArray<JobChange<H>> } => {
+  const { status } = state.job
+  if (Jobs.hasEnded(status) || status === "canceling")
+    return { result: HoldResult.Ended({ job: state.job }), steps: [] }
+  const job = isHeld
+    ? Transitions.pauseForClient(state.job, now)
+    : Transitions.resumeForClient(state.job, now)
+  return { result: HoldResult.Done({ job }), steps: withJob(state, job) }
 }
 
 /** Cancels what is not in flight. A job that is being canceled stays so. */

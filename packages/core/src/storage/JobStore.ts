@@ -307,6 +307,14 @@ export type CancelResult = Data.TaggedEnum<{
 }>
 export const CancelResult = Data.taggedEnum<CancelResult>()
 
+export type HoldResult = Data.TaggedEnum<{
+  /** The job as it is now, changed or not. */
+  Done: { readonly job: Job }
+  /** It ended before, or is being canceled; nothing changed. */
+  Ended: { readonly job: Job }
+}>
+export const HoldResult = Data.taggedEnum<HoldResult>()
+
 export type RetryResult = Data.TaggedEnum<{
   /** How many were queued again, or would be. */
   Retried: { readonly job: Job; readonly counts: RetrySelection.RetryCounts; readonly sums: Sums }
@@ -667,6 +675,16 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
       readonly jobId: string
       readonly now: Instant
     }) => Effect.Effect<CancelResult | null, StorageError>
+
+    /**
+     * Holds a job for its client (`pause_reason: client`) until that lets it go on. What is in flight finishes. Null when there is
+     * no such job.
+     */
+    readonly hold: (command: {
+      readonly jobId: string
+      readonly isHeld: boolean
+      readonly now: Instant
+    }) => Effect.Effect<HoldResult | null, StorageError>
 
     /** Fails what is not in flight, for one cause that stops the whole job. */
     readonly abandon: (command: {

@@ -16,6 +16,7 @@ import * as fairness from "./fairness.ts"
 import * as glance from "./glance.ts"
 import * as happenings from "./happenings.ts"
 import * as history from "./history.ts"
+import * as holds from "./holds.ts"
 import * as inbound from "./inbound.ts"
 import * as leases from "./leases.ts"
 import * as limits from "./limits.ts"
@@ -62,6 +63,7 @@ export const suite = (name: string, layer: Stored): void => {
     inbound.suite(layer)
     people.suite(layer)
     history.suite(layer)
+    holds.suite(layer)
     erasure.suite(layer)
     happenings.suite(layer)
     glance.suite(layer)

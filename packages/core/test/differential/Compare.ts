@@ -237,6 +237,8 @@ const perform = (step: Step, world: Cast, subject: number): Effect.Effect<unknow
         return yield* sessions.unblock({ now: Time.at(now) })
       case "makeDue":
         return yield* jobs.makeDue({ now: () => Time.at(now) })
+      case "hold":
+        return yield* jobs.hold({ jobId: job(step.job), isHeld: step.isHeld, now: Time.at(now) })
       case "cancel":
         return yield* jobs.cancel({ jobId: job(step.job), now: Time.at(now) })
       case "retry": {

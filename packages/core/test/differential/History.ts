@@ -61,6 +61,7 @@ export type Step =
     }
   | { readonly do: "unpark" | "unblock" | "makeDue" }
   | { readonly do: "cancel"; readonly job: number }
+  | { readonly do: "hold"; readonly job: number; readonly isHeld: boolean }
   | {
       readonly do: "retry"
       readonly job: number
@@ -174,6 +175,7 @@ const other = (drawn: Draws, jobs: number): Step => {
   const { below, often, one, some } = drawn
   return one<() => Step>([
     () => ({ do: "cancel", job: below(jobs) }),
+    () => ({ do: "hold", job: below(jobs), isHeld: often(0.5) }),
     () => ({ do: "retry", job: below(jobs), selection: one(selections), dryRun: often(0.1) }),
     () => ({ do: "retry", job: below(jobs), selection: one(selections), dryRun: false }),
     () => ({

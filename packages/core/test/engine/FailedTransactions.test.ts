@@ -136,6 +136,7 @@ const writes = Effect.gen(function* () {
       idempotencyKey: "direct",
       request: { to: phone, message: "Hi" }
     }),
+    pause: engine.pause(caller, jobId),
     cancel: engine.cancel(caller, jobId)
   }
   const acts: Writes = {
@@ -168,6 +169,8 @@ const writes = Effect.gen(function* () {
     "webhooks.replaySince": admin.webhooks.replaySince(endpoint.id, Time.at(0), "failed"),
     "rateCards.add": admin.rateCards.add({ currency: "EUR", effectiveFrom: Time.at(0), prices: [card] }),
     "jobs.cancel": admin.jobs.cancel(jobId),
+    "jobs.pause": admin.jobs.pause(jobId),
+    "jobs.resume": admin.jobs.resume(jobId),
     "jobs.retry": admin.jobs.retry(jobId),
     "retries.begin": admin.retries.begin({ filter: { accountId }, selection: {} }),
     "retries.cancel": admin.retries.cancel(retry.plan?.id ?? ""),

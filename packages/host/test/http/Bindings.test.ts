@@ -45,6 +45,8 @@ const engine = (given: Partial<EngineService> = {}): EngineService =>
     message: dies("message"),
     timeline: dies("timeline"),
     cancel: dies("cancel"),
+    pause: dies("pause"),
+    resume: dies("resume"),
     receive: dies("receive"),
     readiness: Effect.succeed([]),
     senders: [],

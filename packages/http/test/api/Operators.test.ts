@@ -285,6 +285,8 @@ const everyAct = Effect.gen(function* () {
   )
   const retryId = String(at(planned.json, "retry", "retry_id"))
   yield* act("cancelRetry", "POST", `/retries/${retryId}/cancel`, undefined, "retries.cancel")
+  yield* act("pauseJob", "POST", `/jobs/${job}/pause`, undefined, "jobs.pause")
+  yield* act("resumeJob", "POST", `/jobs/${job}/resume`, undefined, "jobs.resume")
   yield* act("cancelJob", "POST", `/jobs/${job}/cancel`, undefined, "jobs.cancel")
   yield* act("revokeKey", "POST", `/keys/${publicKey}/revoke`, undefined, "keys.revoke")
   yield* act("purge", "POST", "/purge", {}, "storage.purge")
@@ -414,6 +416,8 @@ const ofSupport: ReadonlySet<string> = new Set([
   "recordRefusal",
   "dismissRefusal",
   "cancelJob",
+  "pauseJob",
+  "resumeJob",
   "retryJob",
   "retryJobs",
   "cancelRetry",

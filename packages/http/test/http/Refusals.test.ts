@@ -34,6 +34,8 @@ const stub = (given: Partial<EngineService>): EngineService =>
     message: () => Effect.dieMessage("message"),
     timeline: () => Effect.dieMessage("timeline"),
     cancel: () => Effect.dieMessage("cancel"),
+    pause: () => Effect.dieMessage("pause"),
+    resume: () => Effect.dieMessage("resume"),
     receive: () => Effect.dieMessage("receive"),
     hook: () => Effect.dieMessage("hook"),
     readiness: Effect.succeed([]),

@@ -689,7 +689,9 @@ export interface RetrySums {
   readonly changed: number
   readonly refused: ReadonlyArray<SomeJobs & { readonly reason: "job_ended" | "content_expired" }>
   /** Retried, and waiting for their session or template. */
-  readonly waiting: ReadonlyArray<SomeJobs & { readonly limiter: "platform" | "session" | "template" }>
+  readonly waiting: ReadonlyArray<
+    SomeJobs & { readonly limiter: "client" | "platform" | "session" | "template" }
+  >
   /** By the prices of the acceptance; `total` is null where nothing could be priced. */
   readonly costs: ReadonlyArray<{
     readonly currency: string
@@ -750,6 +752,9 @@ export interface Jobs {
   readonly list: (input?: JobFilter) => AsyncIterable<Job>
   readonly find: (input: { readonly id: string }) => Promise<JobDetail>
   readonly cancel: (input: { readonly id: string }) => Promise<Job>
+  /** Holds a job until `resume`; messages in flight are not held. */
+  readonly pause: (input: { readonly id: string }) => Promise<Job>
+  readonly resume: (input: { readonly id: string }) => Promise<Job>
   readonly retry: RetryJobs
   /** Retries of many jobs, the newest first. */
   readonly retries: () => AsyncIterable<RetryOfJobs>

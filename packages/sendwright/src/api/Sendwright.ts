@@ -82,6 +82,9 @@ export interface Session {
   readonly jobs: (query?: JobQuery) => AsyncIterable<Job>
   /** Messages in flight are not canceled; the job is `canceling` until they have ended. */
   readonly cancel: (jobId: string) => Promise<Job>
+  /** Holds a job until `resume`; messages in flight are not held. */
+  readonly pause: (jobId: string) => Promise<Job>
+  readonly resume: (jobId: string) => Promise<Job>
   /** Queues recipients of a job again that failed. */
   readonly retry: (jobId: string, which?: Retry) => Promise<Retried>
   /** A direct message. */

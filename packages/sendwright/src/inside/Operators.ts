@@ -427,6 +427,8 @@ const jobs: Group<Admin.Jobs> = (admin, running) => {
       )
     },
     cancel: async (given) => Views.job(await run(admin.jobs.cancel(Inputs.byId(given).id))),
+    pause: async (given) => Views.job(await run(admin.jobs.pause(Inputs.byId(given).id))),
+    resume: async (given) => Views.job(await run(admin.jobs.resume(Inputs.byId(given).id))),
     retry: retrying(admin, running),
     retries: () => mapped(pages(admin.retries.list), Views.retryOfJobs),
     messages: (given) => {

@@ -183,6 +183,8 @@ export const make =
           Views.job
         )
       },
+      pause: async (jobId) => Views.job(await run(engine.pause(await caller(), jobId))),
+      resume: async (jobId) => Views.job(await run(engine.resume(await caller(), jobId))),
       cancel: async (jobId) => Views.job(await run(engine.cancel(await caller(), jobId))),
       retry: async (jobId, which = {}) => {
         const selection = Inputs.retry(which)

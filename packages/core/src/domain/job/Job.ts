@@ -3,7 +3,7 @@
  * recipient and kind `direct`, so that quota, idempotency, dispatch and history have a single path.
  *
  *   queued → processing → completed
- *            processing ⇄ paused
+ *            processing ⇄ paused, and queued ⇄ paused by its client alone
  *   queued | paused → canceled      processing → canceling → canceled
  *   failed: one cause stopped the whole job before any recipient was accepted
  */
@@ -34,7 +34,8 @@ export const pauseReasons = [
   "provider_blocked",
   "platform_restriction",
   "same_failure",
-  "platform_unavailable"
+  "platform_unavailable",
+  "client"
 ] as const
 export type PauseReason = (typeof pauseReasons)[number]
 
@@ -202,15 +203,20 @@ export const isMovedSince = (
 ): boolean => status !== "queued" && status !== "paused" && updatedAt > since
 
 /**
- * True when nothing became of the job since a time and it is not its turn that it waits for: it is paused, or nothing of its
- * session was sent either. Probes of a platform that is out change a job and bring it no further.
+ * True when nothing became of the job since a time and it is not its turn or its client that it waits for: it is paused, or
+ * nothing of its session was sent either. Probes of a platform that is out change a job and bring it no further.
  */
 export const isStuck = (
-  { createdAt, status, updatedAt }: Pick<Job, "createdAt" | "status" | "updatedAt">,
+  {
+    createdAt,
+    pauseReason,
+    status,
+    updatedAt
+  }: Pick<Job, "createdAt" | "pauseReason" | "status" | "updatedAt">,
   session: { readonly isMoving: boolean; readonly outSince: Instant | null },
   since: Instant
 ): boolean => {
-  if (hasEnded(status) || createdAt > since) return false
+  if (hasEnded(status) || pauseReason === "client" || createdAt > since) return false
   const isOut = session.outSince !== null && session.outSince <= since
   return isOut || (updatedAt <= since && (status === "paused" || !session.isMoving))
 }

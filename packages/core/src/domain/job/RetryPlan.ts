@@ -60,7 +60,12 @@ export interface Refusal extends Some {
 }
 
 /** The limiters that keep recipients waiting which were retried. */
-export const limiters = ["platform", "session", "template"] as const satisfies ReadonlyArray<Limiter>
+export const limiters = [
+  "client",
+  "platform",
+  "session",
+  "template"
+] as const satisfies ReadonlyArray<Limiter>
 
 /** Recipients that were retried and wait, since their session or template may not send. */
 export interface Wait extends Some {

@@ -608,6 +608,7 @@ const forWhat: Readonly<Record<Limiter | "content", string>> = {
   retry: "its next attempt",
   worker: "a worker",
   restore: "a decision after a restore",
+  client: "its client, who holds its job",
   content: "its content, which cannot be read"
 }
 

@@ -566,12 +566,26 @@ export const followSession = (job: Job.Job, session: Session.Standing, now: Inst
   if (pauseReason !== null && job.status === "processing") {
     return { ...withStatus(job, "paused", now), pauseReason }
   }
-  if (job.status !== "paused" || waitsForTemplate(job) || job.pauseReason === pauseReason) return job
+  if (job.status !== "paused" || isPausedApart(job) || job.pauseReason === pauseReason) return job
   return pauseReason === null ? withStatus(job, "processing", now) : { ...job, pauseReason, updatedAt: now }
 }
 
-const waitsForTemplate = ({ pauseReason }: Job.Job): boolean =>
-  pauseReason === "template_paused" || pauseReason === "template_changed"
+/** For its template, or by its client: nothing of its session ends that. */
+const isPausedApart = ({ pauseReason }: Job.Job): boolean =>
+  pauseReason === "template_paused" || pauseReason === "template_changed" || pauseReason === "client"
+
+/** A job that its client holds, whatever else it is paused for; the same one when it is held or on its way to its end. */
+export const pauseForClient = (job: Job.Job, now: Instant): Job.Job =>
+  Job.hasEnded(job.status) || job.status === "canceling" || job.pauseReason === "client"
+    ? job
+    : { ...withStatus(job, "paused", now), pauseReason: "client" }
+
+/**
+ * A job that its client lets go on; the same one when that did not hold it. Claims find out what else keeps it: they pass over a
+ * session that may not send, and pause it for its template.
+ */
+export const resumeForClient = (job: Job.Job, now: Instant): Job.Job =>
+  job.pauseReason === "client" ? withStatus(job, Job.rollup("queued", job.counts), now) : job
 
 /** A job whose template may not be sent for now: its platform is asked for it, or it has another status. */
 export const pauseForTemplate = (job: Job.Job, status: string, now: Instant): Job.Job => ({

@@ -6,7 +6,16 @@ import type { Job, PauseReason } from "./Job.ts"
 import type { Priority } from "./Priority.ts"
 
 /** `worker`: nothing but a worker, or a free one. */
-export const limiters = ["pace", "platform", "template", "session", "retry", "worker", "restore"] as const
+export const limiters = [
+  "pace",
+  "platform",
+  "template",
+  "session",
+  "retry",
+  "worker",
+  "restore",
+  "client"
+] as const
 export type Limiter = (typeof limiters)[number]
 
 /** The pauses of a job that end with its template's. */
@@ -16,9 +25,10 @@ export const templatePauses: ReadonlyArray<PauseReason> = ["template_paused", "t
 export const hindrance = (
   { pauseReason, status }: Pick<Job, "pauseReason" | "status">,
   session: Standing | null
-): Extract<Limiter, "platform" | "session" | "template"> | null => {
+): Extract<Limiter, "client" | "platform" | "session" | "template"> | null => {
   const obstacle = session === null ? null : Sessions.obstacle(session)
   const isPaused = status === "paused"
+  if (isPaused && pauseReason === "client") return "client"
   if (isPaused && pauseReason !== null && templatePauses.includes(pauseReason)) return "template"
   if (obstacle === "platform_unavailable") return "platform"
   return isPaused || obstacle !== null ? "session" : null

@@ -163,6 +163,8 @@ const webhookActs = (before: Before): Acts["webhooks"] => ({
 
 const jobActs = (before: Before): Acts["jobs"] => ({
   cancel: { on: first, before, entry: (found) => ({ target: found.id, after: Audit.job(found) }) },
+  pause: { on: first, before, entry: (found) => ({ target: found.id, after: Audit.job(found) }) },
+  resume: { on: first, before, entry: (found) => ({ target: found.id, after: Audit.job(found) }) },
   retry: {
     on: first,
     before,

@@ -71,6 +71,9 @@ export interface Jobs {
   ) => Effect.Effect<Paged<ReferenceSum>, NotFound | StorageError>
   readonly find: (id: string, query: DetailQuery) => Effect.Effect<ToldDetail, NotFound | StorageError>
   readonly cancel: (id: string) => Effect.Effect<Job, JobEnded | NotFound | StorageError>
+  /** Holds a job until somebody lets it go on; what is in flight finishes. */
+  readonly pause: (id: string) => Effect.Effect<Job, JobEnded | NotFound | StorageError>
+  readonly resume: (id: string) => Effect.Effect<Job, JobEnded | NotFound | StorageError>
   /**
    * Queues recipients again, as `RetrySelection` chooses them: by default the failed whose failure is not permanent. A
    * retry of an `unknown` recipient may send twice.
@@ -108,7 +111,7 @@ const faultsOf = ({ codes = [], phones = [] }: Readable<RetryCommand>): Readonly
 export const make = Effect.gen(function* () {
   const accounts = yield* AccountStore
   const store = yield* JobStore
-  const { any, cancelFound, detail } = yield* Reading.make
+  const { any, cancelFound, detail, pauseFound, resumeFound } = yield* Reading.make
   const messages = yield* Messages.make
   const signals = yield* Signals
   const timelines = yield* Timelines.make
@@ -148,6 +151,8 @@ export const make = Effect.gen(function* () {
       return { ...(yield* detail(job, query)), facts }
     }),
     cancel: (id) => Effect.flatMap(any(id), cancelFound),
+    pause: (id) => Effect.flatMap(any(id), pauseFound),
+    resume: (id) => Effect.flatMap(any(id), resumeFound),
     retry: Effect.fnUntraced(function* (id, command = {}) {
       const { dryRun = false, ...selection } = command
       yield* refuseIf(faultsOf(command))

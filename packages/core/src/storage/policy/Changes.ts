@@ -18,6 +18,7 @@ import type {
   CancelResult,
   Claim,
   EarlyReportsApplied,
+  HoldResult,
   JobStore,
   Met,
   Refused,
@@ -292,6 +293,18 @@ export function* cancel<B extends Backend>(
   if (job === undefined) return null
   const { result, step } = JobSteps.cancel(job, yield* rows.recipientsOf(job, "open"), now)
   if (step !== null) yield* rows.saveJobs([step], now)
+  return result
+}
+
+/** `JobStore.hold`. */
+export function* hold<B extends Backend>(
+  rows: JobRows<B>,
+  { isHeld, jobId, now }: Parameters<JobStore["Type"]["hold"]>[0]
+): Tx<HoldResult | null, B> {
+  const [job] = yield* rows.lockJobs([jobId])
+  if (job === undefined) return null
+  const { result, steps } = JobSteps.hold(job, isHeld, now)
+  if (steps.length > 0) yield* rows.saveJobs(steps, now)
   return result
 }
 

@@ -286,6 +286,12 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
           db.write("JobStore.cancel", () => counted(jobRows, (rows) => Changes.cancel(rows, command)))
         ),
 
+      hold: (command) =>
+        counting.changed(
+          command.now,
+          db.write("JobStore.hold", () => counted(jobRows, (rows) => Changes.hold(rows, command)))
+        ),
+
       retry: (command) =>
         counting.changed(
           command.now,

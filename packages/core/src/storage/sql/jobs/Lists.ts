@@ -36,7 +36,8 @@ const isOut = `EXISTS (
 /** By `Job.isStuck`. */
 const isStuck = `job.created_at <= ? AND ${Order.status} NOT IN ${listed(Jobs.statuses.filter(Jobs.hasEnded))}
       AND (${isOut} OR NOT ${changed("progress.updated_at > ?")}
-        AND (${changed("progress.status = 'paused'")} OR NOT ${isSessionMoving}))`
+        AND (${changed("progress.status = 'paused'")} OR NOT ${isSessionMoving}))
+      AND NOT ${changed("progress.pause_reason = 'client'")}`
 
 const isNewest = `job.reference IS NOT NULL AND NOT EXISTS (
       SELECT 1 FROM sendwright_job AS later
