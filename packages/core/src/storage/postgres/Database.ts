@@ -58,7 +58,6 @@ import {
   perform,
   pipelineOf,
   Refused,
-  timeouts,
   transact,
   unheard
 } from "./PipelinedConnection.ts"
@@ -72,12 +71,6 @@ const connectionsForWork = (most: number): number => Math.floor(most * 0.4)
 
 /** What the process does of itself is done again, and nobody's work waits for long behind a row that somebody keeps locked. */
 const lockTimeoutOfWork = 1_000
-
-/**
- * For statements without a transaction. Said once a connection is there, since a pooler refuses to begin one with settings; one
- * that shares connections would give them to other clients.
- */
-const setTimeouts = timeouts.map((setting) => `SET ${setting}`).join("; ")
 
 /** A server that does not even answer that it gave up is not there: a connection may be open at one end only. */
 const silence = 12_000
@@ -607,7 +600,7 @@ const connect = (options: Opening, server: Server): Effect.Effect<Connections, n
     const prepare = makePrepare(server, () => log(tellShared))
     const verify = yield* watching(options, prepare)
     const begun: Verify = async (client) => {
-      if (!server.isShared) await client.query(setTimeouts)
+      await prepare.settle(client)
       await verify?.(client)
     }
     const listen = CommitListener.make(config, verify, server)

@@ -16,12 +16,26 @@ import * as SqlState from "./SqlState.ts"
 /** The longest that a statement waits for a lock, in milliseconds. */
 export const lockTimeout = 5_000
 
-/** For how long a statement may take and wait for a lock, and a transaction stay open while its process does nothing. */
-export const timeouts: ReadonlyArray<string> = [
+// Every statement of ours has its index and asks for few rows by it. A table that was empty at its last ANALYZE looks
+// small to the planner, which would read the whole of it: row by row, or once to hash or merge it. So a plan that knows
+// the parameters is no better than one for all, and that one is made once.
+// No statement of ours takes long: what takes longer has lost its server or waits for a lock that stays.
+const settings: ReadonlyArray<string> = [
   "statement_timeout = 10000",
   `lock_timeout = ${lockTimeout}`,
-  "idle_in_transaction_session_timeout = 10000"
+  "idle_in_transaction_session_timeout = 10000",
+  "enable_seqscan = off",
+  "enable_hashjoin = off",
+  "enable_mergejoin = off",
+  "plan_cache_mode = force_generic_plan",
+  // Such plans look dear, and a server with LLVM would compile them for 80 ms each time.
+  "jit = off"
 ]
+
+const begin = "BEGIN ISOLATION LEVEL READ COMMITTED"
+
+const setAll = (scope: "SET" | "SET LOCAL"): string =>
+  settings.map((setting) => `${scope} ${setting}`).join("; ")
 
 /** `int8` and sums, which the driver leaves as text; none of ours is beyond 2^53. */
 const toNumber = Number
@@ -43,6 +57,13 @@ export interface Prepare {
   readonly statement: (text: string) => Prepared
   /** Hears what the server refused: a connection without what was prepared on it is shared, and names end. */
   readonly refused: (error: unknown) => void
+  /**
+   * Sets on a connection of the engine's own what its transactions need, so that none of them has to. Once it is there, since a
+   * pooler refuses to begin one with settings; one that shares connections would give them to other clients.
+   */
+  readonly settle: (client: Pg.Client) => Promise<void>
+  /** Begins a transaction. Where the connection is another's, too, it sets what it needs for itself. */
+  readonly begin: (client: Pg.Client) => string
 }
 
 /** A name means one text in every process and every build, whoever shares the server's connection (decisions.md §13). */
@@ -55,6 +76,7 @@ const strange: ReadonlyArray<string> = ["26000", "42P05"]
 /** @param onShared is called when a pooler is found that was not there before */
 export const makePrepare = (server: Server, onShared: () => void = () => {}): Prepare => {
   const prepared = new Map<string, Prepared>()
+  const settled = new WeakSet<Pg.Client>()
   const named = (text: string): Prepared => {
     const known = prepared.get(text)
     if (known !== undefined) return known
@@ -73,7 +95,13 @@ export const makePrepare = (server: Server, onShared: () => void = () => {}): Pr
       if (server.isShared || !strange.includes(SqlState.of(error))) return
       server.isShared = true
       onShared()
-    }
+    },
+    settle: async (client) => {
+      if (server.isShared) return
+      await client.query(setAll("SET"))
+      settled.add(client)
+    },
+    begin: (client) => (settled.has(client) && !server.isShared ? begin : `${begin}; ${setAll("SET LOCAL")}`)
   }
 }
 
@@ -327,23 +355,6 @@ const rollBack = async (client: Pg.Client, { settled }: Pipeline): Promise<boole
   }
 }
 
-// Every statement of ours has its index and asks for few rows by it. A table that was empty at its last ANALYZE looks
-// small to the planner, which would read the whole of it: row by row, or once to hash or merge it. So a plan that knows
-// the parameters is no better than one for all, and that one is made once.
-// No statement of ours takes long: what takes longer has lost its server or waits for a lock that stays. A pool of the
-// embedder's says so nowhere else.
-const begin = `BEGIN ISOLATION LEVEL READ COMMITTED; ${[
-  ...timeouts,
-  "enable_seqscan = off",
-  "enable_hashjoin = off",
-  "enable_mergejoin = off",
-  "plan_cache_mode = force_generic_plan",
-  // Such plans look dear, and a server with LLVM would compile them for 80 ms each time.
-  "jit = off"
-]
-  .map((setting) => `SET LOCAL ${setting}`)
-  .join("; ")}`
-
 /** A transaction around the verb. Throws what made it fail, with nothing left open. */
 export const transact = async <A>(
   client: Pg.Client,
@@ -353,7 +364,7 @@ export const transact = async <A>(
   for (let attempt = 1; ; attempt++) {
     const pipeline = pipelineOf(client, prepare)
     try {
-      pipeline.send(begin)
+      pipeline.send(prepare.begin(client))
       const value = await perform(verb(), pipeline)
       // A transaction that a statement broke is rolled back by COMMIT, without an error.
       if ((await pipeline.query("COMMIT")).command !== "COMMIT") {

@@ -320,6 +320,28 @@ describe("a verb", () => {
     })
   )
 
+  it.scopedLive(
+    "has what is set for it from its connection, and nothing of it is left on one of the embedder's pool",
+    () =>
+      Effect.gen(function* () {
+        const url = yield* freshDatabase
+        const plans = () => get("SELECT current_setting('plan_cache_mode') AS plans")
+        const pool = yield* Effect.acquireRelease(
+          Effect.sync(() => new Pg.Pool({ connectionString: url, max: 2 })),
+          (pool) => Effect.promise(() => pool.end())
+        )
+        for (const [options, alone] of [
+          [{ url: Redacted.make(url) }, "force_generic_plan"],
+          [{ pool }, "auto"]
+        ] as const) {
+          const context = yield* Layer.build(Database.layer({ ...options, migrations: [table] }))
+          const db = Context.get(context, Stores.Database)
+          expect(yield* db.write("plans", plans)).toEqual({ plans: "force_generic_plan" })
+          expect(yield* db.read("plans", plans)).toEqual({ plans: alone })
+        }
+      })
+  )
+
   it.scopedLive("tells a full disk as one", () =>
     Effect.gen(function* () {
       const { db } = yield* database
