@@ -132,6 +132,9 @@ export const suspectWaits: ReadonlyArray<number> = [1 * Time.minute, 5 * Time.mi
 /** A process that has lived for less may be one of a crash loop: what dies with it says little of what it had in hand. */
 export const youthMs = 30 * Time.second
 
+/** For so long a death makes those careful that start behind it: longer than a supervisor waits, and than all waits of a suspect. */
+export const deathCountsMs = 1 * Time.hour
+
 /** How far apart those are due that a claim has to put off, since no two of them go side by side. */
 export const survivorsApartMs = 100
 export const suspectsApartMs = 1 * Time.second

@@ -10,7 +10,8 @@
  *   one attempt beyond that, while half of what the others leave is free: it waits for nobody who hangs.
  * - **Turns.** Sessions take turns, attempt by attempt. What waits in hand of one never waits behind another.
  * - **An amount in hand.** A session has twice as many in hand after it ran out of them, half as many after some waited too
- *   long. One in doubt, one whose outcomes a crash would lose, and a young process claim what they can begin at once.
+ *   long. One in doubt, one whose outcomes a crash would lose, and a young process behind another's death claim what they
+ *   can begin at once.
  * - **A suspect is alone** in its session, and nobody over whom a worker died goes beside it in the process: when that ends,
  *   it is to blame. A young process takes none, and survivors one at a time (`domain/job/Claiming.Care`).
  */
@@ -112,6 +113,7 @@ export class Bulkhead {
   /** Sessions of which a claim may bring more: one that was refused, or that was given all that it might have. */
   readonly #wanting = new Set<Session>()
   #isDry = false
+  #isBehindDeath = true
 
   /** @param oldAt when the process is not young any more */
   constructor({ oldAt, slots }: { readonly slots: number; readonly oldAt: Moment }) {
@@ -127,6 +129,16 @@ export class Bulkhead {
 
   isYoung(now: Moment): boolean {
     return now < this.#oldAt
+  }
+
+  /** Tells that a worker of the store died lately, or may have: until then it is taken to be so. */
+  behindDeath(isBehindDeath: boolean): void {
+    this.#isBehindDeath = isBehindDeath
+  }
+
+  /** True of a process that may be one of a crash loop. */
+  #isWary(now: Moment): boolean {
+    return this.#isBehindDeath && this.isYoung(now)
   }
 
   #of(id: string): Session {
@@ -197,9 +209,9 @@ export class Bulkhead {
     return Math.max(0, spare)
   }
 
-  /** Recipients that a claim may bring: a young process claims what it can begin. */
+  /** Recipients that a claim may bring. */
   limit(now: Moment): number {
-    if (this.isYoung(now)) return this.spare
+    if (this.#isWary(now)) return this.spare
     let room = this.slots + mostWaiting - this.#underWay - this.#waiting
     for (const { limit } of this.#asking) room -= limit
     return Math.max(0, Math.min(room, Math.max(largest, this.slots)))
@@ -259,7 +271,7 @@ export class Bulkhead {
   }
 
   #judge(session: Session, now: Moment): void {
-    const isCareful = session.isAtRisk || this.isYoung(now) || this.#isInDoubt(session, now)
+    const isCareful = session.isAtRisk || this.#isWary(now) || this.#isInDoubt(session, now)
     if (isCareful !== session.isCareful) this.#carefully += isCareful ? session.waiting : -session.waiting
     session.isCareful = isCareful
   }

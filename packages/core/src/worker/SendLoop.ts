@@ -14,6 +14,7 @@ import { Signals } from "../runtime/Signals.ts"
 import type { SecretBox } from "../secret/SecretBox.ts"
 import { canRecover, Senders } from "../sender/Sender.ts"
 import type { ConsentSource } from "../storage/ConsentSource.ts"
+import type { HappeningStore } from "../storage/HappeningStore.ts"
 import * as JobSteps from "../storage/JobSteps.ts"
 import type { Claim, DispatchedJob, Settlement, UnreadableJob } from "../storage/JobStore.ts"
 import { JobStore, Outcome } from "../storage/JobStore.ts"
@@ -24,6 +25,7 @@ import * as Attempt from "./Attempt.ts"
 import type { Asking } from "./Bulkhead.ts"
 import { Bulkhead } from "./Bulkhead.ts"
 import { Circuits } from "./Circuits.ts"
+import * as Deaths from "./Deaths.ts"
 import type { Kind } from "./Dispatcher.ts"
 import type { DispatchLoop, Verbs } from "./DispatchLoop.ts"
 import * as Dispatching from "./DispatchLoop.ts"
@@ -41,7 +43,7 @@ import { type Ended, InFlight, Turns } from "./Turns.ts"
 export interface SendLoop {
   /** @param grace once it has begun nothing is claimed, and what is under way has so much time */
   readonly open: (grace: GracePeriod) => Effect.Effect<DispatchLoop>
-  /** Looks which session may have all slots, being the only one, and forgets what is known of those that are idle. */
+  /** Looks which session may have all slots, being the only one, forgets those that are idle, and looks who died. */
   readonly look: Effect.Effect<void, StorageError>
 }
 
@@ -363,7 +365,7 @@ const verbsOf = (parts: Parts, grace: GracePeriod, wake: () => void): SendVerbs 
 export const make = (options: {
   /** Recipients that are attempted side by side. */
   readonly slots: number
-  /** A process that has lived for less claims no more than it can begin, and no suspect (decisions.md §11). */
+  /** A process that has lived for less claims no suspect, and behind another's death no more than it can begin (decisions.md §11). */
   readonly youthMs: number
   /** How often a process that has nothing to do looks what others have accepted. */
   readonly idleMs: number
@@ -373,6 +375,7 @@ export const make = (options: {
   | Circuits
   | EqualFailures
   | ConsentSource
+  | HappeningStore
   | JobStore
   | Heartbeat
   | SecretBox
@@ -390,6 +393,7 @@ export const make = (options: {
     const clock = yield* Effect.clock
     const monotonic = (): Moment.Moment => Moment.unsafeNow(clock)
     const bulkhead = new Bulkhead({ slots, oldAt: monotonic() + youthMs })
+    const someDied = yield* Deaths.make(heartbeat)
     const runFork = Runtime.runFork(yield* within(Effect.runtime<never>()))
     const fork: Fork = (effect) => runFork(Effect.interruptible(effect), { immediate: false })
     const turns = new Turns(bulkhead, monotonic, fork)
@@ -411,9 +415,10 @@ export const make = (options: {
     }
     return {
       open: (grace) => Dispatching.open(heartbeat, grace, (wake) => verbsOf(parts, grace, wake)),
-      look: Effect.map(sessions.onlyConnected, (only) => {
-        bulkhead.only(only)
+      look: Effect.gen(function* () {
+        bulkhead.only(yield* sessions.onlyConnected)
         bulkhead.forget(monotonic())
+        if (bulkhead.isYoung(monotonic())) bulkhead.behindDeath(yield* someDied)
       })
     }
   })

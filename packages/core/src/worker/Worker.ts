@@ -63,7 +63,10 @@ export interface Options {
   readonly leaseMs: number
   /** How long what is in flight may still take when the loops end. */
   readonly graceMs: number
-  /** How long a process is young: it claims no more than it can begin at once, and nobody over whom two workers died. */
+  /**
+   * How long a process is young: it claims nobody over whom two workers died, and where a worker of its store died within the
+   * last hour no more than it can begin at once.
+   */
   readonly youthMs: number
   /** How often a process that has nothing to send looks what others have accepted, in milliseconds. */
   readonly lookMs: number
@@ -156,9 +159,10 @@ const draining = ({
     )
 
   return Effect.gen(function* () {
+    // Before the rescue forgets who died.
+    yield* sends.look
     const rescued = yield* rescue
     const retried = yield* retryPlans.round
-    yield* sends.look
     const sent = yield* drained(sends.open)
     const { count } = yield* inbound.poll
     const checked = yield* checkTemplates

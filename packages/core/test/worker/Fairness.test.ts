@@ -12,6 +12,7 @@ import { JobStore } from "../../src/storage/JobStore.ts"
 import { SessionStore } from "../../src/storage/SessionStore.ts"
 import * as Memory from "../../src/storage/sqlite/Memory.ts"
 import * as Fixtures from "../../src/testing/Fixtures.ts"
+import * as Deaths from "../../src/worker/Deaths.ts"
 import { find, owner } from "../StorageSuite/Setup.ts"
 import { accept, accepted, acceptOf, embedded, platform, running } from "./Support.ts"
 
@@ -163,39 +164,78 @@ describe("two suspects of two sessions", () => {
   )
 })
 
+/** Sends 40 by a young process; answers how many each of its claims brought. */
+const sendsYoung = Effect.fnUntraced(function* () {
+  const claims: Array<number> = []
+  const { jobId } = yield* accept(40)
+  const counting = Layer.effect(
+    JobStore,
+    Effect.map(JobStore, (jobs) => ({
+      ...jobs,
+      settleAndClaim: (command: Parameters<typeof jobs.settleAndClaim>[0]) =>
+        Effect.tap(jobs.settleAndClaim(command), ({ claimed }) =>
+          Effect.sync(() => {
+            if (claimed.length > 0)
+              claims.push(claimed.reduce((sum, { recipients }) => sum + recipients.length, 0))
+          })
+        )
+    }))
+  )
+  const { sender, sent } = platform({ deduplicates: true }, () => Effect.delay(Effect.succeed(accepted), 10))
+  let ahead = 0
+  const sending = Effect.gen(function* () {
+    while (sent.length < 40) {
+      ahead = Math.max(ahead, claims.reduce((sum, count) => sum + count, 0) - sent.length)
+      yield* TestClock.adjust(1)
+    }
+    yield* TestClock.adjust(100)
+  })
+  yield* Effect.provide(sending, Layer.provide(running(sender, undefined, { youthMs: 30_000 }), counting))
+  expect((yield* find(jobId)).status).toBe("completed")
+  return { ahead, most: Math.max(...claims) }
+})
+
 describe("a young process", () => {
-  it.effect("claims what it can begin at once, so that a death counts for nobody who was not begun", () =>
+  it.effect(
+    "claims behind a death what it can begin at once, so that the next counts for nobody who was not begun",
+    () =>
+      Effect.gen(function* () {
+        const jobs = yield* JobStore
+        yield* owner
+        yield* jobs.heartbeat({ workers: ["gone.1"], beats: 1, dispatchesAt: null })
+        // Three quarters of the slots, beside another session.
+        expect(yield* sendsYoung()).toEqual({ ahead: 0, most: 6 })
+      }).pipe(Effect.provide(Memory.layer))
+  )
+
+  it.effect("does so for as long as a process that was taken for dead is remembered", () =>
     Effect.gen(function* () {
+      const jobs = yield* JobStore
       yield* owner
-      const claims: Array<number> = []
-      const { jobId } = yield* accept(40)
-      const counting = Layer.effect(
-        JobStore,
-        Effect.map(JobStore, (jobs) => ({
-          ...jobs,
-          settleAndClaim: (command: Parameters<typeof jobs.settleAndClaim>[0]) =>
-            Effect.tap(jobs.settleAndClaim(command), ({ claimed }) =>
-              Effect.sync(() => {
-                if (claimed.length > 0)
-                  claims.push(claimed.reduce((sum, { recipients }) => sum + recipients.length, 0))
-              })
-            )
-        }))
-      )
-      const { sender, sent } = platform({ deduplicates: true }, () =>
-        Effect.delay(Effect.succeed(accepted), 10)
-      )
-      const sending = Effect.gen(function* () {
-        while (sent.length < 40) {
-          expect(claims.reduce((sum, count) => sum + count, 0) - sent.length).toBeLessThanOrEqual(0)
-          yield* TestClock.adjust(1)
-        }
-        yield* TestClock.adjust(100)
-      })
-      yield* Effect.provide(sending, Layer.provide(running(sender, undefined, { youthMs: 30_000 }), counting))
-      // Three quarters of the slots, beside another session.
-      expect(Math.max(...claims)).toBe(6)
-      expect((yield* find(jobId)).status).toBe("completed")
+      const process = { version: "1.0.0", role: "all", slots: 8, startedAt: Time.at(0), saidAt: Time.at(0) }
+      yield* jobs.heartbeat({ workers: ["gone.1"], beats: 1, dispatchesAt: null, process })
+      yield* jobs.rescue({ worker: "gone.1", now: Time.at(0), recoverable: [] })
+      yield* TestClock.adjust("59 minutes")
+      expect(yield* sendsYoung()).toEqual({ ahead: 0, most: 6 })
+      yield* TestClock.adjust("1 minute")
+      expect((yield* sendsYoung()).most).toBeGreaterThan(6)
     }).pipe(Effect.provide(Memory.layer))
   )
+
+  it.effect("claims ahead like any other where nobody died", () =>
+    Effect.gen(function* () {
+      yield* owner
+      expect((yield* sendsYoung()).most).toBeGreaterThan(6)
+    }).pipe(Effect.provide(Memory.layer))
+  )
+})
+
+describe("of others that were found at the start", () => {
+  it("those may be dead that said nothing since, also once they were rescued", () => {
+    const worker = (name: string, beats: number) => ({ worker: name, beats, isDead: false })
+    const found = Deaths.unheard(undefined, [worker("alive", 3), worker("dead", 7)])
+    const later = Deaths.unheard(found, [worker("alive", 4), worker("new", 1), worker("dead", 7)])
+    expect([...later.keys()]).toEqual(["dead"])
+    expect([...Deaths.unheard(later, [worker("new", 1)]).keys()]).toEqual(["dead"])
+  })
 })
