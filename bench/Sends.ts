@@ -48,5 +48,5 @@ export const request = (templateId: number, from: number, count: number) => ({
 })
 
 /** Bodies to several groups of numbers, so that no cache holds the only one. */
-export const bodies = (templateId: number, recipients: number): ReadonlyArray<string> =>
-  Array.from({ length: 16 }, (_, n) => JSON.stringify(request(templateId, n * recipients, recipients)))
+export const bodies = (templateId: number, recipients: number, groups = 16): ReadonlyArray<string> =>
+  Array.from({ length: groups }, (_, n) => JSON.stringify(request(templateId, n * recipients, recipients)))

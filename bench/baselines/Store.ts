@@ -33,7 +33,7 @@ CREATE TABLE recipient (job INTEGER NOT NULL, place INTEGER NOT NULL, phone TEXT
   updated_at INTEGER, failure TEXT, provider_id TEXT, PRIMARY KEY (job, place)) STRICT, WITHOUT ROWID;`
 
 /** Opens a database whose commits are synced, which the driver does not do by itself (DEFAULT_WAL_SYNCHRONOUS=1). */
-const open = (filename: string): Sqlite.Database => {
+export const open = (filename: string): Sqlite.Database => {
   const db = new Sqlite(filename)
   db.pragma("journal_mode = WAL")
   db.prepare("SELECT count(*) FROM sqlite_schema").get()
@@ -69,7 +69,7 @@ const addUsage = `INSERT INTO usage (key, day, recipients) VALUES (?, ?, ?)
   ON CONFLICT (key, day) DO UPDATE SET recipients = usage.recipients + excluded.recipients`
 
 /** Writes a job, its recipients and the day's usage; null when the Idempotency-Key is taken. Within a transaction. */
-const jobWriter = (db: Sqlite.Database) => {
+export const jobWriter = (db: Sqlite.Database) => {
   db.exec(schema)
   const job = db.prepare(insertJob).pluck()
   const usage = db.prepare(addUsage)

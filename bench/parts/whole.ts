@@ -3,17 +3,32 @@
  * 127.0.0.1, which reports it as delivered. Gateway, load generator and database share the core with the host.
  */
 import { join } from "node:path"
-import type { Bench, Part } from "../Bench.ts"
+import type { Bench, Database, Part } from "../Bench.ts"
 import { type Child, cpuUs, start } from "../Child.ts"
-import { figure, type Sample } from "../Harness.ts"
+import { figure, rounds, type Sample, type Variant } from "../Harness.ts"
 import * as Hosts from "../Hosts.ts"
 import type { Loader } from "../load.ts"
-import { bodies, consented, recipientsPerJob } from "../Sends.ts"
-import type { Running } from "../Servers.ts"
+import { bodies, consented } from "../Sends.ts"
+import { type Running, running } from "../Servers.ts"
 import { type Gateway, messagesPath, webhooksPath } from "../subjects/Gateway.ts"
+import type { Server } from "../subjects/Server.ts"
 
 const secret = "a secret of the gateway and the host"
+
+/** Against a careful author's own stack. */
+const targets = {
+  SQLite: { 250: 2, 1: 1.5 },
+  PostgreSQL: { 250: 2, 1: 1 }
+} as const
 const stages = ["accept", "dispatch, send, webhook", "receipts"] as const
+
+/** What is sent with one request, by how many clients. */
+const shapes = {
+  250: { name: "250 per send", clients: 4, groups: 16 },
+  // To distinct people, as orders are.
+  1: { name: "one per send", clients: 32, groups: consented.length }
+} as const
+type PerSend = keyof typeof shapes
 
 /** A gateway, and what a host's tenant has to know of it. */
 const startGateway = async () => {
@@ -30,63 +45,114 @@ const startGateway = async () => {
     return made
   }
   /** Waits for so many more messages, and for the webhook of each of their jobs. */
-  const arrived = async (recipients: number, since: { messages: number; webhooks: number }) => {
+  const arrived = async (
+    recipients: number,
+    perSend: PerSend,
+    since: { messages: number; webhooks: number }
+  ) => {
     for (;;) {
       const { messages, webhooks } = await gateway.counts()
-      if (
-        messages - since.messages >= recipients &&
-        webhooks - since.webhooks >= recipients / recipientsPerJob
-      ) {
+      if (messages - since.messages >= recipients && webhooks - since.webhooks >= recipients / perSend) {
         return
       }
       await new Promise((resolve) => setTimeout(resolve, 10))
     }
   }
-  return { gateway, tenant, arrived }
+  return { gateway, url, tenant, arrived }
 }
 
-const send = (loader: Child<Loader>, { headers, port, templateId }: Running, recipients: number) =>
+const send = (
+  loader: Child<Loader>,
+  { headers, port, templateId }: Running,
+  recipients: number,
+  perSend: PerSend
+) =>
   loader.run({
     port,
     method: "POST",
     path: "/api/v1/template-messages/send",
     headers,
-    bodies: bodies(templateId, recipientsPerJob),
+    bodies: bodies(templateId, perSend, shapes[perSend].groups),
     status: 202,
-    connections: 4,
-    requests: recipients / recipientsPerJob
+    connections: shapes[perSend].clients,
+    requests: recipients / perSend
   })
 
 const hookOf = (base: string, sessionId: string) => ({ url: `${base}/hooks/http/${sessionId}`, secret })
 
-/** Recipients per second, all at once. */
-const throughput = async (
-  bench: Bench,
-  loader: Child<Loader>,
-  database: string,
-  recipients: number
-): Promise<ReadonlyArray<Sample>> => {
+/** A service that runs, with its gateway. */
+interface Service {
+  readonly made: Running
+  readonly arrived: Awaited<ReturnType<typeof startGateway>>["arrived"]
+  readonly gateway: Child<Gateway>
+  readonly database: Database | undefined
+  readonly end: () => Promise<void>
+}
+
+const ours = async (url: string, database: Database | undefined): Promise<Service> => {
   const { arrived, gateway, tenant } = await startGateway()
-  const host = await Hosts.start({ DATABASE_URL: database })
+  const host = await Hosts.start({ DATABASE_URL: url })
   const made = await tenant(host)
   await gateway.report(hookOf(host.base, made.sessionId))
-  const samples: Array<Sample> = []
-  for (let turn = 0; turn <= bench.either(1, 5); turn++) {
+  return {
+    made,
+    arrived,
+    gateway,
+    database,
+    end: async () => {
+      await host.end()
+      await gateway.end()
+    }
+  }
+}
+
+const byHand = async (where: string, database: Database | undefined): Promise<Service> => {
+  const { arrived, gateway, url } = await startGateway()
+  const script = new URL("../subjects/stack-server.js", import.meta.url)
+  const stack = await start<Server>(script, [where, url, secret])
+  const made = await running(stack)
+  await gateway.report({ url: `http://127.0.0.1:${made.port}/hooks`, secret })
+  return {
+    made,
+    arrived,
+    gateway,
+    database,
+    end: async () => {
+      await stack.end()
+      await gateway.end()
+    }
+  }
+}
+
+/** Recipients per second, all at once. */
+const variant = (
+  bench: Bench,
+  loader: Child<Loader>,
+  name: string,
+  { arrived, database, gateway, made }: Service,
+  perSend: PerSend
+): Variant => {
+  const recipients = perSend === 1 ? bench.either(1000, 6000) : bench.either(2500, 20_000)
+  const measure = async (): Promise<Sample> => {
     const since = await gateway.counts()
-    const before = cpuUs(host.pid)
+    const before = cpuUs(made.pid)
+    const serverBefore = await database?.serverCpuUs()
     const began = performance.now()
-    await send(loader, made, recipients)
-    await arrived(recipients, since)
+    await send(loader, made, recipients, perSend)
+    await arrived(recipients, perSend, since)
     await gateway.reported()
     const seconds = (performance.now() - began) / 1000
-    const after = cpuUs(host.pid)
-    const cpu = before === undefined || after === undefined ? undefined : (after - before) / recipients
-    // The first warms up.
-    if (turn > 0) samples.push({ value: recipients / seconds, cpuUs: cpu })
+    const after = cpuUs(made.pid)
+    const serverAfter = await database?.serverCpuUs()
+    const each = (from: number | undefined, to: number | undefined) =>
+      from === undefined || to === undefined ? undefined : (to - from) / recipients
+    return {
+      value: recipients / seconds,
+      cpuUs: each(before, after),
+      serverCpuUs: each(serverBefore, serverAfter)
+    }
   }
-  await host.end()
-  await gateway.end()
-  return samples
+  return { name, measure }
 }
 
 /** The host's CPU time of each stage, one after the other, in µs per recipient; none where it cannot be told. */
@@ -97,11 +163,11 @@ const shares = async (bench: Bench, loader: Child<Loader>, recipients: number) =
   const boot = cpuUs(accepting.pid)
   const made = await tenant(accepting)
   const ready = cpuUs(accepting.pid)
-  await send(loader, made, recipients)
+  await send(loader, made, recipients, 250)
   const accepted = cpuUs(accepting.pid)
   await accepting.end()
   const sending = await Hosts.start({ DATABASE_URL: database })
-  await arrived(recipients, { messages: 0, webhooks: 0 })
+  await arrived(recipients, 250, { messages: 0, webhooks: 0 })
   const sent = cpuUs(sending.pid)
   await gateway.report(hookOf(sending.base, made.sessionId))
   await gateway.reported()
@@ -128,39 +194,51 @@ export const whole: Part = {
     const part = "whole"
     const unit = "recipients/s"
     const figures = []
-    for (const [store, database] of [
-      ["SQLite", `sqlite:${join(bench.folder("whole"), "host.db")}`],
-      ["PostgreSQL", (await bench.database()).url]
-    ] as const) {
-      const ours = `sendwright, ${store}`
-      const samples = await throughput(bench, loader, database, recipients)
-      figures.push(
-        figure({
-          part,
-          title: `whole sends on one core with gateway and load, ${store}`,
-          unit,
-          better: "more",
-          ours,
-          samples: new Map([[ours, samples]]),
-          targets: [],
-          note: "From POST to job.completed's webhook and every receipt, with everything on the same core."
-        })
-      )
-      if (store === "SQLite" && samples.every(({ cpuUs }) => cpuUs !== undefined)) {
+    const onSqlite = () => join(bench.folder("whole"), "host.db")
+    for (const store of ["SQLite", "PostgreSQL"] as const) {
+      const isSqlite = store === "SQLite"
+      const databases = isSqlite ? [] : [await bench.database(), await bench.database()]
+      const [ofOurs, ofHand] = databases
+      const services = [
+        [`sendwright, ${store}`, await ours(ofOurs?.url ?? `sqlite:${onSqlite()}`, ofOurs)],
+        [`by hand, ${store}`, await byHand(ofHand?.url ?? onSqlite(), ofHand)]
+      ] as const
+      for (const perSend of [250, 1] as const) {
+        const samples = await rounds(
+          bench.rounds,
+          services.map(([name, service]) => variant(bench, loader, name, service, perSend))
+        )
+        const [[mine], [theirs]] = services
         figures.push(
           figure({
             part,
-            title: "whole sends per core of the host alone, SQLite",
+            title: `whole sends on one core with gateway and load, ${store}, ${shapes[perSend].name}`,
             unit,
             better: "more",
-            ours,
-            samples: new Map([[ours, samples]]),
-            of: ({ cpuUs }) => (cpuUs === undefined ? undefined : 1_000_000 / cpuUs),
-            targets: [{ against: null, value: 20_000 }],
-            note: "By the CPU time of the host's process. The target is for the machine of the study."
+            ours: mine,
+            samples,
+            targets: [{ against: theirs, value: targets[store][perSend] }],
+            note: "From POST to job.completed's webhook and every receipt, with everything on the same core."
           })
         )
+        const own = samples.get(mine) ?? []
+        if (isSqlite && perSend === 250 && own.every(({ cpuUs }) => cpuUs !== undefined)) {
+          figures.push(
+            figure({
+              part,
+              title: "whole sends per core of the host alone, SQLite",
+              unit,
+              better: "more",
+              ours: mine,
+              samples: new Map([[mine, own]]),
+              of: ({ cpuUs }) => (cpuUs === undefined ? undefined : 1_000_000 / cpuUs),
+              targets: [{ against: null, value: 20_000 }],
+              note: "By the CPU time of the host's process. The target is for the machine of the study."
+            })
+          )
+        }
       }
+      for (const [, { end }] of services) await end()
     }
     const us = await shares(bench, loader, recipients)
     if (us !== undefined) {

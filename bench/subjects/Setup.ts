@@ -5,15 +5,18 @@ import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Sends from "../Sends.ts"
 
-/** Answers at once. */
+/** Answers at once, each with an id of its own, as long as a platform's. */
 export const noOp = (called: () => void = () => {}): Sender.Sender => {
-  const accepted = Effect.succeed(Sender.SendResult.Accepted({ providerId: null, status: "accepted" }))
+  const run = `wamid.${process.pid}.${Date.now()}.`
+  let sent = 0
   return {
     provider: "sandbox",
     deduplicates: true,
     send: () => {
       called()
-      return accepted
+      sent += 1
+      const providerId = run + String(sent).padStart(40 - run.length, "0")
+      return Effect.succeed(Sender.SendResult.Accepted({ providerId, status: "accepted" }))
     }
   }
 }

@@ -24,7 +24,16 @@ const responseOf = (answer: unknown): Buffer => {
 }
 
 // Each platform in its own words, as they are documented.
-const ofGateway = responseOf({ id: "gateway-1", status: "accepted", messages: [{ id: "wamid.1" }] })
+const idDigits = 30
+const ofGateway = responseOf({ id: `gateway-1.${"0".repeat(idDigits)}`, status: "accepted" })
+const idAt = ofGateway.indexOf("gateway-1.") + "gateway-1.".length
+
+/** Each message has an id of its own, of 40 characters. */
+const answerOfGateway = (): Buffer => {
+  const answer = Buffer.from(ofGateway)
+  answer.write(String(messages).padStart(idDigits, "0"), idAt, "latin1")
+  return answer
+}
 /** Its paths begin with a version. */
 const cloudStart = "POST /v"
 const ofCloud = responseOf({
@@ -87,7 +96,7 @@ const take = (bytes: Buffer, socket: Socket): Buffer | undefined => {
       waiting.push(id)
     }
   }
-  socket.write(head.startsWith(cloudStart) ? ofCloud : ofGateway)
+  socket.write(head.startsWith(cloudStart) ? ofCloud : answerOfGateway())
   return bytes.subarray(total)
 }
 
