@@ -74,6 +74,10 @@ describe("the story of a message", () => {
       link: `/admin/v1/jobs/${jobId}`
     })
     expect(new Set(kindsOf(told))).toEqual(new Set(["accepted", "consent", "attempt", "receipt", "webhook"]))
+    // It went at once: its one attempt tells its time and its process, too.
+    expect(entries.filter((each) => at(each, "kind") === "attempt")).toMatchObject([
+      { ms: expect.any(Number), process: expect.any(String) }
+    ])
     const webhook = entries.find((each) => at(each, "kind") === "webhook")
     expect(webhook).toMatchObject({ answer: 202, ms: expect.any(Number) })
     expect(told.text).not.toContain("hidden")
@@ -129,7 +133,9 @@ describe("the story of a message", () => {
     const messageId = String(at(sent.json, "messageId"))
     const told = await host.admin(`/messages/${messageId}/timeline`)
     expect(at(told.json, "message")).toMatchObject({ template: null, content: { body: "Ready." } })
-    expect(kindsOf(told)).toContain("attempt")
+    expect(items(told.json, "timeline").filter((each) => at(each, "kind") === "attempt")).toMatchObject([
+      { ms: expect.any(Number), process: expect.any(String) }
+    ])
     expect((await owner.get(`/api/v1/messages/${messageId}/timeline`)).status).toBe(200)
     const weak = await tenant(host, { permissions: ["direct:send", "jobs:read"] })
     await consent(host, weak.accountId, "34600007005")

@@ -18,7 +18,7 @@ import { DailyLimitReached, SendFailed } from "../domain/Errors.ts"
 import * as Ids from "../domain/Ids.ts"
 import type { Instant } from "../domain/Instant.ts"
 import * as Time from "../domain/Instant.ts"
-import type { EarlierAttempt } from "../domain/job/Attempts.ts"
+import type { EarlierAttempt, Tried } from "../domain/job/Attempts.ts"
 import * as Attempts from "../domain/job/Attempts.ts"
 import * as ClientTexts from "../domain/job/ClientTexts.ts"
 import * as Job from "../domain/job/Job.ts"
@@ -191,13 +191,16 @@ const dispatch = Effect.fnUntraced(function* (
   let { attempts } = recipient
   let inbound: Inbound | null = null
   const earlier: Array<EarlierAttempt> = []
-  let beganAt = Moment.unsafeNow(clock)
+  /** Of the last attempt. */
+  let tried: Tried | undefined
   /** Attempts once. A message that would have to wait for a pause to end is refused, since its caller waits. */
   const attempt = Effect.fnUntraced(function* (next: typeof recipient) {
     circuit.began()
-    beganAt = Moment.unsafeNow(clock)
+    const beganAt = Moment.unsafeNow(clock)
     const attempted = yield* Attempt.attempt(sessionSender, claimed, next, stillOwns, consent)
-    Measured.ended(measured, attempted.outcome, Moment.unsafeNow(clock) - beganAt)
+    const ms = Moment.unsafeNow(clock) - beganAt
+    Measured.ended(measured, attempted.outcome, ms)
+    tried = { ms: Math.round(ms), process: processOf(worker) }
     circuit.ended(attempted.answered)
     const { actionable: failure, outcome } = attempted
     inbound = attempted.inbound ?? inbound
@@ -213,20 +216,19 @@ const dispatch = Effect.fnUntraced(function* (
     const now = yield* Time.now
     const { failure, maybeSent } = outcome
     if (outcome.at - started > Retry.directWindow || circuit.isOpen()) {
-      return { outcome: ended(failure, maybeSent), inbound, earlier }
+      return { outcome: ended(failure, maybeSent), inbound, earlier, tried }
     }
-    const tried = { ms: Math.round(Moment.unsafeNow(clock) - beganAt), process: processOf(worker) }
     earlier.push(Attempts.earlier(attempts, now, "retried", failure, tried))
     yield* Effect.sleep(outcome.at - now)
     askedAt = Time.unsafeNow(clock)
     const refusal = yield* Effect.option(consentNow(claimed))
-    if (Option.isNone(refusal)) return { outcome: ended(failure, maybeSent), inbound, earlier }
+    if (Option.isNone(refusal)) return { outcome: ended(failure, maybeSent), inbound, earlier, tried }
     if (refusal.value !== undefined)
-      return { outcome: Attempt.withoutConsent(refusal.value, claimed, maybeSent), inbound, earlier }
+      return { outcome: Attempt.withoutConsent(refusal.value, claimed, maybeSent), inbound, earlier, tried }
     attempts += 1
     outcome = yield* attempt({ ...recipient, attempts, maybeSent })
   }
-  return { outcome, inbound, earlier }
+  return { outcome, inbound, earlier, tried }
 })
 
 /** Admits a message: its circuit, to which the attempt is reported; null while the platform must not be asked. */
@@ -457,18 +459,13 @@ export const make = Effect.fnUntraced(function* (options: {
       const { claimed, job } = accepted
       if (claimed === null)
         return yield* Effect.dieMessage("A direct message was accepted without its claim.")
-      const { earlier, inbound, outcome } = yield* attempt(
-        { ...claimed, probe },
-        caller,
-        circuit,
-        now,
-        worker,
-        () => heartbeat.stillOwns(worker, since)
+      const { inbound, ...ended } = yield* attempt({ ...claimed, probe }, caller, circuit, now, worker, () =>
+        heartbeat.stillOwns(worker, since)
       )
       yield* inFlight.untilReleased
-      const answer = answerOf(outcome, request.to, job.createdAt)
+      const answer = answerOf(ended.outcome, request.to, job.createdAt)
       const { fence } = claimed
-      const settlement = { jobId: job.id, fence, index: 0, outcome, earlier, answer: encode(answer) }
+      const settlement = { jobId: job.id, fence, index: 0, ...ended, answer: encode(answer) }
       yield* settle(inbound === null ? settlement : { ...settlement, inbound })
       const { attempts, deliveries, outcomes } = signals
       yield* Effect.all([deliveries.notify, outcomes.notify, attempts.notify], { discard: true })

@@ -44,7 +44,7 @@ export interface FencedRecipient {
 export interface RecipientChange extends Change {
   readonly fenceBefore: number | null
   readonly fence: number | null
-  /** Attempts that are not its last, from here on; absent where there are none. */
+  /** Attempts that get rows; absent where there are none. */
   readonly earlier?: ReadonlyArray<EarlierAttempt>
 }
 
@@ -139,32 +139,49 @@ export const claim = <H extends JobState>(
   }
 }
 
-/** The attempts of a settlement that are not the last: its own, where that is to be repeated, and those before it. */
+interface EndOfAttempt {
+  readonly made: Attempts.Outcome
+  readonly failure: Failure | null
+}
+
+/** The end of an attempt by its outcome; null where nothing was attempted that is told. */
+const endOfAttempt = (outcome: Settlement["outcome"], isRepeated: boolean): EndOfAttempt | null => {
+  switch (outcome._tag) {
+    case "Accepted":
+      return { made: "accepted", failure: null }
+    case "Failed":
+      return { made: "failed", failure: outcome.failure }
+    case "Unknown":
+      return { made: "unknown", failure: outcome.failure }
+    case "Retry": {
+      const made = isRepeated ? "retried" : outcome.maybeSent ? "unknown" : "failed"
+      return { made, failure: outcome.failure }
+    }
+    case "Released":
+      return outcome.failure === undefined ? null : { made: "released", failure: outcome.failure }
+    case "Skipped":
+      return null
+  }
+}
+
+/** The attempts of a settlement that get rows: its own, where the recipient will not tell it or has a job for itself, and those before it. */
 const earlierOf = (
   { earlier = [], outcome, tried }: Settlement,
   { attempts, status }: RecipientResult,
   { nextAt }: RecipientResult,
-  now: Instant
+  now: Instant,
+  isAlone: boolean
 ): ReadonlyArray<EarlierAttempt> => {
-  const and = (made: Attempts.Outcome, failure: Failure) => [
-    ...earlier,
-    Attempts.earlier(attempts, now, made, failure, tried)
-  ]
   // A report came before the outcome: the recipient tells only that.
   const isOvertaken = Recipient.leftDispatch(status)
-  switch (outcome._tag) {
-    case "Retry":
-      if (isOvertaken) return and(outcome.maybeSent ? "unknown" : "failed", outcome.failure)
-      return nextAt === null ? earlier : and("retried", outcome.failure)
-    case "Released":
-      return outcome.failure === undefined ? earlier : and("released", outcome.failure)
-    case "Failed":
-      return isOvertaken ? and("failed", outcome.failure) : earlier
-    case "Unknown":
-      return isOvertaken ? and("unknown", outcome.failure) : earlier
-    default:
-      return earlier
-  }
+  const end = endOfAttempt(outcome, !isOvertaken && nextAt !== null)
+  if (end === null) return earlier
+  const { failure, made } = end
+  const isUntold = made === "retried" || made === "released" || (isOvertaken && made !== "accepted")
+  const isMeasured = isAlone && tried !== undefined
+  return isUntold || isMeasured
+    ? [...earlier, Attempts.earlier(attempts, now, made, failure, tried)]
+    : earlier
 }
 
 /** True when an outcome is of a cause that stops the whole job: then {@link settle} is given all of its recipients. */
@@ -209,7 +226,7 @@ export const settle = <H extends JobState>(
     const before = fenced.recipient
     const after = Transitions.settle(state.job, before, outcome, now)
     const change = { before, after, fenceBefore: fence, fence: null }
-    const earlier = earlierOf(settlement, before, after, now)
+    const earlier = earlierOf(settlement, before, after, now, state.job.recipients === 1)
     changes.set(index, earlier.length === 0 ? change : { ...change, earlier })
     answer = settlement.answer ?? answer
     if (outcome._tag === "Failed" && outcome.stopsJob === true) cause ??= outcome.failure

@@ -239,7 +239,7 @@ export interface Settlement {
   readonly index: number
   readonly outcome: Outcome
   /** Of the attempt. */
-  readonly tried?: Tried
+  readonly tried?: Tried | undefined
   /** Attempts before it that no store knows of: a direct message repeats some by itself. */
   readonly earlier?: ReadonlyArray<EarlierAttempt>
   /** Kept as the answer of a direct message, to be replayed. */

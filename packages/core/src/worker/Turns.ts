@@ -308,8 +308,7 @@ export class Turns {
     Measured.ended(this.#measured, settled.outcome, now - beganAt)
     this.#bulkhead.ended(ticket, now)
     const tried = { ms: Math.round(now - beganAt), process: processOf(batch.worker) }
-    // Of one that has no row of its own it is not kept.
-    const settlement = settled.outcome._tag === "Accepted" ? settled : { ...settled, tried }
+    const settlement = { ...settled, tried }
     batch.inFlight.end({ batch, phone: recipient.phone, settlement, actionable }, now)
   }
 

@@ -20,7 +20,7 @@ import { WebhookStore } from "../../src/storage/WebhookStore.ts"
 import type { Owner } from "../../src/testing/Fixtures.ts"
 import * as Fixtures from "../../src/testing/Fixtures.ts"
 import type { Stored } from "./Setup.ts"
-import { claim, events, find, listen, now, owner, results } from "./Setup.ts"
+import { claim, events, failure, find, listen, now, owner, results } from "./Setup.ts"
 
 const [phone, other] = ["34600000000", "34600000001"]
 const userId = "ES.1%_2"
@@ -622,6 +622,15 @@ export const suite = (layer: Stored): void => {
         yield* (yield* ConsentStore).record({ accountId: who.accountId, records: [Fixtures.consent(phone)] })
         expect(yield* findAll("recipients")).toMatchObject([
           { phone, external_id: "r0", variables: ["Name 0"], template: "greeting", status: "queued" }
+        ])
+        const [first] = yield* claim()
+        const outcome = Outcome.Retry({ at: Time.after(now, 9), failure, maybeSent: false })
+        const settlements = [{ jobId: first?.jobId ?? "", fence: first?.fence ?? 0, index: 0, outcome }]
+        yield* (yield* JobStore).settleAndClaim({ now: Time.after(now, 2), settlements, claim: null })
+        const { code, message: words, provider_code } = failure
+        const error = { code, provider_code, message: words }
+        expect(yield* findAll("recipients")).toMatchObject([
+          { earlier_attempts: [{ at: Time.format(Time.after(now, 2)), outcome: "retried", error }] }
         ])
         expect((yield* findAll("events")).map((event) => event["type"])).toEqual([
           "message.received",

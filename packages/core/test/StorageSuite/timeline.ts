@@ -72,7 +72,7 @@ export const suite = (layer: Stored): void => {
       }).pipe(Effect.provide(layer))
     )
 
-    it.effect("are its earlier attempts, in their order", () =>
+    it.effect("are its attempts, in their order, of a job for itself", () =>
       Effect.gen(function* () {
         const command = Fixtures.send(yield* owner)
         yield* (yield* JobStore).accept(command)
@@ -90,7 +90,8 @@ export const suite = (layer: Stored): void => {
           earlier.map(({ at, ms, number, outcome, process }) => [number, at - now, outcome, ms, process])
         ).toEqual([
           [1, 3, "retried", 7, "process-1"],
-          [2, 20, "retried", 7, "process-1"]
+          [2, 20, "retried", 7, "process-1"],
+          [3, 40, "accepted", 7, "process-1"]
         ])
         expect(recipient).toMatchObject({ attempts: 3, status: "accepted" })
       }).pipe(Effect.provide(layer))

@@ -4,6 +4,7 @@ import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Ids from "../../src/domain/Ids.ts"
 import * as Time from "../../src/domain/Instant.ts"
+import * as Attempts from "../../src/domain/job/Attempts.ts"
 import * as Transitions from "../../src/domain/job/Transitions.ts"
 import type { ClaimedJob } from "../../src/storage/JobStore.ts"
 import { JobStore, Outcome } from "../../src/storage/JobStore.ts"
@@ -108,6 +109,33 @@ export const suite = (layer: Stored): void => {
         const [result] = yield* results(jobId)
         expect(result).toMatchObject({ attempts: 3, updatedAt: now + 26 })
       }).pipe(Effect.provide(layer))
+    )
+
+    it.effect(
+      "is the time and the process of each attempt of a message that has a job for itself, also of its last",
+      () =>
+        Effect.gen(function* () {
+          const jobs = yield* JobStore
+          const told = Effect.fnUntraced(function* (outcome: Outcome) {
+            const { jobId } = yield* accept()
+            yield* settle(yield* claim(), outcome, Time.after(now, 3), 2)
+            const rows = yield* jobs.timeline({ jobId, index: 0, now: Time.after(now, 9) })
+            return rows === null ? null : Attempts.of(rows.recipient, rows.earlier)
+          })
+          const tried = { number: 1, at: now + 3, ms: 2, process: "process-1" }
+          expect(yield* told(accepted)).toMatchObject({
+            earlier: [],
+            last: { ...tried, outcome: "accepted" }
+          })
+          expect(yield* told(Outcome.Failed({ failure }))).toMatchObject({
+            earlier: [],
+            last: { ...tried, outcome: "failed", code: "broken", message: failure.message }
+          })
+          expect(yield* told(Outcome.Unknown({ failure }))).toMatchObject({
+            earlier: [],
+            last: { ...tried, outcome: "unknown" }
+          })
+        }).pipe(Effect.provide(layer))
     )
 
     it.effect("is an attempt whose process died, and one that an operator has repeated", () =>

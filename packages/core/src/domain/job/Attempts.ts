@@ -1,8 +1,9 @@
 /**
  * Attempts of a recipient that it does not tell itself: those before its last, and one whose first outcome a receipt changed. Each
- * has a row, so a message that goes at once costs nothing for it.
+ * has a row, and so has the last of a message that has a job for itself. Of many in one job the last costs no row.
  */
 import type { Instant } from "../Instant.ts"
+import * as Time from "../Instant.ts"
 import type { RecipientResult } from "./Job.ts"
 import * as Recipient from "./Recipient.ts"
 import * as Transitions from "./Transitions.ts"
@@ -78,24 +79,35 @@ const endOf = (
     : null
 }
 
-/** The last attempt, as the recipient tells it; null where there is none, or it is among the earlier ones. */
-export const last = (recipient: RecipientResult, before: ReadonlyArray<EarlierAttempt>): Attempt | null => {
+/** The attempts that have rows and are not the last, and the last as the recipient tells it; null where its row tells it. */
+export interface Made {
+  readonly earlier: ReadonlyArray<EarlierAttempt>
+  readonly last: Attempt | null
+}
+
+/** @param rows of the recipient's attempts, in their order */
+export const of = (recipient: RecipientResult, rows: ReadonlyArray<EarlierAttempt>): Made => {
   const { attempts: number, requeuedAt } = recipient
-  const isToldOf = before.some(
+  const row = rows.findLast(
     (each) => each.outcome !== "released" && each.number === number && each.at >= (requeuedAt ?? 0)
   )
-  const end = number === 0 || isToldOf ? null : endOf(recipient)
-  if (end === null) return null
+  const end = number === 0 ? null : endOf(recipient)
+  // A row of another outcome is the first one, before what a receipt said.
+  const isOwn = row?.outcome === (end?.outcome === "sent" ? "accepted" : end?.outcome)
+  if (end === null || (row !== undefined && !isOwn)) return { earlier: rows, last: null }
   const { at, failure = null, outcome } = end
   return {
-    number,
-    at,
-    outcome,
-    code: failure?.code ?? null,
-    providerCode: failure?.provider_code ?? null,
-    message: failure?.message ?? null,
-    ms: null,
-    process: null
+    earlier: rows.filter((each) => each !== row),
+    last: {
+      number,
+      at,
+      outcome,
+      code: failure?.code ?? null,
+      providerCode: failure?.provider_code ?? null,
+      message: failure?.message ?? null,
+      ms: row?.ms ?? null,
+      process: row?.process ?? null
+    }
   }
 }
 
@@ -126,3 +138,16 @@ export const repeated = ({
     : // Of one whose first outcome has a row that stays.
       [earlier(attempts, attemptedAt, "accepted", null), earlier(attempts, updatedAt, "reported", failure)]
 }
+
+/** An attempt as it is shown to whom its message is of, with the platform's words. */
+export const shown = ({
+  at,
+  code,
+  message,
+  outcome,
+  providerCode
+}: EarlierAttempt): Readonly<Record<string, unknown>> => ({
+  at: Time.format(at),
+  outcome,
+  error: code === null ? null : { code, provider_code: providerCode, message }
+})

@@ -140,7 +140,8 @@ const heardMs = Time.hour
 export const looks = (recipient: RecipientResult, earlier: ReadonlyArray<EarlierAttempt>): Looks => {
   const { deliveredAt, readAt, sentAt, sequence, updatedAt } = recipient
   if (sequence === 0) return { commits: [], receipts: [] }
-  const repeated = earlier.flatMap(({ at, outcome }) => (isRepeated(outcome) ? [at] : [])).slice(-2)
+  const before = Attempts.of(recipient, earlier).earlier
+  const repeated = before.flatMap(({ at, outcome }) => (isRepeated(outcome) ? [at] : [])).slice(-2)
   const attempted = Transitions.attemptedAt(recipient)
   const behind = (at: Instant, status: Recipient.Status | null): Span => ({
     from: Time.before(at, commit),
@@ -758,9 +759,10 @@ const shown = (entry: Entry, isOperator: boolean): Entry => {
   return { ...rest, process: null, about: entry.about?.of === "job" ? entry.about : null }
 }
 
-export const story = (rows: Rows, known: Known): Story => {
+export const story = (found: Rows, known: Known): Story => {
   const { isOperator, now } = known
-  const last = Attempts.last(rows.recipient, rows.earlier)
+  const { earlier, last } = Attempts.of(found.recipient, found.earlier)
+  const rows = { ...found, earlier }
   const placed = [
     accepted(rows),
     ...consents(rows),

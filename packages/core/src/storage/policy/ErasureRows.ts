@@ -1,6 +1,7 @@
 /** The operations that a database supplies for the rules of erasure, with those of the jobs that it changes. */
 
 import type { Redaction, Sought } from "../../domain/Erasure.ts"
+import type { EarlierAttempt } from "../../domain/job/Attempts.ts"
 import type { RecipientResult } from "../../domain/job/Job.ts"
 import type { Backend, JobRows, RecipientPlace, Tx } from "./JobRows.ts"
 
@@ -16,6 +17,8 @@ export interface ErasureRows<B extends Backend>
   ) => Tx<{ readonly places: ReadonlyArray<RecipientPlace>; readonly next: string | null }, B>
   /** The jobs that there are, by their ids, in that order. Takes no lock. */
   readonly readJobs: (ids: ReadonlyArray<string>) => Tx<ReadonlyArray<B["job"]>, B>
+  /** The rows of a recipient's attempts, in their order. */
+  readonly earlierAttempts: (job: B["job"], index: number) => Tx<ReadonlyArray<EarlierAttempt>, B>
   /**
    * Takes from recipients of a locked job what is personal. Of a job that has no other recipient its content goes, if it is a direct
    * message, and what its request is known again by.

@@ -2,6 +2,7 @@
 import type { Counts, Sought } from "../../domain/Erasure.ts"
 import * as Erasure from "../../domain/Erasure.ts"
 import type { Instant } from "../../domain/Instant.ts"
+import * as Attempts from "../../domain/job/Attempts.ts"
 import type { Finding } from "../ErasureStore.ts"
 import type { JobChange } from "../JobSteps.ts"
 import * as JobSteps from "../JobSteps.ts"
@@ -25,12 +26,14 @@ export function* findRecipients<B extends Backend>(
   const jobs = byJob.size === 0 ? [] : yield* rows.readJobs([...byJob.keys()])
   const ofJobs = grouped<B>(jobs, byJob)
   const find = yield* rows.recipientsAt(ofJobs)
-  const found = ofJobs.flatMap(({ job, places }) =>
-    places.flatMap((place) => {
+  const found: Array<Finding> = []
+  for (const { job, places } of ofJobs)
+    for (const place of places) {
       const recipient = find(job, place)?.recipient
-      return recipient === undefined ? [] : [Erasure.shown(job.job, recipient)]
-    })
-  )
+      if (recipient === undefined) continue
+      const { earlier } = Attempts.of(recipient, yield* rows.earlierAttempts(job, place))
+      found.push({ ...Erasure.shown(job.job, recipient), earlier_attempts: earlier.map(Attempts.shown) })
+    }
   return { found, next }
 }
 

@@ -23,6 +23,7 @@ import * as InboundRows from "./InboundRows.ts"
 import { insertInto, insertRows } from "./Insert.ts"
 import type { Sql } from "./jobs/Backend.ts"
 import * as Contents from "./jobs/Contents.ts"
+import * as EarlierAttempts from "./jobs/EarlierAttempts.ts"
 import * as Jobs from "./jobs/Jobs.ts"
 import * as Rows from "./jobs/Rows.ts"
 import * as Segments from "./jobs/Segments.ts"
@@ -102,6 +103,7 @@ const rowsOf = (jobs: Jobs.StoredJobs, dialect: Dialect, ids: Ids.Ids): ErasureR
     recipientsAt,
     saveJobs,
     readJobs: jobs.read,
+    earlierAttempts: ({ seq }, index) => EarlierAttempts.of(recipientKey(seq, index)),
     recipientsOfPerson: function* (sought, after) {
       const from = after === null ? -1 : Number(after)
       const end = yield* get(lastRecipient, from)

@@ -277,7 +277,7 @@ describe("what is told of a message", () => {
     expect(told("attempt", { recipient: skipped })).toEqual([])
   })
 
-  it("is each attempt: earlier ones with their time and process, the last without", () => {
+  it("is each attempt: earlier ones with their time and process, the last where it has a row", () => {
     const recipient = { ...accepted(Time.after(now, 3 * minute)), attempts: 2 }
     expect(
       told("attempt", { earlier: [earlier({})], recipient }).map(
@@ -294,6 +294,17 @@ describe("what is told of a message", () => {
       { at: minute, number: 1, outcome: "retried", code: "rate_limited", ms: 200, process: "process-1" },
       { at: 3 * minute, number: 2, outcome: "accepted", code: null, ms: null, process: null }
     ])
+    const own = { number: 2, code: null, providerCode: null, ms: 70 }
+    for (const outcome of ["accepted", "unknown"] as const)
+      expect(
+        told("attempt", {
+          earlier: [earlier({}), earlier({ ...own, at: Time.after(now, 3 * minute), outcome })],
+          recipient
+        })
+      ).toMatchObject([
+        { number: 1, outcome: "retried" },
+        { number: 2, outcome, ms: 70, process: "process-1" }
+      ])
     // One that waits for its next attempt has told of its last one.
     const waiting = settled(Time.after(now, minute), {
       _tag: "Retry",
