@@ -1,6 +1,8 @@
 /** Events of all accounts, derived from rows when they are asked for (decisions.md §12). */
+
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import { ClientTexts } from "../adapter.ts"
 import * as Either from "../effect/Either.ts"
 import { Admin, DerivedEvent as Domain, Errors, Fault, Instant, type Page } from "../index.ts"
 import { struct } from "./Codec.ts"
@@ -85,7 +87,7 @@ export const example: typeof derivedEvent.schema.Type = {
   message_id: Examples.ids.message,
   sequence: 3,
   subject: null,
-  data: { phone: Examples.phone, external_id: "customer-9", attempts: 1, error: null }
+  data: { phone: Examples.phone, ...ClientTexts.recipient.examples, attempts: 1, error: null }
 }
 
 const Found = Schema.Struct({

@@ -1,5 +1,5 @@
 /** Values of the examples in the description: one small shop, and what becomes of its order confirmations. */
-import type { ClientTexts } from "../adapter.ts"
+import { ClientTexts } from "../adapter.ts"
 import type { EventData } from "../index.ts"
 import { Recipient } from "../index.ts"
 
@@ -46,13 +46,11 @@ export const template = {
 
 export const links = { status: `/api/v1/template-messages/${ids.job}` }
 
-export const clientTexts = { reference: "order A-17" } as const satisfies ClientTexts.ClientTexts
-
 export const job = {
   job_id: ids.job,
   status: "completed",
   template_id: template.template_id,
-  ...clientTexts,
+  ...ClientTexts.job.examples,
   priority: "normal",
   recipients: 1,
   counts,
@@ -115,8 +113,8 @@ export const webhook = {
 }
 
 const progress = {
-  ...clientTexts,
-  external_id: "customer-9",
+  ...ClientTexts.job.examples,
+  ...ClientTexts.recipient.examples,
   status: "delivered",
   error: null,
   attempts: 1,
@@ -142,7 +140,7 @@ const jobData: EventData.JobData = {
   job_id: ids.job,
   status: "completed",
   template_id: template.template_id,
-  ...clientTexts,
+  ...ClientTexts.job.examples,
   recipients: 1,
   counts,
   pause_reason: null,
@@ -155,7 +153,7 @@ const messageData: EventData.MessageData = {
   message_id: ids.message,
   to: phone,
   ...progress,
-  external_id: null
+  ...ClientTexts.recipient.toBody({})
 }
 
 const sessionData: EventData.SessionData = {

@@ -1,7 +1,7 @@
 /** Exports: what is kept of accounts, as a line for each, however many there are. */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import { Reference } from "../adapter.ts"
+import { ClientTexts, Reference } from "../adapter.ts"
 import type { Admin } from "../index.ts"
 import { Consent, Ids, Instant, Job, Person, Recipient } from "../index.ts"
 import { codec, struct } from "./Codec.ts"
@@ -36,10 +36,10 @@ const resultRow = struct(
     session_id: Wire.Id,
     job_id: Wire.Id,
     kind,
-    reference: Wire.NullableText,
+    ...ClientTexts.job.told,
     message_id: Wire.Id,
     phone: Texts.Phone,
-    external_id: Wire.NullableText,
+    ...ClientTexts.recipient.told,
     status: Wire.RecipientStatus,
     error_code: Wire.NullableText,
     error_message: Wire.NullableText,
@@ -62,7 +62,7 @@ const flatResult = ({ job, result: { failure, index, price, ...result } }: Admin
   sessionId: job.sessionId,
   jobId: job.id,
   kind: job.content.kind,
-  reference: job.reference,
+  ...ClientTexts.job.of(job),
   messageId: Ids.messageId(job.id, index),
   errorCode: failure?.code ?? null,
   errorMessage: failure?.message ?? null,
@@ -132,7 +132,7 @@ export const admin = [
       reference: null,
       message_id: ids.message,
       phone,
-      external_id: "customer-9",
+      ...ClientTexts.recipient.examples,
       status: "delivered",
       error_code: null,
       error_message: null,

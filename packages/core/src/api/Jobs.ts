@@ -28,7 +28,7 @@ const listed = {
   job_id: computed(Wire.Id, ({ id }: Domain.Job) => id),
   status: Schema.Literal(...Domain.statuses),
   template_id: computed(Wire.Count, templateIdOf),
-  ...ClientTexts.told,
+  ...ClientTexts.job.told,
   priority: Priority.Priority.annotations({ description: "What goes first within its session." }),
   recipients: Wire.Count,
   counts: EventData.Counts,
@@ -85,7 +85,7 @@ const referenceSum = struct(
 const result = struct(
   {
     phone: Texts.Phone,
-    external_id: Wire.NullableText,
+    ...ClientTexts.recipient.told,
     status: Wire.RecipientStatus,
     error: computed(Wire.Failure, ({ failure }: Domain.RecipientResult) => failure),
     attempts: Wire.Count,
@@ -297,7 +297,7 @@ const detail: Answer<typeof JobDetail, Engine.JobDetail> = {
       results: [
         {
           phone: Examples.phone,
-          external_id: "customer-9",
+          ...ClientTexts.recipient.examples,
           status: "delivered",
           error: null,
           attempts: 1,

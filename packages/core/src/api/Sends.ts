@@ -1,5 +1,7 @@
 /** Template sends: what they would cost, and the sends themselves (interface.md §2.3, §2.4). */
+
 import * as Schema from "effect/Schema"
+import { ClientTexts } from "../adapter.ts"
 import type { Engine, Estimates } from "../index.ts"
 import { Priority, RateCard as RateCards, Requests, Template } from "../index.ts"
 import { codec, computed, list, nullOr, struct } from "./Codec.ts"
@@ -20,7 +22,7 @@ const Rendered = Schema.Struct({
 
 const explanation = struct({
   phone: Wire.Text,
-  external_id: Wire.NullableText,
+  ...ClientTexts.recipient.told,
   variables: Schema.Array(
     Schema.Struct({ key: Wire.Text, value: Wire.Text, origin: Schema.Literal("common", "recipient") })
   ),
@@ -114,8 +116,8 @@ const example: typeof estimate.schema.Type = {
 
 const request = {
   template_id: Examples.template.template_id,
-  ...Examples.clientTexts,
-  recipients: [{ phone: Examples.phone, external_id: "customer-9", variables: { "body.1": "Ana" } }]
+  ...ClientTexts.job.examples,
+  recipients: [{ phone: Examples.phone, ...ClientTexts.recipient.examples, variables: { "body.1": "Ana" } }]
 }
 
 export const versioned = [

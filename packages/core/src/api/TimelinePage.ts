@@ -1,5 +1,8 @@
 /** The story of a message as text: Markdown for a ticket, or lines for a terminal. Whatever people wrote is escaped. */
+
 import * as Schema from "effect/Schema"
+import * as Struct from "effect/Struct"
+import { ClientTexts } from "../adapter.ts"
 import * as Either from "../effect/Either.ts"
 
 const Nullable = Schema.NullOr(Schema.String)
@@ -14,7 +17,7 @@ const Told = Schema.Struct({
     error: Schema.NullOr(Schema.Struct({ code: Schema.String, message: Schema.String })),
     reference: Nullable,
     priority: Schema.optional(Schema.String),
-    external_id: Nullable,
+    ...ClientTexts.recipient.told,
     template: Schema.NullOr(
       Schema.Struct({ template_id: Schema.Number, name: Nullable, language: Nullable })
     ),
@@ -74,9 +77,11 @@ const inLine = (text: string, escape: Escape): string => escape(text.split(lineB
 const quoted = (text: string, escape: Escape): ReadonlyArray<string> =>
   text.split(lineBreak).map((line) => `> ${escape(line)}`.trimEnd())
 
+/** `external_id` as people write it. */
+const titled = (name: string): string => (name.charAt(0).toUpperCase() + name.slice(1)).replaceAll("_", " ")
+
 const facts = ({ message }: Told): ReadonlyArray<readonly [string, string | null]> => {
-  const { account, actual, currency, error, estimated, external_id, job_id, phone, reference, session } =
-    message
+  const { account, actual, currency, error, estimated, job_id, phone, reference, session } = message
   const { priority, status, template } = message
   const price = (amount: string | null): string | null => (amount === null ? null : `${amount} ${currency}`)
   return [
@@ -93,7 +98,7 @@ const facts = ({ message }: Told): ReadonlyArray<readonly [string, string | null
     ["Job", job_id],
     ["Priority", priority ?? null],
     ["Reference", reference],
-    ["External id", external_id],
+    ...Struct.keys(ClientTexts.recipient.told).map((name) => [titled(name), message[name]] as const),
     ["Estimated", price(estimated)],
     ["Actual", price(actual)]
   ]

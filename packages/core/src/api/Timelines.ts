@@ -1,5 +1,7 @@
 /** The story of a message: of its own key, and for operators (decisions.md §12). */
+
 import * as Schema from "effect/Schema"
+import { ClientTexts } from "../adapter.ts"
 import { Priority, Template, Timeline } from "../index.ts"
 import { codec, computed, list, nullOr, struct } from "./Codec.ts"
 import * as Endpoint from "./Endpoint.ts"
@@ -85,9 +87,9 @@ const message = struct(
     phone: Texts.Phone,
     status: Wire.RecipientStatus,
     error: computed(Wire.Failure, ({ failure }: Timeline.Message) => failure),
-    reference: Wire.NullableText,
+    ...ClientTexts.job.told,
     priority: Priority.Priority,
-    external_id: Wire.NullableText,
+    ...ClientTexts.recipient.told,
     template: nullOr(
       struct({ template_id: Wire.Count, name: Wire.NullableText, language: Wire.NullableText })
     ),
@@ -139,9 +141,9 @@ const exampleOf = (isOperator: boolean): Schema.Schema.Type<ReturnType<typeof st
     phone,
     status: "delivered",
     error: null,
-    reference: Examples.clientTexts.reference,
+    ...ClientTexts.job.examples,
     priority: "normal",
-    external_id: "customer-9",
+    ...ClientTexts.recipient.examples,
     template: {
       template_id: Examples.template.template_id,
       name: Examples.template.name,

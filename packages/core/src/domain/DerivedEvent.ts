@@ -2,6 +2,7 @@
  * Events that are derived when they are asked for, from rows that changed with them (decisions.md §12): nothing is stored so
  * that it can be told. Each has the time that its row has for it.
  */
+
 import type { Entry } from "./Audit.ts"
 import type { ConsentRecord } from "./consent/Consent.ts"
 import type { Happening } from "./Happening.ts"
@@ -9,6 +10,7 @@ import * as Happenings from "./Happening.ts"
 import * as Ids from "./Ids.ts"
 import type { Instant } from "./Instant.ts"
 import * as Time from "./Instant.ts"
+import * as ClientTexts from "./job/ClientTexts.ts"
 import type { Job, RecipientResult } from "./job/Job.ts"
 import * as Transitions from "./job/Transitions.ts"
 import type { Paged } from "./Page.ts"
@@ -135,14 +137,14 @@ const timesOf = (recipient: RecipientResult): Partial<Record<Step, Instant | nul
 }
 
 const ofRecipient = (job: Job, recipient: RecipientResult): ReadonlyArray<Ranked> => {
-  const { attempts, externalId, failure, index, phone, sequence } = recipient
+  const { attempts, failure, index, phone, sequence } = recipient
   const of = { ...ofItself(job), messageId: Ids.messageId(job.id, index), sequence }
   const family = isDirect(job) ? "message" : "recipient"
   return Object.entries(timesOf(recipient)).flatMap(([name, at]) => {
     const step = steps.find((each) => each === name)
     if (step === undefined || at === null) return []
     const error = step === recipient.status ? failure : null
-    const data = { phone, external_id: externalId, attempts, error }
+    const data = { phone, ...ClientTexts.recipient.toBody(recipient), attempts, error }
     const type = `${family}.${step}` as const
     return [{ event: { ...of, at, type, data }, place: index, rank: 1 + steps.indexOf(step) }]
   })

@@ -2,9 +2,11 @@
  * Erasing a person (docs/adr/0040): all that a store keeps of somebody goes, and a keyed hash of each of their names stays.
  * It stands wherever a row needs a name to stay valid, and it still refuses what was said before the erasure.
  */
+import * as Struct from "effect/Struct"
 import * as Ids from "./Ids.ts"
 import type { Instant } from "./Instant.ts"
 import * as Time from "./Instant.ts"
+import * as ClientTexts from "./job/ClientTexts.ts"
 import type { Job, RecipientResult } from "./job/Job.ts"
 import { isReadable } from "./job/Job.ts"
 import type { Key } from "./Person.ts"
@@ -208,7 +210,7 @@ const isData = (value: unknown): value is Data => typeof value === "object" && v
 const namedBy = ["phone", "to", "from", "user_id"] as const
 
 /** Texts that a person said, or by which an account calls them. */
-const said = ["external_id", "label", "payload", "content", "context_id"] as const
+const said = [...Struct.keys(ClientTexts.recipient.told), "label", "payload", "content", "context_id"]
 
 export interface Redaction {
   /** True for one of the names. */
@@ -352,8 +354,8 @@ export const shown = (job: Job, recipient: RecipientResult): Readonly<Record<str
     account_id: job.accountId,
     session_id: job.sessionId,
     phone: recipient.phone,
-    external_id: recipient.externalId,
-    reference: job.reference,
+    ...ClientTexts.recipient.toBody(recipient),
+    ...ClientTexts.job.toBody(job),
     ...what,
     status: recipient.status,
     error: recipient.failure,

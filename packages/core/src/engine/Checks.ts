@@ -17,7 +17,10 @@
  * Each is a function below, but for the last two, which the commit asks (`storage/policy/Acceptance`). `Engine` puts `authorize` before every operation that takes a caller; `Sends` and
  * `DirectMessages` call 6 to 11 from top to bottom.
  */
+
 import * as Effect from "effect/Effect"
+import * as Records from "effect/Record"
+import * as Struct from "effect/Struct"
 import type { Permission } from "../domain/account/ApiKey.ts"
 import * as ApiKey from "../domain/account/ApiKey.ts"
 import * as Idempotency from "../domain/account/Idempotency.ts"
@@ -44,6 +47,7 @@ import * as Fault from "../domain/Fault.ts"
 import * as Ids from "../domain/Ids.ts"
 import type { Instant } from "../domain/Instant.ts"
 import * as Time from "../domain/Instant.ts"
+import * as ClientTexts from "../domain/job/ClientTexts.ts"
 import * as Keyring from "../domain/Keyring.ts"
 import * as Phone from "../domain/Phone.ts"
 import * as Text from "../domain/Text.ts"
@@ -98,31 +102,34 @@ const decodeDirect = RequestDecoder.decoder(Requests.DirectMessageRequest)
 const phoneFault = (phone: unknown): string | undefined =>
   typeof phone === "string" ? Phone.check(phone) : undefined
 
-const externalIdFault = (
-  externalId: unknown
+const textNames = Struct.keys(ClientTexts.recipient.requested)
+
+const textFault = (
+  name: string,
+  text: unknown
 ): { readonly code: Fault.Code; readonly message: string } | undefined => {
-  if (typeof externalId !== "string") return undefined
-  if (Text.isLonger(externalId, Requests.maximumExternalId)) {
-    const message = `\`external_id\` must be at most ${Requests.maximumExternalId} characters.`
+  if (typeof text !== "string") return undefined
+  if (Text.isLonger(text, ClientTexts.maximumLength)) {
+    const message = `\`${name}\` must be at most ${ClientTexts.maximumLength} characters.`
     return { code: "out_of_range", message }
   }
-  return Text.isStorable(externalId)
+  return Text.isStorable(text)
     ? undefined
-    : { code: "recipient_invalid", message: "`external_id` must be well-formed text without NUL." }
+    : { code: "recipient_invalid", message: `\`${name}\` must be well-formed text without NUL.` }
 }
 
 /** Adds the faults of a recipient that can be found without looking anything up. */
 const addRecipientFaults = (
   faults: Fault.Faults,
   index: number,
-  phone: unknown,
-  externalId: unknown
+  recipient: Readable["recipients"][number]
 ): void => {
-  const ofPhone = phoneFault(phone)
+  const ofPhone = phoneFault(recipient.phone)
   if (ofPhone !== undefined) faults.add(["recipients", index, "phone"], "recipient_invalid", ofPhone)
-  const ofExternalId = externalIdFault(externalId)
-  if (ofExternalId !== undefined)
-    faults.add(["recipients", index, "external_id"], ofExternalId.code, ofExternalId.message)
+  for (const name of textNames) {
+    const fault = textFault(name, recipient[name])
+    if (fault !== undefined) faults.add(["recipients", index, name], fault.code, fault.message)
+  }
 }
 
 const member = (value: unknown, name: string): unknown =>
@@ -234,11 +241,12 @@ interface Readable {
   readonly currency?: string | undefined
   /** Null when they cannot be read, so that no recipient's values are known. */
   readonly variables?: Variables.Values | undefined | null
-  readonly recipients: ReadonlyArray<{
-    readonly phone: string | undefined
-    readonly external_id?: string | undefined
-    readonly variables?: Variables.Values | undefined | null
-  }>
+  readonly recipients: ReadonlyArray<
+    Readonly<Partial<Record<(typeof textNames)[number], string | undefined>>> & {
+      readonly phone: string | undefined
+      readonly variables?: Variables.Values | undefined | null
+    }
+  >
 }
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
@@ -253,8 +261,8 @@ const variablesOf = (value: unknown): Variables.Values | undefined | null =>
 const recipientsOf = (value: unknown): Readable["recipients"] =>
   Array.isArray(value) && value.length <= Requests.maximumRecipients
     ? value.map((recipient: unknown) => ({
+        ...Records.map(ClientTexts.recipient.requested, (_, name) => textOf(member(recipient, name))),
         phone: textOf(member(recipient, "phone")),
-        external_id: textOf(member(recipient, "external_id")),
         variables: isObject(recipient) ? variablesOf(recipient["variables"]) : null
       }))
     : []
@@ -542,9 +550,9 @@ export const make = Effect.gen(function* () {
       templateId === undefined ? null : yield* templates.find({ sessionId: caller.session.id, templateId })
     if (templateId !== undefined) faults.addAll(templateFault(template))
     faults.addAll(yield* currencyFaults(caller, currency, now))
-    for (const [index, { external_id, phone }] of recipients.entries()) {
+    for (const [index, recipient] of recipients.entries()) {
       if (faults.isFull) break
-      addRecipientFaults(faults, index, phone, external_id)
+      addRecipientFaults(faults, index, recipient)
     }
     const values: Array<ReadonlyArray<string>> = []
     if (template === null || !template.sendable || request.variables === null) return { template, values }

@@ -315,12 +315,11 @@ const acceptSend = (
   sessionId: session.id,
   publicKey: key.publicKey,
   content: { kind: "direct", text: request.message, linkPreview: request.linkPreview ?? false },
-  ...ClientTexts.of(request),
+  ...ClientTexts.job.ofBody(request),
   priority: Priority.ofDirect,
   recipients: [
     {
       phone: request.to,
-      externalId: null,
       values: [],
       market: rate?.market ?? null,
       price: rate?.unitPrice ?? null

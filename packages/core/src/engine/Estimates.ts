@@ -2,15 +2,16 @@
 
 import type * as Rates from "../domain/billing/RateCard.ts"
 import type { ConsentRecord, Refusal, Verdict } from "../domain/consent/Consent.ts"
+import type { RecipientTexts } from "../domain/job/ClientTexts.ts"
+import * as ClientTexts from "../domain/job/ClientTexts.ts"
 import type { Priority } from "../domain/job/Priority.ts"
 import * as Rendering from "../domain/template/Rendering.ts"
 import * as Variables from "../domain/template/Variables.ts"
 import type { ResolvedRequest } from "./Checks.ts"
 
 /** Explanation of one recipient. */
-export interface Explanation {
+export interface Explanation extends RecipientTexts {
   readonly phone: string
-  readonly externalId: string | null
   /** By variable name: the value, and whose it was. */
   readonly variables: ReadonlyArray<{
     readonly key: string
@@ -56,12 +57,12 @@ export const make = (options: {
   }
   const { recipients, template } = request
   const explain = (evidence: ReadonlyArray<Verdict<ConsentRecord>>): ReadonlyArray<Explanation> =>
-    recipients.map(({ external_id, phone, variables }, place) => {
+    recipients.map(({ phone, variables, ...given }, place) => {
       const values = request.values[place] ?? []
       const origins = Variables.originsOf(template, variables, request.variables)
       return {
         phone,
-        externalId: external_id ?? null,
+        ...ClientTexts.recipient.ofBody(given),
         variables: template.variables.map(({ key }, at) => ({
           key,
           value: values[at] ?? "",

@@ -59,11 +59,11 @@ const acceptSend = (
   publicKey: key.publicKey,
   requestId,
   content: Job.contentOf(template),
-  ...ClientTexts.of(request),
+  ...ClientTexts.job.ofBody(request),
   priority: Priority.of(request.priority, template.category),
-  recipients: recipients.map(({ external_id, phone }, place) => ({
+  recipients: recipients.map(({ phone, ...given }, place) => ({
     phone,
-    externalId: external_id ?? null,
+    ...ClientTexts.recipient.ofBody(given),
     values: values[place] ?? [],
     market: prices[place]?.market ?? null,
     price: prices[place]?.unitPrice ?? null

@@ -16,8 +16,6 @@ const isRecord = (input: unknown): input is Readonly<Record<string, unknown>> =>
 
 export const maximumRecipients = 250
 export const maximumMessageLength = 4096
-/** In code points. */
-export const maximumExternalId = 255
 /** In one object: as many as a template may ask for. */
 export const maximumVariables = Template.maximumVariables
 
@@ -73,12 +71,7 @@ const safeInteger = { minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE
 
 /** Its members are in the order that `Idempotency` compares them in: what has it need not be copied. */
 export const Recipient = Schema.Struct({
-  external_id: Schema.optional(
-    Schema.String.annotations({
-      description: "Your reference for the recipient: well-formed text without NUL.",
-      jsonSchema: { maxLength: maximumExternalId }
-    })
-  ),
+  ...ClientTexts.recipient.requested,
   phone: Schema.String.annotations({
     description: "Digits including a country calling code that exists, no separators.",
     jsonSchema: { pattern: Phone.form.source }
@@ -92,7 +85,7 @@ export const TemplateMessageRequest = Schema.Struct({
     Schema.String.annotations({ description: "ISO 4217 code; the account's when absent." })
   ),
   variables: Schema.optional(Variables),
-  ...ClientTexts.requested,
+  ...ClientTexts.job.requested,
   priority: Schema.optional(
     Priority.annotations({
       description:
@@ -104,10 +97,9 @@ export const TemplateMessageRequest = Schema.Struct({
 export type TemplateMessageRequest = typeof TemplateMessageRequest.Type
 
 /** A recipient of a {@link TemplateMessage}. */
-export interface TemplateRecipient extends Omit<typeof Recipient.Type, "external_id"> {
-  /** Your reference for the recipient. */
-  readonly externalId?: string | undefined
-}
+export interface TemplateRecipient
+  extends Omit<typeof Recipient.Type, keyof typeof ClientTexts.recipient.requested>,
+    Readonly<Partial<Record<keyof ClientTexts.RecipientTexts, string | undefined>>> {}
 
 /**
  * A send or an estimate in process: the contract's body with its names in camelCase. It becomes that body before
@@ -119,11 +111,8 @@ export interface TemplateMessage extends Omit<TemplateMessageRequest, "recipient
   readonly recipients: ReadonlyArray<TemplateRecipient>
 }
 
-const recipientBody = (given: unknown): unknown => {
-  if (!isRecord(given) || given["externalId"] === undefined) return given
-  const { externalId, ...rest } = given
-  return { external_id: externalId, ...rest }
-}
+const recipientBody = (given: unknown): unknown =>
+  isRecord(given) ? ClientTexts.recipient.renamed(given) : given
 
 /** An undefined member is none, as in JSON. */
 const defined = (body: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> =>
@@ -136,7 +125,7 @@ const recipientBodies = (given: unknown): unknown =>
 /** The contract's body of a request in process, as far as a caller without types gives one. */
 export const templateBody = (given: unknown): unknown => {
   if (!isRecord(given)) return given
-  const { recipients, templateId, ...rest } = given
+  const { recipients, templateId, ...rest } = ClientTexts.job.renamed(given)
   return defined({ template_id: templateId, ...rest, recipients: recipientBodies(recipients) })
 }
 
@@ -152,7 +141,7 @@ export const DirectMessageRequest = Schema.Struct({
   linkPreview: Schema.optional(
     Schema.Boolean.annotations({ description: "Whether a link preview is made; false when absent." })
   ),
-  ...ClientTexts.requested
+  ...ClientTexts.job.requested
 }).annotations({ identifier: "DirectMessageRequest" })
 export type DirectMessageRequest = typeof DirectMessageRequest.Type
 

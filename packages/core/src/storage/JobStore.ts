@@ -15,7 +15,7 @@ import type { Instant } from "../domain/Instant.ts"
 import * as Time from "../domain/Instant.ts"
 import type { EarlierAttempt, Tried } from "../domain/job/Attempts.ts"
 import type { Care } from "../domain/job/Claiming.ts"
-import type { ClientTexts } from "../domain/job/ClientTexts.ts"
+import type { JobTexts, RecipientTexts } from "../domain/job/ClientTexts.ts"
 import type { Content, Job, RecipientResult, Status } from "../domain/job/Job.ts"
 import type { Priority } from "../domain/job/Priority.ts"
 import type {
@@ -51,15 +51,14 @@ export interface IdempotencyRecord {
   readonly answer: string | null
 }
 
-export interface NewRecipient {
+export interface NewRecipient extends Partial<RecipientTexts> {
   readonly phone: string
-  readonly externalId: string | null
   readonly values: ReadonlyArray<string>
   readonly market: string | null
   readonly price: string | null
 }
 
-export interface AcceptSend extends ClientTexts {
+export interface AcceptSend extends JobTexts {
   readonly now: Instant
   /** From `Ids.jobId`. */
   readonly jobId: string

@@ -207,7 +207,7 @@ export const send = (
     jobId: ids.jobId(rest.now ?? now),
     ...owner,
     content: { kind: "template", templateId: 1, template: template() },
-    ...ClientTexts.of({}),
+    ...ClientTexts.job.of({}),
     priority: "normal",
     recipients: Array.from({ length: phones }, (_, index) => ({
       phone: `346${String(index).padStart(8, "0")}`,

@@ -151,7 +151,7 @@ const perform = (step: Step, world: Cast, subject: number): Effect.Effect<unknow
             kind === "direct"
               ? { kind, text: "Hello", linkPreview: false }
               : { kind, templateId: templates[0]?.templateId ?? 1, template },
-          ...ClientTexts.of({}),
+          ...ClientTexts.job.of({}),
           priority: step.priority,
           recipients: phones.map((phone, index) => ({
             phone: `3460000000${phone}`,

@@ -576,7 +576,7 @@ describe("Columns", () => {
     requestId: orNull(word),
     idempotencyKey: orNull(word),
     content: FastCheck.constant(content),
-    ...Records.map(ClientTexts.told, () => orNull(word)),
+    ...Records.map(ClientTexts.job.of({}), () => orNull(word)),
     recipients: FastCheck.integer({ min: 1, max: 4094 }),
     currency: word,
     estimatedCost: orNull(word),

@@ -1,5 +1,5 @@
 /** Events: what changed, told to handlers in the process and to webhooks outside of it. */
-import type { Counts, Failure, JobStatus, Purpose, RecipientStatus } from "./Messages.ts"
+import type { Counts, Failure, JobStatus, Purpose, RecipientStatus, RecipientTexts } from "./Messages.ts"
 import type { SendwrightError } from "./SendwrightError.ts"
 
 /** Whose an event is. */
@@ -24,10 +24,9 @@ export interface JobEvent extends OfSession {
   readonly completedAt: Date | null
 }
 
-interface ProgressEvent extends OfSession {
+interface ProgressEvent extends OfSession, RecipientTexts {
   readonly messageId: string
   readonly reference: string | null
-  readonly externalId: string | null
   readonly status: RecipientStatus
   readonly error: Failure | null
   readonly attempts: number

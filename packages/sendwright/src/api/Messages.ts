@@ -16,14 +16,20 @@ export type RecipientStatus =
   | "skipped"
   | "canceled"
 
+/** What you say of a recipient for yourself: it comes with the send, and answers and events tell it; null without it. */
+export interface RecipientTexts {
+  /** Your reference for this person. */
+  readonly externalId: string | null
+}
+
+type GivenTexts = { readonly [Name in keyof RecipientTexts]?: string | undefined }
+
 /** Somebody who gets a template, with what is their own. */
-export interface Recipient {
+export interface Recipient extends GivenTexts {
   /** Digits with the country calling code: `34600001234`. */
   readonly phone: string
   /** Values by name, such as `body.1`; they go before those of all. */
   readonly variables?: Readonly<Record<string, string>> | undefined
-  /** Your reference for this person. */
-  readonly externalId?: string | undefined
 }
 
 /** One phone, one recipient, or a list of either. */
@@ -119,9 +125,7 @@ export interface Progress {
 }
 
 /** What became of one recipient of a job. */
-export interface Result extends Progress {
-  readonly externalId: string | null
-}
+export interface Result extends Progress, RecipientTexts {}
 
 /** A direct message as it is now. */
 export interface DirectResult extends Progress {

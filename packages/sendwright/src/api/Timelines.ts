@@ -1,5 +1,5 @@
 /** The story of a message, as it is answered. */
-import type { Failure, Priority, RecipientStatus } from "./Messages.ts"
+import type { Failure, Priority, RecipientStatus, RecipientTexts } from "./Messages.ts"
 
 /** What happened to a message. What no row of the store tells is null. */
 export interface TimelineEntry {
@@ -40,7 +40,7 @@ export interface TimelineEntry {
   readonly answer?: number | null | undefined
 }
 
-export interface TimelineMessage {
+export interface TimelineMessage extends RecipientTexts {
   readonly messageId: string
   readonly jobId: string
   readonly phone: string
@@ -48,7 +48,6 @@ export interface TimelineMessage {
   readonly error: Failure | null
   readonly reference: string | null
   readonly priority: Priority
-  readonly externalId: string | null
   /** Null of a direct message. */
   readonly template: {
     readonly id: number

@@ -4,6 +4,8 @@
  */
 import { types } from "node:util"
 import { ApiKey, Fault, Phone, RequestDecoder, Search } from "@sendwright/core"
+import { ClientTexts } from "@sendwright/core/adapter"
+import * as Records from "effect/Record"
 import * as Schema from "effect/Schema"
 import type * as Admin from "../api/Admin.ts"
 import type * as Messages from "../api/Messages.ts"
@@ -270,7 +272,11 @@ const nameOrId = object({
   idempotencyKey: optional(Text)
 })
 const sendOf = input(nameOrId)
-const recipientMembers = { phone: anything, variables: anything, externalId: anything }
+/** @param text of each */
+const recipientTexts = <A>(text: A): Readonly<Record<keyof Messages.RecipientTexts, A>> =>
+  Records.map(ClientTexts.recipient.of({}), () => text)
+
+const recipientMembers = { phone: anything, variables: anything, ...recipientTexts(anything) }
 
 /** A phone, or whatever else stands for a recipient, as core takes recipients. */
 const recipientOf = (given: unknown): unknown => (typeof given === "string" ? { phone: given } : given)
@@ -410,7 +416,7 @@ const OneTo = Schema.Union(
   object({
     phone: Text,
     variables: optional(Schema.Record({ key: Text, value: Text })),
-    externalId: optional(Text)
+    ...recipientTexts(optional(Text))
   })
 )
 

@@ -22,6 +22,7 @@ import type {
   Webhook as Webhooks
 } from "@sendwright/core"
 import { Ids, RetryPlan as RetryPlans, Session } from "@sendwright/core"
+import { ClientTexts } from "@sendwright/core/adapter"
 import type * as Admin from "../api/Admin.ts"
 import type * as Messages from "../api/Messages.ts"
 import type * as Overview from "../api/Overview.ts"
@@ -241,7 +242,7 @@ const progress = (jobId: string, found: Jobs.RecipientResult): Messages.Progress
 
 export const result = (jobId: string, found: Jobs.RecipientResult): Messages.Result => ({
   ...progress(jobId, found),
-  externalId: found.externalId
+  ...ClientTexts.recipient.of(found)
 })
 
 export const message = ({

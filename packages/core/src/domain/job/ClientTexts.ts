@@ -1,30 +1,89 @@
 /**
- * What a client says of its send or direct message for itself (decisions.md §10): it comes with the request, is kept with
- * the job, and is told in answers and in every event. One line for each.
+ * What a client says for itself of its send or direct message (decisions.md §10), and of a recipient: it comes with the request,
+ * is kept with the job or the recipient, and is told in answers and in every event. One line for each, by its name in process; on
+ * the wire that is in snake_case.
  */
-import * as Records from "effect/Record"
 import * as Schema from "effect/Schema"
+import * as Struct from "effect/Struct"
 import { Reference } from "./Reference.ts"
 
-/** As a request has them. */
-export const requested = {
-  reference: Schema.optional(
-    Reference.annotations({
-      description: "Your name for it, at most 255 characters: kept with it and told in every event of it."
-    })
-  )
+type Snake<Name extends string> = Name extends `${infer Head}${infer Tail}`
+  ? `${Head extends Lowercase<Head> ? Head : `_${Lowercase<Head>}`}${Snake<Tail>}`
+  : Name
+
+interface Text {
+  readonly schema: Schema.Schema<string>
+  readonly example: string
 }
 
-/** Null where the client gave none. */
-export type ClientTexts = { readonly [Name in keyof typeof requested]: string | null }
+type Given = Readonly<Record<string, Text>>
+type InProcess<T extends Given, A> = { readonly [Name in keyof T]: A }
+type OnWire<T extends Given, A> = { readonly [Name in keyof T & string as Snake<Name>]: A }
 
-/** As answers and events tell them. */
-export const told: { readonly [Name in keyof ClientTexts]: Schema.NullOr<typeof Schema.String> } =
-  Records.map(requested, () => Schema.NullOr(Schema.String))
-
-/** The texts of a request, or of whatever has them. */
-export const of = (
-  given: {
-    readonly [Name in keyof ClientTexts]?: string | null | undefined
+const make = <T extends Given>(texts: T) => {
+  const names = Struct.keys(texts)
+  const wires = names.map((name) => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`))
+  // A loop, since it runs for every recipient.
+  const each = <A>(keys: ReadonlyArray<string>, of: (place: number) => A): object => {
+    const found: Record<string, A> = {}
+    for (const [place, key] of keys.entries()) found[key] = of(place)
+    return found
   }
-): ClientTexts => Records.map(requested, (_, name) => given[name] ?? null)
+  const read = (given: object, keys: ReadonlyArray<string>) => (place: number) =>
+    Reflect.get(given, keys[place] ?? "") ?? null
+  // The assertions say of each name what the types say: no type follows a text through its letters.
+  const inProcess = (of: (place: number) => string | null) => each(names, of) as InProcess<T, string | null>
+  const onWire = <A>(of: (place: number) => A) => each(wires, of) as OnWire<T, A>
+  const known = Object.values(texts)
+  return {
+    names,
+    /** As a request has them. */
+    requested: onWire((place) => Schema.optional(known[place]?.schema ?? Schema.String)),
+    /** As answers and events tell them. */
+    told: onWire(() => Schema.NullOr(Schema.String)),
+    examples: onWire((place) => known[place]?.example ?? ""),
+    /** The texts of a list in the order of their names. */
+    from: inProcess,
+    /** Those of whatever has them, by their names in process. */
+    of: (given: Partial<InProcess<T, string | null | undefined>>) => inProcess(read(given, names)),
+    /** Those of a request. */
+    ofBody: (body: Partial<OnWire<T, string | null | undefined>>) => inProcess(read(body, wires)),
+    /** As answers and events tell those of whatever has them. */
+    toBody: (given: Partial<InProcess<T, string | null | undefined>>) =>
+      onWire<string | null>(read(given, names)),
+    /** A request in process with their names on the wire. */
+    renamed: (given: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> =>
+      Object.fromEntries(
+        Object.entries(given).map(([name, value]) => [wires[names.indexOf(name)] ?? name, value])
+      )
+  }
+}
+
+/** In code points. */
+export const maximumLength = 255
+
+/** Of a recipient, whose faults are told one by one (`engine/Checks`). */
+const ofRecipient = (description: string, example: string): Text => ({
+  schema: Schema.String.annotations({
+    description: `${description}: well-formed text without NUL.`,
+    jsonSchema: { maxLength: maximumLength }
+  }),
+  example
+})
+
+/** Of a send or a direct message. */
+export const job = make({
+  reference: {
+    schema: Reference.annotations({
+      description: "Your name for it, at most 255 characters: kept with it and told in every event of it."
+    }),
+    example: "order A-17"
+  }
+})
+export type JobTexts = ReturnType<typeof job.of>
+
+/** Of a recipient. */
+export const recipient = make({
+  externalId: ofRecipient("Your reference for the recipient", "customer-9")
+})
+export type RecipientTexts = ReturnType<typeof recipient.of>

@@ -12,7 +12,7 @@ import type { Instant } from "../Instant.ts"
 import * as Time from "../Instant.ts"
 import * as Memo from "../Memo.ts"
 import type { Template, TemplateContent } from "../template/Template.ts"
-import { type ClientTexts, of as clientTexts } from "./ClientTexts.ts"
+import * as ClientTexts from "./ClientTexts.ts"
 import type { Priority } from "./Priority.ts"
 import * as Recipient from "./Recipient.ts"
 
@@ -67,7 +67,7 @@ export const contentOf = Memo.ofObject((template: Template): Content => {
 export const purpose = (content: Content): Purpose =>
   content.kind === "direct" ? "direct" : content.template.category
 
-export interface Job extends ClientTexts {
+export interface Job extends ClientTexts.JobTexts {
   readonly id: string
   readonly accountId: string
   readonly sessionId: string
@@ -106,11 +106,10 @@ export interface TemplateJob extends Job {
 
 export const isTemplateJob = (job: Job): job is TemplateJob => job.content.kind === "template"
 
-export interface RecipientResult {
+export interface RecipientResult extends ClientTexts.RecipientTexts {
   /** Its place in the job, from 0. */
   readonly index: number
   readonly phone: string
-  readonly externalId: string | null
   /** Resolved values, in the order of the template's variables; empty for a direct message, and once they are forgotten. */
   readonly values: ReadonlyArray<string>
   readonly status: Recipient.Status
@@ -263,7 +262,7 @@ export const newJob = (
   requestId: accepted.requestId,
   idempotencyKey: accepted.idempotencyKey,
   content: accepted.content,
-  ...clientTexts(accepted),
+  ...ClientTexts.job.of(accepted),
   priority: accepted.priority,
   status: "queued",
   pauseReason: null,
@@ -279,13 +278,14 @@ export const newJob = (
 
 /** A recipient at its acceptance, due immediately. */
 export const newRecipient = (
-  recipient: Pick<RecipientResult, "phone" | "externalId" | "values" | "market" | "price">,
+  recipient: Pick<RecipientResult, "phone" | "values" | "market" | "price"> &
+    Partial<ClientTexts.RecipientTexts>,
   index: number,
   now: Instant
 ): RecipientResult => ({
   index,
   phone: recipient.phone,
-  externalId: recipient.externalId,
+  ...ClientTexts.recipient.of(recipient),
   values: recipient.values,
   status: "queued",
   failure: null,

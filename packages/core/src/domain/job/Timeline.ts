@@ -2,6 +2,7 @@
  * The story of one message: derived from its rows when somebody asks, one function for all stores (docs/adr/0041). What no row
  * tells is null, and where more was there than is read the story says so.
  */
+
 import type * as Audit from "../Audit.ts"
 import type { Account } from "../account/Account.ts"
 import { isOfSession } from "../account/ApiKey.ts"
@@ -21,6 +22,7 @@ import * as Url from "../Url.ts"
 import type { Delivery, Endpoint } from "../webhook/Webhook.ts"
 import type { Attempt, EarlierAttempt } from "./Attempts.ts"
 import * as Attempts from "./Attempts.ts"
+import * as ClientTexts from "./ClientTexts.ts"
 import type { Job, RecipientResult } from "./Job.ts"
 import * as Jobs from "./Job.ts"
 import type { Next } from "./Next.ts"
@@ -202,15 +204,13 @@ export interface Content {
   readonly buttons: ReadonlyArray<Button>
 }
 
-export interface Message {
+export interface Message extends ClientTexts.JobTexts, ClientTexts.RecipientTexts {
   readonly messageId: string
   readonly jobId: string
   readonly phone: string
   readonly status: Recipient.Status
   readonly failure: Recipient.Failure | null
-  readonly reference: string | null
   readonly priority: Priority
-  readonly externalId: string | null
   /** Null of a direct message. Without a name where its content cannot be read. */
   readonly template: {
     readonly templateId: number
@@ -735,9 +735,9 @@ const messageOf = (rows: Rows, { actual, readsDirect }: Known): Message => {
     phone: recipient.phone,
     status: recipient.status,
     failure: recipient.failure,
-    reference: job.reference,
+    ...ClientTexts.job.of(job),
     priority: job.priority,
-    externalId: recipient.externalId,
+    ...ClientTexts.recipient.of(recipient),
     template: templateOf(rows),
     accountId: job.accountId,
     account: account?.name ?? null,

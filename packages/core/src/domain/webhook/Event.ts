@@ -110,7 +110,7 @@ export const address = <Key>(
   return [...batched, ...single].filter(({ to }) => to.length > 0)
 }
 
-type Owner = Pick<Job, "id" | "accountId" | "content" | "sessionId"> & ClientTexts.ClientTexts
+type Owner = Pick<Job, "id" | "accountId" | "content" | "sessionId"> & ClientTexts.JobTexts
 
 const recipientData = (
   job: Owner,
@@ -119,8 +119,8 @@ const recipientData = (
   const { accountId: account_id, content, id, sessionId: session_id } = job
   const message_id = Ids.messageId(id, recipient.index)
   const rest = {
-    ...ClientTexts.of(job),
-    external_id: recipient.externalId,
+    ...ClientTexts.job.toBody(job),
+    ...ClientTexts.recipient.toBody(recipient),
     status: recipient.status,
     error: recipient.failure,
     attempts: recipient.attempts,
@@ -161,7 +161,7 @@ const jobData = (job: Job, templateId: number): Drafted<EventData.JobData> => ({
   job_id: job.id,
   status: job.status,
   template_id: templateId,
-  ...ClientTexts.of(job),
+  ...ClientTexts.job.toBody(job),
   recipients: job.recipients,
   counts: job.counts,
   pause_reason: job.pauseReason,

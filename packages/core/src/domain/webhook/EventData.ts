@@ -43,7 +43,7 @@ export const JobData = Schema.Struct({
   job_id: Id,
   status: Schema.Literal(...Job.statuses),
   template_id: Count,
-  ...ClientTexts.told,
+  ...ClientTexts.job.told,
   recipients: Count,
   counts: Counts,
   pause_reason: NullableText,
@@ -53,8 +53,8 @@ export const JobData = Schema.Struct({
 export type JobData = typeof JobData.Type
 
 const progress = {
-  ...ClientTexts.told,
-  external_id: NullableText,
+  ...ClientTexts.job.told,
+  ...ClientTexts.recipient.told,
   status: Schema.Literal(...Recipient.statuses),
   error: Schema.NullOr(Failure),
   attempts: Count,

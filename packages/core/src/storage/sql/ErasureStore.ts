@@ -25,6 +25,7 @@ import type { Sql } from "./jobs/Backend.ts"
 import * as Contents from "./jobs/Contents.ts"
 import * as EarlierAttempts from "./jobs/EarlierAttempts.ts"
 import * as Jobs from "./jobs/Jobs.ts"
+import { recipients, textNames } from "./jobs/RecipientColumns.ts"
 import * as Rows from "./jobs/Rows.ts"
 import * as Segments from "./jobs/Segments.ts"
 import * as People from "./People.ts"
@@ -66,7 +67,7 @@ const recipientsAtOnce = 4000
 const lastRecipient = `SELECT seq FROM sendwright_recipient WHERE seq > ? ORDER BY seq LIMIT 1 OFFSET ${recipientsAtOnce - 1}`
 
 /** What a search finds a recipient by. */
-const searchedOf = "SELECT phone, external_id FROM sendwright_recipient WHERE seq = ?"
+const searchedOf = `SELECT ${recipients.only("phone", ...textNames).list} FROM sendwright_recipient WHERE seq = ?`
 
 /** Early reports of a message. The platform's id may tell the number that it went to. */
 const forgetReports = `DELETE FROM sendwright_parked WHERE session = ? AND provider_id IN (

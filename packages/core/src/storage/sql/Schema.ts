@@ -26,7 +26,7 @@ import { rows as happenings } from "./Happenings.ts"
 import { claims } from "./jobs/Claims.ts"
 import { attempts as earlierAttempts } from "./jobs/EarlierAttempts.ts"
 import { jobs, progress } from "./jobs/JobColumns.ts"
-import { recipients } from "./jobs/RecipientColumns.ts"
+import { recipients, textNames } from "./jobs/RecipientColumns.ts"
 import { perhapsRefusals } from "./PerhapsRefusalRows.ts"
 import { inSql } from "./RecipientKeys.ts"
 import { isOwnRequestId } from "./RequestIds.ts"
@@ -85,6 +85,8 @@ const createOf =
     ]
     return `CREATE TABLE ${name} (\n${lines.join(",\n")}\n)`
   }
+
+const clientTexts = recipients.only(...textNames).of("recipient")
 
 /** @param made writes the begin of a table's statement */
 const textOf = (
@@ -304,7 +306,7 @@ FROM sendwright_job AS job LEFT JOIN sendwright_progress AS progress ON progress
 
 -- For people: each recipient as it is. is_in_flight: 1 while the outcome of an attempt is awaited.
 CREATE VIEW sendwright_recipients AS
-SELECT recipient.seq, job.id AS job, ${inSql.placeOf("recipient.seq")} AS place, recipient.phone, recipient.external_id,
+SELECT recipient.seq, job.id AS job, ${inSql.placeOf("recipient.seq")} AS place, recipient.phone, ${clientTexts},
   CASE WHEN claim.fence IS NULL THEN recipient.status ELSE 'sending' END AS status,
   CASE WHEN coalesce(recipient.fence, claim.fence, 0) = 0 THEN 0 ELSE 1 END AS is_in_flight,
   CASE WHEN claim.fence IS NULL THEN recipient.attempts ELSE 1 END AS attempts, recipient.failure, recipient.provider_id,

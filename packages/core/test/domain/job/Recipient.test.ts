@@ -136,7 +136,7 @@ describe("a job's counts", () => {
       publicKey: "k",
       requestId: null,
       idempotencyKey: null,
-      ...ClientTexts.of({}),
+      ...ClientTexts.job.of({}),
       priority: "normal" as const,
       now: Time.at(0)
     }

@@ -171,8 +171,8 @@ export const facts = (dialect: Dialect, isKeyAwaited = false) => {
 
 /** Records a send. */
 export const inserting = (rows: StoredJobs) => {
-  const insertJob = rows.dialect.insertJob(newJob.names, accepted.ordered, begun)
-  const insertEmbedded = rows.dialect.insertJob(newJob.names, accepted.ordered, begun, true)
+  const insertJob = rows.dialect.insertJob(newJob.names, accepted, begun)
+  const insertEmbedded = rows.dialect.insertJob(newJob.names, accepted, begun, true)
   return function* (
     command: AcceptSend,
     job: Job,
@@ -193,7 +193,7 @@ export const inserting = (rows: StoredJobs) => {
         kind: isEmbedded ? embedded : content.kind,
         template: content.kind === "template" ? content.templateId : null,
         snapshot: frozen,
-        ...ClientTexts.of(job),
+        ...ClientTexts.job.of(job),
         currency: job.currency,
         estimatedCost: job.estimatedCost,
         requestId: job.requestId,

@@ -1,6 +1,6 @@
 /** The jobs of a session and a priority that are due: the first in their order, and those with a row that says when. */
 import type { Instant } from "../../../domain/Instant.ts"
-import type { ClientTexts } from "../../../domain/job/ClientTexts.ts"
+import type { JobTexts } from "../../../domain/job/ClientTexts.ts"
 import * as Job from "../../../domain/job/Job.ts"
 import type { Priority } from "../../../domain/job/Priority.ts"
 import type { DueJob } from "../../policy/JobRows.ts"
@@ -18,7 +18,7 @@ import * as Order from "./Order.ts"
 /** What most jobs of a session have in common. */
 const group = jobs.only("accountId", "sessionId", "publicKey", "snapshot", "currency", "priority")
 
-interface DueRow extends ClientTexts {
+interface DueRow extends JobTexts {
   readonly seq: number
   readonly id: string
   readonly requestId: string | null

@@ -4,7 +4,7 @@
  */
 
 import type { Instant } from "../../../domain/Instant.ts"
-import type { ClientTexts } from "../../../domain/job/ClientTexts.ts"
+import type { JobTexts } from "../../../domain/job/ClientTexts.ts"
 import * as Job from "../../../domain/job/Job.ts"
 import * as Priority from "../../../domain/job/Priority.ts"
 import type { Counts } from "../../../domain/job/Recipient.ts"
@@ -64,7 +64,7 @@ type Accepted = Pick<
   | "sessionId"
 >
 
-interface JobRow extends Accepted, ClientTexts {
+interface JobRow extends Accepted, JobTexts {
   readonly seq: number
   readonly kind: Kind
   readonly template: number | null

@@ -5,11 +5,14 @@
  */
 import type { Instant } from "../../../domain/Instant.ts"
 import * as Time from "../../../domain/Instant.ts"
+import * as ClientTexts from "../../../domain/job/ClientTexts.ts"
 import type { RecipientResult } from "../../../domain/job/Job.ts"
 import * as Job from "../../../domain/job/Job.ts"
 import * as Recipient from "../../../domain/job/Recipient.ts"
 import * as Transitions from "../../../domain/job/Transitions.ts"
 import type { FencedRecipient, RecipientChange } from "../../JobSteps.ts"
+import type { NewRecipient } from "../../JobStore.ts"
+import type { Columns } from "../Columns.ts"
 import {
   elementOf,
   expiring,
@@ -34,6 +37,13 @@ import { placesPerJob } from "../RecipientKeys.ts"
 import * as RowReader from "../RowReader.ts"
 import * as Claims from "./Claims.ts"
 
+/** What clients say of recipients for themselves: the column of each. */
+const texts = {
+  externalId: textOrNull("external_id", said)
+} satisfies Columns<ClientTexts.RecipientTexts>
+
+export const { names: textNames } = ClientTexts.recipient
+
 export interface RecipientRow extends Omit<RecipientResult, "index"> {
   readonly key: number
   /** The fence under which its outcome is awaited; null when none is. */
@@ -47,7 +57,7 @@ export const recipients = table("sendwright_recipient", {
 })<RecipientRow>({
   key: integer("seq", impersonal, "long PRIMARY KEY"),
   phone: text("phone", phone),
-  externalId: textOrNull("external_id", said),
+  ...texts,
   values: expiring("[]", json("variables", saidTexts)),
   market: textOrNull("market", impersonal),
   price: textOrNull("price", impersonal),
@@ -79,42 +89,32 @@ export const recipients = table("sendwright_recipient", {
   )
 })
 
+const given = recipients.only("fence", "nextAt", "updatedAt", "market", "price", "values", "phone")
+
 /** The columns of a new recipient's row; those come first that are the same for all recipients of most sends. */
-export const accepted = recipients.only(
-  "fence",
-  "nextAt",
-  "updatedAt",
-  "market",
-  "price",
-  "externalId",
-  "values",
-  "phone",
-  "key"
-)
+export const accepted = [...given.ordered, ...recipients.only(...textNames, "key").ordered]
 
 export const writeAccepted = (
-  recipient: Pick<RecipientResult, "externalId" | "market" | "phone" | "price" | "values">,
+  recipient: NewRecipient,
   key: number,
   isApart: boolean,
   now: Instant
 ): ReadonlyArray<SqlValue> => {
-  const { at } = accepted
-  const values = accepted.blank()
+  const { at } = given
+  const values = given.blank()
   values[at.fence] = isApart ? apart : null
   values[at.nextAt] = now
   values[at.updatedAt] = now
   values[at.market] = recipient.market
   values[at.price] = recipient.price
-  values[at.externalId] = recipient.externalId
   values[at.values] = JSON.stringify(recipient.values)
   values[at.phone] = recipient.phone
-  values[at.key] = key
-  return values
+  return [...values, ...textNames.map((name) => recipient[name] ?? null), key]
 }
 
 /** As each begins. The columns that are in neither have defaults. */
 const fresh: RecipientRow = {
-  ...Job.newRecipient({ phone: "", externalId: null, values: [], market: null, price: null }, 0, Time.at(0)),
+  ...Job.newRecipient({ phone: "", values: [], market: null, price: null }, 0, Time.at(0)),
   key: 0,
   fence: null
 }
@@ -234,14 +234,14 @@ interface AnsweredRow extends RecipientRow {
 const answered = layout<AnsweredRow>()(
   "key",
   "phone",
-  "externalId",
   "values",
   "market",
   "price",
   "nextAt",
   "updatedAt",
   "progress",
-  "claim"
+  "claim",
+  ...textNames
 )
 
 /**
@@ -282,13 +282,14 @@ const recipientOf = (
   key: number,
   row: number
 ): StoredRecipient => {
+  const [, , , , , , , , , ...texts] = columns
   const state = elementOf(columns[at.progress], row) ?? untouchedProgress
   return {
     key,
     recipient: {
       index: key % placesPerJob,
       phone: elementOf(columns[at.phone], row),
-      externalId: elementOf(columns[at.externalId], row),
+      ...ClientTexts.recipient.from((place) => elementOf(texts[place] ?? [], row)),
       values: elementOf(columns[at.values], row),
       status: statusOf("status", state[now.status]),
       failure: state[now.failure],
