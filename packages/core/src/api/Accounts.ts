@@ -190,7 +190,7 @@ const used: Answer<typeof AnyUsage, Used> = {
       day: "2026-11-02",
       template_recipients: { used: 1, limit: 100_000 },
       direct_messages: { used: 0, limit: 1000 },
-      resets_at: "2026-11-03T00:00:00.000Z"
+      resets_at: Instant.format(Instant.at(Date.UTC(2026, 10, 3)))
     }
   }
 }

@@ -1,7 +1,7 @@
 /** Values of the examples in the description: one small shop, and what becomes of its order confirmations. */
 import { ClientTexts } from "../adapter.ts"
 import type { EventData } from "../index.ts"
-import { Recipient } from "../index.ts"
+import { Instant, Recipient } from "../index.ts"
 
 export const ids = {
   account: "01931b6e-7c1a-7d3a-9c57-0d2f5f7a1c01",
@@ -20,8 +20,9 @@ export const ids = {
 }
 export const publicKey = "pk_4fT0aZqL9xYw2RkVb7NcHd"
 export const phone = "34600000100"
-export const at = "2026-11-02T09:30:00.000Z"
-export const later = "2026-11-02T09:30:02.417Z"
+const begin = Instant.at(Date.UTC(2026, 10, 2, 9, 30))
+export const at = Instant.format(begin)
+export const later = Instant.format(Instant.after(begin, 2417))
 
 export const counts = { ...Recipient.noCounts, delivered: 1 }
 

@@ -8,6 +8,7 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import type { Readable } from "../adapter.ts"
+import * as Either from "../effect/Either.ts"
 import type { ApiKey, Engine, Fault, Page } from "../index.ts"
 import type { Codec } from "./Codec.ts"
 import type * as Endpoints from "./Endpoint.ts"
@@ -141,8 +142,8 @@ export type Reference<Payload> = Told &
 export type Columns = ReadonlyArray<string | readonly [name: string, path: string]>
 
 /** The command of `sendwright` that does an operation: its words, and its line in the help. */
-export interface Command {
-  readonly name: string
+export interface Command<Name extends string = string> {
+  readonly name: Name
   readonly description: string
   /** How the process ends, where its code says more than whether it was done. A tool ends nothing. */
   readonly ends?: string
@@ -164,11 +165,25 @@ export interface Operation<E> {
   readonly route: (engine: EngineService) => Route.Route
 }
 
-/** An operation of the admin API, which the command line has, too. */
-export interface AdminOperation<E> extends Operation<E> {
-  readonly command: Command
-  /** Whether its answer is an export, as long as it is. */
-  readonly isExport?: boolean
+/** The rows of an export, page by page. */
+type Rows<Row> = Stream.Stream<ReadonlyArray<Row>, EngineError>
+
+/** What an operation did: the body of its answer, and what the engine found; of an export the rows, and their form. */
+export interface Done<Body, Found> {
+  readonly body: Body
+  readonly found: Found
+}
+
+/** An operation of the admin API, which the command line and the promises have, too. */
+export interface AdminOperation<E, Name extends string = string, Body = unknown, Found = unknown>
+  extends Operation<E> {
+  readonly command: Command<Name>
+  /** Of the body, or of a row. */
+  readonly told: AnySchema
+  /** Does it in this process, for whoever wants values. */
+  readonly does: (engine: EngineService) => Route.Prepare<Done<Body, Found>>
+  /** True when its answer is an export, as long as it is. */
+  readonly isExport: boolean
 }
 
 /** An operation of an endpoint, with a handler for an engine. */
@@ -271,26 +286,31 @@ export const forAnyone = <N extends string, M extends Method, P, Q, B, H, S exte
  *
  * @param rules the rules of the engine that a payload breaks, asked when the request is refused for its shape
  */
-export const forOperator = <N extends string, M extends Method, P, Q, B, H, S extends AnySchema, F>(
+export const forOperator = <
+  N extends string,
+  M extends Method,
+  P,
+  Q,
+  B,
+  H,
+  S extends AnySchema,
+  F,
+  const C extends string
+>(
   asked: Endpoint<N, M, P, Q, B, H>,
   answer: Answer<S, F>,
-  reference: NoInfer<Reference<B> & { readonly command: Command; readonly role?: "support" }>,
+  reference: NoInfer<Reference<B> & { readonly role?: "support" }> & { readonly command: Command<C> },
   run: Run<NoInfer<Route.Given<P, Q, B>>, NoInfer<F>>,
   rules?: (
     engine: EngineService,
     given: { readonly path: NoInfer<P> | undefined; readonly payload: NoInfer<Readable.Readable<B>> }
   ) => Effect.Effect<ReadonlyArray<Fault.Fault>, EngineError> | ReadonlyArray<Fault.Fault>
-) => {
+): AdminOperation<Endpoint<N, M, P, Q, B, H>, C, Schema.Schema.Type<S>, F> => {
   const prepared = Route.prepare(asked)
   const mask = Masking.of(answer.schema)
-  const handler = (engine: EngineService) => ({
-    access: "operator" as const,
-    role: reference.role ?? (asked.method === "GET" ? ("read" as const) : ("admin" as const)),
-    prepare: prepared(
-      masked(
-        mask,
-        replying(answer, (given) => run(engine, given))
-      ),
+  const does = (engine: EngineService): Route.Prepare<Done<Schema.Schema.Type<S>, F>> =>
+    prepared(
+      (given) => Effect.map(run(engine, given), (found) => ({ found, body: answer.of(found, given) })),
       "",
       rules &&
         ((given) => {
@@ -298,8 +318,26 @@ export const forOperator = <N extends string, M extends Method, P, Q, B, H, S ex
           return Effect.isEffect(found) ? found : Effect.succeed(found)
         })
     )
-  })
-  return { ...operation(asked, answer, reference, handler), command: reference.command }
+  const handler = (engine: EngineService) => {
+    const done = does(engine)
+    const replied = (doing: Effect.Effect<Done<Schema.Schema.Type<S>, F>, EngineError>) =>
+      Masking.reply(
+        mask,
+        Effect.map(doing, ({ body, found }) => ({ body, headers: answer.headers?.(found) ?? {} }))
+      )
+    return {
+      access: "operator" as const,
+      role: reference.role ?? (asked.method === "GET" ? ("read" as const) : ("admin" as const)),
+      prepare: (raw: Route.Raw) => Either.map(done(raw), replied)
+    }
+  }
+  return {
+    ...operation(asked, answer, reference, handler),
+    command: reference.command,
+    told: answer.schema,
+    does,
+    isExport: false
+  }
 }
 
 /**
@@ -311,40 +349,58 @@ export const exportForOperator = <
   N extends string,
   Q extends { readonly format?: Lines.Format | undefined },
   F extends Schema.Struct.Fields,
-  Found
+  Found,
+  const C extends string
 >(
   asked: Endpoint<N, "GET", never, Q, never, never>,
   { of, schema }: Codec<Schema.Struct<F>, Found>,
   example: NoInfer<Schema.Schema.Type<Schema.Struct<F>>>,
-  reference: NoInfer<Told & { readonly command: Command }>,
+  reference: NoInfer<Told> & { readonly command: Command<C> },
   run: Run<NoInfer<Route.Given<never, Q, never>>, Stream.Stream<ReadonlyArray<Found>, EngineError>>
-) => {
+): AdminOperation<
+  Endpoint<N, "GET", never, Q, never, never>,
+  C,
+  Rows<Schema.Schema.Type<Schema.Struct<F>>>,
+  Lines.Format
+> => {
   const columns = Object.keys(schema.fields)
   const mask = Masking.ofRow(schema)
   const prepared = Route.prepare(asked)
-  const handler = (engine: EngineService) => ({
-    access: "operator" as const,
-    role: "read" as const,
-    prepare: prepared(
+  const does = (
+    engine: EngineService
+  ): Route.Prepare<Done<Rows<Schema.Schema.Type<Schema.Struct<F>>>, Lines.Format>> =>
+    prepared(
       (given) =>
-        Effect.zipWith(run(engine, given), Masking.MaskedPhones, (pages, hide) => {
-          const { format = "ndjson" } = given.query
-          const rowOf = (found: Found): Lines.Row => of(found, given.prefix)
-          const rows = Stream.map(pages, (page) =>
-            page.map((found) => (hide === null ? rowOf(found) : mask(rowOf(found), hide)))
-          )
-          const content = { type: Lines.contentTypes[format], lines: Lines.of(rows, format, columns) }
-          return { body: null, headers: {}, content }
-        }),
+        Effect.map(run(engine, given), (pages) => ({
+          body: Stream.map(pages, (page) => page.map((found) => of(found, given.prefix))),
+          found: given.query.format ?? "ndjson"
+        })),
       ""
     )
-  })
+  const handler = (engine: EngineService) => {
+    const done = does(engine)
+    const written = (
+      doing: Effect.Effect<Done<Rows<Schema.Schema.Type<Schema.Struct<F>>>, Lines.Format>, EngineError>
+    ) =>
+      Effect.zipWith(doing, Masking.MaskedPhones, ({ body, found: format }, hide) => {
+        const rows = hide === null ? body : Stream.map(body, (page) => page.map((row) => mask(row, hide)))
+        const content = { type: Lines.contentTypes[format], lines: Lines.of(rows, format, columns) }
+        return { body: null, headers: {}, content }
+      })
+    return {
+      access: "operator" as const,
+      role: "read" as const,
+      prepare: (raw: Route.Raw) => Either.map(done(raw), written)
+    }
+  }
   const { csv, ndjson } = Lines.example(example)
   const answer = { schema: Schema.String, mediaType: "application/x-ndjson", example: ndjson }
   const otherAnswers = { "text/csv": csv }
   return {
     ...operation(asked, answer, { ...reference, otherAnswers }, handler),
     command: reference.command,
+    told: schema,
+    does,
     isExport: true
   }
 }

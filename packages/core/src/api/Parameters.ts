@@ -82,7 +82,8 @@ export const TimeText = Schema.String.pipe(
   Schema.filter((text) => Instant.parse(text) !== undefined, {
     description: "an RFC 3339 date-time",
     jsonSchema: { format: "date-time" }
-  })
+  }),
+  Schema.brand("InstantText")
 )
 
 /** Each was checked with the shape. */

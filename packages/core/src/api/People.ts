@@ -128,7 +128,7 @@ const erased = struct({
   detail: computed(Wire.Text, detailOf)
 })
 
-const erasure = struct({
+export const erasure = struct({
   id: Wire.Id,
   account_id: Schema.NullOr(Wire.Id),
   reason: Wire.Text,

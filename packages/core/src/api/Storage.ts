@@ -92,7 +92,7 @@ export const sizeExample: typeof storage.schema.Type = {
   bytes: 734_003_200,
   bytes_per_day: 24_117_248,
   free_bytes: 21_474_836_480,
-  full_at: "2029-04-11T08:30:00.000Z",
+  full_at: Instant.format(Instant.at(Date.UTC(2029, 3, 11, 8, 30))),
   oldest: { events: Examples.at, results: Examples.at }
 }
 

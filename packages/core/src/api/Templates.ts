@@ -13,7 +13,7 @@ import * as Wire from "./Wire.ts"
 
 const optional = Schema.optional
 
-const template = codec(Domain.Wire, Domain.toWire)
+export const template = codec(Domain.Wire, Domain.toWire)
 
 const Filter = Schema.Struct({
   ...paging,

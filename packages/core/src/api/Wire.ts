@@ -25,7 +25,10 @@ export const NullableAddress = Schema.NullOr(plainly(Schema.String))
 export const NextCursor = Schema.NullOr(plainly(Schema.String))
 
 /** RFC 3339, UTC, milliseconds. */
-export const Time = codec(Schema.String.annotations({ jsonSchema: { format: "date-time" } }), Instant.format)
+const TimeText = Schema.String.annotations({ jsonSchema: { format: "date-time" } }).pipe(
+  Schema.brand("InstantText")
+)
+export const Time = codec(TimeText, Instant.format)
 export const NullableTime = nullOr(Time)
 
 export const Links = Schema.Struct({

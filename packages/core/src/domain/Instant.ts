@@ -46,10 +46,13 @@ export const latestWritten = (now: Instant): Instant => after(now, tolerance)
  */
 export const isAhead = (written: Instant, now: Instant): boolean => written > latestWritten(now)
 
-/** RFC 3339 in UTC with milliseconds, the one form of a time on the wire. */
-export const format = (instant: Instant): string => new Date(instant).toISOString()
+/** A time on the wire, which a schema or {@link format} made. */
+export type Text = string & Brand.Brand<"InstantText">
 
-export const formatOrNull = (instant: Instant | null): string | null =>
+/** RFC 3339 in UTC with milliseconds, the one form of a time on the wire. */
+export const format = (instant: Instant): Text => new Date(instant).toISOString() as Text
+
+export const formatOrNull = (instant: Instant | null): Text | null =>
   instant === null ? null : format(instant)
 
 const rfc3339 = /^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:[Zz]|[+-]\d{2}:\d{2})$/

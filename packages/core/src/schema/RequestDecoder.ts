@@ -6,6 +6,8 @@ import * as Either from "../effect/Either.ts"
 import * as ParseResult from "../effect/ParseResult.ts"
 import * as SchemaFaults from "./SchemaFaults.ts"
 
+export { unknownField } from "./SchemaFaults.ts"
+
 type Path = ReadonlyArray<string | number>
 
 /** Runs `make` at the first use, since a process needs few of the contract's many decoders. */
@@ -41,6 +43,8 @@ export const decoder = <A, I>(
   }
 }
 
+const empty = Schema.Struct({}).ast
+
 /**
  * Decodes what must have no member at all: the parameters or the body of an operation that defines none. The interpreter
  * takes anything for an empty struct.
@@ -48,6 +52,6 @@ export const decoder = <A, I>(
 export const nothing =
   (prefix: Path = []) =>
   (input: unknown): Either.Either<Readonly<Record<string, never>>, ReadonlyArray<Fault.Fault>> => {
-    const faults = SchemaFaults.faults(Schema.Struct({}).ast, input, prefix)
+    const faults = SchemaFaults.faults(empty, input, prefix)
     return faults.length > 0 ? Either.left(faults) : Either.right({})
   }

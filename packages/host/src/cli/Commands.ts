@@ -254,7 +254,7 @@ const commandOf = (name: string, operation: Operation, { options, screen }: Sett
           Effect.catchTag("NotOpened", (why) => new Unwell({ code: view.failedCode, why: messageOf(why) }))
         )
       }
-      if (operation.isExport === true) {
+      if (operation.isExport) {
         const { format } = given.query
         return host === null
           ? yield* withinDatabase(options, (perform) =>

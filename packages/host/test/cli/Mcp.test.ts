@@ -47,7 +47,7 @@ const connected = <A>(
 /** The names of what the admin API reads, as tools. */
 const reads = [
   ...AdminApi.operations
-    .filter((operation) => operation.endpoint.method === "GET" && !("isExport" in operation))
+    .filter(({ endpoint, isExport }) => endpoint.method === "GET" && !isExport)
     .map(({ command }) => command.name.replaceAll(/[ -]/g, "_")),
   "explain"
 ].sort()

@@ -1,5 +1,7 @@
 /** The operator's side: one object per call, and a list of any length for each list. */
+import type { EventData } from "./Events.ts"
 import type {
+  Counts,
   DirectResult,
   Found,
   InTransaction,
@@ -189,6 +191,8 @@ export interface SessionRecord {
   readonly blockCode: string | null
   /** Until when its platform takes no direct messages, as `blockedUntil`. */
   readonly repliesBlockedUntil: Date | null
+  /** When a message asks its platform again that does not answer. */
+  readonly nextProbeAt: Date | null
   readonly connectedSince: Date | null
   readonly createdAt: Date
   readonly updatedAt: Date
@@ -239,10 +243,18 @@ export interface Sessions {
   readonly change: (input: SessionChange) => Promise<SessionRecord>
   readonly find: (input: { readonly id: string }) => Promise<SessionRecord>
   readonly list: (input: { readonly accountId: string }) => AsyncIterable<SessionRecord>
+  /** Of all accounts; with `down` those over which nothing can be sent now. */
+  readonly all: (input?: { readonly down?: boolean | undefined }) => AsyncIterable<SessionRecord>
   /** Asks the platform first; one that does not know us leaves the session disconnected, with the reason. */
   readonly connect: (input: { readonly id: string }) => Promise<SessionRecord>
   readonly disconnect: (input: { readonly id: string }) => Promise<SessionRecord>
   readonly unreadHooks: (input: { readonly id: string }) => AsyncIterable<UnreadHook>
+}
+
+/** When a secret was made, and until when it is accepted: null while it is the newest. */
+export interface SecretTimes {
+  readonly createdAt: Date
+  readonly expiresAt: Date | null
 }
 
 // API keys, for those who send over the REST API
@@ -262,6 +274,7 @@ export interface ApiKey {
   readonly name: string | null
   readonly permissions: ReadonlyArray<Permission>
   readonly status: "active" | "inactive" | "revoked"
+  readonly secrets: ReadonlyArray<SecretTimes>
   readonly createdAt: Date
   readonly lastUsedAt: Date | null
 }
@@ -310,6 +323,24 @@ export interface ImportedTemplates {
   }>
 }
 
+/** A template as a recipient would read it. */
+export interface TemplatePreview {
+  readonly id: number
+  readonly name: string
+  readonly language: string
+  readonly status: string
+  readonly header: string | null
+  readonly body: string
+  readonly footer: string | null
+  readonly buttons: ReadonlyArray<{
+    readonly type: string
+    readonly text: string
+    readonly url: string | null
+  }>
+  /** The keys of required variables that were not given. */
+  readonly missing: ReadonlyArray<string>
+}
+
 export interface Templates {
   /** Those of every status, or of one, in the platform's words; why each has it is in `reason` and what stands beside it. */
   readonly list: (input: {
@@ -321,6 +352,11 @@ export interface Templates {
     readonly sessionId: string
     readonly templates: ReadonlyArray<PlatformTemplate>
   }) => Promise<ImportedTemplates>
+  /** Where a value is not given its example stands, or its key in braces. Nothing is sent. */
+  readonly preview: (input: {
+    readonly templateId: number
+    readonly variables?: Readonly<Record<string, string>> | undefined
+  }) => Promise<TemplatePreview>
   /** Mirrors all templates that the platform has. */
   readonly sync: (input: { readonly sessionId: string }) => Promise<ImportedTemplates>
 }
@@ -337,7 +373,10 @@ export interface ConsentRecord {
   readonly status: "granted" | "revoked"
   readonly source: string
   readonly proof: string | null
+  /** When it counts as said, which orders the records. */
   readonly occurredAt: Date
+  /** As the account or the platform told it; null when none was told. */
+  readonly reportedAt: Date | null
   readonly recordedAt: Date
 }
 
@@ -382,6 +421,7 @@ export interface Unattributed {
   readonly messageId: string | null
   readonly text: string
   readonly occurredAt: Date
+  readonly recordedAt: Date
 }
 
 /** A text that may be an opt-out, and counts as none until you record it as one. */
@@ -393,6 +433,7 @@ export interface PerhapsRefusal {
   readonly messageId: string | null
   readonly text: string
   readonly occurredAt: Date
+  readonly recordedAt: Date
 }
 
 export interface Consents {
@@ -470,6 +511,8 @@ export interface Erasure {
   readonly isDone: boolean
   readonly begunAt: Date
   readonly sweptAt: Date
+  /** When it is swept again; null once it is done. */
+  readonly nextAt: Date | null
   readonly counts: ErasureCounts
 }
 
@@ -531,6 +574,7 @@ export interface Webhook {
   readonly failingSince: Date | null
   readonly deliveriesPerSecond: number | null
   readonly batchRecipients: boolean
+  readonly secrets: ReadonlyArray<SecretTimes>
   readonly createdAt: Date
   readonly updatedAt: Date
 }
@@ -573,16 +617,38 @@ export interface Delivery {
     readonly status: number | null
     readonly durationMs: number
     /** Why there was no success; null for a success. */
-    readonly reason: string | null
+    readonly reason: "address_refused" | "connection" | "secret_unreadable" | "status" | "timeout" | null
     readonly excerpt: string
   }>
   readonly nextAt: Date | null
   readonly createdAt: Date
 }
 
+export interface DeliveryDetail extends Delivery {
+  /** The body that is signed and sent, byte for byte. */
+  readonly payload: string
+}
+
+export interface DeliveryQuery {
+  readonly webhookId?: string | undefined
+  readonly status?: Delivery["status"] | undefined
+  /** Of this type of event. */
+  readonly type?: keyof EventData | "recipient.batch" | undefined
+  readonly after?: Date | undefined
+}
+
+/** Deliveries to all webhooks. */
+export interface Deliveries {
+  readonly list: (query?: DeliveryQuery) => AsyncIterable<Delivery>
+  readonly find: (input: { readonly id: string }) => Promise<DeliveryDetail>
+}
+
 export interface Webhooks {
   readonly create: (input: WebhookInput) => Promise<RegisteredWebhook>
   readonly list: (input: { readonly accountId: string }) => AsyncIterable<Webhook>
+  /** Of all accounts; with `failing` those that are disabled, or whose last attempt failed. */
+  readonly all: (input?: { readonly failing?: boolean | undefined }) => AsyncIterable<Webhook>
+  readonly find: (input: { readonly id: string }) => Promise<Webhook>
   readonly change: (input: WebhookChange) => Promise<Webhook>
   readonly remove: (input: { readonly id: string }) => Promise<void>
   readonly rotate: (input: {
@@ -597,7 +663,8 @@ export interface Webhooks {
   readonly replaySince: (input: {
     readonly id: string
     readonly since: Date
-    readonly which: "failed" | "missing"
+    /** `failed` unless said otherwise. */
+    readonly which?: "failed" | "missing" | undefined
   }) => Promise<number>
 }
 
@@ -736,7 +803,7 @@ export interface BegunRetry extends CountedRetry {
 /** The retry of one job, with what is told of many. */
 export interface RetriedJob extends Retried, Pick<CountedRetry, "counted" | "why"> {}
 
-interface RetryJobs {
+export interface RetryJobs {
   (input: { readonly id: string } & Retry): Promise<RetriedJob>
   /** The same of many jobs: counted first. */
   (input: { readonly filter: RetryFilter; readonly dryRun: true }): Promise<CountedRetry>
@@ -748,9 +815,59 @@ interface RetryJobs {
   }): Promise<BegunRetry>
 }
 
+/** A job with whose it is, and how it came. */
+export interface ToldJob extends Job {
+  /** Names; null of what is gone. */
+  readonly account: string | null
+  readonly session: string | null
+  /** Of the key that asked for it; of this process the id of the session. */
+  readonly publicKey: string
+  readonly idempotencyKey: string | null
+  readonly requestId: string | null
+  /** Why recipients failed, were skipped or are unknown, most of them first. */
+  readonly failures: FailuresByCode
+}
+
+/** The jobs of one reference together. */
+export interface ReferenceSum {
+  readonly accountId: string
+  readonly reference: string
+  readonly jobs: number
+  /** False where there are more jobs than are summed: these are the newest. */
+  readonly isExact: boolean
+  readonly recipients: number
+  readonly counts: Counts
+  readonly createdAt: Date
+  readonly lastAt: Date
+  readonly completedAt: Date | null
+}
+
+/** A direct message with what it costs. */
+export interface ToldMessage extends DirectResult {
+  readonly sessionId: string
+  readonly currency: string
+  readonly estimatedCost: string | null
+  readonly createdAt: Date
+}
+
+/** Retries of many jobs, by their ids. */
+export interface Retries {
+  readonly find: (input: { readonly id: string }) => Promise<RetryOfJobs>
+  /** What it has retried is sent. */
+  readonly cancel: (input: { readonly id: string }) => Promise<RetryOfJobs>
+}
+
 export interface Jobs {
-  readonly list: (input?: JobFilter) => AsyncIterable<Job>
-  readonly find: (input: { readonly id: string }) => Promise<JobDetail>
+  readonly list: (input?: JobFilter) => AsyncIterable<ToldJob>
+  /** The jobs of each account and reference together, by the newest of them. */
+  readonly references: (
+    input?: Pick<JobFilter, "accountId" | "createdAfter" | "createdBefore" | "reference">
+  ) => AsyncIterable<ReferenceSum>
+  readonly find: (input: {
+    readonly id: string
+    /** Only results of this status. */
+    readonly recipientStatus?: RecipientStatus | undefined
+  }) => Promise<JobDetail>
   readonly cancel: (input: { readonly id: string }) => Promise<Job>
   /** Holds a job until `resume`; messages in flight are not held. */
   readonly pause: (input: { readonly id: string }) => Promise<Job>
@@ -758,7 +875,7 @@ export interface Jobs {
   readonly retry: RetryJobs
   /** Retries of many jobs, the newest first. */
   readonly retries: () => AsyncIterable<RetryOfJobs>
-  readonly messages: (input: { readonly accountId: string }) => AsyncIterable<DirectResult>
+  readonly messages: (input: { readonly accountId: string }) => AsyncIterable<ToldMessage>
   /** The story of any message, a recipient's or a direct one. */
   readonly timeline: (input: { readonly messageId: string }) => Promise<Timeline>
 }
@@ -819,11 +936,20 @@ export interface Resealed {
   /** Secret keys that processes still have to be given, and those that nothing needs any more. */
   readonly olderKeys: ReadonlyArray<string>
   readonly retired: ReadonlyArray<string>
+  /** The API keys that need an older secret key, where they are asked for. */
+  readonly dependents?:
+    | ReadonlyArray<
+        Pick<ApiKey, "lastUsedAt" | "name" | "publicKey" | "sessionId" | "status"> & {
+          /** Null for one that does not name its key. */
+          readonly olderKeys: ReadonlyArray<string | null>
+        }
+      >
+    | undefined
 }
 
 export interface Secrets {
   /** Encrypts everything anew under the current secret key. */
-  readonly reseal: () => Promise<Resealed>
+  readonly reseal: (input?: { readonly list?: boolean | undefined }) => Promise<Resealed>
 }
 
 export interface Operator {
@@ -833,6 +959,7 @@ export interface Operator {
   /** True when it sees people's numbers as `+34 600 ··· 234`: only of the role `read`. */
   readonly masksPhones: boolean
   readonly status: "active" | "revoked"
+  readonly secrets: ReadonlyArray<SecretTimes>
   readonly createdAt: Date
   readonly lastUsedAt: Date | null
 }
@@ -882,6 +1009,101 @@ export interface Audit {
   readonly list: (query?: AuditQuery) => AsyncIterable<AuditEntry>
 }
 
+// What happened, and what is kept, row by row
+
+/** An event of all accounts, as the rows tell it that changed with it. */
+export interface Happening {
+  readonly at: Date
+  readonly type:
+    | `job.${"canceled" | "completed" | "created" | "failed"}`
+    | `recipient.${"attempted" | "canceled" | "delivered" | "failed" | "read" | "sent" | "skipped" | "unknown"}`
+    | `message.${"attempted" | "canceled" | "created" | "delivered" | "failed" | "read" | "sent" | "skipped" | "unknown"}`
+    | `session.${"available" | "blocked" | "connected" | "disconnected" | "unavailable" | "unblocked"}`
+    | `webhook.${"disabled" | "recovered"}`
+    | `restore.${"held" | "opened"}`
+    | `process.${"lost" | "started" | "stopped"}`
+    | "audit.recorded"
+    | "consent.revoked"
+    | "template.status"
+  readonly accountId: string | null
+  readonly sessionId: string | null
+  readonly jobId: string | null
+  readonly messageId: string | null
+  /** Of a recipient: how many events of it there were so far. */
+  readonly sequence: number | null
+  /** The id of what it is of, where no other member has it. */
+  readonly subject: string | null
+  /** By the names of the REST API. */
+  readonly data: Readonly<Record<string, unknown>>
+}
+
+export interface HappeningQuery {
+  readonly accountId?: string | undefined
+  readonly sessionId?: string | undefined
+  /** All events of one job and its recipients. */
+  readonly jobId?: string | undefined
+  /** A type, or a family such as `session.*`. */
+  readonly type?: string | undefined
+  readonly after?: Date | undefined
+  readonly before?: Date | undefined
+}
+
+export interface Happenings {
+  /** Newest first; how jobs ended and what became of recipients is told with `jobId`. */
+  readonly list: (query?: HappeningQuery) => AsyncIterable<Happening>
+}
+
+export interface ExportedResult {
+  readonly accountId: string
+  readonly sessionId: string
+  readonly jobId: string
+  readonly kind: "direct" | "template"
+  readonly reference: string | null
+  readonly messageId: string
+  readonly phone: string
+  readonly externalId: string | null
+  readonly status: RecipientStatus
+  readonly errorCode: string | null
+  readonly errorMessage: string | null
+  readonly attempts: number
+  readonly market: string | null
+  readonly currency: string
+  readonly unitPrice: string | null
+  readonly createdAt: Date
+  readonly updatedAt: Date
+  readonly sentAt: Date | null
+  readonly deliveredAt: Date | null
+  readonly readAt: Date | null
+}
+
+export interface ExportedConsent extends Omit<ConsentRecord, "id"> {
+  readonly consentId: string
+  readonly accountId: string
+}
+
+/** What is kept of accounts, row by row, however many there are. */
+export interface Exports {
+  readonly results: (query?: {
+    readonly accountId?: string | undefined
+    readonly sessionId?: string | undefined
+    readonly jobId?: string | undefined
+    readonly kind?: "direct" | "template" | undefined
+    readonly reference?: string | undefined
+    readonly status?: RecipientStatus | undefined
+    readonly code?: string | undefined
+    readonly createdAfter?: Date | undefined
+    readonly createdBefore?: Date | undefined
+  }) => AsyncIterable<ExportedResult>
+  readonly consents: (query?: {
+    readonly accountId?: string | undefined
+    readonly status?: ConsentRecord["status"] | undefined
+    readonly purpose?: ConsentRecord["purpose"] | undefined
+    readonly recordedAfter?: Date | undefined
+    readonly recordedBefore?: Date | undefined
+  }) => AsyncIterable<ExportedConsent>
+  readonly events: (query?: HappeningQuery) => AsyncIterable<Happening>
+}
+
 /** Everything that an operator may do. */
 export interface Admin {
   readonly accounts: Accounts
@@ -891,13 +1113,17 @@ export interface Admin {
   readonly consents: Consents
   readonly people: People
   readonly webhooks: Webhooks
+  readonly deliveries: Deliveries
   readonly rateCards: RateCards
   readonly jobs: Jobs
+  readonly retries: Retries
   readonly restore: Restore
   readonly storage: Storage
   readonly secrets: Secrets
   readonly operators: Operators
   readonly audit: Audit
+  readonly events: Happenings
+  readonly export: Exports
   /** What needs somebody, what waits and for what, and who works. A process reads it at most every two seconds. */
   readonly overview: () => Promise<Overview>
   /** A verdict on all processes over the store, by the same rules; also while the store cannot be read. */

@@ -8,17 +8,26 @@ export interface Variable {
   readonly name?: string | undefined
   readonly type: "text" | "media_url" | "url_suffix"
   readonly required: boolean
+  readonly mediaType?: "image" | "video" | "document" | undefined
+  readonly maxLength?: number | undefined
+  readonly example?: string | undefined
 }
 
 export interface Button {
   readonly type: string
   readonly text: string
   readonly url?: string | undefined
+  readonly phoneNumber?: string | undefined
 }
 
 export type Component =
-  | { readonly type: "header"; readonly format: string; readonly text?: string | undefined }
-  | { readonly type: "body" | "footer"; readonly text: string }
+  | {
+      readonly type: "header"
+      readonly format: "text" | "image" | "video" | "document" | "location"
+      readonly text?: string | undefined
+    }
+  | { readonly type: "body"; readonly text: string }
+  | { readonly type: "footer"; readonly text: string }
   | { readonly type: "buttons"; readonly buttons: ReadonlyArray<Button> }
 
 export interface Template {
@@ -41,6 +50,8 @@ export interface Template {
   readonly rejectionInfo: object | null
   readonly otherInfo: object | null
   readonly disableInfo: object | null
+  /** The platform's cap on the price of a message, as the platform wrote it; null where none is known. */
+  readonly maxPrice: object | null
   readonly updatedAt: Date
 }
 

@@ -301,7 +301,7 @@ export const assemble = async (options: Options, world: World = {}): Promise<Ass
   })
   const stay = staying(alive, options, () => runtime.runPromise(dueIn))
   const own: Sendwright = {
-    admin: heard(Operators.make(engine.admin, running, place), subscriptions.listenTo),
+    admin: heard(Operators.make(engine, running, place), subscriptions.listenTo),
     session: Sessions.make(context),
     on: (pattern, handler) => subscriptions.on(pattern, handler),
     events: (options = {}) => subscriptions.read(Inputs.reading(options).signal),

@@ -190,6 +190,18 @@ const refusal = (error: unknown, respelled: Respelled): unknown => {
 /** Core's refusal as a {@link SendwrightError}; anything else, a defect or an error of the app's, as it is with its cause. */
 export const ofCore = (error: unknown): unknown => refusal(error, (fault) => fault)
 
+/** A refusal with the names that its parameters have here, by those of the operation in camelCase. */
+export const inNames =
+  (here: ReadonlyMap<string, string>) =>
+  (error: unknown): unknown =>
+    refusal(error, ({ code, message, path }) => {
+      const place = parts.has(path[0]) ? 1 : 0
+      const name = path[place]
+      const own = typeof name === "string" ? here.get(camel(name)) : undefined
+      if (own === undefined) return { path, code, message }
+      return { path: path.with(place, own), code, message: message.replace(`\`${name}\``, `\`${own}\``) }
+    })
+
 /** A refusal of what was given, told by `to` as it was given; anything else as it is. */
 export const inTo =
   (to: unknown) =>

@@ -3,7 +3,7 @@
  * does not have is a fault, as in the REST API. What a value may be beyond its type is core's to say.
  */
 import { types } from "node:util"
-import { ApiKey, Fault, Phone, RequestDecoder, Search } from "@sendwright/core"
+import { Fault, Phone, RequestDecoder, Search } from "@sendwright/core"
 import { ClientTexts } from "@sendwright/core/adapter"
 import * as Records from "effect/Record"
 import * as Schema from "effect/Schema"
@@ -24,7 +24,6 @@ const {
   optional,
   Struct: object
 } = Schema
-const NullableCount = Schema.NullOr(Count)
 const isDate = (value: unknown): value is Date => value instanceof Date && !Number.isNaN(value.getTime())
 const Time = Schema.declare(isDate, { title: "a `Date`" })
 
@@ -41,23 +40,6 @@ const input = <A>(
   }
 }
 
-const plan = object({
-  requestsPerMinute: optional(Count),
-  minimumWaitMs: optional(Count),
-  dailyDirectMessages: optional(NullableCount),
-  dailyTemplateRecipients: optional(NullableCount),
-  features: optional(list(oneOf("templates", "direct"))),
-  subscription: optional(oneOf("active", "inactive"))
-})
-
-const retention = object({
-  deliveriesDays: optional(NullableCount),
-  contentsDays: optional(NullableCount),
-  resultsDays: optional(NullableCount),
-  unreadHooksDays: optional(NullableCount),
-  consentsDays: optional(NullableCount)
-})
-
 export const byId = input(object({ id: Text }))
 export const usage = input<Admin.UsageInput>(
   object({
@@ -67,62 +49,6 @@ export const usage = input<Admin.UsageInput>(
     to: optional(Time)
   })
 )
-export const byAccount = input(object({ accountId: Text }))
-export const bySession = input(object({ sessionId: Text }))
-export const byKey = input(object({ publicKey: Text }))
-export const byName = input(object({ name: Text }))
-export const byDelivery = input(object({ deliveryId: Text }))
-export const byMessage = input(object({ messageId: Text }))
-
-export const account = input<Admin.AccountInput>(
-  object({ name: Text, currency: optional(Text), plan: optional(plan), retention: optional(retention) })
-)
-export const accountChange = input<Admin.AccountChange>(
-  object({
-    id: Text,
-    name: optional(Text),
-    currency: optional(Text),
-    plan: optional(plan),
-    retention: optional(retention)
-  })
-)
-
-const words = Schema.NullOr(list(Text))
-const settings = {
-  config: optional(Schema.Record({ key: Text, value: Schema.Unknown })),
-  pacing: optional(
-    object({ messagesPerSecond: optional(NullableCount), pairIntervalMs: optional(NullableCount) })
-  ),
-  retryFor: optional(NullableCount),
-  closedMarkets: optional(
-    Schema.NullOr(
-      list(object({ category: oneOf("marketing", "utility", "authentication"), prefixes: list(Text) }))
-    )
-  ),
-  keywords: optional(object({ optOut: optional(words), optIn: optional(words) }))
-}
-export const session = input<Admin.SessionInput>(
-  object({ accountId: Text, name: Text, provider: Text, ...settings })
-)
-export const sessionChange = input<Admin.SessionChange>(
-  object({ id: Text, name: optional(Text), ...settings, blockedUntil: optional(Schema.Null) })
-)
-
-const permissions = optional(list(oneOf(...ApiKey.permissions)))
-export const key = input<Admin.KeyInput>(object({ sessionId: Text, name: optional(Text), permissions }))
-export const keyChange = input<Admin.KeyChange>(
-  object({
-    publicKey: Text,
-    name: optional(Text),
-    permissions,
-    status: optional(oneOf("active", "inactive"))
-  })
-)
-export const keyRotation = input(object({ publicKey: Text, overlapSeconds: optional(Count) }))
-
-/** Each template is read by core, item by item. */
-export const templates = input(object({ sessionId: Text, templates: list(Schema.Unknown) }))
-export const templatesOf = input(object({ sessionId: Text, status: optional(Text) }))
 export const templateQuery = input<Templates.TemplateQuery>(
   object({
     category: optional(oneOf("marketing", "utility", "authentication")),
@@ -145,41 +71,8 @@ export const consents = input<{
   readonly consents: ReadonlyArray<Admin.ConsentInput>
   readonly importedAt?: Date | undefined
 }>(object({ accountId: Text, consents: list(consent), importedAt: optional(Time) }))
-export const move = input(object({ accountId: Text, from: Text, to: Text, reason: Text }))
-export const person = input(object({ accountId: Text, phone: optional(Text), userId: optional(Text) }))
-
 const whichPerson = { phone: optional(Text), userId: optional(Text), accountId: optional(Text) }
 export const whom = input<Admin.WhichPerson>(object(whichPerson))
-export const erasure = input<Parameters<Admin.People["erase"]>[0]>(
-  object({ ...whichPerson, reason: Text, dryRun: optional(Flag) })
-)
-
-const webhookSettings = {
-  events: optional(list(Text)),
-  description: optional(Text),
-  deliveriesPerSecond: optional(NullableCount),
-  batchRecipients: optional(Flag)
-}
-export const webhook = input<Admin.WebhookInput>(object({ accountId: Text, url: Text, ...webhookSettings }))
-export const webhookChange = input<Admin.WebhookChange>(
-  object({ id: Text, url: optional(Text), enabled: optional(Flag), ...webhookSettings })
-)
-export const webhookRotation = input(object({ id: Text, overlapSeconds: optional(Count) }))
-export const replay = input(object({ id: Text, since: Time, which: oneOf("failed", "missing") }))
-
-const price = object({
-  market: Text,
-  prefixes: optional(Schema.NullOr(list(Text))),
-  category: oneOf("marketing", "utility", "authentication", "authentication_international", "service"),
-  price: Text
-})
-export const rateCard = input<{
-  readonly currency: string
-  readonly effectiveFrom: Date
-  readonly prices: ReadonlyArray<Admin.Price>
-}>(object({ currency: Text, effectiveFrom: Time, prices: list(price) }))
-export const rateCardFile = input(object({ currency: Text, effectiveFrom: Time, csv: Text }))
-
 const jobQuery = {
   status: optional(oneOf("queued", "processing", "paused", "canceling", "canceled", "completed", "failed")),
   reference: optional(Text),
@@ -187,23 +80,6 @@ const jobQuery = {
   createdBefore: optional(Time)
 }
 export const jobs = input<Messages.JobQuery>(object(jobQuery))
-const ownedBy = {
-  accountId: optional(Text),
-  sessionId: optional(Text),
-  publicKey: optional(Text),
-  templateId: optional(Count)
-}
-export const adminJobs = input<Admin.JobFilter>(
-  object({
-    ...jobQuery,
-    ...ownedBy,
-    has: optional(oneOf("failed", "unknown", "waiting")),
-    isStuck: optional(Flag),
-    completedAfter: optional(Time),
-    completedBefore: optional(Time)
-  })
-)
-
 const retries = {
   statuses: optional(list(oneOf("failed", "unknown"))),
   codes: optional(list(Text)),
@@ -211,39 +87,6 @@ const retries = {
   dryRun: optional(Flag)
 }
 export const retry = input<Messages.Retry>(object(retries))
-export const retryOfJob = input(object({ id: Text, ...retries }))
-export const retryOfJobs = input(
-  object({
-    filter: object({
-      ...jobQuery,
-      ...ownedBy,
-      jobId: optional(Text),
-      completedAfter: optional(Time),
-      completedBefore: optional(Time),
-      statuses: retries.statuses,
-      codes: retries.codes
-    }),
-    dryRun: optional(Flag),
-    idempotencyKey: optional(Text)
-  })
-)
-
-export const purge = input(object({ dryRun: optional(Flag) }))
-export const restore = input(object({ open: oneOf("unknown", "cancel", "send"), dryRun: optional(Flag) }))
-export const operator = input(
-  object({ name: Text, role: oneOf("metrics", "read", "support", "admin"), masksPhones: optional(Flag) })
-)
-export const operatorRotation = input(object({ name: Text, overlapSeconds: optional(Count) }))
-export const auditQuery = input<Admin.AuditQuery>(
-  object({
-    operator: optional(Text),
-    operation: optional(Text),
-    target: optional(Text),
-    from: optional(Time),
-    to: optional(Time)
-  })
-)
-
 const failure = object({ code: Text, providerCode: Schema.NullOr(Text), message: Text, permanent: Flag })
 export const reports = input<ReadonlyArray<Report>>(
   list(

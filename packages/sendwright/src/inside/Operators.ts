@@ -1,23 +1,23 @@
-/** The operator's side: core's operations, with one object for each call. */
-import type { Admin as Core, Engine, Fault, People } from "@sendwright/core"
+/** The operator's side: the operations of the admin API, and what is otherwise here than by their rule. */
+import type { Admin as Core, Engine, Fault, RestoreDecision } from "@sendwright/core"
 import { Erasure, Instant, RetryPlan } from "@sendwright/core"
+import { AdminApi, Consents, Cursors, People } from "@sendwright/core/contract"
 import * as Effect from "effect/Effect"
+import * as Redacted from "effect/Redacted"
 import type * as Admin from "../api/Admin.ts"
-import type { JobQuery, Retry } from "../api/Messages.ts"
+import type { InTransaction, Retry } from "../api/Messages.ts"
+import type { PlatformTemplate } from "../api/Templates.ts"
 import * as Failures from "./Failures.ts"
 import * as Glances from "./Glances.ts"
 import * as Inputs from "./Inputs.ts"
+import type { Answer, Asked, FoundValue, Name, Named, Value } from "./Operations.ts"
+import * as Operations from "./Operations.ts"
 import type { Running } from "./Running.ts"
 import type { Parts } from "./Stores.ts"
 import { transactionOf } from "./Transactions.ts"
 import * as Views from "./Views.ts"
 
-export const queryOf = ({ createdAfter, createdBefore, reference, status }: JobQuery) => ({
-  status,
-  reference,
-  createdAfter: createdAfter && Instant.ofDate(createdAfter),
-  createdBefore: createdBefore && Instant.ofDate(createdBefore)
-})
+// Answers that have another form here -------------------------------------------------------------------------------
 
 /** The faults of one item of a list, from the item on. */
 const ofItem = (faults: ReadonlyArray<Fault.Fault>, list: "consents" | "templates") =>
@@ -26,7 +26,9 @@ const ofItem = (faults: ReadonlyArray<Fault.Fault>, list: "consents" | "template
     return { ...issue, path: fault.path[0] === list ? path.replace(/^\/\w+\/\d+/, "") : path }
   })
 
-const importedOf = ({ results, templates }: Core.Imported): Admin.ImportedTemplates => ({
+const withId = <Id, Rest extends object>(id: Id, rest: Rest) => ({ ...rest, id })
+
+const importedOf = ({ results, templates }: Core.Imported) => ({
   templates: templates.map(Views.template),
   refused: results.flatMap((result) =>
     result._tag === "Refused"
@@ -35,9 +37,12 @@ const importedOf = ({ results, templates }: Core.Imported): Admin.ImportedTempla
   )
 })
 
-const consentOf = (result: Core.ConsentResult): Admin.ConsentOutcome =>
+const consentShown = Operations.shown(Consents.consentRecord)
+const consentOf = ({ consentId, ...rest }: ReturnType<typeof consentShown>) => withId(consentId, rest)
+
+const recordedOf = (result: Core.ConsentResult): Admin.ConsentOutcome =>
   result._tag === "Recorded"
-    ? { recorded: true, record: Views.consent(result.record) }
+    ? { recorded: true, record: consentOf(consentShown(result.record)) }
     : {
         recorded: false,
         keptRefused: result._tag === "KeptRefused",
@@ -45,35 +50,274 @@ const consentOf = (result: Core.ConsentResult): Admin.ConsentOutcome =>
         issues: ofItem(result.faults, "consents")
       }
 
-const verdicts = { Granted: "granted", Revoked: "revoked", Missing: "missing" } as const
-
-const stateOf = ({ current, history, phone, userId }: Core.ConsentState): Admin.ConsentState => {
+const stateOf = ({ current, history, ...rest }: Value<"consents">) => {
   const of = (purpose: (typeof current)[number]["purpose"]) =>
-    verdicts[current.find((each) => each.purpose === purpose)?.verdict._tag ?? "Missing"]
+    current.find((each) => each.purpose === purpose)?.status ?? "missing"
   return {
-    phone,
-    userId,
+    ...rest,
     current: {
       marketing: of("marketing"),
       utility: of("utility"),
       authentication: of("authentication"),
       direct: of("direct")
     },
-    history: history.map(Views.consent)
+    history: history.map(consentOf)
   }
 }
 
+const refusalOf = ({ from, ...rest }: Value<"perhapsRefusals">) => ({ ...rest, phone: from })
+
+const erasureShown = Operations.shown(People.erasure)
+const erasureOf = ({ state, ...rest }: ReturnType<typeof erasureShown>) => ({
+  ...rest,
+  isDone: state === "done"
+})
+
+const deliveryOf = <D extends Value<"deliveries">>({ attempts, nextAttemptAt, ...rest }: D) => ({
+  ...rest,
+  nextAt: nextAttemptAt,
+  attempts: attempts.map(({ response, ...attempt }) => ({ ...attempt, excerpt: response }))
+})
+
+const cardOf = ({ prices, ...rest }: Value<"rateCards">): Admin.RateCard => ({
+  ...rest,
+  prices: prices.map((price) => ({ prefixes: null, ...price }))
+})
+
+const operatorOf = ({ maskPhones, ...rest }: Value<"operators">) => ({ ...rest, masksPhones: maskPhones })
+
+const messageOf = ({ to, ...rest }: Value<"messages">) => ({ ...rest, phone: to })
+
+const restoredOf = ({
+  counts,
+  dryRun,
+  isQuarantined,
+  quarantine
+}: RestoreDecision.Answer): Admin.Restored => {
+  const { jobs, unknown, canceled, sent } = counts
+  return {
+    isHeld: isQuarantined,
+    dryRun,
+    hold: quarantine === null ? null : { reason: quarantine.reason, since: Views.date(quarantine.since) },
+    counts: { jobs, unknown, canceled, sent }
+  }
+}
+
+// Where the rule does not do ----------------------------------------------------------------------------------------
+
+/**
+ * By rule an operation is where its command says (`accounts create` is `accounts.create`, and what shows is `find`), takes its
+ * parameters by their names, and answers the only member of its answer, or all of them.
+ */
+interface Exception<N extends Name> {
+  /** Another place; null where it is a part of a function below. */
+  readonly at?: `${string} ${string}` | null
+  /** Parameters that have another name here. */
+  readonly named?: Readonly<Record<string, keyof Asked<N>>>
+  /** What is answered here instead, or of a list each item. */
+  readonly view?: (shown: Value<N>, found: FoundValue<N>) => unknown
+}
+
+const ofAccount = { accountId: "id" } as const
+const ofSession = { sessionId: "id" } as const
+
+const exceptions = {
+  usage: { at: null },
+  createSession: { at: null, named: ofAccount },
+  changeSession: { at: null },
+  sessions: { named: ofAccount },
+  unreadHooks: { at: "sessions unreadHooks" },
+  issueKey: { named: ofSession, view: ({ key, secretKey }) => ({ ...key, secretKey }) },
+  keys: { named: ofSession },
+  rotateKey: { view: ({ key, secretKey }) => ({ ...key, secretKey }) },
+  allTemplates: { named: ofSession, view: (_, found) => Views.template(found) },
+  previewTemplate: { at: null, view: ({ templateId, ...rest }) => withId(templateId, rest) },
+  importTemplates: { at: null, named: ofSession, view: (_, found) => importedOf(found) },
+  syncTemplates: { named: ofSession, view: (_, found) => importedOf(found) },
+  recordConsents: { at: null },
+  moveConsents: { named: ofAccount, view: ({ consents }) => consents.map(consentOf) },
+  consents: { named: ofAccount, view: (shown) => stateOf(shown) },
+  unattributed: { named: ofAccount },
+  perhapsRefusals: { at: "consents perhapsRefusals", named: ofAccount, view: (shown) => refusalOf(shown) },
+  recordRefusal: { at: "consents recordRefusal", view: (shown) => refusalOf(shown) },
+  dismissRefusal: { at: "consents dismissRefusal", view: (shown) => refusalOf(shown) },
+  erasePerson: {
+    view: ({ accounts, counts, phones, userIds }, { erasure, remains }) => ({
+      erasure: erasure === null ? null : erasureOf(erasureShown(erasure)),
+      accounts,
+      counts,
+      phones,
+      userIds,
+      remains
+    })
+  },
+  exportPerson: { at: null },
+  erasures: { at: "people erasures", view: (shown) => erasureOf(shown) },
+  createWebhook: { named: ofAccount, view: ({ secret, webhook }) => ({ ...webhook, secret }) },
+  rotateWebhook: { view: ({ secret, webhook }) => ({ ...webhook, secret }) },
+  webhooks: { named: ofAccount },
+  deliveries: { view: (shown) => deliveryOf(shown) },
+  allDeliveries: { view: (shown) => deliveryOf(shown) },
+  delivery: { view: (shown) => deliveryOf(shown) },
+  replayDelivery: { at: "webhooks replay", named: { deliveryId: "id" }, view: (shown) => deliveryOf(shown) },
+  replayWebhook: { at: "webhooks replaySince" },
+  addRateCard: { at: null, view: (shown) => cardOf(shown) },
+  importRateCard: {
+    at: "rateCards importCsv",
+    view: ({ rateCard, skipped }) => ({ card: cardOf(rateCard), skipped })
+  },
+  rateCards: { view: (shown) => cardOf(shown) },
+  messages: { at: "jobs messages", view: (shown) => messageOf(shown) },
+  adminTimeline: { at: "jobs timeline", view: (_, found) => Views.timeline(found) },
+  adminJobs: {
+    at: null,
+    named: { isStuck: "stuck", publicKey: "key" },
+    view: (shown, found) => {
+      if ("jobs" in shown) return { sum: shown }
+      const { account, failures, idempotencyKey, key, requestId, session } = shown
+      const told = { account, failures, idempotencyKey, publicKey: key, requestId, session }
+      return "content" in found ? { job: { ...Views.job(found), ...told } } : null
+    }
+  },
+  adminJob: {
+    view: (_, found) =>
+      Views.jobDetail(
+        found,
+        found.results.items.map((each) => Views.result(found.job.id, each))
+      )
+  },
+  cancelJob: { view: (_, found) => Views.job(found) },
+  pauseJob: { view: (_, found) => Views.job(found) },
+  resumeJob: { view: (_, found) => Views.job(found) },
+  retryJob: {
+    at: null,
+    view: (_, { counts, dryRun, job, sums }): Admin.RetriedJob => ({
+      counts,
+      dryRun,
+      job: Views.job(job),
+      counted: Views.retrySums(sums),
+      why: RetryPlan.whyNobody(sums)
+    })
+  },
+  retryJobs: { at: null, view: (_, found) => found },
+  retries: { at: "jobs retries", view: (_, found) => Views.retryOfJobs(found) },
+  retry: { view: (_, found) => Views.retryOfJobs(found) },
+  cancelRetry: { view: (_, found) => Views.retryOfJobs(found) },
+  restore: { at: null, view: (_, found) => restoredOf(found) },
+  storage: { at: "storage size" },
+  purge: {
+    at: "storage purge",
+    view: (_, { dryRun, heldAt, isComplete, shares }) => ({
+      dryRun,
+      isComplete,
+      shares,
+      ...(heldAt === undefined ? {} : { heldAt: Views.date(heldAt) })
+    })
+  },
+  resealSecrets: {
+    view: ({ apiKeys }, { found: { dependents: _, ...resealed } }) => ({
+      ...resealed,
+      ...(apiKeys === undefined ? {} : { dependents: apiKeys })
+    })
+  },
+  createOperator: {
+    named: { masksPhones: "maskPhones" },
+    view: ({ operator, token }) => ({ ...operatorOf(operator), token })
+  },
+  operators: { view: (shown) => operatorOf(shown) },
+  rotateOperator: { view: ({ operator, token }) => ({ ...operatorOf(operator), token }) },
+  revokeOperator: { view: (shown) => operatorOf(shown) },
+  audit: { at: "audit list" },
+  overview: { view: (_, found) => Glances.overview(found) },
+  health: { view: (_, found) => Glances.health(found) },
+  adminSearch: { at: null, view: ({ link: _, ...rest }) => rest }
+} as const satisfies { readonly [N in Name]?: Exception<N> }
+
+// Types -------------------------------------------------------------------------------------------------------------
+
+type ExceptionOf<N extends Name> = N extends keyof typeof exceptions ? (typeof exceptions)[N] : object
+
+type Renames<N extends Name> = ExceptionOf<N> extends { readonly named: infer R } ? R : object
+
+/** The name here of a member of the operation's. */
+type Here<N extends Name, Member> = {
+  [Own in keyof Renames<N>]: Renames<N>[Own] extends Member ? Own : never
+}[keyof Renames<N>] extends infer Own
+  ? [Own] extends [never]
+    ? Member
+    : Own
+  : never
+
+type Input<N extends Name> = { readonly [K in keyof Asked<N> as Here<N, K> & string]: Asked<N>[K] }
+
+type Given<N extends Name> = [keyof Input<N>] extends [never]
+  ? []
+  : object extends Input<N>
+    ? [input?: Input<N>]
+    : [input: Input<N>]
+
+type Viewed<N extends Name> =
+  ExceptionOf<N> extends { readonly view: (...given: never) => infer V } ? V : Value<N>
+
+type Call<N extends Name> = (...given: Given<N>) => Answer<N, Viewed<N>>
+
+export type Calls = { readonly [N in Name]: Call<N> }
+
+type Camel<Words> = Words extends `${infer Head}-${infer Tail}` ? `${Head}${Capitalize<Camel<Tail>>}` : Words
+
+type ByRule<Command> = Command extends `${infer Group} ${infer Verb}`
+  ? `${Camel<Group>} ${Verb extends "show" ? "find" : Verb}`
+  : Command
+
+type At<N extends Name> = N extends unknown
+  ? ExceptionOf<N> extends { readonly at: infer Other }
+    ? Other
+    : Named<N> extends { readonly command: { readonly name: infer Command } }
+      ? ByRule<Command>
+      : never
+  : never
+
+type Group<At> = At extends `${infer Of} ${string}` ? Of : never
+type VerbIn<Of, At> = At extends `${infer Group} ${infer Verb}` ? (Group extends Of ? Verb : never) : never
+
+/** What follows by rule, each group with its verbs. */
+type Ruled = {
+  readonly [Of in Group<At<Name>>]: { readonly [N in Name as VerbIn<Of, At<N>>]: Call<N> }
+} & {
+  readonly [N in Name as At<N> extends `${string} ${string}` | null ? never : At<N> & string]: Call<N>
+}
+
+/** A type by its members and no more: what is written out and what follows are the same where these are. */
+type Plain<T> = T extends Date
+  ? T
+  : T extends (...given: infer P) => infer R
+    ? { readonly given: Plain<P>; readonly answers: Plain<R> }
+    : T extends Promise<infer A>
+      ? { readonly promise: Plain<A> }
+      : T extends AsyncIterable<infer A>
+        ? { readonly items: Plain<A> }
+        : T extends object
+          ? { readonly [K in keyof T]: Plain<T[K]> }
+          : T
+
+type Same<A, B> =
+  (<T>() => T extends Plain<A> ? 1 : 2) extends <T>() => T extends Plain<B> ? 1 : 2 ? true : false
+
+/** The members of a group that are not written as they follow, or the other way around. */
+type Differing<Written, Follows> = {
+  [K in keyof Written | keyof Follows]: K extends keyof Written
+    ? K extends keyof Follows
+      ? Same<Written[K], Follows[K]> extends true
+        ? never
+        : K
+      : K
+    : K
+}[keyof Written | keyof Follows]
+
+// What is no operation alone ----------------------------------------------------------------------------------------
+
 /** A job has at most as many recipients. */
 export const wholeJob = { limit: 250, after: null }
-
-/** Core's, as the engine has it. */
-export type CoreAdmin = Engine.Engine["Type"]["admin"]
-
-type Restored = Awaited<ReturnType<Admin.Restore["hold"]>>
-
-async function* mapped<A, B>(items: AsyncIterable<A>, view: (item: A) => B): AsyncGenerator<B, void> {
-  for await (const item of items) yield view(item)
-}
 
 /** The engine's own around the operations. */
 export interface Place {
@@ -82,59 +326,12 @@ export interface Place {
   readonly isOurs: (provider: string) => boolean
 }
 
-type Group<A> = (admin: CoreAdmin, running: Running, place: Place) => A
-
-const issued = ({
-  key,
-  secretKey
-}: {
-  readonly key: Parameters<typeof Views.apiKey>[0]
-  readonly secretKey: string
-}) => ({
-  ...Views.apiKey(key),
-  secretKey
-})
-
-const registered = ({
-  endpoint,
-  secret
-}: {
-  readonly endpoint: Parameters<typeof Views.webhook>[0]
-  readonly secret: string
-}) => ({ ...Views.webhook(endpoint), secret })
-
-const appointed = ({
-  operator,
-  token
-}: {
-  readonly operator: Parameters<typeof Views.operator>[0]
-  readonly token: string
-}) => ({ ...Views.operator(operator), token })
-
-const accounts: Group<Admin.Accounts> = (admin, { pages, run }) => ({
-  create: async (given) => Views.account(await run(admin.accounts.create(Inputs.account(given)))),
-  find: async (given) => Views.account(await run(admin.accounts.find(Inputs.byId(given).id))),
-  list: () => mapped(pages(admin.accounts.list), Views.account),
-  change: async (given) => {
-    const { id, ...change } = Inputs.accountChange(given)
-    return Views.account(await run(admin.accounts.change(id, change)))
-  },
-  usage: async (given) => {
-    const { resetsAt, ...usage } = await run(admin.accounts.usage(Inputs.byId(given).id))
-    return { ...usage, resetsAt: Views.date(resetsAt) }
-  },
-  usageBy: async (given) => {
-    const { by, from, id, to } = Inputs.usage(given)
-    const asked = { by, from: from && Instant.ofDate(from), to: to && Instant.ofDate(to) }
-    const { groups, ...found } = await run(admin.accounts.spending(id, asked))
-    return {
-      from: Views.date(found.from),
-      to: Views.date(found.to),
-      wholeSince: Views.date(found.wholeSince),
-      groups
-    }
-  }
-})
+async function* chosen<A, B>(
+  items: AsyncIterable<A>,
+  choose: (item: A) => ReadonlyArray<B>
+): AsyncGenerator<B, void> {
+  for await (const item of items) yield* choose(item)
+}
 
 /** Settings with the names of core. */
 const settingsOf = <Settings extends Admin.SessionSettings>(
@@ -142,388 +339,196 @@ const settingsOf = <Settings extends Admin.SessionSettings>(
   provider: string,
   { isOurs }: Place
 ): Settings =>
-  settings.config === undefined || !isOurs(provider)
+  settings?.config === undefined || !isOurs(provider)
     ? settings
     : { ...settings, config: Failures.configOf(settings.config) }
-
-const sessions: Group<Admin.Sessions> = (admin, { pages, run }, place) => ({
-  create: async (given) => {
-    const { accountId, ...session } = Inputs.session(given)
-    const settings = settingsOf(session, session.provider, place)
-    return Views.session(await run(admin.sessions.create(accountId, settings)))
-  },
-  change: async (given) => {
-    const { id, ...change } = Inputs.sessionChange(given)
-    const changing = Effect.flatMap(admin.sessions.find(id), ({ provider }) =>
-      admin.sessions.change(id, settingsOf(change, provider, place))
-    )
-    return Views.session(await run(changing))
-  },
-  find: async (given) => Views.session(await run(admin.sessions.find(Inputs.byId(given).id))),
-  list: (given) => {
-    const { accountId } = Inputs.byAccount(given)
-    return mapped(
-      pages((page) => admin.sessions.list(accountId, page)),
-      Views.session
-    )
-  },
-  connect: async (given) => Views.session(await run(admin.sessions.connect(Inputs.byId(given).id))),
-  disconnect: async (given) => Views.session(await run(admin.sessions.disconnect(Inputs.byId(given).id))),
-  unreadHooks: (given) => {
-    const { id } = Inputs.byId(given)
-    return mapped(
-      pages((page) => admin.sessions.unreadHooks(id, page)),
-      Views.unreadHook
-    )
-  }
-})
-
-const keys: Group<Admin.Keys> = (admin, { pages, run }) => ({
-  issue: async (given) => {
-    const { sessionId, ...rest } = Inputs.key(given)
-    return issued(await run(admin.keys.issue(sessionId, rest)))
-  },
-  list: (given) => {
-    const { sessionId } = Inputs.bySession(given)
-    return mapped(
-      pages((page) => admin.keys.list(sessionId, page)),
-      Views.apiKey
-    )
-  },
-  rotate: async (given) => {
-    const { publicKey, ...rest } = Inputs.keyRotation(given)
-    return issued(await run(admin.keys.rotate(publicKey, rest)))
-  },
-  revoke: async (given) => Views.apiKey(await run(admin.keys.revoke(Inputs.byKey(given).publicKey))),
-  change: async (given) => {
-    const { publicKey, ...rest } = Inputs.keyChange(given)
-    return Views.apiKey(await run(admin.keys.change(publicKey, rest)))
-  }
-})
-
-const templates: Group<Admin.Templates> = (admin, { pages, run }) => ({
-  list: (given) => {
-    const { sessionId, status } = Inputs.templatesOf(given)
-    return mapped(
-      pages((page) => admin.templates.list(sessionId, { status, page })),
-      Views.template
-    )
-  },
-  import: async (given) => {
-    const { sessionId, templates } = Inputs.templates(given)
-    return importedOf(await run(admin.templates.importAll(sessionId, templates)))
-  },
-  sync: async (given) => importedOf(await run(admin.templates.sync(Inputs.bySession(given).sessionId)))
-})
-
-const consents: Group<Admin.Consents> = (admin, { pages, run }, { store }) => ({
-  record: async (given, options) => {
-    const { accountId, consents, importedAt } = Inputs.consents(given)
-    const tx = transactionOf(options)
-    const written = (at: Date | undefined) =>
-      at === undefined ? undefined : Instant.format(Instant.ofDate(at))
-    const items = consents.map(({ occurredAt, ...consent }) => ({
-      ...consent,
-      occurredAt: written(occurredAt)
-    }))
-    const recording = admin.consents.record(accountId, items, written(importedAt))
-    return (await run(tx === undefined ? recording : store.within(tx)(recording))).map(consentOf)
-  },
-  move: async (given) => {
-    const { accountId, ...move } = Inputs.move(given)
-    return (await run(admin.consents.move(accountId, move))).records.map(Views.consent)
-  },
-  find: async (given) => {
-    const { accountId, ...whose } = Inputs.person(given)
-    return stateOf(await run(admin.consents.find(accountId, whose)))
-  },
-  unattributed: (given) => {
-    const { accountId } = Inputs.byAccount(given)
-    return mapped(
-      pages((page) => admin.consents.unattributed(accountId, page)),
-      Views.unattributed
-    )
-  },
-  perhapsRefusals: (given) => {
-    const { accountId } = Inputs.byAccount(given)
-    return mapped(
-      pages((page) => admin.consents.perhapsRefusals(accountId, page)),
-      Views.perhapsRefusal
-    )
-  },
-  recordRefusal: async (given) =>
-    Views.perhapsRefusal(await run(admin.consents.recordRefusal(Inputs.byId(given).id))),
-  dismissRefusal: async (given) =>
-    Views.perhapsRefusal(await run(admin.consents.dismissRefusal(Inputs.byId(given).id)))
-})
-
-const textsOf = (names: ReadonlyArray<Erasure.Name>) => {
-  const of = (kind: Erasure.Name["kind"]) => names.flatMap((name) => (name.kind === kind ? [name.text] : []))
-  return { phones: of("phone"), userIds: of("user") }
-}
-
-const namesOf = (names: People.Erased["names"]) => ({
-  ...textsOf(Erasure.allNames(names)),
-  accounts: Object.entries(names.ofAccounts).map(([accountId, some]) => ({ accountId, ...textsOf(some) }))
-})
-
-const people: Group<Admin.People> = (admin, { pages, run }) => ({
-  erase: async (given) => {
-    const { counts, erasure, names, remains } = await run(admin.people.erase(Inputs.erasure(given)))
-    return {
-      erasure: erasure === null ? null : Views.erasure(erasure),
-      ...namesOf(names),
-      counts: Views.erasureCounts(counts),
-      remains
-    }
-  },
-  export: async (given) => {
-    const { cut, names, sections } = await run(admin.people.export(Inputs.whom(given)))
-    return { ...namesOf(names), ...sections, cut }
-  },
-  erasures: () => mapped(pages(admin.people.erasures), Views.erasure)
-})
-
-const webhooks: Group<Admin.Webhooks> = (admin, { pages, run }) => ({
-  create: async (given) => {
-    const { accountId, ...rest } = Inputs.webhook(given)
-    return registered(await run(admin.webhooks.create(accountId, rest)))
-  },
-  list: (given) => {
-    const { accountId } = Inputs.byAccount(given)
-    return mapped(
-      pages((page) => admin.webhooks.list(accountId, page)),
-      Views.webhook
-    )
-  },
-  change: async (given) => {
-    const { id, ...rest } = Inputs.webhookChange(given)
-    return Views.webhook(await run(admin.webhooks.change(id, rest)))
-  },
-  remove: (given) => run(admin.webhooks.remove(Inputs.byId(given).id)),
-  rotate: async (given) => {
-    const { id, ...rest } = Inputs.webhookRotation(given)
-    return registered(await run(admin.webhooks.rotate(id, rest)))
-  },
-  test: (given) => run(admin.webhooks.test(Inputs.byId(given).id)),
-  deliveries: (given) => {
-    const { id } = Inputs.byId(given)
-    return mapped(
-      pages((page) => admin.webhooks.deliveries(id, page)),
-      Views.delivery
-    )
-  },
-  replay: async (given) =>
-    Views.delivery(await run(admin.webhooks.replay(Inputs.byDelivery(given).deliveryId))),
-  replaySince: (given) => {
-    const { id, since, which } = Inputs.replay(given)
-    return run(admin.webhooks.replaySince(id, Instant.ofDate(since), which))
-  }
-})
-
-const rateCards: Group<Admin.RateCards> = (admin, { pages, run }) => ({
-  add: async (given) => {
-    const { currency, effectiveFrom, prices } = Inputs.rateCard(given)
-    const card = {
-      currency,
-      effectiveFrom: Instant.ofDate(effectiveFrom),
-      prices: prices.map((price) => ({ ...price, prefixes: price.prefixes ?? null }))
-    }
-    return Views.rateCard(await run(admin.rateCards.add(card)))
-  },
-  importCsv: async (given) => {
-    const { csv, currency, effectiveFrom } = Inputs.rateCardFile(given)
-    const { card, skipped } = await run(
-      admin.rateCards.importList({ csv, currency, effectiveFrom: Instant.ofDate(effectiveFrom) })
-    )
-    return { card: Views.rateCard(card), skipped }
-  },
-  list: () => mapped(pages(admin.rateCards.list), Views.rateCard)
-})
 
 /** How often a retry is looked at while its end is awaited. */
 const followedMs = 250
 
 const followed = (
-  admin: CoreAdmin,
+  calls: Pick<Calls, "cancelRetry" | "retry">,
   { run }: Running,
   id: string
 ): Omit<Admin.BegunRetry, "counted" | "isExact" | "why"> => {
-  const ended = Effect.repeat(Effect.zipLeft(admin.retries.find(id), Effect.sleep(followedMs)), {
+  const look = Effect.tryPromise({ try: () => calls.retry({ id }), catch: (error) => error })
+  const ended = Effect.repeat(Effect.zipLeft(look, Effect.sleep(followedMs)), {
     until: ({ endedAt }) => endedAt !== null
   })
   return {
     id,
-    progress: async () => Views.retryOfJobs(await run(admin.retries.find(id))),
-    ended: async () => Views.retryOfJobs(await run(ended)),
-    cancel: async () => Views.retryOfJobs(await run(admin.retries.cancel(id)))
+    progress: () => calls.retry({ id }),
+    ended: () => run(ended),
+    cancel: () => calls.cancelRetry({ id })
   }
 }
 
 /** Of one job by its id, and of many by a filter. */
-const retrying = (admin: CoreAdmin, running: Running): Admin.Jobs["retry"] => {
-  const { run } = running
+const retrying = (calls: Calls, running: Running): Admin.Jobs["retry"] => {
   function retry(given: { readonly id: string } & Retry): Promise<Admin.RetriedJob>
   function retry(given: {
     readonly filter: Admin.RetryFilter
     readonly dryRun: true
   }): Promise<Admin.CountedRetry>
   function retry(given: { readonly filter: Admin.RetryFilter }): Promise<Admin.BegunRetry>
-  async function retry(given: object): Promise<Admin.BegunRetry | Admin.CountedRetry | Admin.RetriedJob> {
-    if (!Object.hasOwn(given, "filter")) {
-      const { id, ...which } = Inputs.retryOfJob(given)
-      const { counts, dryRun, job, sums } = await run(admin.jobs.retry(id, which))
-      return {
-        counts,
-        dryRun,
-        job: Views.job(job),
-        counted: Views.retrySums(sums),
-        why: RetryPlan.whyNobody(sums)
-      }
-    }
-    const { filter, ...how } = Inputs.retryOfJobs(given)
-    const { codes, completedAfter, completedBefore, createdAfter, createdBefore, statuses, ...rest } = filter
-    const times = {
-      completedAfter: completedAfter && Instant.ofDate(completedAfter),
-      completedBefore: completedBefore && Instant.ofDate(completedBefore),
-      createdAfter: createdAfter && Instant.ofDate(createdAfter),
-      createdBefore: createdBefore && Instant.ofDate(createdBefore)
-    }
-    const begun = await run(
-      admin.retries.begin({ ...how, filter: { ...rest, ...times }, selection: { codes, statuses } })
-    )
-    const counted = {
-      counted: Views.retrySums(begun.sums),
-      isExact: begun.isExact,
-      why: RetryPlan.whyNobody(begun.sums)
-    }
-    return begun.plan === null ? counted : { ...counted, ...followed(admin, running, begun.plan.id) }
+  async function retry(
+    given: ({ readonly id: string } & Retry) | { readonly filter: Admin.RetryFilter }
+  ): Promise<Admin.BegunRetry | Admin.CountedRetry | Admin.RetriedJob> {
+    if (!("filter" in given)) return calls.retryJob(given)
+    const { publicKey, ...filter } = given.filter
+    const { isExact, plan, sums } = await calls.retryJobs({ ...given, filter: { ...filter, key: publicKey } })
+    const counted = { counted: Views.retrySums(sums), isExact, why: RetryPlan.whyNobody(sums) }
+    return plan === null ? counted : { ...counted, ...followed(calls, running, plan.id) }
   }
   return retry
 }
 
-const jobs: Group<Admin.Jobs> = (admin, running) => {
-  const { pages, run } = running
-  return {
-    list: (given) => {
-      const { completedAfter, completedBefore, ...rest } = Inputs.adminJobs(given ?? {})
-      const query = {
-        ...rest,
-        ...queryOf(rest),
-        completedAfter: completedAfter && Instant.ofDate(completedAfter),
-        completedBefore: completedBefore && Instant.ofDate(completedBefore)
-      }
-      return mapped(
-        pages((page) => admin.jobs.list({ ...query, page })),
-        Views.job
-      )
-    },
-    find: async (given) => {
-      const { id } = Inputs.byId(given)
-      const found = await run(admin.jobs.find(id, { page: wholeJob }))
-      return Views.jobDetail(
-        found,
-        found.results.items.map((each) => Views.result(id, each))
-      )
-    },
-    cancel: async (given) => Views.job(await run(admin.jobs.cancel(Inputs.byId(given).id))),
-    pause: async (given) => Views.job(await run(admin.jobs.pause(Inputs.byId(given).id))),
-    resume: async (given) => Views.job(await run(admin.jobs.resume(Inputs.byId(given).id))),
-    retry: retrying(admin, running),
-    retries: () => mapped(pages(admin.retries.list), Views.retryOfJobs),
-    messages: (given) => {
-      const { accountId } = Inputs.byAccount(given)
-      return mapped(
-        pages((page) => admin.jobs.messages(accountId, page)),
-        Views.message
-      )
-    },
-    timeline: async (given) =>
-      Views.timeline(await run(admin.jobs.timeline(Inputs.byMessage(given).messageId)))
-  }
+const textsOf = (names: ReadonlyArray<Erasure.Name>) => {
+  const of = (kind: Erasure.Name["kind"]) => names.flatMap((name) => (name.kind === kind ? [name.text] : []))
+  return { phones: of("phone"), userIds: of("user") }
 }
 
-const operators: Group<Admin.Operators> = (admin, { pages, run }) => ({
-  create: async (given) => appointed(await run(admin.operators.create(Inputs.operator(given)))),
-  list: () => mapped(pages(admin.operators.list), Views.operator),
-  rotate: async (given) => {
-    const { name, ...rest } = Inputs.operatorRotation(given)
-    return appointed(await run(admin.operators.rotate(name, rest)))
+type CoreAdmin = Engine.Engine["Type"]["admin"]
+
+/** What an account used: one operation, of which two answers are told apart by what is asked. */
+const usageOf = (admin: CoreAdmin, { run }: Running) => ({
+  usage: async (given: { readonly id: string }): Promise<Admin.Usage> => {
+    const { resetsAt, ...usage } = await run(admin.accounts.usage(Inputs.byId(given).id))
+    return { ...usage, resetsAt: Views.date(resetsAt) }
   },
-  revoke: async (given) => Views.operator(await run(admin.operators.revoke(Inputs.byName(given).name)))
+  usageBy: async (given: Admin.UsageInput): Promise<Admin.UsageSums> => {
+    const { by, from, id, to } = Inputs.usage(given)
+    const asked = { by, from: from && Instant.ofDate(from), to: to && Instant.ofDate(to) }
+    const { groups, ...found } = await run(admin.accounts.spending(id, asked))
+    const wholeSince = Views.date(found.wholeSince)
+    return { from: Views.date(found.from), to: Views.date(found.to), wholeSince, groups }
+  }
 })
 
-const restore: Group<Admin.Restore> = (admin, { run }) => {
-  const decide = async (command: Parameters<CoreAdmin["restore"]["decide"]>[0]): Promise<Restored> => {
-    const { counts, dryRun, isQuarantined, quarantine } = await run(admin.restore.decide(command))
-    const { jobs, unknown, canceled, sent } = counts
-    return {
-      isHeld: isQuarantined,
-      dryRun,
-      hold: quarantine === null ? null : { reason: quarantine.reason, since: Views.date(quarantine.since) },
-      counts: { jobs, unknown, canceled, sent }
-    }
+const ownOf = (calls: Calls, admin: CoreAdmin, running: Running, place: Place) => {
+  const { run } = running
+  return {
+    accounts: usageOf(admin, running),
+    sessions: {
+      create: (given: Input<"createSession">) =>
+        calls.createSession(settingsOf(given, given?.provider, place)),
+      change: async (given: Input<"changeSession">) =>
+        given?.config === undefined
+          ? calls.changeSession(given)
+          : calls.changeSession(settingsOf(given, (await calls.session({ id: given.id })).provider, place))
+    },
+    templates: {
+      import: (given: { readonly sessionId: string; readonly templates: ReadonlyArray<PlatformTemplate> }) =>
+        calls.importTemplates(given),
+      preview: async ({
+        variables,
+        ...rest
+      }: {
+        readonly templateId: number
+        readonly variables?: Readonly<Record<string, string>> | undefined
+      }) => calls.previewTemplate({ ...rest, variables: variables && JSON.stringify(variables) })
+    },
+    consents: {
+      record: async (
+        given: Parameters<Admin.Consents["record"]>[0],
+        options?: InTransaction
+      ): Promise<ReadonlyArray<Admin.ConsentOutcome>> => {
+        const { accountId, consents, importedAt } = Inputs.consents(given)
+        const tx = transactionOf(options)
+        const written = (at: Date | undefined) =>
+          at === undefined ? undefined : Instant.format(Instant.ofDate(at))
+        const items = consents.map(({ occurredAt, ...consent }) => ({
+          ...consent,
+          occurredAt: written(occurredAt)
+        }))
+        const recording = admin.consents.record(accountId, items, written(importedAt))
+        return (await run(tx === undefined ? recording : place.store.within(tx)(recording))).map(recordedOf)
+      }
+    },
+    people: {
+      export: async (given: Admin.WhichPerson): Promise<Admin.PersonExport> => {
+        const { cut, names, sections } = await run(admin.people.export(Inputs.whom(given)))
+        const accounts = Object.entries(names.ofAccounts).map(([accountId, some]) => ({
+          accountId,
+          ...textsOf(some)
+        }))
+        return { ...textsOf(Erasure.allNames(names)), accounts, ...sections, cut }
+      }
+    },
+    rateCards: {
+      add: async (given: Parameters<Admin.RateCards["add"]>[0]) =>
+        calls.addRateCard({
+          ...given,
+          prices: given.prices.map(({ prefixes, ...price }) => ({
+            ...price,
+            prefixes: prefixes ?? undefined
+          }))
+        })
+    },
+    jobs: {
+      list: (given?: Admin.JobFilter) =>
+        chosen(calls.adminJobs(given), (found) => (found !== null && "job" in found ? [found.job] : [])),
+      references: (
+        given?: Pick<Admin.JobFilter, "accountId" | "createdAfter" | "createdBefore" | "reference">
+      ) =>
+        chosen(calls.adminJobs({ ...given, group: "reference" }), (found) =>
+          found !== null && "sum" in found ? [found.sum] : []
+        ),
+      retry: retrying(calls, running)
+    },
+    restore: {
+      open: (given: Parameters<Admin.Restore["open"]>[0]) => calls.restore(given),
+      hold: () => calls.restore({ hold: true })
+    },
+    search: (text: string) => calls.adminSearch({ q: Inputs.sought(text) })
   }
-  return { open: (given) => decide(Inputs.restore(given)), hold: () => decide({ quarantine: true }) }
 }
 
-const storage: Group<Admin.Storage> = (admin, { run }) => ({
-  size: async () => Views.storageSize(await run(admin.storage.size)),
-  purge: async (given = {}) => {
-    const { dryRun, heldAt, isComplete, shares } = await run(admin.storage.purge(Inputs.purge(given)))
-    return {
-      dryRun,
-      isComplete,
-      shares,
-      ...(heldAt === undefined ? {} : { heldAt: Views.date(heldAt) })
-    }
-  }
-})
+const camel = (word: string): string => word.replaceAll(/-(.)/g, (_, first: string) => first.toUpperCase())
 
-const secrets: Group<Admin.Secrets> = (admin, { run }) => ({
-  reseal: async () => {
-    const { dependents: _, ...resealed } = await run(admin.secrets.reseal)
-    return resealed
-  }
-})
+const byRule = (command: string): string => {
+  const [group = "", verb] = command.split(" ")
+  return verb === undefined ? group : `${camel(group)} ${verb === "show" ? "find" : verb}`
+}
 
-const audit: Group<Admin.Audit> = (admin, { pages }) => ({
-  list: (given = {}) => {
-    const { from, to, ...rest } = Inputs.auditQuery(given)
-    const query = { ...rest, from: from && Instant.ofDate(from), to: to && Instant.ofDate(to) }
-    return mapped(
-      pages((page) => admin.audit.list({ ...query, page })),
-      Views.auditEntry
-    )
-  }
-})
+const unusual: Readonly<Record<string, Operations.Exception & { readonly at?: string | null }>> = exceptions
 
-const search: Group<Admin.Admin["search"]> =
-  (admin, { pages }) =>
-  (given) => {
-    const text = Inputs.sought(given)
-    return mapped(
-      pages((page) => admin.search.find({ text, page })),
-      Views.found
-    )
+export const make = (engine: Engine.Engine["Type"], running: Running, place: Place): Admin.Admin => {
+  const cursors = Cursors.make(Redacted.make(crypto.getRandomValues(new Uint8Array(32))))
+  const calls: Record<string, Operations.Call> = {}
+  const groups: Record<string, unknown> = {}
+  for (const operation of AdminApi.operations) {
+    const exception = unusual[operation.endpoint.name] ?? {}
+    const call = Operations.functionOf(operation, engine, running, cursors, exception)
+    calls[operation.endpoint.name] = call
+    const { at = byRule(operation.command.name) } = exception
+    const [group, verb] = at?.split(" ") ?? []
+    if (group === undefined) continue
+    groups[group] = verb === undefined ? call : { ...Object(groups[group]), [verb]: call }
   }
+  // What is assembled by names is of the types that follow from the same names: see `Checked`.
+  const own = ownOf(calls as Calls, engine.admin, running, place)
+  for (const [group, functions] of Object.entries(own))
+    groups[group] = typeof functions === "function" ? functions : { ...Object(groups[group]), ...functions }
+  return Object.assign(Object.create(null), groups)
+}
 
-export const make: Group<Admin.Admin> = (admin, running, place) => ({
-  accounts: accounts(admin, running, place),
-  sessions: sessions(admin, running, place),
-  keys: keys(admin, running, place),
-  templates: templates(admin, running, place),
-  consents: consents(admin, running, place),
-  people: people(admin, running, place),
-  webhooks: webhooks(admin, running, place),
-  rateCards: rateCards(admin, running, place),
-  jobs: jobs(admin, running, place),
-  restore: restore(admin, running, place),
-  storage: storage(admin, running, place),
-  secrets: secrets(admin, running, place),
-  operators: operators(admin, running, place),
-  audit: audit(admin, running, place),
-  overview: async () => Glances.overview(await running.run(admin.overview.now)),
-  health: async () => Glances.health(await running.run(admin.overview.health)),
-  search: search(admin, running, place)
-})
+type Own = ReturnType<typeof ownOf>
+
+type Whole<K extends keyof Admin.Admin> = (K extends keyof Ruled ? Ruled[K] : object) &
+  (K extends keyof Own ? Own[K] : object)
+
+type Wrong = {
+  readonly [K in keyof Admin.Admin | keyof Ruled | keyof Own]: K extends keyof Admin.Admin
+    ? Whole<K> extends (...given: never) => unknown
+      ? Same<Admin.Admin[K], Whole<K>> extends true
+        ? never
+        : K
+      : Differing<Admin.Admin[K], Whole<K>>
+    : K
+}
+
+type Nothing<T extends Record<keyof T, never>> = T
+
+/** `Admin` is what follows from the operations, member by member: where this does not compile it names what differs. */
+export type Checked = Nothing<Wrong>

@@ -1,8 +1,8 @@
 /** What one session can do. */
 import type { Engine } from "@sendwright/core"
-import { Requests } from "@sendwright/core"
+import { Instant, Requests } from "@sendwright/core"
 import * as Effect from "effect/Effect"
-import type { Transaction } from "../api/Messages.ts"
+import type { JobQuery, Transaction } from "../api/Messages.ts"
 import type { Session } from "../api/Sendwright.ts"
 import { SendwrightError } from "../api/SendwrightError.ts"
 import * as Failures from "./Failures.ts"
@@ -39,6 +39,13 @@ const ambiguous = (template: string, languages: ReadonlyArray<string>): Sendwrig
     issues: [{ path: "/language", code: "required", message }]
   })
 }
+
+const queryOf = ({ createdAfter, createdBefore, reference, status }: JobQuery) => ({
+  status,
+  reference,
+  createdAfter: createdAfter && Instant.ofDate(createdAfter),
+  createdBefore: createdBefore && Instant.ofDate(createdBefore)
+})
 
 /** Languages that are named where one has to be chosen. */
 const languagesNamed = { limit: 20, after: null }
@@ -176,7 +183,7 @@ export const make =
         return Views.jobDetail(found, results)
       },
       jobs: async function* (query = {}) {
-        const of = Operators.queryOf(Inputs.jobs(query))
+        const of = queryOf(Inputs.jobs(query))
         const who = await caller()
         yield* mapped(
           pages((page) => engine.jobs(who, { ...of, page })),

@@ -6,7 +6,7 @@
  * Each pattern has an address of its own. A process delivers only to those that it listens to, and leaves the others to other
  * processes or to later; so what nobody hears is kept.
  */
-import type { WebhookTransport } from "@sendwright/core"
+import type { Engine, WebhookTransport } from "@sendwright/core"
 import { Event } from "@sendwright/core"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
@@ -14,7 +14,6 @@ import type * as Events from "../api/Events.ts"
 import type { Sendwright, Signal } from "../api/Sendwright.ts"
 import { SendwrightError } from "../api/SendwrightError.ts"
 import { isEvent, ofWire } from "./EventView.ts"
-import type { CoreAdmin } from "./Operators.ts"
 import { type Running, stopped } from "./Running.ts"
 
 const origin = "https://in-process.sendwright.invalid/"
@@ -140,7 +139,7 @@ const transportTo = (handlers: Handlers, outside: Transport): Transport => ({
 
 /** Makes sure that an account has the webhook of a subscription. */
 const ensuring =
-  (admin: CoreAdmin, { pages, run }: Running) =>
+  (admin: Engine.Engine["Type"]["admin"], { pages, run }: Running) =>
   async (accountId: string, subscription: string): Promise<void> => {
     const url = addressOf(subscription)
     const oldest = async () => {
@@ -306,7 +305,7 @@ export interface Subscriptions {
 export interface Local {
   /** Delivers to them, and by the other transport to every address of a network. */
   readonly beside: (outside: Transport) => Transport
-  readonly over: (admin: CoreAdmin, running: Running) => Subscriptions
+  readonly over: (admin: Engine.Engine["Type"]["admin"], running: Running) => Subscriptions
   /** Calls the handlers of errors. */
   readonly tell: (error: SendwrightError) => ReadonlyArray<Promise<void>>
 }
@@ -315,7 +314,7 @@ export interface Local {
 const newest = 100
 
 /** Makes the webhooks of accounts. */
-const keeping = (handlers: Handlers, admin: CoreAdmin, running: Running) => {
+const keeping = (handlers: Handlers, admin: Engine.Engine["Type"]["admin"], running: Running) => {
   const ensure = once(ensuring(admin, running))
   const heard = new Set<string>()
   const listenTo = async (accountId: string): Promise<void> => {

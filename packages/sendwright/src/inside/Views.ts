@@ -1,222 +1,32 @@
 /** What core answers, as the package shows it: camelCase, times as `Date`s, and nothing that is core's own affair. */
 import type {
-  Account as Accounts,
-  ApiKey as ApiKeys,
-  Audit,
-  Consent,
   Timeline as CoreTimeline,
   Engine,
-  Erasure as Erasures,
   Estimates,
   Job as Jobs,
-  Operator as Operators,
-  PerhapsRefusal as PerhapsRefusals,
-  RateCard as RateCards,
   Recipient,
   Search,
-  Session as Sessions,
   Size,
-  Template as Templates,
-  Unattributed as Unattributeds,
-  UnreadHook as UnreadHooks,
-  Webhook as Webhooks
+  Template as Templates
 } from "@sendwright/core"
-import { Ids, RetryPlan as RetryPlans, Session } from "@sendwright/core"
+import { Ids, RetryPlan as RetryPlans } from "@sendwright/core"
 import { ClientTexts } from "@sendwright/core/adapter"
+import { Templates as Wire } from "@sendwright/core/contract"
 import type * as Admin from "../api/Admin.ts"
 import type * as Messages from "../api/Messages.ts"
 import type * as Overview from "../api/Overview.ts"
-import type * as Template from "../api/Templates.ts"
 import type * as Timelines from "../api/Timelines.ts"
+import { shown } from "./Operations.ts"
 
 export const date = (at: number): Date => new Date(at)
 export const dateOrNull = (at: number | null): Date | null => (at === null ? null : new Date(at))
 
-export const account = ({
-  createdAt,
-  currency,
-  id,
-  name,
-  plan,
-  retention,
-  updatedAt
-}: Accounts.Account): Admin.Account => ({
-  id,
-  name,
-  currency,
-  plan,
-  retention,
-  createdAt: date(createdAt),
-  updatedAt: date(updatedAt)
-})
+const templateShown = shown(Wire.template)
 
-export const session = (found: Sessions.Session): Admin.SessionRecord => ({
-  id: found.id,
-  accountId: found.accountId,
-  name: found.name,
-  provider: found.provider,
-  state: found.state,
-  reason: found.reason,
-  pacing: found.pacing,
-  retryFor: Session.retryFor(found),
-  closedMarkets: found.closedMarkets,
-  keywords: found.keywords,
-  unavailableSince: dateOrNull(found.outage?.since ?? null),
-  blockedUntil: dateOrNull(found.blockedUntil),
-  blockReason: found.blockReason,
-  blockCode: found.blockCode,
-  repliesBlockedUntil: dateOrNull(found.repliesBlockedUntil),
-  connectedSince: dateOrNull(found.connectedSince),
-  createdAt: date(found.createdAt),
-  updatedAt: date(found.updatedAt)
-})
-
-export const unreadHook = ({ receivedAt, ...found }: UnreadHooks.UnreadHook): Admin.UnreadHook => ({
-  ...found,
-  receivedAt: date(receivedAt)
-})
-
-export const apiKey = (found: ApiKeys.ApiKey): Admin.ApiKey => ({
-  publicKey: found.publicKey,
-  sessionId: found.sessionId,
-  name: found.name,
-  permissions: found.permissions,
-  status: found.status,
-  createdAt: date(found.createdAt),
-  lastUsedAt: dateOrNull(found.lastUsedAt)
-})
-
-const variable = ({ key, name, required, type }: Templates.Variable): Template.Variable => ({
-  key,
-  name,
-  type,
-  required
-})
-
-const component = (found: Templates.Component): Template.Component =>
-  found.type === "buttons"
-    ? { type: found.type, buttons: found.buttons.map(({ text, type, url }) => ({ type, text, url })) }
-    : found
-
-export const template = (found: Templates.Template): Template.Template => ({
-  id: found.templateId,
-  sessionId: found.sessionId,
-  name: found.name,
-  language: found.language,
-  category: found.category,
-  status: found.status,
-  components: found.components.map(component),
-  variables: found.variables.map(variable),
-  sendable: found.sendable,
-  unsendableReason: found.unsendableReason,
-  quality: found.quality,
-  reason: found.why?.reason ?? null,
-  rejectionInfo: found.why?.rejectionInfo ?? null,
-  otherInfo: found.why?.otherInfo ?? null,
-  disableInfo: found.why?.disableInfo ?? null,
-  updatedAt: date(found.updatedAt)
-})
-
-export const consent = (found: Consent.ConsentRecord): Admin.ConsentRecord => ({
-  id: found.id,
-  phone: found.phone,
-  userId: found.userId,
-  purpose: found.purpose,
-  status: found.status,
-  source: found.source,
-  proof: found.proof,
-  occurredAt: date(found.occurredAt),
-  recordedAt: date(found.recordedAt)
-})
-
-export const unattributed = (found: Unattributeds.Unattributed): Admin.Unattributed => ({
-  id: found.id,
-  sessionId: found.sessionId,
-  kind: found.kind,
-  messageId: found.messageId,
-  text: found.text,
-  occurredAt: date(found.occurredAt)
-})
-
-export const perhapsRefusal = (found: PerhapsRefusals.PerhapsRefusal): Admin.PerhapsRefusal => ({
-  id: found.id,
-  sessionId: found.sessionId,
-  phone: found.phone,
-  userId: found.userId,
-  messageId: found.messageId,
-  text: found.text,
-  occurredAt: date(found.occurredAt)
-})
-
-export const erasureCounts = ({
-  attempts,
-  audit,
-  pairs: _,
-  reports,
-  refusals,
-  texts,
-  unread,
-  ...counts
-}: Erasures.Counts): Admin.ErasureCounts => ({
-  ...counts,
-  deliveryAnswers: attempts,
-  doubtfulTexts: refusals,
-  unattributedTexts: texts,
-  unreadHooks: unread,
-  earlyReports: reports,
-  auditEntries: audit
-})
-
-export const erasure = ({ begunAt, counts, nextAt, sweptAt, ...found }: Erasures.Erasure): Admin.Erasure => ({
-  ...found,
-  isDone: nextAt === null,
-  begunAt: date(begunAt),
-  sweptAt: date(sweptAt),
-  counts: erasureCounts(counts)
-})
-
-export const webhook = (found: Webhooks.Endpoint): Admin.Webhook => ({
-  id: found.id,
-  accountId: found.accountId,
-  url: found.url,
-  events: found.events,
-  description: found.description,
-  enabled: found.enabled,
-  disabledReason: found.disabledReason,
-  failingSince: dateOrNull(found.failingSince),
-  deliveriesPerSecond: found.deliveriesPerSecond,
-  batchRecipients: found.batchRecipients,
-  createdAt: date(found.createdAt),
-  updatedAt: date(found.updatedAt)
-})
-
-export const delivery = (found: Webhooks.Delivery): Admin.Delivery => ({
-  id: found.id,
-  webhookId: found.endpointId,
-  eventId: found.eventId,
-  eventType: found.eventType,
-  status: found.status,
-  attempts: found.attempts.map(({ at, ...attempt }) => ({ ...attempt, at: date(at) })),
-  nextAt: dateOrNull(found.nextAt),
-  createdAt: date(found.createdAt)
-})
-
-export const rateCard = ({ createdAt, effectiveFrom, ...found }: RateCards.RateCard): Admin.RateCard => ({
-  ...found,
-  effectiveFrom: date(effectiveFrom),
-  createdAt: date(createdAt)
-})
-
-export const operator = (found: Operators.Operator): Admin.Operator => ({
-  name: found.name,
-  role: found.role,
-  masksPhones: found.masksPhones,
-  status: found.status,
-  createdAt: date(found.createdAt),
-  lastUsedAt: dateOrNull(found.lastUsedAt)
-})
-
-export const auditEntry = ({ at, ...entry }: Audit.Entry): Admin.AuditEntry => ({ ...entry, at: date(at) })
+export const template = (found: Templates.Template) => {
+  const { templateId, ...rest } = templateShown(found)
+  return { ...rest, id: templateId, sessionId: found.sessionId }
+}
 
 const failure = (found: Recipient.Failure | null): Messages.Failure | null =>
   found === null

@@ -145,6 +145,10 @@ const MaxPrice = Schema.NullOr(Schema.Object).annotations({
   }
 })
 
+const UpdatedAt = Schema.String.annotations({ jsonSchema: { format: "date-time" } }).pipe(
+  Schema.brand("InstantText")
+)
+
 /** A template as the API shows it. */
 export const Wire = Schema.Struct({
   template_id: Schema.Int,
@@ -159,7 +163,7 @@ export const Wire = Schema.Struct({
   quality: Schema.NullOr(Schema.String),
   ...whyFields,
   max_price: MaxPrice,
-  updated_at: Schema.String
+  updated_at: UpdatedAt
 }).annotations({ identifier: "Template" })
 export type Wire = typeof Wire.Type
 

@@ -1,0 +1,95 @@
+/** Each operation of the admin API is a call here, by the rule that `inside/Operators` tells or by its exceptions. */
+import { AdminApi } from "@sendwright/core/contract"
+import { SendwrightError } from "sendwright"
+import { expect, it } from "vitest"
+import { ana, list, open, start, template } from "./Support.ts"
+
+const nobody = "01900000-0000-7000-8000-000000000000"
+
+it("an operation that nobody thought of here is a call, with its parameters and all members of its answer", async () => {
+  const { account, session, sw } = await start()
+  const { admin } = sw
+  const { jobId } = await session.send({
+    template: "hello",
+    to: ana,
+    reference: "spring",
+    idempotencyKey: "1"
+  })
+  const webhook = await admin.webhooks.create({ accountId: account.id, url: "https://shop.example/hook" })
+  expect((await list(admin.sessions.all())).map(({ id }) => id)).toEqual([session.id])
+  expect(await list(admin.sessions.all({ down: true }))).toEqual([])
+  expect(await admin.webhooks.find({ id: webhook.id })).toMatchObject({ secrets: [{ expiresAt: null }] })
+  expect(await list(admin.webhooks.all({ failing: true }))).toEqual([])
+  const deliveryId = await admin.webhooks.test({ id: webhook.id })
+  expect(await list(admin.deliveries.list({ webhookId: webhook.id }))).toMatchObject([{ id: deliveryId }])
+  const { payload } = await admin.deliveries.find({ id: deliveryId })
+  expect(JSON.parse(payload)).toMatchObject({ type: "webhook.test" })
+  expect(await list(admin.jobs.references({ accountId: account.id }))).toMatchObject([
+    { reference: "spring", jobs: 1, isExact: true, createdAt: expect.any(Date) }
+  ])
+  expect(await list(admin.jobs.list({ reference: "spring" }))).toMatchObject([
+    { id: jobId, account: "Shop", session: "main", publicKey: session.id, idempotencyKey: "1", failures: [] }
+  ])
+  expect(await list(admin.events.list({ jobId }))).not.toEqual([])
+  const { results } = await admin.jobs.find({ id: jobId, recipientStatus: "failed" })
+  expect(results).toEqual([])
+})
+
+it("an export is its rows, which end where nobody asks for more", async () => {
+  const { account, session, sw } = await start()
+  await session.send({ template: "hello", to: ana, idempotencyKey: "1" })
+  const { export: exports } = sw.admin
+  expect(await list(exports.results({ accountId: account.id }))).toMatchObject([
+    { phone: ana, kind: "template", createdAt: expect.any(Date), sentAt: null }
+  ])
+  expect(await list(exports.events({ accountId: account.id }))).not.toEqual([])
+  for await (const row of exports.consents()) {
+    expect(row).toMatchObject({ accountId: account.id, recordedAt: expect.any(Date) })
+    break
+  }
+  await expect(list(exports.results({ accountId: nobody }))).rejects.toMatchObject({ code: "not_found" })
+})
+
+it("a template is told with what its platform says of it, and previewed", async () => {
+  const { session, sw } = await start()
+  await sw.admin.templates.import({
+    sessionId: session.id,
+    templates: [template("named", "en", "Hello {{1}}")]
+  })
+  const [found] = (await list(session.templates())).filter(({ name }) => name === "named")
+  expect(found).toMatchObject({ sessionId: session.id, maxPrice: null, updatedAt: expect.any(Date) })
+  const templateId = found?.id ?? expect.fail("It is not there.")
+  expect(await sw.admin.templates.preview({ templateId, variables: { "body.1": "Ana" } })).toMatchObject({
+    id: templateId,
+    body: "Hello Ana",
+    missing: []
+  })
+})
+
+it("a list of several pages is one list, and its filter is refused where it is called", async () => {
+  const sw = await open()
+  for (let place = 0; place < 101; place += 1) await sw.admin.accounts.create({ name: `Shop ${place}` })
+  expect(new Set((await list(sw.admin.accounts.list())).map(({ id }) => id)).size).toBe(101)
+  const of: (input: object) => unknown = sw.admin.sessions.list as never
+  expect(() => of({ account_id: nobody })).toThrow(SendwrightError)
+  expect(() => of({ accountId: "1" })).toThrow(/`accountId` must be a UUID/)
+})
+
+it("a refusal names parameters as they are called here", async () => {
+  const sw = await open()
+  const missing: (input: object) => Promise<unknown> = sw.admin.webhooks.replay as never
+  const error = await missing({}).catch((error: unknown) => error)
+  expect(error).toMatchObject({
+    code: "invalid_request",
+    issues: [{ path: "/deliveryId", code: "required", message: "`deliveryId` is required." }]
+  })
+  const wrong: (input: object) => Promise<unknown> = sw.admin.webhooks.replaySince as never
+  expect(await wrong({ id: nobody, since: "2026-01-01" }).catch((error: unknown) => error)).toMatchObject({
+    issues: [{ path: "/since", code: "invalid_type", message: "`since` must be a `Date`." }]
+  })
+})
+
+it("every operation has a command of one or two words, by which it has its place", () => {
+  const names = AdminApi.operations.map(({ command }) => command.name)
+  expect(names.filter((name) => !/^[a-z-]+(?: [a-z]+)?$/.test(name))).toEqual([])
+})
