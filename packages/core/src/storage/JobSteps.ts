@@ -339,7 +339,8 @@ export const receive = <H extends JobState>(
       changes.push(earlier.length === 0 ? change : { ...change, earlier })
     }
     refused.push(...refusedBy(state.job, report, after))
-    if (after !== before && before.phone !== null) ended.push(endOf(sessionId, before.phone, report, after))
+    if (after !== before && before.phone !== null && report.status !== "sent")
+      ended.push(endOf(sessionId, before.phone, report, after))
   }
   return { unmatched, met, refused, ended, ...step(state, state.job, changes, now) }
 }

@@ -21,8 +21,16 @@ const failure = {
   permanent: true
 }
 
+const ways = [
+  "answers",
+  "receipts",
+  "receipts behind those of the send",
+  "receipts, and then answers"
+] as const
+type Way = (typeof ways)[number]
+
 /** A gateway that refuses all until it is mended, in its answers or by receipts. */
-const given = <E>(stores: Layer.Layer<Stores, E>, way: "answers" | "receipts") =>
+const given = <E>(stores: Layer.Layer<Stores, E>, way: Way) =>
   Effect.gen(function* () {
     let sent = 0
     let isMended = false
@@ -31,7 +39,10 @@ const given = <E>(stores: Layer.Layer<Stores, E>, way: "answers" | "receipts") =
         Effect.sync(() => {
           sent += 1
           if (isMended) return Sender.accepted(`p${sent}`, "accepted")
-          if (way === "answers") return Sender.SendResult.Rejected({ failure })
+          if (way === "answers" || (way === "receipts, and then answers" && sent > 6))
+            return Sender.SendResult.Rejected({ failure })
+          const report = { messageId, providerId: `p${sent}`, at: Time.at(0), failure: null }
+          if (way === "receipts behind those of the send") reports.push({ ...report, status: "sent" })
           reports.push({ messageId, providerId: `p${sent}`, status: "failed", at: Time.at(0), failure })
           return Sender.accepted(`p${sent}`, "accepted")
         })
@@ -52,7 +63,7 @@ describe.each([
   ["memory", () => Memory.layer],
   ["SQLite", () => Sqlite.layer({ filename: ":memory:" })]
 ] as const)("on %s", (_, stores) => {
-  it.effect.each(["answers", "receipts"] as const)(
+  it.effect.each(ways)(
     "ten of one failure by %s stop the session; it probes by itself, and goes on once that is mended",
     (way) =>
       Effect.gen(function* () {

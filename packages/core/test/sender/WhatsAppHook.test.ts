@@ -126,6 +126,28 @@ describe("what comes on `standby`", () => {
   )
 })
 
+describe("a status that failed", () => {
+  it.effect("is what all of its errors say, also of those that are no list", () =>
+    Effect.gen(function* () {
+      const failed = { id: "wamid.9", status: "failed", timestamp: "1790000000", recipient_id: "34600000203" }
+      const several = [
+        { code: 131026, title: "Undeliverable" },
+        { code: 190, title: "Expired" }
+      ]
+      const statuses = [several, { code: 190, title: "Expired" }, "No route"].map((errors) => ({
+        ...failed,
+        errors
+      }))
+      const { reports } = yield* read(hook("messages", { ...own, statuses }))
+      expect(reports.map(({ failure }) => [failure?.provider_code, failure?.message])).toEqual([
+        ["190", "Expired Undeliverable"],
+        ["190", "Expired"],
+        [null, "The platform reports that the message failed, without a code: No route"]
+      ])
+    })
+  )
+})
+
 describe("what agents said elsewhere, a chat's history, its summary and calls", () => {
   const text = { ...from, type: "text", text: { body: "STOP" } }
   const known = {

@@ -278,6 +278,23 @@ const ofOthers: ReadonlySet<Action> = new Set([
 /** True when a failure asks for something beyond its recipient. */
 export const concernsOthers = (failure: Failure): boolean => ofOthers.has(actionOf(failure))
 
+/** What concerns most people first. */
+const byWeight: ReadonlyArray<Action> = [
+  "disconnect_session",
+  "block_session",
+  "fail_job",
+  "pause_template",
+  "check_template",
+  "revoke_marketing",
+  "fail",
+  "rest_pair",
+  "retry"
+]
+
+/** Of several failures of one message the one that asks for most, and the first of those that ask for the same. */
+export const heaviest = (failures: ReadonlyArray<Failure>): Failure | undefined =>
+  failures.toSorted((a, b) => byWeight.indexOf(actionOf(a)) - byWeight.indexOf(actionOf(b)))[0]
+
 /** True when its recipient is the cause of a failure: it has eight attempts at most, within the time that others have. */
 export const isOfRecipient = ({ code }: Failure): boolean => {
   const scope = byCode.get(code)?.scope

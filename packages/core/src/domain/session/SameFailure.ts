@@ -1,7 +1,8 @@
 /**
  * Equal failures stop (decisions.md §13): when the last ten attempts of a session, to three people at least, ended with one
- * permanent failure that is not a recipient's own, the next would end so, too. The answers of sends and what receipts tell are
- * counted each by itself, since a receipt is of an attempt that was long accepted.
+ * permanent failure that is not a recipient's own, the next would end so, too. What goes well is counted by answers and by receipts each by
+ * itself, since a receipt is of an attempt that was long accepted; what fails alike counts whichever way it came. A receipt that a
+ * message was sent is no end of its attempt: gateways tell it of those, too, that fail behind it.
  */
 import type { Instant } from "../Instant.ts"
 import * as Time from "../Instant.ts"
@@ -70,7 +71,13 @@ export const next = (streak: Streak | null, { attempted, failure, phone }: Ended
   }
 }
 
-export const stops = ({ count, people }: Streak): boolean => count >= most && people.length >= leastPeople
+/** @param beside what the last attempts ended with by the other way: the same failure counts, whichever way it came */
+export const stops = (streak: Streak, beside: Streak | null = null): boolean => {
+  const isSame = beside?.code === streak.code && beside.providerCode === streak.providerCode
+  const all = isSame ? [streak, beside] : [streak]
+  const people = new Set(all.flatMap((each) => each.people))
+  return all.reduce((sum, { count }) => sum + count, 0) >= most && people.size >= leastPeople
+}
 
 /** What goes out when the block is over probes whether it is so still. */
 export const block = (streak: Streak, now: Instant): { readonly until: Instant; readonly streak: Streak } => {

@@ -269,7 +269,8 @@ export const afterEnds = (
   )
   if (streak === before) return session
   const failing = (found: SameFailure.Streak | null) => SameFailure.withStreak(session.failing, way, found)
-  if (streak === null || !SameFailure.stops(streak) || session.blockedUntil !== null)
+  const beside = session.failing?.[way === "answer" ? "receipt" : "answer"] ?? null
+  if (streak === null || !SameFailure.stops(streak, beside) || session.blockedUntil !== null)
     return { ...session, failing: failing(streak) }
   const stopped = SameFailure.block(streak, now)
   const counted = { ...session, failing: failing(stopped.streak) }

@@ -33,6 +33,24 @@ export const failureOf = (error: unknown, status: number | null): Failure | unde
   }
 }
 
+/** What an error says; all of one that says nothing by the names that are known. */
+const wordsOf = (error: unknown): string => {
+  const said = failureOf(error, null)?.message ?? Json.textAt(error, "message") ?? Json.textAt(error, "title")
+  return said ?? (typeof error === "string" ? error : JSON.stringify(error))
+}
+
+/** The failure of a message of which a status tells these errors: the one that asks for most, with the words of all. */
+export const ofErrors = (errors: ReadonlyArray<unknown>): Failure => {
+  const failure = FailureCatalogue.heaviest(errors.flatMap((error) => failureOf(error, null) ?? []))
+  const words = [...new Set([...(failure === undefined ? [] : [failure.message]), ...errors.map(wordsOf)])]
+  if (failure !== undefined) return { ...failure, message: words.join(" ") }
+  const message =
+    words.length === 0
+      ? "The platform reports that the message failed, without a reason."
+      : `The platform reports that the message failed, without a code: ${words.join(" ")}`
+  return { code: "undeliverable", provider_code: null, message, permanent: true }
+}
+
 /** The failure that an answer without an error object means: a plain 401 is of the token (whatsapp-cloud.md §1.13). */
 export const withoutCode = (status: number): Failure => {
   const message = `The platform answered ${status} without an error code.`

@@ -21,7 +21,7 @@ import type {
 } from "../Sender.ts"
 import { HookResult } from "../Sender.ts"
 import { type Config, decode } from "./Config.ts"
-import { failureOf } from "./Failure.ts"
+import { failureOf, ofErrors } from "./Failure.ts"
 import * as News from "./News.ts"
 
 /** Compares with each of the session's secrets in constant time, over the received bytes. */
@@ -109,9 +109,13 @@ const pricingOf = (status: unknown): Pricing | undefined => {
 
 /** The person has stopped marketing messages, which concerns more than the reported message. */
 const optedOut = (status: unknown): Failure | undefined =>
-  Json.listAt(status, "errors")
-    .map((error) => failureOf(error, null))
-    .find((failure) => failure?.code === "marketing_opted_out")
+  failuresOf(errorsOf(status)).find(({ code }) => code === "marketing_opted_out")
+
+/** The errors of a status: those of a vendor that writes one alone are a list of one. */
+const errorsOf = (status: unknown): ReadonlyArray<unknown> => {
+  const errors = Json.at(status, "errors") ?? []
+  return Array.isArray(errors) ? errors : [errors]
+}
 
 /** Who a status is about. In a group the recipient is the group, and the person one of its participants. */
 interface StatusRecipient extends Named {
@@ -173,15 +177,7 @@ const readStatus = (status: unknown, now: Instant, place: Place): void => {
   }
   const at = timeOf(Json.at(status, "timestamp")) ?? now
   const messageId = Json.textAt(status, "biz_opaque_callback_data") ?? null
-  const failure =
-    reported === "failed"
-      ? (failureOf(Json.at(status, "errors", 0), null) ?? {
-          code: "undeliverable",
-          provider_code: null,
-          message: "The platform reports that the message failed, without a reason.",
-          permanent: true
-        })
-      : null
+  const failure = reported === "failed" ? ofErrors(errorsOf(status)) : null
   const pricing = pricingOf(status)
   const who = isOfGroup || (phone === null && userId === null) ? {} : { named: { phone, userId } }
   const described = { messageId, providerId, status: reported, at, failure, ...who }

@@ -48,6 +48,17 @@ describe("a session", () => {
     expect(streak !== null && SameFailure.stops(streak)).toBe(stops)
   })
 
+  it("stops after ten of one failure, whichever way each of them came", () => {
+    const [five, four] = [5, 4].map((count) => streakOf(ends(count, unlisted)))
+    const other = streakOf(ends(5, { ...unlisted, provider_code: "other" }))
+    if (five == null || four == null || other === null) return expect.unreachable()
+    expect([
+      SameFailure.stops(five, five),
+      SameFailure.stops(five, four),
+      SameFailure.stops(five, other)
+    ]).toEqual([true, false, false])
+  })
+
   it("is blocked for a minute, and for twice as long each time, up to an hour", () => {
     let streak = streakOf(ends(10, unlisted))
     const times: Array<number> = []

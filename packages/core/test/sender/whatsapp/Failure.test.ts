@@ -1,5 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
-import { failureOf } from "../../../src/sender/whatsapp/Failure.ts"
+import { failureOf, ofErrors } from "../../../src/sender/whatsapp/Failure.ts"
 
 const meant = (error: object, status: number | null = 400) => failureOf(error, status)
 
@@ -26,5 +26,22 @@ describe("an error of the Graph API (decisions.md §11)", () => {
     expect(meant({ code: 131056, is_transient: true })).toMatchObject({ code: "pair_rate_limited" })
     expect(meant({ code: 131026, is_transient: false })).toMatchObject({ permanent: true })
     expect(meant({ code: 3018 })).toMatchObject({ code: "provider_refused", permanent: true })
+  })
+
+  it("is, of several of one status, the one that asks for most, with the words of all", () => {
+    const errors = [{ code: 131026, title: "Undeliverable" }, "and more", { code: 131042, message: "Pay." }]
+    expect(ofErrors(errors)).toMatchObject({
+      code: "payment_required",
+      provider_code: "131042",
+      message: "Pay. Undeliverable and more"
+    })
+    expect(ofErrors([])).toMatchObject({
+      code: "undeliverable",
+      message: expect.stringContaining("without a reason")
+    })
+    expect(ofErrors(["No route"])).toMatchObject({
+      code: "undeliverable",
+      message: "The platform reports that the message failed, without a code: No route"
+    })
   })
 })
