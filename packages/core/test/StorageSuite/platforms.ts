@@ -168,13 +168,13 @@ export const suite = (layer: Stored): void => {
       }).pipe(Effect.provide(layer))
     )
 
-    it.effect("counts anew after a success, and after it was mended; receipts are counted apart", () =>
+    it.effect("counts anew after a success by the same way, and after it was mended", () =>
       Effect.gen(function* () {
         const { id, note, sessions } = yield* given
         const last = { blockedUntil: null, blockReason: null }
         yield* note(ended(six, unlisted))
-        expect(yield* note(ended(six, unlisted), "receipt")).toMatchObject(last)
-        expect(yield* note(ended([0], null))).toMatchObject({ failing: { receipt: { count: 6 } } })
+        expect(yield* note(ended([0, 1, 2], unlisted), "receipt")).toMatchObject(last)
+        expect(yield* note(ended([0], null))).toMatchObject({ failing: { receipt: { count: 3 } } })
         expect(yield* note(ended(six, unlisted))).toMatchObject(last)
         yield* sessions.change({ id, change: { config: "another" }, now: Time.after(now, 1) })
         expect(yield* sessions.find(id)).toMatchObject({ failing: null })
@@ -189,6 +189,15 @@ export const suite = (layer: Stored): void => {
         expect(yield* note(ended([...six, ...six], unlisted, Time.after(now, 2)))).toMatchObject({
           blockReason: "same_failure"
         })
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("stops where ten of one failure came by answers and by receipts together", () =>
+      Effect.gen(function* () {
+        const { note } = yield* given
+        yield* note(ended([0, 1, 2], unlisted), "receipt")
+        expect(yield* note(ended(six, unlisted))).toMatchObject({ blockReason: null })
+        expect(yield* note(ended([3], unlisted), "receipt")).toMatchObject({ blockReason: "same_failure" })
       }).pipe(Effect.provide(layer))
     )
 
