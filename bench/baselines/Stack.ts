@@ -196,13 +196,17 @@ const onPostgres = async (url: string): Promise<Stack> => {
      WHERE recipient.job = due.job AND recipient.place = due.place AND job.seq = due.job
      RETURNING recipient.job::int, recipient.place, job.id, recipient.phone, recipient.variables`
   )
-  // One statement, and so one commit: who is still ours, the jobs' counts, the webhooks of those that are complete.
+  // Outcomes and receipts lock in one order. One statement, and so one commit: who is still ours, the jobs' counts, the webhooks of those that are complete.
   const end = query(
     "end",
-    `WITH ended AS (
-       UPDATE recipient SET status = ${acceptedUnlessTold}, provider_id = given.provider, next_at = NULL, updated_at = $1
-       FROM unnest($2::bigint[], $3::int[], $4::text[]) AS given (job, place, provider)
-       WHERE recipient.job = given.job AND recipient.place = given.place AND recipient.next_at IS NOT NULL RETURNING recipient.job
+    `WITH locked AS (
+       SELECT recipient.job, recipient.place, given.provider
+       FROM unnest($2::bigint[], $3::int[], $4::text[]) AS given (job, place, provider) JOIN recipient
+         ON recipient.job = given.job AND recipient.place = given.place AND recipient.next_at IS NOT NULL
+       ORDER BY recipient.job, recipient.place FOR UPDATE OF recipient
+     ), ended AS (
+       UPDATE recipient SET status = ${acceptedUnlessTold}, provider_id = locked.provider, next_at = NULL, updated_at = $1
+       FROM locked WHERE recipient.job = locked.job AND recipient.place = locked.place RETURNING recipient.job
      ), counted AS (
        UPDATE job SET sent = sent + fresh.n, status = CASE WHEN sent + fresh.n = recipients THEN 'completed' ELSE status END
        FROM (SELECT job, count(*)::int AS n FROM ended GROUP BY job) AS fresh WHERE job.seq = fresh.job RETURNING id, status
@@ -212,9 +216,13 @@ const onPostgres = async (url: string): Promise<Stack> => {
   const forget = query("forget", "DELETE FROM webhook WHERE job = ANY ($1::text[])")
   const report = query(
     "report",
-    `UPDATE recipient SET status = 'delivered', updated_at = $1
-     FROM unnest($2::text[], $3::int[]) AS given (id, place) JOIN job ON job.id = given.id
-     WHERE recipient.job = job.seq AND recipient.place = given.place`
+    `WITH locked AS (
+       SELECT recipient.job, recipient.place FROM unnest($2::text[], $3::int[]) AS given (id, place) JOIN job ON job.id = given.id
+         JOIN recipient ON recipient.job = job.seq AND recipient.place = given.place
+       ORDER BY recipient.job, recipient.place FOR UPDATE OF recipient
+     )
+     UPDATE recipient SET status = 'delivered', updated_at = $1
+     FROM locked WHERE recipient.job = locked.job AND recipient.place = locked.place`
   )
   return {
     consent: async (phones) => void (await consent([phones])),
