@@ -75,6 +75,17 @@ const acceptSend = (
   claim: null
 })
 
+/** Checks 8 and 9. */
+const check = (checks: Checks.Checks, caller: Caller, request: TemplateMessageRequest, now: Time.Instant) =>
+  Effect.tap(checks.resolve(caller, request, now), ({ phones, template }) =>
+    checks.consent({
+      caller,
+      purpose: template.category,
+      phones,
+      path: (index) => ["recipients", index, "phone"]
+    })
+  )
+
 export const make = Effect.fnUntraced(function* (checks: Checks.Checks, ids: Ids.Ids) {
   const cards = yield* RateCardStore
   const consents = yield* ConsentSource
@@ -100,18 +111,14 @@ export const make = Effect.fnUntraced(function* (checks: Checks.Checks, ids: Ids
     const { key, request } = shaped.right
 
     const fingerprint = () => Idempotency.fingerprint("template", request)
-    const record = yield* checks.findByIdempotencyKey(caller, key, fingerprint)
-    if (record !== null) return replayed(record)
-
-    const resolved = yield* checks.resolve(caller, request, now)
+    const checked = yield* Effect.either(check(checks, caller, request, now))
+    // The commit asks whether the key is known. What is refused before it has no commit, and a known key comes first.
+    if (Either.isLeft(checked)) {
+      const record = yield* checks.findByIdempotencyKey(caller, key, fingerprint)
+      return record === null ? yield* Effect.fail(checked.left) : replayed(record)
+    }
+    const resolved = checked.right
     const { currency, phones, template } = resolved
-
-    yield* checks.consent({
-      caller,
-      purpose: template.category,
-      phones,
-      path: (index) => ["recipients", index, "phone"]
-    })
 
     const prices = RateCard.rates(
       yield* cards.inForce({ currency, now }),

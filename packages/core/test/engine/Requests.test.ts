@@ -1,11 +1,15 @@
 /** A request in process is the contract's body with its names in camelCase: one key, one list of faults, however it came. */
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import { greeting } from "../../../../test/support/Template.ts"
 import * as Fault from "../../src/domain/Fault.ts"
 import * as Engine from "../../src/engine/Engine.ts"
 import * as Requests from "../../src/schema/Requests.ts"
+import { JobStore } from "../../src/storage/JobStore.ts"
+import * as Memory from "../../src/storage/sqlite/Memory.ts"
 import * as TestEngine from "../../src/testing/TestEngine.ts"
+import { embedded, platform } from "../worker/Support.ts"
 
 const phone = "34600000010"
 
@@ -21,7 +25,7 @@ const prepared = Effect.gen(function* () {
   const { templates } = yield* admin.templates.importAll(session.id, [greeting])
   yield* admin.consents.record(account.id, [{ phone, source: "test" }])
   const caller = yield* engine.callerOf(session.id)
-  return { engine, caller, templateId: templates[0]?.templateId ?? 0 }
+  return { account, engine, caller, templateId: templates[0]?.templateId ?? 0 }
 })
 
 const refusal = <A, E extends { readonly _tag: string; readonly faults?: ReadonlyArray<Fault.Fault> }>(
@@ -69,6 +73,49 @@ describe("a template that is asked for by name", () => {
       const byNumber = yield* Effect.flip(engine.template(caller, 404))
       expect(byNumber.message).toBe("There is no such template.")
     }).pipe(Effect.provide(TestEngine.layer))
+  )
+})
+
+describe("an Idempotency-Key", () => {
+  it.effect("that is known answers before anything that would refuse the send now", () =>
+    Effect.gen(function* () {
+      const { account, caller, engine, templateId } = yield* prepared
+      const request = { templateId, recipients: [{ phone, variables: { "body.1": "Ana" } }] }
+      const send = (idempotencyKey: string, more = {}) =>
+        engine.send(caller, { idempotencyKey, request: { ...request, ...more } })
+      const first = yield* send("known")
+      yield* engine.admin.consents.record(account.id, [{ phone, source: "test", status: "revoked" }])
+      expect(yield* send("known")).toEqual({ ...first, replayed: true })
+      const tag = (sent: Effect.Effect<unknown, { readonly _tag: string }>) =>
+        Effect.map(Effect.flip(sent), ({ _tag }) => _tag)
+      expect(yield* tag(send("known", { reference: "other" }))).toBe("IdempotencyConflict")
+      expect(yield* tag(send("known", { templateId: 404 }))).toBe("IdempotencyConflict")
+      expect(yield* tag(send("new"))).toBe("ConsentRequired")
+    }).pipe(Effect.provide(TestEngine.layer))
+  )
+
+  it.effect("is asked for once where nothing refuses the send: in its commit", () =>
+    Effect.gen(function* () {
+      let asked = 0
+      const counting = Layer.effect(
+        JobStore,
+        Effect.map(JobStore, (jobs) => ({
+          ...jobs,
+          findByIdempotencyKey: (query: Parameters<typeof jobs.findByIdempotencyKey>[0]) =>
+            Effect.suspend(() => {
+              asked += 1
+              return jobs.findByIdempotencyKey(query)
+            })
+        }))
+      )
+      yield* Effect.gen(function* () {
+        const { caller, engine, templateId } = yield* prepared
+        const request = { templateId, recipients: [{ phone, variables: { "body.1": "Ana" } }] }
+        const send = engine.send(caller, { idempotencyKey: "key", request })
+        expect([(yield* send).replayed, (yield* send).replayed]).toEqual([false, true])
+      }).pipe(Effect.provide(Layer.provide(embedded(platform({}).sender), counting)))
+      expect(asked).toBe(0)
+    }).pipe(Effect.provide(Memory.layer))
   )
 })
 

@@ -61,6 +61,7 @@ export function* accept<B extends Backend>(rows: JobRows<B>, command: AcceptSend
     accountId,
     claim,
     content,
+    demand,
     idempotency,
     isEmbedded: embedded,
     now,
@@ -71,7 +72,8 @@ export function* accept<B extends Backend>(rows: JobRows<B>, command: AcceptSend
   } = command
   const key = idempotency === null ? null : idempotency.key
   const isEmbedded = embedded === true
-  const query = { publicKey, key, isEmbedded, accountId, sessionId, priority, now, content }
+  const asksLast = demand.minimumWaitMs > 0
+  const query = { publicKey, key, isEmbedded, accountId, sessionId, priority, now, content, asksLast }
   const facts = yield* rows.acceptanceFacts(query)
   const refused = refusal(command, facts)
   if (refused !== undefined) return refused

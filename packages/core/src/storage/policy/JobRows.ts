@@ -58,6 +58,8 @@ export interface AcceptanceQuery {
   /** Within the UTC day of which the usage counts. */
   readonly now: Instant
   readonly content: Content
+  /** False where no minimum wait asks when the key's last send was accepted. */
+  readonly asksLast: boolean
 }
 
 /** The facts that an acceptance is decided by. */

@@ -102,16 +102,19 @@ export function* usage(
 const newest = (owner: "account" | "public_key", kind: Content["kind"], columns: string): string =>
   `SELECT ${columns} FROM sendwright_job WHERE ${owner} = ? AND ${ofKind(kind)} ${newestFirst} LIMIT 1`
 
-const readFacts = ({ jsonArray, tryKey }: Dialect, kind: Content["kind"]): string => `SELECT
+const readFacts = ({ jsonArray, tryKey }: Dialect, kind: Content["kind"], asksLast: boolean): string => {
+  const last = (of: Content["kind"]): string =>
+    `(${newest("public_key", of, jsonArray("seq, created_at"))}) AS ${of}`
+  return `SELECT
     ${tryKey} AS free,
     (SELECT id ${withKey}) AS earlier,
     (${Contents.findSnapshot}) AS snapshot,
     (${newest("account", kind, jsonArray("created_at, day_total"))}) AS used,
-    (${newest("public_key", "template", jsonArray("seq, created_at"))}) AS template,
-    (${newest("public_key", "direct", jsonArray("seq, created_at"))}) AS direct,
+    ${asksLast ? `${last("template")}, ${last("direct")},` : ""}
     (${Order.lastDue}) AS due_at,
     (${Order.isBusy}) AS busy,
     (${QuarantineRows.isQuarantined}) AS held${kind === "template" ? `, (${embeddedUnits}) AS embedded` : ""}`
+}
 
 type Pair = readonly [first: number, second: number]
 
@@ -129,7 +132,11 @@ const lastAcceptance = (row: Row): Instant | null => {
 
 /** @param isKeyAwaited true when whoever had the key in an open transaction was waited for */
 export const facts = (dialect: Dialect, isKeyAwaited = false) => {
-  const statements = { template: readFacts(dialect, "template"), direct: readFacts(dialect, "direct") }
+  const statements = (asksLast: boolean) => ({
+    template: readFacts(dialect, "template", asksLast),
+    direct: readFacts(dialect, "direct", asksLast)
+  })
+  const [asking, plain] = [statements(true), statements(false)]
 
   function* usedToday(
     newest: Pair | null,
@@ -144,22 +151,24 @@ export const facts = (dialect: Dialect, isKeyAwaited = false) => {
   }
 
   return function* (query: AcceptanceQuery): Program<Sql["facts"]> {
-    const { accountId, content, isEmbedded, key, now, priority, publicKey, sessionId } = query
+    const { accountId, asksLast, content, isEmbedded, key, now, priority, publicKey, sessionId } = query
     if (isEmbedded && key !== null) yield* dialect.noteKey(publicKey, key)
     const ofKey = [publicKey, key]
     // Many transactions may have keys that are locked together.
     const tried = [publicKey, isEmbedded ? null : key]
+    const last = asksLast ? [publicKey, publicKey] : []
     const queue = [sessionId, priority]
-    const of = [Contents.digestOf(content), accountId, publicKey, publicKey, ...queue, ...queue]
+    const of = [Contents.digestOf(content), accountId, ...last, ...queue, ...queue]
     const day = content.kind === "template" ? ofDay(accountId, now) : []
-    const row = (yield* get(statements[content.kind], ...tried, ...ofKey, ...of, ...day)) ?? {}
+    const statement = (asksLast ? asking : plain)[content.kind]
+    const row = (yield* get(statement, ...tried, ...ofKey, ...of, ...day)) ?? {}
     const repeats = key !== null && textOrNull(row, "earlier") !== null
     const total = yield* usedToday(pairOrNull(row, "used"), accountId, content.kind, now)
     return {
       record: repeats ? yield* findRecord(publicKey, key) : null,
       isKeyLocked: !isEmbedded && !isKeyAwaited && integerOrNull(row, "free") === 0,
       usedToday: content.kind === "template" ? total + (integerOrNull(row, "embedded") ?? 0) : total,
-      lastAcceptedAt: lastAcceptance(row),
+      lastAcceptedAt: asksLast ? lastAcceptance(row) : null,
       isQuarantined: integerOrNull(row, "held") !== null,
       lastDueAt: instantOrNull(row, "due_at"),
       dayTotal: total,
