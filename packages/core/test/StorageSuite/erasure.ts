@@ -6,6 +6,7 @@ import type { Counts, Part, Sought } from "../../src/domain/Erasure.ts"
 import * as Erasure from "../../src/domain/Erasure.ts"
 import * as Ids from "../../src/domain/Ids.ts"
 import * as Time from "../../src/domain/Instant.ts"
+import * as ClientTexts from "../../src/domain/job/ClientTexts.ts"
 import * as Person from "../../src/domain/Person.ts"
 import { AuditStore } from "../../src/storage/AuditStore.ts"
 import { ConsentStore } from "../../src/storage/ConsentStore.ts"
@@ -143,6 +144,30 @@ export const suite = (layer: Stored): void => {
         // A sweep that is broken off here has told what went.
         const [listed] = (yield* (yield* ErasureStore).list({ limit: 1, after: null })).items
         expect(listed?.counts).toEqual({ ...Erasure.noCounts, recipients: 1, canceled: 1 })
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("takes whatever a client says of them, which results, events and exports tell before", () =>
+      Effect.gen(function* () {
+        const jobs = yield* JobStore
+        const who = yield* owner
+        yield* listen(who.accountId)
+        const { examples, of, ofBody, toBody } = ClientTexts.recipient
+        const texts = ofBody(examples)
+        const recipients = [{ phone, ...texts, values: ["Ana"], market: null, price: null }]
+        const { jobId } = yield* accept(who, { recipients })
+        expect((yield* results(jobId))[0]).toMatchObject(texts)
+        const [claimed] = yield* claim(1)
+        const outcome = Outcome.Accepted({ providerId: "wamid.1", status: "accepted" })
+        const settlement = { jobId, fence: claimed?.fence ?? 0, index: 0, outcome }
+        yield* jobs.settleAndClaim({ now, settlements: [settlement], claim: null })
+        const told = (yield* events()).filter(({ type }) => type === "recipient.accepted")
+        expect(told).toMatchObject([{ data: examples }])
+        expect(yield* findAll("recipients")).toMatchObject([examples])
+        yield* eraseAll
+        expect((yield* results(jobId))[0]).toMatchObject(of({}))
+        expect(yield* findAll("recipients")).toEqual([])
+        expect(Object.values(toBody(texts))).toEqual(Object.values(examples))
       }).pipe(Effect.provide(layer))
     )
 

@@ -458,7 +458,7 @@ describe("Columns", () => {
 
   const accepted = FastCheck.record({
     phone: word,
-    externalId: orNull(word),
+    ...Records.map(ClientTexts.recipient.of({}), () => orNull(word)),
     values: FastCheck.array(word),
     market: orNull(word),
     price: orNull(word)

@@ -13,7 +13,7 @@ const reported = FastCheck.constantFrom<Recipient.Reported>("accepted", "sent", 
 const recipient: Job.RecipientResult = {
   index: 0,
   phone: "34600000001",
-  externalId: null,
+  ...ClientTexts.recipient.of({}),
   values: [],
   status: "sending",
   failure: null,
