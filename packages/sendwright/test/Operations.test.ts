@@ -89,6 +89,17 @@ it("a refusal names parameters as they are called here", async () => {
   })
 })
 
+it("what no type would let pass is refused, and nothing of it is ignored", async () => {
+  const { sw } = await start()
+  const { jobs, rateCards } = sw.admin
+  const retry: (input: unknown) => Promise<unknown> = jobs.retry as never
+  const add: (input: unknown) => Promise<unknown> = rateCards.add as never
+  for (const filter of [null, "x", {}, { key: "x".repeat(65) }, { publicKey: 7 }])
+    await expect(retry({ filter, dryRun: true })).rejects.toBeInstanceOf(SendwrightError)
+  for (const given of [undefined, {}, { prices: 7 }, { prices: [null] }])
+    await expect(add(given)).rejects.toBeInstanceOf(SendwrightError)
+})
+
 it("every operation has a command of one or two words, by which it has its place", () => {
   const names = AdminApi.operations.map(({ command }) => command.name)
   expect(names.filter((name) => !/^[a-z-]+(?: [a-z]+)?$/.test(name))).toEqual([])

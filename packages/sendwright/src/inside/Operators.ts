@@ -375,8 +375,9 @@ const retrying = (calls: Calls, running: Running): Admin.Jobs["retry"] => {
     given: ({ readonly id: string } & Retry) | { readonly filter: Admin.RetryFilter }
   ): Promise<Admin.BegunRetry | Admin.CountedRetry | Admin.RetriedJob> {
     if (!("filter" in given)) return calls.retryJob(given)
-    const { publicKey, ...filter } = given.filter
-    const { isExact, plan, sums } = await calls.retryJobs({ ...given, filter: { ...filter, key: publicKey } })
+    const { publicKey: key, ...filter } = given.filter ?? {}
+    const named = key === undefined ? filter : { key, ...filter }
+    const { isExact, plan, sums } = await calls.retryJobs({ ...given, filter: named })
     const counted = { counted: Views.retrySums(sums), isExact, why: RetryPlan.whyNobody(sums) }
     return plan === null ? counted : { ...counted, ...followed(calls, running, plan.id) }
   }
@@ -459,9 +460,9 @@ const ownOf = (calls: Calls, admin: CoreAdmin, running: Running, place: Place) =
       add: async (given: Parameters<Admin.RateCards["add"]>[0]) =>
         calls.addRateCard({
           ...given,
-          prices: given.prices.map(({ prefixes, ...price }) => ({
+          prices: Array.from(given?.prices ?? [], (price) => ({
             ...price,
-            prefixes: prefixes ?? undefined
+            prefixes: price?.prefixes ?? undefined
           }))
         })
     },
