@@ -138,7 +138,8 @@ const isLiteral = (ast: AST.AST): boolean =>
 const addMistyped = (ast: AST.AST, path: Path, faults: Fault.Faults): void => {
   const allowed = literals(ast)
   if (isLiteral(ast) && allowed.length > 0) {
-    faults.add(path, "invalid_value", `${named(path)} must be one of ${allowed.join(", ")}.`)
+    const asked = allowed.length === 1 ? allowed.join("") : `one of ${allowed.join(", ")}`
+    faults.add(path, "invalid_value", `${named(path)} must be ${asked}.`)
   } else {
     faults.add(path, "invalid_type", `${named(path)} must be ${noun(ast)}.`)
   }

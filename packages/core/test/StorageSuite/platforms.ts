@@ -214,6 +214,23 @@ export const suite = (layer: Stored): void => {
       }).pipe(Effect.provide(layer))
     )
 
+    it.effect(
+      "goes on once it is connected again, too, since its platform was asked; a block of that stays",
+      () =>
+        Effect.gen(function* () {
+          const sessions = yield* SessionStore
+          const { jobId, jobs, sessionId: id, take } = yield* job(2)
+          yield* take(1, accepted)
+          const connect = (at: Time.Instant) =>
+            sessions.transition({ id, state: "connected", reason: null, now: at })
+          yield* sessions.noteEnds({ id, way: "receipt", ends: ended([...six, ...six], unlisted), now })
+          expect(yield* connect(Time.after(now, 1))).toMatchObject({ blockReason: null, blockedUntil: null })
+          expect(yield* jobs.find(jobId)).toMatchObject({ pauseReason: null })
+          yield* sessions.block({ id, now, until: Time.after(now, Time.hour) })
+          expect(yield* connect(Time.after(now, 2))).toMatchObject({ blockReason: "provider_blocked" })
+        }).pipe(Effect.provide(layer))
+    )
+
     it.effect("is probed by one message once the block is over, and goes on once one has gone well", () =>
       Effect.gen(function* () {
         const sessions = yield* SessionStore

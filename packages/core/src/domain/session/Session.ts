@@ -193,8 +193,10 @@ export const transition = (
   const isConnected = state === "connected"
   if (!isConnected && session.state === state && session.reason === reason && session.outage === null)
     return session
+  // That block is our own conclusion, of refusals that a connect mends.
+  const isConcluded = isConnected && session.blockReason === "same_failure"
   return {
-    ...session,
+    ...(isConcluded ? unblock(session, now) : session),
     state,
     reason: isConnected ? null : reason,
     outage: null,
