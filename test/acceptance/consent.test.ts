@@ -1,4 +1,4 @@
-/** decisions.md §10 "Consent", over a socket: hooks that are cut, people without a phone, what names nobody, keywords. */
+/** contract.md §10 "Consent", over a socket: hooks that are cut, people without a phone, what names nobody, keywords. */
 import { createHmac } from "node:crypto"
 import { connect } from "node:net"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"

@@ -1,4 +1,4 @@
-/** decisions.md §9: the provider `http`, a gateway of the operator's own. */
+/** contract.md §9: the provider `http`, a gateway of the operator's own. */
 import { createServer, type RequestListener, type Server } from "node:http"
 import { Signature } from "@sendwright/core"
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest"

@@ -1,4 +1,4 @@
-/** decisions.md §11, "Hooks": nothing that a platform signed is answered 200 and forgotten. */
+/** contract.md §11, "Hooks": nothing that a platform signed is answered 200 and forgotten. */
 
 import { createHmac } from "node:crypto"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"

@@ -1,4 +1,4 @@
-/** decisions.md §10 "Requests": nothing is ignored, every fault is told at once, cursors keep to their list. */
+/** contract.md §10 "Requests": nothing is ignored, every fault is told at once, cursors keep to their list. */
 import { connect } from "node:net"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { Answer, Tenant, TestHost } from "../support/TestHost.ts"

@@ -45,7 +45,7 @@ describe("the body", () => {
     expect(codes(answer)).toEqual(["invalid_json"])
   })
 
-  it("with a member given twice is refused at that member, and records nothing (decisions.md §10)", async () => {
+  it("with a member given twice is refused at that member, and records nothing (contract.md §10)", async () => {
     const record = '{"phone":"34600000177","source":"x","status":"revoked","status":"granted"}'
     const refused = await host.request(`/admin/v1/accounts/${owner.accountId}/consents`, {
       headers: { authorization: `Bearer ${host.adminToken}` },
@@ -376,7 +376,7 @@ describe("the admin API", () => {
     }
   })
 
-  it("tells the faults of shape and of value in one refusal (decisions.md §2)", async () => {
+  it("tells the faults of shape and of value in one refusal (contract.md §2)", async () => {
     const cases: ReadonlyArray<readonly [string, string, unknown, ReadonlyArray<string>]> = [
       [
         "POST",

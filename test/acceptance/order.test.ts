@@ -1,4 +1,4 @@
-/** decisions.md §2: one request broken in every way at once, mended one fault at a time, answers each refusal in turn. */
+/** contract.md §2: one request broken in every way at once, mended one fault at a time, answers each refusal in turn. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { Answer, Tenant, TestHost } from "../support/TestHost.ts"
 import { at, consent, items, sendBody, start, tenant } from "../support/TestHost.ts"

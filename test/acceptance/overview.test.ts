@@ -1,4 +1,4 @@
-/** A bad night, asked for over a socket and on the command line: each thing that needs somebody is told (decisions.md §12). */
+/** A bad night, asked for over a socket and on the command line: each thing that needs somebody is told (contract.md §12). */
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { AddressPolicy, Engine, Instant, Sandbox, SecretBox, Sender, type Stores } from "@sendwright/core"

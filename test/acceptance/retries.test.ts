@@ -1,4 +1,4 @@
-/** decisions.md §12 "Send again, as a plan": retries of many jobs, over a real socket. */
+/** contract.md §12 "Send again, as a plan": retries of many jobs, over a real socket. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { Tenant, TestHost } from "../support/TestHost.ts"
 import { at, consent, eventually, items, sendBody, start, tenant } from "../support/TestHost.ts"

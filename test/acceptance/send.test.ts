@@ -1,4 +1,4 @@
-/** interface.md §2.6, §3, §4.1 and decisions.md §3, §4, §9 over a real socket. */
+/** contract.md §A2.6, §3, §4.1 and contract.md §3, §4, §9 over a real socket. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { TestHost } from "../support/TestHost.ts"
 import { at, consent, eventually, items, sendBody, start, tenant } from "../support/TestHost.ts"

@@ -1,4 +1,4 @@
-/** interface.md §2.7, §4, §5, decisions.md §2, §3: connection, templates, keys, limits, and what needs no credentials. */
+/** contract.md §A2.7, §4, §5, contract.md §2, §3: connection, templates, keys, limits, and what needs no credentials. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { TestHost } from "../support/TestHost.ts"
 import { at, items, start, template, tenant } from "../support/TestHost.ts"

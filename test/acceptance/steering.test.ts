@@ -1,4 +1,4 @@
-/** decisions.md §10 "Reading and steering with an API key", over a real socket. */
+/** contract.md §10 "Reading and steering with an API key", over a real socket. */
 import { createServer } from "node:http"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { Tenant, TestHost } from "../support/TestHost.ts"

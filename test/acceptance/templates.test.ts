@@ -1,4 +1,4 @@
-/** decisions.md §3, §10: what an import of templates makes of each item, and the names of variables. */
+/** contract.md §3, §10: what an import of templates makes of each item, and the names of variables. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import * as GraphApi from "../graph/Graph.ts"
 import type { TestHost } from "../support/TestHost.ts"

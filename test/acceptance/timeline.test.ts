@@ -1,4 +1,4 @@
-/** The story of a message over a real socket (decisions.md §12): for operators, and for the key that sent it. */
+/** The story of a message over a real socket (contract.md §12): for operators, and for the key that sent it. */
 import { createServer, type Server } from "node:http"
 import type { AddressInfo } from "node:net"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"

@@ -1,4 +1,4 @@
-/** decisions.md §10: times, lengths, blank texts and media URLs are judged alike wherever a request has one. */
+/** contract.md §10: times, lengths, blank texts and media URLs are judged alike wherever a request has one. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { inside } from "../../packages/core/test/http/Inside.ts"
 import type { Answer, Tenant, TestHost } from "../support/TestHost.ts"

@@ -1,4 +1,4 @@
-/** interface.md §6 and decisions.md §7: what arrives at a receiver. */
+/** contract.md §A6 and contract.md §7: what arrives at a receiver. */
 import { createServer } from "node:http"
 import { Signature, verifyWebhook } from "@sendwright/core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"

@@ -1,4 +1,4 @@
-/** decisions.md §9: a session of the WhatsApp Cloud API, over a stand-in that is as the platform is documented. */
+/** contract.md §9: a session of the WhatsApp Cloud API, over a stand-in that is as the platform is documented. */
 import { FailureCatalogue } from "@sendwright/core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { Graph } from "../graph/Graph.ts"

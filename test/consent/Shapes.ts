@@ -1,4 +1,4 @@
-/** Hooks by which a person opts out, in every shape that platforms have for it (whatsapp-cloud.md §1.8, §1.11). */
+/** Hooks by which a person opts out, in every shape that platforms have for it (contract.md §W1.8, §1.11). */
 
 export const number = "106540352242922"
 export const account = "102290129340398"

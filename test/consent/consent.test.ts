@@ -1,4 +1,4 @@
-/** No opt-out is ever lost (decisions.md §10 "Consent"), whatever befalls the hook that brings it. */
+/** No opt-out is ever lost (contract.md §10 "Consent"), whatever befalls the hook that brings it. */
 import { describe, expect, it } from "@effect/vitest"
 import { Memory } from "@sendwright/core"
 import * as Context from "effect/Context"

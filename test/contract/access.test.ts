@@ -1,6 +1,6 @@
 /**
  * Who may call what, for every operation of the description: credentials, permissions, and that what is another's
- * answers exactly as what is not there (decisions.md §2). An operation without an entry here fails.
+ * answers exactly as what is not there (contract.md §2). An operation without an entry here fails.
  */
 import { ApiKey } from "@sendwright/core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"

@@ -1,4 +1,4 @@
-/** An outage of one session's platform (decisions.md §10); `npm run simulate -- --outage 6` prints the figures of six hours. */
+/** An outage of one session's platform (contract.md §10); `npm run simulate -- --outage 6` prints the figures of six hours. */
 import { describe, expect, it } from "vitest"
 import * as Outage from "./Outage.ts"
 

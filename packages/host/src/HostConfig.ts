@@ -1,4 +1,4 @@
-/** Every setting of the host (decisions.md §8): its variable, default and meaning. A bad value stops the start. */
+/** Every setting of the host (contract.md §8): its variable, default and meaning. A bad value stops the start. */
 import { randomBytes } from "node:crypto"
 import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs"
 import { isIPv4 } from "node:net"

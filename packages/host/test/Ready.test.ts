@@ -1,4 +1,4 @@
-/** decisions.md §10, "Keys and secrets": what `GET /health/ready` says of a running host, and when it refuses to start. */
+/** contract.md §10, "Keys and secrets": what `GET /health/ready` says of a running host, and when it refuses to start. */
 import { copyFileSync, mkdtempSync, renameSync, rmSync, unlinkSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"

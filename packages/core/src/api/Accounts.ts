@@ -1,4 +1,4 @@
-/** Accounts, their plans, and what they used (decisions.md §8). */
+/** Accounts, their plans, and what they used (contract.md §8). */
 import * as Effect from "effect/Effect"
 import * as Records from "effect/Record"
 import * as Schema from "effect/Schema"

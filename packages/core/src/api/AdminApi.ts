@@ -1,4 +1,4 @@
-/** The admin API of decisions.md §8, under `/admin/v1`: operations of the REST API and of the command line. */
+/** The admin API of contract.md §8, under `/admin/v1`: operations of the REST API and of the command line. */
 import * as Accounts from "./Accounts.ts"
 import * as ApiKeys from "./ApiKeys.ts"
 import * as Consents from "./Consents.ts"

@@ -1,4 +1,4 @@
-/** API keys of a session, and their secrets (decisions.md §8). */
+/** API keys of a session, and their secrets (contract.md §8). */
 import * as Schema from "effect/Schema"
 import { ApiKey as Domain } from "../index.ts"
 import { list, struct } from "./Codec.ts"

@@ -1,4 +1,4 @@
-/** Whose an API key is, what it may do, and if its session is connected (interface.md §2.1). */
+/** Whose an API key is, what it may do, and if its session is connected (contract.md §A2.1). */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { Engine } from "../index.ts"
@@ -57,7 +57,7 @@ const passed = {
   message: "The key is active and its session is connected."
 }
 
-/** The four fields of the connection test, which its refusals carry too (decisions.md §2). */
+/** The four fields of the connection test, which its refusals carry too (contract.md §2). */
 const testRefusal = (error: EngineError): Readonly<Record<string, unknown>> => {
   if (error._tag === "InvalidCredentials")
     return { authenticated: false, connected: false, message: error.message }

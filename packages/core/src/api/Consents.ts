@@ -1,4 +1,4 @@
-/** Consents of an account's recipients, and what came in and names nobody (decisions.md §8). */
+/** Consents of an account's recipients, and what came in and names nobody (contract.md §8). */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { Admin, PerhapsRefusal } from "../index.ts"

@@ -1,7 +1,7 @@
 /**
  * Cursors of lists. A page's position is a number that counts rows of all tenants, so that it leaves the server
  * sealed: AES-256-GCM under a key of its own, bound to the list, its filter and its owner. The nonce is derived from
- * the sealed content, so that one page has one cursor and no two share a nonce (decisions.md §10 "Requests").
+ * the sealed content, so that one page has one cursor and no two share a nonce (contract.md §10 "Requests").
  */
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from "node:crypto"
 import * as Redacted from "effect/Redacted"

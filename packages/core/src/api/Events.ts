@@ -1,4 +1,4 @@
-/** Events of all accounts, derived from rows when they are asked for (decisions.md §12). */
+/** Events of all accounts, derived from rows when they are asked for (contract.md §12). */
 
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"

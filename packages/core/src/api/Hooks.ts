@@ -1,4 +1,4 @@
-/** Hooks: what platforms post to us, given to the engine as it came (decisions.md §6). */
+/** Hooks: what platforms post to us, given to the engine as it came (contract.md §6). */
 import * as Schema from "effect/Schema"
 import { Session } from "../index.ts"
 import * as Endpoint from "./Endpoint.ts"

@@ -1,4 +1,4 @@
-/** Jobs: read and canceled with an API key (interface.md §2.5 to §2.7), and by operators (decisions.md §8). */
+/** Jobs: read and canceled with an API key (contract.md §A2.5 to §2.7), and by operators (contract.md §8). */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { ClientTexts, Reference } from "../adapter.ts"

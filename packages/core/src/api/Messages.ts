@@ -1,4 +1,4 @@
-/** Direct messages: sent and read with an API key (interface.md §2.8, §2.9), listed by operators (decisions.md §8). */
+/** Direct messages: sent and read with an API key (contract.md §A2.8, §2.9), listed by operators (contract.md §8). */
 import * as Schema from "effect/Schema"
 import { ClientTexts } from "../adapter.ts"
 import type { Engine } from "../index.ts"

@@ -1,4 +1,4 @@
-/** The store at a glance, what needs somebody, and the report of health (decisions.md §12). */
+/** The store at a glance, what needs somebody, and the report of health (contract.md §12). */
 import * as Schema from "effect/Schema"
 import { Attention, type Figures, Health, Session, Waiting } from "../index.ts"
 import { codec, computed, list, part, struct } from "./Codec.ts"

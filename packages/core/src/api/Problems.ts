@@ -1,5 +1,5 @@
 /**
- * Every refusal as RFC 9457 problem+json (decisions.md §2). `describe` is the one total mapping from the engine's
+ * Every refusal as RFC 9457 problem+json (contract.md §2). `describe` is the one total mapping from the engine's
  * errors to statuses: an error added to the engine does not compile here until it has one.
  */
 import * as Match from "effect/Match"

@@ -1,4 +1,4 @@
-/** Rate cards: dated prices (decisions.md §8). */
+/** Rate cards: dated prices (contract.md §8). */
 import * as Schema from "effect/Schema"
 import { RateCard as Cards, Currency, Instant, Money } from "../index.ts"
 import { codec, list, part, struct } from "./Codec.ts"

@@ -1,4 +1,4 @@
-/** A store that was restored from a backup, and what becomes of what was open before (decisions.md §11). */
+/** A store that was restored from a backup, and what becomes of what was open before (contract.md §11). */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { Restore as Domain, Errors, Fault, type RestoreDecision } from "../index.ts"

@@ -1,4 +1,4 @@
-/** Retries of many jobs: counted, begun, followed and canceled (decisions.md §12). */
+/** Retries of many jobs: counted, begun, followed and canceled (contract.md §12). */
 import * as Schema from "effect/Schema"
 import type { Readable } from "../adapter.ts"
 import { Reference } from "../adapter.ts"

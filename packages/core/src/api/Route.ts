@@ -185,7 +185,7 @@ type Endpoint<Path, Query, Payload, Headers> = Endpoints.Endpoint<
 
 /**
  * The rules that a payload breaks beyond its shape, as far as it can be read. They are checked when the shape is
- * refused, so that one refusal lists every fault (decisions.md §10); otherwise the handler checks them.
+ * refused, so that one refusal lists every fault (contract.md §10); otherwise the handler checks them.
  */
 export type Rules<Path, Payload> = (given: {
   /** Undefined when the path has a fault. */

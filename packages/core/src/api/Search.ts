@@ -1,4 +1,4 @@
-/** Search (decisions.md §12): by operators over all accounts, and of a key's own. */
+/** Search (contract.md §12): by operators over all accounts, and of a key's own. */
 import * as Schema from "effect/Schema"
 import { Search as Domain, Phone } from "../index.ts"
 import { computed, struct } from "./Codec.ts"

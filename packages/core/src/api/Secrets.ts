@@ -1,4 +1,4 @@
-/** Secrets that are encrypted at rest, and the master keys that they need (decisions.md §8). */
+/** Secrets that are encrypted at rest, and the master keys that they need (contract.md §8). */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import type { Secrets } from "../index.ts"

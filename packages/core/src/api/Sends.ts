@@ -1,4 +1,4 @@
-/** Template sends: what they would cost, and the sends themselves (interface.md §2.3, §2.4). */
+/** Template sends: what they would cost, and the sends themselves (contract.md §A2.3, §2.4). */
 
 import * as Schema from "effect/Schema"
 import { ClientTexts } from "../adapter.ts"

@@ -1,4 +1,4 @@
-/** Sessions: connections of an account to a platform (decisions.md §8). */
+/** Sessions: connections of an account to a platform (contract.md §8). */
 import * as Schema from "effect/Schema"
 import { ClosedMarkets, Session as Domain, Instant, Keywords, Retry, Template } from "../index.ts"
 import { computed, inProcess, struct } from "./Codec.ts"

@@ -1,4 +1,4 @@
-/** Templates: read with an API key (interface.md §2.2), imported and synchronized by operators (decisions.md §8). */
+/** Templates: read with an API key (contract.md §A2.2), imported and synchronized by operators (contract.md §8). */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Either from "../effect/Either.ts"

@@ -1,4 +1,4 @@
-/** The story of a message: of its own key, and for operators (decisions.md §12). */
+/** The story of a message: of its own key, and for operators (contract.md §12). */
 
 import * as Schema from "effect/Schema"
 import { ClientTexts } from "../adapter.ts"

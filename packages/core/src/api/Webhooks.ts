@@ -1,4 +1,4 @@
-/** Webhook endpoints: receivers of an account's events, and their deliveries (decisions.md §8). */
+/** Webhook endpoints: receivers of an account's events, and their deliveries (contract.md §8). */
 import * as Schema from "effect/Schema"
 import { Webhook as Domain, Event, Instant } from "../index.ts"
 import { computed, inProcess, itself, list, part, struct } from "./Codec.ts"

@@ -1,5 +1,5 @@
 /**
- * Events that are derived when they are asked for, from rows that changed with them (decisions.md §12): nothing is stored so
+ * Events that are derived when they are asked for, from rows that changed with them (contract.md §12): nothing is stored so
  * that it can be told. Each has the time that its row has for it.
  */
 

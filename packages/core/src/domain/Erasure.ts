@@ -30,7 +30,7 @@ export interface Name {
   readonly token: string
 }
 
-/** A person's names. A link is an account's: what it ties to a person is theirs in that account alone (decisions.md §13). */
+/** A person's names. A link is an account's: what it ties to a person is theirs in that account alone (contract.md §13). */
 export interface Names {
   /** The names that were given, which count in every account. */
   readonly given: ReadonlyArray<Name>

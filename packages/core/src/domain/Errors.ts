@@ -1,5 +1,5 @@
 /**
- * Every refusal the engine can answer (decisions.md §2). The engine knows no HTTP: which status a refusal has
+ * Every refusal the engine can answer (contract.md §2). The engine knows no HTTP: which status a refusal has
  * is the host's business, in one total mapping.
  */
 import * as Data from "effect/Data"
@@ -177,7 +177,7 @@ export class StoreQuarantined extends Data.TaggedError("StoreQuarantined") {
 /**
  * The platform refused a direct message, or it is not known whether the platform accepted it (`outcome`).
  *
- * `messageId` is null when the message was not sent because the platform does not answer at present (decisions.md
+ * `messageId` is null when the message was not sent because the platform does not answer at present (contract.md
  * §10). Nothing is recorded then, and the request may be repeated under the same Idempotency-Key.
  */
 export class SendFailed extends Data.TaggedError("SendFailed")<{

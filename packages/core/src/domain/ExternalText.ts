@@ -1,5 +1,5 @@
 /**
- * Text from platforms, gateways and webhook receivers, made well-formed and cut where it enters (decisions.md §10):
+ * Text from platforms, gateways and webhook receivers, made well-formed and cut where it enters (contract.md §10):
  * PostgreSQL refuses a NUL and a lone surrogate in JSON, its indexes refuse long keys, and a line break in a message
  * would forge a line of the log. Lengths are in code points. A text that needs no change is returned unchanged.
  */

@@ -1,5 +1,5 @@
 /**
- * One field of a request is wrong. A refusal lists every fault at once (decisions.md §2), each with
+ * One field of a request is wrong. A refusal lists every fault at once (contract.md §2), each with
  * an RFC 6901 pointer to the field. Messages say what would be right and never repeat a secret.
  */
 export const codes = [

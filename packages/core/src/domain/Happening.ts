@@ -1,7 +1,7 @@
 /**
  * Happenings that no other row keeps: an outage and its end, a block, a session that lost its connection, a template's change of status,
  * an endpoint that was disabled, a restore, a process that came and went. A few rows a day; everything else that happened is
- * derived from the rows that changed with it (decisions.md §12).
+ * derived from the rows that changed with it (contract.md §12).
  */
 import type { Instant } from "./Instant.ts"
 import * as Time from "./Instant.ts"

@@ -8,7 +8,7 @@ import type * as Brand from "effect/Brand"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 
-/** A number that {@link at} made: a duration, a fraction or a time of another clock is none (decisions.md §13). */
+/** A number that {@link at} made: a duration, a fraction or a time of another clock is none (contract.md §13). */
 export type Instant = number & Brand.Brand<"Instant">
 
 /** Makes every instant that there is, so that whatever is stored as one is whole. */
@@ -103,7 +103,7 @@ const utc = (year: number, month: number, date: number): number =>
   Date.UTC(year + 400, month - 1, date) - 146_097 * day
 
 /**
- * Reads an RFC 3339 date-time; `undefined` when it is none (decisions.md §10). The day must exist, hours end with 23,
+ * Reads an RFC 3339 date-time; `undefined` when it is none (contract.md §10). The day must exist, hours end with 23,
  * and second 60, which only a leap second has, counts as 59. Digits after the milliseconds are cut off.
  */
 export const parse = (text: string): Instant | undefined => {

@@ -1,5 +1,5 @@
 /**
- * The master keys of a store's secrets (decisions.md §10, "Keys and secrets"). A store remembers every key that it
+ * The master keys of a store's secrets (contract.md §10, "Keys and secrets"). A store remembers every key that it
  * was used with, and each process that works on it needs all of them. The key that was added last seals new secrets.
  * A key that no secret needs any more is retired and cannot come back.
  */

@@ -1,5 +1,5 @@
 /**
- * When an event that a platform reports occurred (decisions.md §10): at the reported time, but never later than the
+ * When an event that a platform reports occurred (contract.md §10): at the reported time, but never later than the
  * report came. A time more than five minutes off is not believed, and the event occurred when the report came. Opt-ins
  * are the exception ({@link since}).
  */
@@ -12,7 +12,7 @@ const lastInstant = Date.UTC(10_000, 0, 1) - 1
 
 const skewMs = 5 * minute
 
-/** For so long what came is told apart from its repetitions: longer than platforms repeat (whatsapp-cloud.md §1.12: 7 days). */
+/** For so long what came is told apart from its repetitions: longer than platforms repeat (contract.md §W1.12: 7 days). */
 export const rememberedMs = 10 * day
 
 /** True when a reported time can be believed; null means that none was reported. */

@@ -8,7 +8,7 @@ import type { Instant } from "./Instant.ts"
 
 /**
  * `metrics` reads metrics only; `read` also reads everything in the admin API; `support` also does what people and customers ask
- * for and nothing else (decisions.md §13 "Operating"); `admin` does everything.
+ * for and nothing else (contract.md §13 "Operating"); `admin` does everything.
  */
 export const roles = ["metrics", "read", "support", "admin"] as const
 export type Role = (typeof roles)[number]

@@ -1,5 +1,5 @@
 /**
- * A person as a platform tells of them (decisions.md §10, §11): a phone number, a user id of the platform, or both. A user
+ * A person as a platform tells of them (contract.md §10, §11): a phone number, a user id of the platform, or both. A user
  * id means somebody only within its portfolio, the scope in which the platform gives it out. A phone may be written in
  * more ways than one: whom we asked for by one number the platform may name by another, in its answer, in a receipt, or as
  * the sender of a reply.

@@ -1,4 +1,4 @@
-/** Phone numbers (decisions.md §3): digits only, starting with a country calling code that exists. */
+/** Phone numbers (contract.md §3): digits only, starting with a country calling code that exists. */
 import metadata from "libphonenumber-js/min/metadata"
 
 /** The form of a number. {@link check} also says whether its first digits are a calling code. */
@@ -76,7 +76,7 @@ export const check = (text: string): string | undefined => {
 
 /**
  * Countries where one mobile number is written in two ways, and where platforms answer in the other one than they were
- * asked in (whatsapp-cloud.md §1.5): 1 after Mexico's code, 9 after Argentina's, and Brazil's ninth digit. It is a first
+ * asked in (contract.md §W1.5): 1 after Mexico's code, 9 after Argentina's, and Brazil's ninth digit. It is a first
  * guess, for numbers that no platform has told of yet: other countries have two ways, too (`domain/Person`).
  */
 const twoForms: ReadonlyArray<readonly [form: RegExp, other: string]> = [

@@ -1,5 +1,5 @@
 /**
- * URLs and addresses of the public Internet (decisions.md §7, §10): one policy for the webhooks and platforms that the
+ * URLs and addresses of the public Internet (contract.md §7, §10): one policy for the webhooks and platforms that the
  * engine calls and for the media that a platform fetches. It looks at the text alone and never asks DNS; connections are
  * held to it by `http/GuardedConnector`.
  */

@@ -1,5 +1,5 @@
 /**
- * A store that was restored from a backup, or that is elsewhere than it was (decisions.md §11): it is held, nothing of it is
+ * A store that was restored from a backup, or that is elsewhere than it was (contract.md §11): it is held, nothing of it is
  * sent, until an operator says what becomes of what was open before.
  */
 import type { Instant } from "./Instant.ts"

@@ -1,5 +1,5 @@
 /**
- * When to try again: webhook deliveries by the schedule of decisions.md §7, sends by capped exponential backoff
+ * When to try again: webhook deliveries by the schedule of contract.md §7, sends by capped exponential backoff
  * with full jitter (§4) until a time (§10). Pure: the draw from 0 to 1 comes from the caller.
  */
 import type { Purpose } from "./consent/Consent.ts"
@@ -65,12 +65,12 @@ export const readAfter = (header: string | null, now: Instant): number | null =>
 }
 
 /**
- * The most attempts for a message when the recipient is the cause of the error, such as a pair limit (decisions.md
+ * The most attempts for a message when the recipient is the cause of the error, such as a pair limit (contract.md
  * §10).
  */
 export const recipientAttempts = 8
 
-/** Milliseconds for which a transient error of a template send is tried again (decisions.md §10). */
+/** Milliseconds for which a transient error of a template send is tried again (contract.md §10). */
 export const sendWindows: Readonly<Record<"authentication" | "other", number>> = {
   authentication: 10 * Time.minute,
   other: Time.day
@@ -87,7 +87,7 @@ export const sendWindow = (purpose: Purpose, set: number | null): number =>
 /** Milliseconds for which a direct message is tried again: its caller waits for the answer. */
 export const directWindow = 5 * Time.second
 
-/** Milliseconds to wait after a pair's first, second, … attempt: 1, 4, 16, 64, … seconds (whatsapp-cloud.md §1.7). */
+/** Milliseconds to wait after a pair's first, second, … attempt: 1, 4, 16, 64, … seconds (contract.md §W1.7). */
 export const pairRest = (attempts: number): number => Time.second * 4 ** (attempts - 1)
 
 const sendBase = 1 * Time.second

@@ -1,5 +1,5 @@
 /**
- * Search (decisions.md §12): what a text may stand for. It is decided here alone, and each meaning is a read of an index, so
+ * Search (contract.md §12): what a text may stand for. It is decided here alone, and each meaning is a read of an index, so
  * that a search costs the same however much there is.
  */
 import * as Schema from "effect/Schema"

@@ -1,5 +1,5 @@
 /**
- * How texts are measured and what counts as one (decisions.md §10): lengths are in code points, as JSON Schema counts
+ * How texts are measured and what counts as one (contract.md §10): lengths are in code points, as JSON Schema counts
  * them, and a text that shows nothing is blank.
  */
 import * as Schema from "effect/Schema"

@@ -1,5 +1,5 @@
 /**
- * The order of what a platform tells (decisions.md §13): of each field of a template or a session what was said last stands, by the
+ * The order of what a platform tells (contract.md §13): of each field of a template or a session what was said last stands, by the
  * platform's own time, since hooks come late, twice and out of order for days.
  */
 import type { Instant } from "./Instant.ts"

@@ -1,5 +1,5 @@
 /**
- * An inbound item without a phone, a user id or a message id of ours (decisions.md §10). It is stored for the
+ * An inbound item without a phone, a user id or a message id of ours (contract.md §10). It is stored for the
  * operator, since it may be an opt-out.
  */
 import type { Instant } from "./Instant.ts"

@@ -1,5 +1,5 @@
 /**
- * A part of a hook that nobody understood (decisions.md §11), kept as it came: a platform that was answered says it no
+ * A part of a hook that nobody understood (contract.md §11), kept as it came: a platform that was answered says it no
  * second time.
  */
 import type { Instant } from "./Instant.ts"

@@ -1,5 +1,5 @@
 /**
- * The order of checks (decisions.md §2). The first that refuses answers; what is refused consumes no quota, starts
+ * The order of checks (contract.md §2). The first that refuses answers; what is refused consumes no quota, starts
  * no minimum wait and leaves its Idempotency-Key free.
  *
  *    1. credentials                          401   identify; authorize, when the caller is not of now

@@ -120,7 +120,7 @@ const unavailable = FailureCatalogue.failure("provider_unavailable", {
   message: "The platform does not answer at present; the message was not sent. Try again later."
 })
 
-/** The failure of messages that the platform forbids at present (decisions.md §13). */
+/** The failure of messages that the platform forbids at present (contract.md §13). */
 const restricted: Failure = {
   code: "platform_restriction",
   provider_code: null,
@@ -164,7 +164,7 @@ const untilStored = Schedule.exponential("50 millis").pipe(
 
 /**
  * Attempts the message, and again if the next attempt is soon; a failure that is still transient then is the outcome.
- * Consent is checked before each further attempt (decisions.md §4), since a STOP may have come meanwhile. If it
+ * Consent is checked before each further attempt (contract.md §4), since a STOP may have come meanwhile. If it
  * cannot be checked, nothing is sent.
  */
 const dispatch = Effect.fnUntraced(function* (

@@ -198,7 +198,7 @@ export class Engine extends Context.Tag("@sendwright/core/engine/Engine")<
     >
     /**
      * Checks whether this process can write to its store, read its secrets, and dispatch once its loops were started
-     * (decisions.md §10). A result is reused for a few seconds.
+     * (contract.md §10). A result is reused for a few seconds.
      */
     readonly readiness: Effect.Effect<ReadonlyArray<Check>>
     /** The engine's senders, in the order in which they were given. */

@@ -1,5 +1,5 @@
 /**
- * Routes what came to one session's hook to every session that it is about (decisions.md §11): a platform's app has one
+ * Routes what came to one session's hook to every session that it is about (contract.md §11): a platform's app has one
  * address to post to, however many numbers and accounts it has. A session has news of another one's hook where it has the
  * number or account that they name, and a secret that signed them.
  */

@@ -1,5 +1,5 @@
 /**
- * No operation of the engine runs inside a transaction that is not the engine's and was not handed over (decisions.md §11):
+ * No operation of the engine runs inside a transaction that is not the engine's and was not handed over (contract.md §11):
  * its commit would be another one, and its rollback would leave what the operation did.
  */
 import * as Effect from "effect/Effect"

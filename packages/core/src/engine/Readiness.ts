@@ -1,4 +1,4 @@
-/** The checks that a process passes before it gets requests and work (decisions.md §10, "Keys and secrets"). */
+/** The checks that a process passes before it gets requests and work (contract.md §10, "Keys and secrets"). */
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Restore from "../domain/Restore.ts"

@@ -1,5 +1,5 @@
 /**
- * The metrics of a process (decisions.md §12): every name, what it tells and its labels. They are Effect's metrics, and so the
+ * The metrics of a process (contract.md §12): every name, what it tells and its labels. They are Effect's metrics, and so the
  * process's: what two engines in one process count is summed, and a gauge has what one of them measured last. No label has an
  * id of an account, a session or a person, and each has few values.
  */

@@ -1,6 +1,6 @@
 /**
  * The readable parts of an input that does not have its schema's shape, so that an operation's further rules are
- * checked together with the shape, and a refusal lists every fault (decisions.md §10 "Requests").
+ * checked together with the shape, and a refusal lists every fault (contract.md §10 "Requests").
  */
 import type * as Schema from "effect/Schema"
 import type * as AST from "effect/SchemaAST"

@@ -1,4 +1,4 @@
-/** Decodes input by a Schema and reports every fault by field. No member is ignored (decisions.md §10 "Requests"). */
+/** Decodes input by a Schema and reports every fault by field. No member is ignored (contract.md §10 "Requests"). */
 
 import * as Schema from "effect/Schema"
 import type * as Fault from "../domain/Fault.ts"

@@ -1,5 +1,5 @@
 /**
- * The bodies of interface.md §2.3, §2.4 and §2.8, exactly, and the requests in process that become them. Schemas here
+ * The bodies of contract.md §A2.3, §2.4 and §2.8, exactly, and the requests in process that become them. Schemas here
  * hold the shape (types, what is required, bounds); rules that need more than the field itself are elsewhere.
  */
 

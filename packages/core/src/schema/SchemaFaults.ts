@@ -1,7 +1,7 @@
 /**
  * Tells what is wrong with an input that its schema refuses: every fault by its field, at most `Fault.maximum`.
  * Objects and arrays are walked here, so that the length of an array is looked at before its items, a member that no
- * schema defines is named, and a body of a million faults costs no more than its first 250 (decisions.md §10
+ * schema defines is named, and a body of a million faults costs no more than its first 250 (contract.md §10
  * "Requests"). Everything else is left to Effect's interpreter. Messages say what is expected and never repeat a
  * value, which may be a secret.
  */

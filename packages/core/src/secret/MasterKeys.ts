@@ -1,5 +1,5 @@
 /**
- * Compares the master keys of this process with those that its store remembers (decisions.md §10, "Keys and
+ * Compares the master keys of this process with those that its store remembers (contract.md §10, "Keys and
  * secrets"): a process that lacks one is refused at the start, and the store's newest key seals. The keys of a shared
  * store are read again every few seconds, since another process may have added a newer key.
  */

@@ -4,7 +4,7 @@ import * as Json from "../domain/Json.ts"
 import * as JsonScan from "../domain/JsonScan.ts"
 import * as EventLoopBudget from "../runtime/EventLoopBudget.ts"
 
-/** A platform posts up to a thousand updates at once (whatsapp-cloud.md §1.8), which have some tens of members each. */
+/** A platform posts up to a thousand updates at once (contract.md §W1.8), which have some tens of members each. */
 const bounds: JsonScan.Bounds = { levels: 64, values: 75_000, names: 10_000 }
 
 /** From this length on the signature's check and the parsing, which cannot be cut, have turns of their own. */

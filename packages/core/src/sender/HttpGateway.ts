@@ -1,7 +1,7 @@
 /**
  * The provider `http`: a gateway of the operator's own. One signed POST per message, under a key that is the same over
  * every attempt, so that the gateway sends it once; signed receipts and inbound messages come back to its hook
- * (decisions.md §9).
+ * (contract.md §9).
  */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -164,7 +164,7 @@ const failureIn = (error: unknown, otherwise: Failure): Failure => {
 
 const isUnauthorized = (status: number): boolean => status === 401 || status === 403
 
-/** The meaning of a status that is no success by itself (decisions.md §9, §10). */
+/** The meaning of a status that is no success by itself (contract.md §9, §10). */
 const refusal = (answer: Extract<Exchanged, { readonly _tag: "Answered" }>, url: string): Failure => {
   const { status } = answer
   const redirected = PlatformHttp.redirected(answer, {

@@ -1,6 +1,6 @@
 /**
  * The sandbox: a platform of its own, deterministic and without a network. The last four digits of the number
- * choose the outcome (decisions.md §9); the rest succeed and are delivered.
+ * choose the outcome (contract.md §9); the rest succeed and are delivered.
  */
 import * as Effect from "effect/Effect"
 import type { Instant } from "../domain/Instant.ts"

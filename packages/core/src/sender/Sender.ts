@@ -43,7 +43,7 @@ export interface Named {
 /**
  * The result of one attempt. `answered` says whether the platform answered at all: false when it was not reached, did
  * not answer in time, or reported a server error (5xx). Twenty such attempts of a session in a row, or half a minute
- * of them, are an outage (decisions.md §10): its jobs pause until one message gets an answer. It must be true if the
+ * of them, are an outage (contract.md §10): its jobs pause until one message gets an answer. It must be true if the
  * message alone is the cause.
  */
 export type SendResult = Data.TaggedEnum<{

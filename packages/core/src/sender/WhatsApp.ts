@@ -1,5 +1,5 @@
 /**
- * The provider `whatsapp_cloud`: the platform's Graph API as documented (whatsapp-cloud.md §1). The platform cannot
+ * The provider `whatsapp_cloud`: the platform's Graph API as documented (contract.md §W1). The platform cannot
  * deduplicate, so that a message without an answer is unknown until a receipt settles it. Our id is sent with the
  * message and comes back in its receipts.
  */

@@ -1,6 +1,6 @@
 /**
  * Takes in what platforms tell of people: texts, opt-outs and opt-ins, who is who. An opt-out, the event that tells it
- * and what makes its repetition harmless are one commit (decisions.md §10).
+ * and what makes its repetition harmless are one commit (contract.md §10).
  */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"

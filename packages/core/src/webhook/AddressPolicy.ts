@@ -1,5 +1,5 @@
 /**
- * Decides which addresses webhooks may reach (decisions.md §7): only public ones, unless the operator allows named
+ * Decides which addresses webhooks may reach (contract.md §7): only public ones, unless the operator allows named
  * networks. `check` decides on a URL's text at registration; `allows` decides at connection time, on the address that
  * the socket is connected to. The rules are those of `domain/PublicUrl`.
  */

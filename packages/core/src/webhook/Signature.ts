@@ -1,5 +1,5 @@
 /**
- * Webhook signatures (decisions.md §7): HMAC-SHA256 over `timestamp + "." + body` in lowercase hex, and beside it
+ * Webhook signatures (contract.md §7): HMAC-SHA256 over `timestamp + "." + body` in lowercase hex, and beside it
  * the headers of Standard Webhooks 1.0.0, over `id.timestamp.body` in base64. Both sign exactly the bytes sent.
  */
 import { createHmac, timingSafeEqual } from "node:crypto"

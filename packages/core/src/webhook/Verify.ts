@@ -1,4 +1,4 @@
-/** For receivers of webhooks: whether a request is ours, whole and fresh (decisions.md §7). */
+/** For receivers of webhooks: whether a request is ours, whole and fresh (contract.md §7). */
 import * as Clock from "effect/Clock"
 import * as Data from "effect/Data"
 import * as Time from "../domain/Instant.ts"

@@ -25,7 +25,7 @@ export type WebhookAnswer =
       readonly status: number | null
     }
 
-/** For connecting, the headers and the body together (decisions.md §7). */
+/** For connecting, the headers and the body together (contract.md §7). */
 export const timeoutMs = 15_000
 
 export const excerptBytes = 16 * 1024

@@ -1,5 +1,5 @@
 /**
- * One attempt per recipient: consent once more, then the sender, then what the answer means (decisions.md §4). Used by the
+ * One attempt per recipient: consent once more, then the sender, then what the answer means (contract.md §4). Used by the
  * send loop, and inline by direct messages.
  */
 import * as Effect from "effect/Effect"

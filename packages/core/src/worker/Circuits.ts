@@ -1,5 +1,5 @@
 /**
- * The circuits of sessions whose platforms do not answer (decisions.md §10), as this process sees them: it counts its
+ * The circuits of sessions whose platforms do not answer (contract.md §10), as this process sees them: it counts its
  * own attempts and tells the store, which all processes follow (`domain/session/Circuit`), in the commits of their outcomes.
  * While a session's circuit is open nothing more of it begins here but probes, and no attempt of it counts.
  */

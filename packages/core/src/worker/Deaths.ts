@@ -1,6 +1,6 @@
 /**
  * Tells whether a worker of the store died lately, or may have: then a process that starts may be one of a crash loop
- * (decisions.md §11).
+ * (contract.md §11).
  */
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"

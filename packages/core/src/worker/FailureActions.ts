@@ -22,7 +22,7 @@ export interface Concerned extends Pick<ClaimedJob, "accountId" | "sessionId"> {
 
 /**
  * The one way from a failure to what it does beyond its recipient, whoever brings it: the answer of a send, a receipt, a hook's
- * errors (decisions.md §13 "A code acts by what it says"). A session that connected since, or has another configuration, and a
+ * errors (contract.md §13 "A code acts by what it says"). A session that connected since, or has another configuration, and a
  * template that changed since, stay as they are.
  */
 export type Apply = (

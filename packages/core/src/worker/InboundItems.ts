@@ -65,8 +65,8 @@ const nameOf = (
 }
 
 /**
- * An opt-out counts wherever it stands; an opt-in only in the person's own words (decisions.md §9). A template's button is an
- * opt-out by how it begins. What is said in a group changes no consent (decisions.md §11).
+ * An opt-out counts wherever it stands; an opt-in only in the person's own words (contract.md §9). A template's button is an
+ * opt-out by how it begins. What is said in a group changes no consent (contract.md §11).
  */
 const statusOf = (message: Message, { keywords }: Session): Status | undefined => {
   const { areOwnWords = true, groupId = null, payload, text, type } = message

@@ -1,6 +1,6 @@
 /**
  * One item that a store does not take must not keep those beside it from being stored, nor the loop that stores them
- * from going on (decisions.md §10): where a batch is refused for its content it is halved until what is refused is
+ * from going on (contract.md §10): where a batch is refused for its content it is halved until what is refused is
  * alone. A store that is down refuses nothing: its batch is kept by whoever has it, and stored later.
  */
 import * as Cause from "effect/Cause"

@@ -1,4 +1,4 @@
-/** Applies what platforms tell of templates and of sessions' accounts (decisions.md §11). */
+/** Applies what platforms tell of templates and of sessions' accounts (contract.md §11). */
 
 import * as Effect from "effect/Effect"
 import type { Instant } from "../domain/Instant.ts"

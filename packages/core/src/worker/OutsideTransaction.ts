@@ -1,5 +1,5 @@
 /**
- * Outside effects never happen inside somebody's transaction (decisions.md §10): its rollback would forget them, and
+ * Outside effects never happen inside somebody's transaction (contract.md §10): its rollback would forget them, and
  * whoever repeats the operation would do them twice.
  */
 import * as Effect from "effect/Effect"

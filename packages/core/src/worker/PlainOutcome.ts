@@ -1,6 +1,6 @@
 /**
  * The nearest settlement of which nobody outside wrote a part, for one that a store refuses. What the platform may have
- * is `unknown`, so that it is not sent again (decisions.md §10).
+ * is `unknown`, so that it is not sent again (contract.md §10).
  */
 import type { Failure } from "../domain/job/Recipient.ts"
 import type { Settlement } from "../storage/JobStore.ts"

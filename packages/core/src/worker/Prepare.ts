@@ -1,4 +1,4 @@
-/** What attempts need: senders, and who may have nothing any more (decisions.md §4, docs/adr/0034). */
+/** What attempts need: senders, and who may have nothing any more (contract.md §4, docs/adr/0034). */
 
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -28,7 +28,7 @@ export type Prepare = (
 
 /**
  * What consent a job needs: for the purpose as it was accepted, and as it is now, since the platform may have given the
- * template another category (decisions.md §11).
+ * template another category (contract.md §11).
  */
 const purposesOf = ({ category, content }: DispatchedJob): ReadonlyArray<Purpose> => {
   const accepted = Job.purpose(content)

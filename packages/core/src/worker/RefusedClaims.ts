@@ -1,5 +1,5 @@
 /**
- * One recipient whose claim a store refuses for its content costs its session a while, and no other a claim (decisions.md §10).
+ * One recipient whose claim a store refuses for its content costs its session a while, and no other a claim (contract.md §10).
  * A claim is one commit: of a refused one each session that it asked is claimed apart, the last first, since where it was
  * refused it mostly stopped. Whose claim is refused alone is put off.
  */

@@ -365,7 +365,7 @@ const verbsOf = (parts: Parts, grace: GracePeriod, wake: () => void): SendVerbs 
 export const make = (options: {
   /** Recipients that are attempted side by side. */
   readonly slots: number
-  /** A process that has lived for less claims no suspect, and behind another's death no more than it can begin (decisions.md §11). */
+  /** A process that has lived for less claims no suspect, and behind another's death no more than it can begin (contract.md §11). */
   readonly youthMs: number
   /** How often a process that has nothing to do looks what others have accepted. */
   readonly idleMs: number

@@ -23,7 +23,7 @@ export interface ClockHealth {
   readonly differenceMs: number | null
   /** When it was told last, by the store's time; null while it never was. */
   readonly measuredAt: Instant | null
-  /** True when the store told nothing for more than 5 s (decisions.md §10), or took longer than that to answer. */
+  /** True when the store told nothing for more than 5 s (contract.md §10), or took longer than that to answer. */
   readonly uncertain: boolean
 }
 

@@ -1,5 +1,5 @@
 /**
- * Fetches the templates that may be others at their platform than here (decisions.md §11). Their jobs wait for it, and go on,
+ * Fetches the templates that may be others at their platform than here (contract.md §11). Their jobs wait for it, and go on,
  * or end where what they send is not of the template's form any more. A fetch that fails is repeated at growing intervals; in
  * the end, and where the platform cannot be asked, the jobs go on with the template as it is known here.
  */

@@ -1,5 +1,5 @@
 /**
- * Keeps what came to hooks and was not understood (decisions.md §11): stored for the operator, and told in the log
+ * Keeps what came to hooks and was not understood (contract.md §11): stored for the operator, and told in the log
  * once an hour for each session and kind of news, for a platform may go on with it.
  */
 import * as Effect from "effect/Effect"

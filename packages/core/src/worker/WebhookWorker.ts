@@ -1,4 +1,4 @@
-/** Signs and posts deliveries, and decides what an answer means (decisions.md §7). */
+/** Signs and posts deliveries, and decides what an answer means (contract.md §7). */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Random from "effect/Random"

@@ -1,4 +1,4 @@
-/** What an overview reads of a store: little, however much there is (decisions.md §12). */
+/** What an overview reads of a store: little, however much there is (contract.md §12). */
 
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"

@@ -1,4 +1,4 @@
-/** What no other row keeps is written in the commit in which it happens, and is found by its time (decisions.md §12). */
+/** What no other row keeps is written in the commit in which it happens, and is found by its time (contract.md §12). */
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Time from "../../src/domain/Instant.ts"

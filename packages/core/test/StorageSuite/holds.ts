@@ -1,4 +1,4 @@
-/** A job that its client holds, until that lets it go on (decisions.md §14 "Time"). */
+/** A job that its client holds, until that lets it go on (contract.md §14 "Time"). */
 
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"

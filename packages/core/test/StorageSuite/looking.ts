@@ -1,4 +1,4 @@
-/** Jobs over all accounts, by every filter of the operator's list, and what is told beside them (decisions.md §12). */
+/** Jobs over all accounts, by every filter of the operator's list, and what is told beside them (contract.md §12). */
 
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"

@@ -1,4 +1,4 @@
-/** A platform that does not answer (decisions.md §10): its session's jobs wait, and one message at a time probes it. */
+/** A platform that does not answer (contract.md §10): its session's jobs wait, and one message at a time probes it. */
 
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"

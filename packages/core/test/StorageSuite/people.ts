@@ -1,4 +1,4 @@
-/** Who is one person (decisions.md §11 "People"): what a platform ties together by a message of ours. */
+/** Who is one person (contract.md §11 "People"): what a platform ties together by a message of ours. */
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Time from "../../src/domain/Instant.ts"

@@ -1,4 +1,4 @@
-/** What goes first within a session (decisions.md §13 "What goes first"). */
+/** What goes first within a session (contract.md §13 "What goes first"). */
 
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"

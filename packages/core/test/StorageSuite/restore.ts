@@ -1,4 +1,4 @@
-/** A store that was restored (decisions.md §11): nothing of it is sent until an operator has said what becomes of it. */
+/** A store that was restored (contract.md §11): nothing of it is sent until an operator has said what becomes of it. */
 
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"

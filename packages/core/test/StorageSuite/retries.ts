@@ -1,4 +1,4 @@
-/** Retries of many jobs (decisions.md §12): a step retries one job and moves its plan on, in one commit. */
+/** Retries of many jobs (contract.md §12): a step retries one job and moves its plan on, in one commit. */
 
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"

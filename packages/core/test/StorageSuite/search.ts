@@ -1,4 +1,4 @@
-/** Search (decisions.md §12): what a text names is found by it, and nothing of others. */
+/** Search (contract.md §12): what a text names is found by it, and nothing of others. */
 
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"

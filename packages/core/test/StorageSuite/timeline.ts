@@ -1,4 +1,4 @@
-/** All that rows tell of a message, for its story (decisions.md §12). */
+/** All that rows tell of a message, for its story (contract.md §12). */
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Ids from "../../src/domain/Ids.ts"

@@ -1,4 +1,4 @@
-/** All that waits is told in numbers, by what it waits for (decisions.md §12). */
+/** All that waits is told in numbers, by what it waits for (contract.md §12). */
 
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"

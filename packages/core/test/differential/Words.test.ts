@@ -1,6 +1,6 @@
 /**
  * Random histories of what people say of consent: doubled, late by minutes to 7 days, out of order, split over hooks, by texts,
- * buttons and the platform's preferences, beside the operator's records (decisions.md §11). After each hook the engine
+ * buttons and the platform's preferences, beside the operator's records (contract.md §11). After each hook the engine
  * decides as a plain model does, and nothing is sent that the model refuses.
  */
 

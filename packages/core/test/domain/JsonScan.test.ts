@@ -1,4 +1,4 @@
-/** decisions.md §10 "Requests": what would take the parser long is seen before it is parsed. */
+/** contract.md §10 "Requests": what would take the parser long is seen before it is parsed. */
 import { describe, expect, it } from "@effect/vitest"
 import * as JsonScan from "../../src/domain/JsonScan.ts"
 

@@ -1,4 +1,4 @@
-/** decisions.md §10, "Keys and secrets": which processes may work on a store, by the master keys that it remembers. */
+/** contract.md §10, "Keys and secrets": which processes may work on a store, by the master keys that it remembers. */
 
 import { describe, expect, it } from "@effect/vitest"
 import * as FastCheck from "effect/FastCheck"

@@ -1,4 +1,4 @@
-/** Circles of a person's phones and user ids (decisions.md §10 "Consent"): bounded, and never smaller than they were. */
+/** Circles of a person's phones and user ids (contract.md §10 "Consent"): bounded, and never smaller than they were. */
 
 import { describe, expect, it } from "@effect/vitest"
 import * as FastCheck from "effect/FastCheck"

@@ -1,4 +1,4 @@
-/** The engine over a SQLite handle of the app's, and sends in the app's own transactions (decisions.md §11 "Embedding"). */
+/** The engine over a SQLite handle of the app's, and sends in the app's own transactions (contract.md §11 "Embedding"). */
 import { createRequire } from "node:module"
 import { describe, expect, it } from "@effect/vitest"
 import Sqlite from "better-sqlite3"

@@ -1,4 +1,4 @@
-/** The engine over a PostgreSQL pool of the app's, and sends in the app's own transactions (decisions.md §11 "Embedding"). */
+/** The engine over a PostgreSQL pool of the app's, and sends in the app's own transactions (contract.md §11 "Embedding"). */
 
 import * as SqlClient from "@effect/sql/SqlClient"
 import { describe, expect, it } from "@effect/vitest"

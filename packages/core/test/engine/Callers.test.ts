@@ -1,4 +1,4 @@
-/** Every operation that takes a caller looks at it (decisions.md §2), also when the caller was kept. */
+/** Every operation that takes a caller looks at it (contract.md §2), also when the caller was kept. */
 
 import { describe, expect, it } from "@effect/vitest"
 import type * as Context from "effect/Context"
@@ -184,7 +184,7 @@ describe("every operation that takes a caller", () => {
     }).pipe(Effect.provide(TestEngine.layer))
   )
 
-  it.effect("refuses in the order of decisions.md §2", () =>
+  it.effect("refuses in the order of contract.md §2", () =>
     Effect.gen(function* () {
       const { accountId, admin, caller, engine } = yield* prepared
       // Each mends what the one before it was refused for; the shape and the consent are wrong throughout.

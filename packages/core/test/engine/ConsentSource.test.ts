@@ -1,5 +1,5 @@
 /**
- * Consent is one question (decisions.md §11): it is asked when a send is accepted and again before its attempts, of the
+ * Consent is one question (contract.md §11): it is asked when a send is accepted and again before its attempts, of the
  * records of the store or of a source of the embedder's own.
  */
 

@@ -1,4 +1,4 @@
-/** A direct message is tried again inline; consent is asked for before each attempt (decisions.md §4). */
+/** A direct message is tried again inline; consent is asked for before each attempt (contract.md §4). */
 import { describe, expect, it } from "@effect/vitest"
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"

@@ -1,4 +1,4 @@
-/** Sends inside the embedder's own transaction: counted, not refused, and in nobody's way (decisions.md §11 "Embedding"). */
+/** Sends inside the embedder's own transaction: counted, not refused, and in nobody's way (contract.md §11 "Embedding"). */
 import { SqlClient } from "@effect/sql/SqlClient"
 import type * as Statement from "@effect/sql/Statement"
 import { describe, expect, it } from "@effect/vitest"

@@ -1,4 +1,4 @@
-/** A session whose attempts all end with one failure stops, by whichever way it comes (decisions.md §13). */
+/** A session whose attempts all end with one failure stops, by whichever way it comes (contract.md §13). */
 
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"

@@ -1,4 +1,4 @@
-/** An erasure or an export over all accounts, and one beside a transaction of the app's (docs/adr/0040, decisions.md §13). */
+/** An erasure or an export over all accounts, and one beside a transaction of the app's (docs/adr/0040, contract.md §13). */
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"

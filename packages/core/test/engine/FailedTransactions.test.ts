@@ -1,4 +1,4 @@
-/** A BEGIN, COMMIT or ROLLBACK that fails is a `StorageError` (decisions.md §11), of whichever write and on both databases. */
+/** A BEGIN, COMMIT or ROLLBACK that fails is a `StorageError` (contract.md §11), of whichever write and on both databases. */
 
 import { SqlClient } from "@effect/sql/SqlClient"
 import { SqlError } from "@effect/sql/SqlError"

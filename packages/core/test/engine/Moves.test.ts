@@ -1,4 +1,4 @@
-/** decisions.md §13 "A number that changed hands": the next owner of a number gets nothing that was meant for the one before. */
+/** contract.md §13 "A number that changed hands": the next owner of a number gets nothing that was meant for the one before. */
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"

@@ -1,4 +1,4 @@
-/** decisions.md §10 "Consent": what hooks bring of opt-outs and opt-ins, and who is granted or revoked after them. */
+/** contract.md §10 "Consent": what hooks bring of opt-outs and opt-ins, and who is granted or revoked after them. */
 import { createHmac } from "node:crypto"
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
@@ -443,7 +443,7 @@ describe("a number of two forms", () => {
         expect(yield* verdicts).toEqual(["Granted", "Granted"])
         yield* write({ from: undefined, from_user_id: "MX.1", text: { body: "STOP" } })
         expect(yield* verdicts).toEqual(["Revoked", "Revoked"])
-        // What is recorded without a time brings nobody back who refused by words (decisions.md §13 "People").
+        // What is recorded without a time brings nobody back who refused by words (contract.md §13 "People").
         yield* consent(phone)
         expect(yield* verdict(phone)).toBe("Revoked")
         yield* TestClock.adjust("1 second")

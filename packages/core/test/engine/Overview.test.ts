@@ -1,4 +1,4 @@
-/** A store at a glance, as the engine reads it: once in two seconds, whoever asks (decisions.md §12). */
+/** A store at a glance, as the engine reads it: once in two seconds, whoever asks (contract.md §12). */
 
 import { describe, expect, it } from "@effect/vitest"
 import * as Context from "effect/Context"

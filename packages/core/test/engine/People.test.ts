@@ -1,4 +1,4 @@
-/** decisions.md §11 "People": whom the platform ties together by a message of ours is one person, from send to send. */
+/** contract.md §11 "People": whom the platform ties together by a message of ours is one person, from send to send. */
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"

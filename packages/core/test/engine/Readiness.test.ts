@@ -1,4 +1,4 @@
-/** decisions.md §10, "Keys and secrets": ready means that this process can write, read its secrets and dispatch. */
+/** contract.md §10, "Keys and secrets": ready means that this process can write, read its secrets and dispatch. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { describe, expect, it } from "@effect/vitest"
 import * as Context from "effect/Context"

@@ -1,4 +1,4 @@
-/** decisions.md §11, "A store that was restored": what its operator is told. */
+/** contract.md §11, "A store that was restored": what its operator is told. */
 
 import { expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"

@@ -1,4 +1,4 @@
-/** decisions.md §12, "search": an operator finds anything by what names it, and a key what is its own. */
+/** contract.md §12, "search": an operator finds anything by what names it, and a key what is its own. */
 
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"

@@ -1,4 +1,4 @@
-/** decisions.md §10, "Keys and secrets": a store remembers its master keys, and everything can move to another one. */
+/** contract.md §10, "Keys and secrets": a store remembers its master keys, and everything can move to another one. */
 import { SqlClient } from "@effect/sql/SqlClient"
 import { describe, expect, it } from "@effect/vitest"
 import * as Context from "effect/Context"

@@ -1,4 +1,4 @@
-/** A code acts by what it says, whoever brings it (decisions.md §13 "What the platform says"). */
+/** A code acts by what it says, whoever brings it (contract.md §13 "What the platform says"). */
 import { readFileSync } from "node:fs"
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"

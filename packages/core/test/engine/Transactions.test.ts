@@ -1,4 +1,4 @@
-/** Nothing leaves from inside the embedder's own transaction (decisions.md §10), on every store that has any. */
+/** Nothing leaves from inside the embedder's own transaction (contract.md §10), on every store that has any. */
 import { SqlClient, TransactionConnection } from "@effect/sql/SqlClient"
 import { SqlError } from "@effect/sql/SqlError"
 import * as PgClient from "@effect/sql-pg/PgClient"

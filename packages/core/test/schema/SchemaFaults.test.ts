@@ -1,4 +1,4 @@
-/** decisions.md §10 "Requests": nothing is ignored, lengths come before items, and a refusal costs a bounded amount. */
+/** contract.md §10 "Requests": nothing is ignored, lengths come before items, and a refusal costs a bounded amount. */
 import { describe, expect, it } from "@effect/vitest"
 import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"

@@ -1,4 +1,4 @@
-/** Where senders may send to: the policy of webhooks (decisions.md §7), with networks of its own. */
+/** Where senders may send to: the policy of webhooks (contract.md §7), with networks of its own. */
 import { createServer } from "node:http"
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"

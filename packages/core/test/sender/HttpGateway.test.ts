@@ -110,7 +110,7 @@ const answering = (status: number, body: object, headers: Readonly<Record<string
 const meant = (status: number, body: object, headers?: Readonly<Record<string, string>>) =>
   Effect.map(answering(status, body, headers), ({ result }) => result)
 
-describe("a gateway's refusal (decisions.md §9, §10)", () => {
+describe("a gateway's refusal (contract.md §9, §10)", () => {
   it.live("with a code of the catalogue is what that says, whatever its status", () =>
     Effect.gen(function* () {
       for (const code of [

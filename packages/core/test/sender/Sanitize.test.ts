@@ -1,4 +1,4 @@
-/** decisions.md §10 "Nothing a platform says stops dispatch": what senders hand on is cut, and nothing of it is lost. */
+/** contract.md §10 "Nothing a platform says stops dispatch": what senders hand on is cut, and nothing of it is lost. */
 
 import { describe, expect, it } from "@effect/vitest"
 import * as Time from "../../src/domain/Instant.ts"

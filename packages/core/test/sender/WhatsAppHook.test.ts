@@ -1,4 +1,4 @@
-/** What a hook of the WhatsApp Cloud API brings, kind by kind (whatsapp-cloud.md §1.8, §1.11, §1.12). */
+/** What a hook of the WhatsApp Cloud API brings, kind by kind (contract.md §W1.8, §1.11, §1.12). */
 
 import { createHmac } from "node:crypto"
 import { describe, expect, it } from "@effect/vitest"

@@ -1,4 +1,4 @@
-/** A session may have been stored with an empty list of words to opt out by, which is refused today (decisions.md §10). */
+/** A session may have been stored with an empty list of words to opt out by, which is refused today (contract.md §10). */
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Keywords from "../../src/domain/consent/Keywords.ts"

@@ -1,4 +1,4 @@
-/** What waits is measured, and told where nobody is there to send it (decisions.md §12). */
+/** What waits is measured, and told where nobody is there to send it (contract.md §12). */
 
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"

@@ -1,4 +1,4 @@
-/** What a process says at the default level (decisions.md §12): what somebody has to know, and nothing of people. */
+/** What a process says at the default level (contract.md §12): what somebody has to know, and nothing of people. */
 import { describe, expect, it, vi } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"

@@ -1,4 +1,4 @@
-/** decisions.md §10, "Keys and secrets": a process whose loops fail or have ended is not ready. */
+/** contract.md §10, "Keys and secrets": a process whose loops fail or have ended is not ready. */
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"

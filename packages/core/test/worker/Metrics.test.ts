@@ -1,4 +1,4 @@
-/** The numbers that a process counts of itself (decisions.md §12). */
+/** The numbers that a process counts of itself (contract.md §12). */
 
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"

@@ -1,4 +1,4 @@
-/** News of templates and accounts that come with a hook (decisions.md §11). */
+/** News of templates and accounts that come with a hook (contract.md §11). */
 
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"

@@ -1,6 +1,6 @@
 /**
  * Whatever a sender, a platform's hook or a receiver says, every recipient ends with a status and the loop goes on
- * (decisions.md §10), on every store.
+ * (contract.md §10), on every store.
  */
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"

@@ -1,4 +1,4 @@
-/** Platforms that do not answer, and how long what fails in passing is tried again (decisions.md §10 "Dispatch"). */
+/** Platforms that do not answer, and how long what fails in passing is tried again (contract.md §10 "Dispatch"). */
 
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"

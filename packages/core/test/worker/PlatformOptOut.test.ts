@@ -1,4 +1,4 @@
-/** A platform that refuses a message because the person has opted out says so once (decisions.md §10 "Consent"). */
+/** A platform that refuses a message because the person has opted out says so once (contract.md §10 "Consent"). */
 
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"

@@ -1,4 +1,4 @@
-/** A store that works and does not take one outcome keeps no other from being stored (decisions.md §10). */
+/** A store that works and does not take one outcome keeps no other from being stored (contract.md §10). */
 import { describe, expect, it } from "@effect/vitest"
 import * as Cause from "effect/Cause"
 import * as Deferred from "effect/Deferred"

@@ -1,4 +1,4 @@
-/** What a store refuses to claim costs its session a while, and no other session a claim (decisions.md §10). */
+/** What a store refuses to claim costs its session a while, and no other session a claim (contract.md §10). */
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"

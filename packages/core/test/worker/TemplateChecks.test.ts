@@ -1,4 +1,4 @@
-/** A template that is another at its platform than here: it is fetched once, and its jobs wait (decisions.md §11). */
+/** A template that is another at its platform than here: it is fetched once, and its jobs wait (contract.md §11). */
 
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"

@@ -1,4 +1,4 @@
-/** A platform that refuses a message because its template is paused (decisions.md §3). */
+/** A platform that refuses a message because its template is paused (contract.md §3). */
 
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"

@@ -1,4 +1,4 @@
-/** decisions.md §8: the operations of the admin API as a command line, straight on the configured database. */
+/** contract.md §8: the operations of the admin API as a command line, straight on the configured database. */
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import {

@@ -1,4 +1,4 @@
-/** decisions.md §12: the reads of the admin API as tools, asked for by the protocol's own client. */
+/** contract.md §12: the reads of the admin API as tools, asked for by the protocol's own client. */
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"

@@ -120,7 +120,7 @@ export interface Described {
 
 /**
  * OpenAPI 3.1. Bodies of requests are closed, since nothing of them is ignored; answers, events and what platforms post
- * may grow, so these are open (decisions.md §10 "Requests").
+ * may grow, so these are open (contract.md §10 "Requests").
  */
 export const openApi = ({ baseUrl, prefix, routes, senders }: Described): Json => {
   // As plain JSON, which is what is looked into. The builder gives each schema that takes anything the same `$id`.

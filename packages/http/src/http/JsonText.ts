@@ -1,7 +1,7 @@
 /**
  * Checks a JSON text before it is parsed: its depth, its size, and members that occur twice. For half a million
  * members, or for names that all differ, the parser would need twenty times as long as for the largest valid body,
- * and of a repeated member it keeps the last, so that the others would be ignored (decisions.md §10). Whether the
+ * and of a repeated member it keeps the last, so that the others would be ignored (contract.md §10). Whether the
  * text is JSON at all, the parser decides.
  */
 import { Fault } from "@sendwright/core"
@@ -9,7 +9,7 @@ import { JsonScan } from "@sendwright/core/adapter"
 import * as Either from "effect/Either"
 
 export const maximumDepth = 32
-/** No operation takes more items (decisions.md §8) or members of one object. */
+/** No operation takes more items (contract.md §8) or members of one object. */
 const maximumItems = 10_000
 const maximumMembers = 100
 /** Names that differ, in all: the parser keeps each of them. A body has a few dozen, a template a hundred variables. */

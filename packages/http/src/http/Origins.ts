@@ -1,7 +1,7 @@
 /**
  * Pages of other origins, kept from what a browser on an operator's machine could reach for them: a name of theirs may lead to
  * this machine (DNS rebinding), so neither its `Origin` nor its `Host` is ours (Model Context Protocol, Transports, "Security
- * Warning"; decisions.md §13 "Embedding").
+ * Warning"; contract.md §13 "Embedding").
  */
 import { Url } from "@sendwright/core/adapter"
 

@@ -1,5 +1,5 @@
 /**
- * The steps of a request, in one place and in the order of decisions.md §2: from a plain request to a plain response.
+ * The steps of a request, in one place and in the order of contract.md §2: from a plain request to a plain response.
  * Every answer, refusals included, passes through `sealed`. No server is known here: `HttpApp` makes of the steps an app
  * of `@effect/platform`. What a step needs is passed to it as a value; nothing is provided or located for it.
  */

@@ -1,4 +1,4 @@
-/** decisions.md §10 "Requests": cursors belong to their list and its filter, and tell nothing. */
+/** contract.md §10 "Requests": cursors belong to their list and its filter, and tell nothing. */
 import { describe, expect, it } from "@effect/vitest"
 import { Cursors } from "@sendwright/core/contract"
 import * as FastCheck from "effect/FastCheck"

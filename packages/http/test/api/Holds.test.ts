@@ -1,4 +1,4 @@
-/** A job that is held and goes on (decisions.md §14 "Time"), asked of the host's own handler. */
+/** A job that is held and goes on (contract.md §14 "Time"), asked of the host's own handler. */
 
 import { describe, expect, it } from "@effect/vitest"
 import { TestEngine } from "@sendwright/core/testing"

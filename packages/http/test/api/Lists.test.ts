@@ -1,4 +1,4 @@
-/** What operators look at over all accounts, asked of the host's own handler (decisions.md §12). */
+/** What operators look at over all accounts, asked of the host's own handler (contract.md §12). */
 
 import { describe, expect, it } from "@effect/vitest"
 import type { Admin } from "@sendwright/core"

@@ -1,5 +1,5 @@
 /**
- * An operator of `mask_phones` sees no number of anybody (decisions.md §12): every GET of the admin API is asked for over a store
+ * An operator of `mask_phones` sees no number of anybody (contract.md §12): every GET of the admin API is asked for over a store
  * that has people in all places, and so are the other forms of answers. An operation without an entry here fails.
  */
 import { expect, it } from "@effect/vitest"

@@ -1,4 +1,4 @@
-/** `POST /admin/v1/mcp` (decisions.md §12): what a message is answered, by whom it is asked, and what `explain` knows. */
+/** `POST /admin/v1/mcp` (contract.md §12): what a message is answered, by whom it is asked, and what `explain` knows. */
 import { describe, expect, it } from "@effect/vitest"
 import { AddressPolicy, Engine, FailureCatalogue, Sandbox, SecretBox, Sender } from "@sendwright/core"
 import { Problems } from "@sendwright/core/contract"

@@ -410,7 +410,7 @@ describe("the audit log", () => {
   )
 })
 
-/** What support does besides reading (decisions.md §13 "Operating"). */
+/** What support does besides reading (contract.md §13 "Operating"). */
 const ofSupport: ReadonlySet<string> = new Set([
   "recordConsents",
   "recordRefusal",

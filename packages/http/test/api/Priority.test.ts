@@ -1,4 +1,4 @@
-/** What goes first within a session (decisions.md §13), asked of the host's own handler. */
+/** What goes first within a session (contract.md §13), asked of the host's own handler. */
 
 import { describe, expect, it } from "@effect/vitest"
 import { TestEngine } from "@sendwright/core/testing"

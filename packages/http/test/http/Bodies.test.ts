@@ -1,6 +1,6 @@
 /**
  * Awkward bodies, to every route that takes one: JSONTestSuite (RFC 8259), the Big List of Naughty Strings, and faults
- * of every kind at once (decisions.md §10 "Requests"). Made from what is served, so that a new route is asked, too.
+ * of every kind at once (contract.md §10 "Requests"). Made from what is served, so that a new route is asked, too.
  */
 import { readFileSync } from "node:fs"
 import { createRequire } from "node:module"

@@ -1,4 +1,4 @@
-/** decisions.md §10 "Requests": what is too deep or too much is refused before it is parsed. */
+/** contract.md §10 "Requests": what is too deep or too much is refused before it is parsed. */
 import { describe, expect, it } from "@effect/vitest"
 import { Fault } from "@sendwright/core"
 import { JsonScan } from "@sendwright/core/adapter"

@@ -1,5 +1,5 @@
 /**
- * decisions.md §10 "Requests": nothing is ignored. Made from what is served, so that a new route is asked, too: every
+ * contract.md §10 "Requests": nothing is ignored. Made from what is served, so that a new route is asked, too: every
  * route and page, an unknown parameter and an unknown member at every place of its body.
  */
 import * as HttpApi from "@effect/platform/HttpApi"

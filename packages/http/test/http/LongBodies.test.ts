@@ -1,5 +1,5 @@
 /**
- * Thousands of items are handled piece by piece, and others have their turn between (decisions.md §10 "Requests").
+ * Thousands of items are handled piece by piece, and others have their turn between (contract.md §10 "Requests").
  * Counted, and not timed: by the clock here every look at it is a millisecond later, so that some pieces have taken
  * their turn's share.
  */

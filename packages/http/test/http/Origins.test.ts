@@ -1,4 +1,4 @@
-/** Whose pages may ask as agents (decisions.md §13 "Embedding"). */
+/** Whose pages may ask as agents (contract.md §13 "Embedding"). */
 import { describe, expect, it } from "vitest"
 import * as Origins from "../../src/http/Origins.ts"
 

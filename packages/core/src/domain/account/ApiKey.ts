@@ -1,5 +1,5 @@
 /**
- * API keys (decisions.md §6): a public key names it, one or more secrets prove it. Rotation overlaps two
+ * API keys (contract.md §6): a public key names it, one or more secrets prove it. Rotation overlaps two
  * secrets; only their hashes are kept.
  */
 import { crc32 } from "node:zlib"

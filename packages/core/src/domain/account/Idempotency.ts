@@ -1,5 +1,5 @@
 /**
- * Idempotency (decisions.md §3): one key of one API key stands for one request. The fingerprint is of the
+ * Idempotency (contract.md §3): one key of one API key stands for one request. The fingerprint is of the
  * decoded body in canonical form, so key order and white space do not matter and any value does.
  */
 import { hash } from "node:crypto"

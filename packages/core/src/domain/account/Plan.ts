@@ -1,4 +1,4 @@
-/** The plan of an account: what it may do, and how much of it (decisions.md §6, its defaults §13). */
+/** The plan of an account: what it may do, and how much of it (contract.md §6, its defaults §13). */
 import type { Instant } from "../Instant.ts"
 import * as Time from "../Instant.ts"
 
@@ -44,7 +44,7 @@ export interface Demand {
 }
 
 /**
- * The demand of a send by an API key, or by the process that owns the engine, which no minimum wait refuses (decisions.md §13
+ * The demand of a send by an API key, or by the process that owns the engine, which no minimum wait refuses (contract.md §13
  * "Sending").
  */
 export const demand = (
@@ -82,7 +82,7 @@ const exhausted = (limit: number, { usedToday }: Usage, now: Instant): Verdict =
   resetsAt: Time.endOfUtcDay(now)
 })
 
-/** Quota first, then the minimum wait: the order of decisions.md §2. */
+/** Quota first, then the minimum wait: the order of contract.md §2. */
 export const decide = (demand: Demand, usage: Usage, now: Instant): Verdict => {
   if (demand.dailyLimit !== null && usage.usedToday + demand.units > demand.dailyLimit)
     return exhausted(demand.dailyLimit, usage, now)
@@ -96,7 +96,7 @@ export const decide = (demand: Demand, usage: Usage, now: Instant): Verdict => {
 
 /**
  * Decides a send inside the embedder's transaction: it is counted and not refused, since its process is trusted, except for
- * more than a whole day's quota in one send (decisions.md §11 "Embedding").
+ * more than a whole day's quota in one send (contract.md §11 "Embedding").
  */
 export const decideEmbedded = (demand: Demand, usage: Usage, now: Instant): Verdict =>
   demand.dailyLimit !== null && demand.units > demand.dailyLimit

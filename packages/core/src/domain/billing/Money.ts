@@ -2,7 +2,7 @@
 import * as BigDecimal from "effect/BigDecimal"
 import * as Option from "effect/Option"
 
-/** Currencies that the platform bills in (whatsapp-cloud.md §1.9). */
+/** Currencies that the platform bills in (contract.md §W1.9). */
 export const currencies: ReadonlyArray<string> = [
   "USD",
   "AED",

@@ -233,7 +233,7 @@ export const estimate = (
   }
 }
 
-/** The categories by the platform's words for them (whatsapp-cloud.md §1.8). */
+/** The categories by the platform's words for them (contract.md §W1.8). */
 const billedAs: ReadonlyMap<string, Category> = new Map<string, Category>([
   ...categories.map((category): [string, Category] => [category, category]),
   ["marketing_lite", "marketing"],

@@ -2,7 +2,7 @@
  * Reads the price list that the platform publishes as CSV into the prices of a rate card, so that nobody
  * types them. The list names markets; which countries a market holds is the table "Country calling codes" of
  * the platform's pricing page (developers.facebook.com/docs/whatsapp/pricing, read in public copies of 2026;
- * whatsapp-cloud.md §1.9), and calling codes of countries are libphonenumber's.
+ * contract.md §W1.9), and calling codes of countries are libphonenumber's.
  */
 
 import metadata from "libphonenumber-js/min/metadata"

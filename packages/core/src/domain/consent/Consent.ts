@@ -1,5 +1,5 @@
 /**
- * Consent (decisions.md §4, §10): append-only records per account and person. A send needs consent of its phone for its
+ * Consent (contract.md §4, §10): append-only records per account and person. A send needs consent of its phone for its
  * purpose, the template's category or `direct`.
  */
 import type { Instant } from "../Instant.ts"
@@ -176,7 +176,7 @@ export const overlap = (one: Scope, other: Scope): boolean =>
 
 /**
  * True for a grant of which nobody knows when it was given, and which would open what the person's own words, or an erasure,
- * have closed: consent stays refused (decisions.md §13).
+ * have closed: consent stays refused (contract.md §13).
  */
 export const isKeptRefused = (
   { purpose, status }: Pick<ConsentRecord, "purpose" | "status">,

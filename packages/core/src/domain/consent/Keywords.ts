@@ -1,8 +1,8 @@
 /**
- * Words by which a person withdraws or gives consent in an inbound text (decisions.md §10, §11). A word must be the whole
+ * Words by which a person withdraws or gives consent in an inbound text (contract.md §10, §11). A word must be the whole
  * text; an opt-out word may have words of courtesy around it, and its last letter repeated. A session may have lists of
  * its own. Opt-out words are generous, since a message too few does no harm; opt-in words are only those that nobody
- * writes in ordinary talk. YES is one because decisions.md §9 says so.
+ * writes in ordinary talk. YES is one because contract.md §9 says so.
  */
 
 import * as Schema from "effect/Schema"

@@ -1,5 +1,5 @@
 /**
- * The order of what was said of a person's consent (decisions.md §11 "When words were said"): people by a platform, which
+ * The order of what was said of a person's consent (contract.md §11 "When words were said"): people by a platform, which
  * may bring their words days late and in any order, and the account's own records.
  *
  * A grant stands when it was said after every revocation. Words that one session dated are compared by its own times, all

@@ -1,5 +1,5 @@
 /**
- * A text that has an opt-out word among others and is none by the rules (decisions.md §11): "can you stop the order". It
+ * A text that has an opt-out word among others and is none by the rules (contract.md §11): "can you stop the order". It
  * changes nothing by itself, and is kept for the operator, who records it as an opt-out where it was meant as one.
  */
 import type { Instant } from "../Instant.ts"

@@ -1,5 +1,5 @@
 /**
- * The dispatcher's decisions (decisions.md §4), without any storage: which session is next, how many recipients it
+ * The dispatcher's decisions (contract.md §4), without any storage: which session is next, how many recipients it
  * may get, which of them are attempted together, and which wait for their phone's interval.
  */
 

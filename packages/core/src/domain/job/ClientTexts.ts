@@ -1,5 +1,5 @@
 /**
- * What a client says for itself of its send or direct message (decisions.md §10), and of a recipient: it comes with the request,
+ * What a client says for itself of its send or direct message (contract.md §10), and of a recipient: it comes with the request,
  * is kept with the job or the recipient, and is told in answers and in every event. One line for each, by its name in process; on
  * the wire that is in snake_case.
  */

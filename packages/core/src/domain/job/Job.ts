@@ -1,5 +1,5 @@
 /**
- * Jobs (decisions.md §4): one accepted send with a recipient per number. A direct message is a job of one
+ * Jobs (contract.md §4): one accepted send with a recipient per number. A direct message is a job of one
  * recipient and kind `direct`, so that quota, idempotency, dispatch and history have a single path.
  *
  *   queued → processing → completed

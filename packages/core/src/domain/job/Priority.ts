@@ -1,5 +1,5 @@
 /**
- * What goes first within a session (decisions.md §13 "What goes first"). A session has a queue of each priority. What is higher
+ * What goes first within a session (contract.md §13 "What goes first"). A session has a queue of each priority. What is higher
  * goes first at each claim, and each lower queue that waits keeps a tenth of the session's pace, so nothing starves.
  */
 import * as Schema from "effect/Schema"

@@ -1,5 +1,5 @@
 /**
- * A recipient's status (decisions.md §4) as a join-semilattice: each status has a rank, a report moves it only
+ * A recipient's status (contract.md §4) as a join-semilattice: each status has a rank, a report moves it only
  * upwards, so receipts may come late, twice, out of order or before our own commit and the end is the same.
  *
  *   queued → sending → accepted → sent → delivered → read

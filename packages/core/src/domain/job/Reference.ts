@@ -1,4 +1,4 @@
-/** The client's own name for a send or a direct message (decisions.md §10): kept with it, and in every event of it. */
+/** The client's own name for a send or a direct message (contract.md §10): kept with it, and in every event of it. */
 import * as Schema from "effect/Schema"
 import * as Text from "../Text.ts"
 

@@ -1,5 +1,5 @@
 /**
- * Chooses the recipients that an operator retries (decisions.md §10). A recipient must match every member that is
+ * Chooses the recipients that an operator retries (contract.md §10). A recipient must match every member that is
  * present. Retries that could do harm need to be named:
  *
  * - `unknown` recipients only by `statuses`: the platform may have the message, and a retry may send it twice;

@@ -387,7 +387,7 @@ export const report = (
 /**
  * The in-flight recipient of a dead worker. The platform may have the message. If the sender can avoid a second
  * message or ask for the first, the recipient is due again: immediately after the first death, after a wait that grows
- * once it is a suspect, and `unknown` with the code `poisoned` when it has had all of them (decisions.md §11). Otherwise
+ * once it is a suspect, and `unknown` with the code `poisoned` when it has had all of them (contract.md §11). Otherwise
  * it is `unknown`. A canceling job gives no further attempt.
  *
  * @param recoverable whether the session's sender deduplicates or looks up

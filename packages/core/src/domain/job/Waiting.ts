@@ -1,4 +1,4 @@
-/** The limiters that keep recipients waiting (decisions.md §12): of a job, and of all that wait together. */
+/** The limiters that keep recipients waiting (contract.md §12): of a job, and of all that wait together. */
 import type { Instant } from "../Instant.ts"
 import type { Session, Standing } from "../session/Session.ts"
 import * as Sessions from "../session/Session.ts"

@@ -1,4 +1,4 @@
-/** The numbers of an overview, computed of the facts (decisions.md §12). */
+/** The numbers of an overview, computed of the facts (contract.md §12). */
 import type { Instant } from "../Instant.ts"
 import * as Time from "../Instant.ts"
 import type { Tally } from "../job/Tally.ts"

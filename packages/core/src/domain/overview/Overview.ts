@@ -1,4 +1,4 @@
-/** A store at a glance (decisions.md §12), of facts that were read together. */
+/** A store at a glance (contract.md §12), of facts that were read together. */
 import type { Instant } from "../Instant.ts"
 import type { Priority } from "../job/Priority.ts"
 import * as Waiting from "../job/Waiting.ts"

@@ -1,5 +1,5 @@
 /**
- * The circuit of a session (decisions.md §10 "Dispatch"): when its platform counts as unavailable, and when one
+ * The circuit of a session (contract.md §10 "Dispatch"): when its platform counts as unavailable, and when one
  * message probes it. Pure, in two parts. {@link next} computes a {@link Circuit}, which is what one process observes
  * and stays in its memory. An {@link Outage} is shared by all processes and stored with the session.
  */

@@ -1,5 +1,5 @@
 /**
- * Markets to which a platform delivers nothing of a category (decisions.md §11). A message to one is not attempted: it ends as
+ * Markets to which a platform delivers nothing of a category (contract.md §11). A message to one is not attempted: it ends as
  * a refusal of the platform would end it. What is closed is data with a date, and a session may say otherwise.
  */
 
@@ -35,7 +35,7 @@ const areaCodes =
 /** The day on which the list below was last read. */
 export const asOf = "2026-11-25"
 
-/** Of WhatsApp: marketing to the United States, since 2025-04-01 (whatsapp-cloud.md §1.12). Canada and the Caribbean are open. */
+/** Of WhatsApp: marketing to the United States, since 2025-04-01 (contract.md §W1.12). Canada and the Caribbean are open. */
 export const whatsApp: ReadonlyArray<ClosedMarket> = [
   { category: "marketing", prefixes: areaCodes.split(" ").map((area) => `1${area}`) }
 ]

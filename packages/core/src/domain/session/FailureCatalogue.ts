@@ -2,7 +2,7 @@
  * Every reason for which a platform refuses a message: our code, the platform's own codes, whom it concerns and what
  * the engine does about it. Senders translate into these codes. A code that is not listed ends its recipient or is
  * retried within the usual time, and has no other effect. The WhatsApp codes and their meanings are those of
- * whatsapp-cloud.md §1.6, §1.12 and §1.13, as they were read on {@link asOf}.
+ * contract.md §W1.6, §1.12 and §1.13, as they were read on {@link asOf}.
  */
 import type { Instant } from "../Instant.ts"
 import * as Time from "../Instant.ts"
@@ -212,7 +212,7 @@ const byWhatsApp: ReadonlyMap<number, Entry> = new Map(
 
 export const find = (code: string): Entry | undefined => byCode.get(code)
 
-/** @param subcode 33 of 100 is of the account, and no other is of a row of its own (whatsapp-cloud.md §1.13) */
+/** @param subcode 33 of 100 is of the account, and no other is of a row of its own (contract.md §W1.13) */
 export const findWhatsApp = (code: number, subcode?: number): Entry | undefined =>
   code === 100 && subcode === 33 ? byCode.get("account_inaccessible") : byWhatsApp.get(code)
 

@@ -1,5 +1,5 @@
 /**
- * How fast a session may send (decisions.md §4, §11): messages per second in all, and a minimum interval between two
+ * How fast a session may send (contract.md §4, §11): messages per second in all, and a minimum interval between two
  * messages to one person. These are the platform's limits and not the account's, so that messages over them wait and
  * are not refused.
  */

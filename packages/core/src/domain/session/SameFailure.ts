@@ -1,5 +1,5 @@
 /**
- * Equal failures stop (decisions.md §13): when the last ten attempts of a session, to three people at least, ended with one
+ * Equal failures stop (contract.md §13): when the last ten attempts of a session, to three people at least, ended with one
  * permanent failure that is not a recipient's own, the next would end so, too. What goes well is counted by answers and by receipts each by
  * itself, since a receipt is of an attempt that was long accepted; what fails alike counts whichever way it came. A receipt that a
  * message was sent is no end of its attempt: gateways tell it of those, too, that fail behind it.

@@ -112,7 +112,7 @@ export const isMeant = ({ reason, state }: Pick<Session, "reason" | "state">): b
   state !== "connected" &&
   (reason === null || reason === meantReasons.never || reason === meantReasons.operator)
 
-/** Why it may not send messages of a kind: a platform that restricts templates takes direct messages (decisions.md §13). */
+/** Why it may not send messages of a kind: a platform that restricts templates takes direct messages (contract.md §13). */
 export const obstacleOf = (session: Standing, kind: "direct" | "template"): ReturnType<typeof obstacle> => {
   const found = obstacle(session)
   if (found !== "platform_restriction" || kind === "template") return found
@@ -169,7 +169,7 @@ export interface Attempted {
 
 /**
  * True when an attempt's result still applies to the session: its configuration was not replaced and it was not connected
- * again since (decisions.md §13 "A code acts by what it says"). Always true without an attempt.
+ * again since (contract.md §13 "A code acts by what it says"). Always true without an attempt.
  */
 export const isAbout = (session: Session, attempted: Attempted | undefined): boolean => {
   if (attempted === undefined) return true

@@ -1,7 +1,7 @@
 /**
- * Reads templates in the platform's form (whatsapp-cloud.md §1.1). A template that variables cannot express, or whose
+ * Reads templates in the platform's form (contract.md §W1.1). A template that variables cannot express, or whose
  * components cannot be read, is listed as not sendable with its reason. Only a template without a readable name,
- * language, category or status is refused (decisions.md §10).
+ * language, category or status is refused (contract.md §10).
  */
 import * as Either from "../../effect/Either.ts"
 import * as ExternalText from "../ExternalText.ts"
@@ -213,7 +213,7 @@ const body = (reader: Reader, json: unknown, path: Path, named: boolean): Part =
   }
 }
 
-/** Buttons whose sending needs no parameter (whatsapp-cloud.md §1.13); a URL takes a text where it has a placeholder. */
+/** Buttons whose sending needs no parameter (contract.md §W1.13); a URL takes a text where it has a placeholder. */
 const plainButtons: ReadonlySet<string> = new Set([
   "quick_reply",
   "url",
@@ -235,7 +235,7 @@ const textButtons: ReadonlyMap<string, number> = new Map([
   ["otp", Template.suffixLength]
 ])
 
-/** The platform's own limit (whatsapp-cloud.md §1.1). */
+/** The platform's own limit (contract.md §W1.1). */
 const maximumButtons = 10
 
 /** The placeholder of a URL button's address, and the example of what stands there. */
@@ -271,8 +271,8 @@ interface Slot {
 const keyOf = (place: number): string => `button.${place}.1`
 
 /**
- * The keys of the slots: a URL goes by its place among the URLs (interface.md 2.2), as long as that names no other button,
- * every other kind by its place among all (decisions.md §13), by which each is accepted (`Variables`).
+ * The keys of the slots: a URL goes by its place among the URLs (contract.md 2.2), as long as that names no other button,
+ * every other kind by its place among all (contract.md §13), by which each is accepted (`Variables`).
  */
 const keysOf = (slots: ReadonlyArray<Slot>): ReadonlyArray<string> => {
   const keys = slots.map(({ index, ordinal }) => keyOf(ordinal ?? index))
@@ -428,7 +428,7 @@ const listing = (reader: Reader, json: unknown): Listing | undefined => {
     reader.fail(["category"], "`category` must be MARKETING, UTILITY or AUTHENTICATION.")
   }
   const given = reader.optionalWord(json, "status", []) ?? "approved"
-  // One that is locked cannot be edited, and is sent as before (whatsapp-cloud.md §1.13).
+  // One that is locked cannot be edited, and is sent as before (contract.md §W1.13).
   const status = given === "locked" ? "approved" : given
   return reader.faults.list.length > 0 || known === undefined
     ? undefined

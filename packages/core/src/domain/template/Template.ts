@@ -1,5 +1,5 @@
 /**
- * Templates (decisions.md §3): mirrored from the platform and read once, at import (`PlatformTemplate`), into
+ * Templates (contract.md §3): mirrored from the platform and read once, at import (`PlatformTemplate`), into
  * components and the variables a client must send.
  */
 import * as Arr from "effect/Array"
@@ -191,7 +191,7 @@ export const suffixLength = 2000
 /** Of a copy-code button. */
 export const couponLength = 15
 
-/** The name of a document for its reader. Without a value it is the last part of the document's URL (decisions.md §11). */
+/** The name of a document for its reader. Without a value it is the last part of the document's URL (contract.md §11). */
 export const fileName: Variable = {
   key: "header.filename",
   type: "text",
@@ -209,7 +209,7 @@ export const codeOf = (
   return { body, buttons: variables.flatMap(({ key }, at) => (key.startsWith("button.") ? [at] : [])) }
 }
 
-/** An authentication template's buttons need no code of their own (decisions.md §13). */
+/** An authentication template's buttons need no code of their own (contract.md §13). */
 export const withOneCode = (
   category: Category,
   variables: ReadonlyArray<Variable>
@@ -253,7 +253,7 @@ export const fill = (text: string, values: ReadonlyMap<string, string>): string 
 export interface NumberedTemplate extends TemplateContent {
   /**
    * The names that its body's variables have or ever had. A name's number is its place in this list, from 1, for the
-   * lifetime of the template (decisions.md §10), so that `body.2` never changes its meaning. Empty for positional
+   * lifetime of the template (contract.md §10), so that `body.2` never changes its meaning. Empty for positional
    * variables.
    */
   readonly names: ReadonlyArray<string>

@@ -1,5 +1,5 @@
 /**
- * When a template may be another at its platform than here (decisions.md §11): the platform is asked for it once, and its
+ * When a template may be another at its platform than here (contract.md §11): the platform is asked for it once, and its
  * jobs wait until then. One that the platform paused is asked for again, since no hook is promised at the end (§13).
  */
 import type { Instant } from "../Instant.ts"

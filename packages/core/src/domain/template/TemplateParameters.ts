@@ -1,4 +1,4 @@
-/** A template as the platform wants it at a send (whatsapp-cloud.md §1.3): its components with the values in place. */
+/** A template as the platform wants it at a send (contract.md §W1.3): its components with the values in place. */
 import { fileName, type TemplateContent } from "./Template.ts"
 
 export type Parameter = Readonly<Record<string, unknown>>

@@ -1,5 +1,5 @@
 /**
- * Variables (decisions.md §3): which values a template asks for, which of two given values wins, and what a value
+ * Variables (contract.md §3): which values a template asks for, which of two given values wins, and what a value
  * may be. The recipient's value wins over the common one; a blank one is a fault and does not fall through.
  */
 import * as Fault from "../Fault.ts"
@@ -90,7 +90,7 @@ const planOf = Memo.ofObject((template: TemplateContent): Plan => {
 export const namesOf = (template: TemplateContent): ReadonlyArray<ReadonlyArray<string>> =>
   planOf(template).accepted
 
-/** Gives the buttons of an authentication template the code of its body; another one is a fault (decisions.md §13). */
+/** Gives the buttons of an authentication template the code of its body; another one is a fault (contract.md §13). */
 const withCode = (
   template: TemplateContent,
   values: Array<string>,

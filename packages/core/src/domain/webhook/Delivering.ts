@@ -1,5 +1,5 @@
 /**
- * The decisions on deliveries (decisions.md §7), without any storage: which endpoint is next, how many deliveries it
+ * The decisions on deliveries (contract.md §7), without any storage: which endpoint is next, how many deliveries it
  * gets, and how a delivery changes when it is claimed, attempted, replayed or released by a dead worker.
  */
 import type { Instant } from "../Instant.ts"

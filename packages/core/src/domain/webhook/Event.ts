@@ -1,5 +1,5 @@
 /**
- * Events (decisions.md §7): the messages that webhooks send. Each is written in the same commit as the change it
+ * Events (contract.md §7): the messages that webhooks send. Each is written in the same commit as the change it
  * reports. Its body is encoded once, so that id and bytes are the same in all attempts.
  */
 import * as Arrays from "effect/Array"

@@ -1,5 +1,5 @@
 /**
- * What the `data` of an event holds, by its type (decisions.md §7). The schemas are what the API describes to those who
+ * What the `data` of an event holds, by its type (contract.md §7). The schemas are what the API describes to those who
  * receive events, and their types are what `Event` writes, so that the two cannot differ.
  */
 import * as Records from "effect/Record"

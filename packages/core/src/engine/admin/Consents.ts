@@ -96,7 +96,7 @@ export interface Consents {
     whose: Whose
   ) => Effect.Effect<ConsentState, InvalidRequest | NotFound | StorageError>
   /**
-   * Grants for a number what was granted for another one that its owner left (decisions.md §13), and ends it there. Refusals are
+   * Grants for a number what was granted for another one that its owner left (contract.md §13), and ends it there. Refusals are
    * the person's: a purpose that either number refuses is not moved. A repetition changes nothing. Once the next owner has
    * consented, too, nobody can tell whose consent is meant: it is refused.
    */
@@ -106,12 +106,12 @@ export interface Consents {
   ) => Effect.Effect<Moved, InvalidRequest | NotFound | StorageError>
   /** The rules that a move breaks, as far as it can be read. */
   readonly moveFaults: (move: Readable<Move>) => ReadonlyArray<Fault.Fault>
-  /** Inbound items that name nobody, newest first (decisions.md §10). */
+  /** Inbound items that name nobody, newest first (contract.md §10). */
   readonly unattributed: (
     accountId: string,
     page: Page
   ) => Effect.Effect<Paged<Unattributed>, NotFound | StorageError>
-  /** Texts that may be opt-outs and are recorded as none, newest first (decisions.md §11). */
+  /** Texts that may be opt-outs and are recorded as none, newest first (contract.md §11). */
   readonly perhapsRefusals: (
     accountId: string,
     page: Page

@@ -1,4 +1,4 @@
-/** Changes the master key: seals everything again under the current one and reports what remains (decisions.md §10). */
+/** Changes the master key: seals everything again under the current one and reports what remains (contract.md §10). */
 import * as Effect from "effect/Effect"
 import * as ApiKey from "../../domain/account/ApiKey.ts"
 import * as Time from "../../domain/Instant.ts"

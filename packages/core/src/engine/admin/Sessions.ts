@@ -132,7 +132,7 @@ export interface Sessions {
     id: string
   ) => Effect.Effect<Session, ForeignTransaction | InsideTransaction | NotFound | StorageError>
   readonly disconnect: (id: string) => Effect.Effect<Session, NotFound | StorageError>
-  /** What came to its hook and was not understood, newest first (decisions.md §11). */
+  /** What came to its hook and was not understood, newest first (contract.md §11). */
   readonly unreadHooks: (id: string, page: Page) => Effect.Effect<Paged<UnreadHook>, NotFound | StorageError>
 }
 

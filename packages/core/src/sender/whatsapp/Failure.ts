@@ -13,7 +13,7 @@ const codeOf = (error: unknown, name: "code" | "error_subcode" = "code"): number
 
 /**
  * The failure that an error object means, in an answer or a status. Its code decides, since titles and HTTP statuses
- * change (whatsapp-cloud.md §1.5), unless the platform says by `is_transient` that the same request may pass later.
+ * change (contract.md §W1.5), unless the platform says by `is_transient` that the same request may pass later.
  */
 export const failureOf = (error: unknown, status: number | null): Failure | undefined => {
   const code = codeOf(error)
@@ -51,7 +51,7 @@ export const ofErrors = (errors: ReadonlyArray<unknown>): Failure => {
   return { code: "undeliverable", provider_code: null, message, permanent: true }
 }
 
-/** The failure that an answer without an error object means: a plain 401 is of the token (whatsapp-cloud.md §1.13). */
+/** The failure that an answer without an error object means: a plain 401 is of the token (contract.md §W1.13). */
 export const withoutCode = (status: number): Failure => {
   const message = `The platform answered ${status} without an error code.`
   const providerCode = String(status)

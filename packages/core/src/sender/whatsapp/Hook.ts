@@ -1,4 +1,4 @@
-/** Reads what the platform posts to a session's hook (whatsapp-cloud.md §1.8, §1.11, §1.12). */
+/** Reads what the platform posts to a session's hook (contract.md §W1.8, §1.11, §1.12). */
 import { createHmac, timingSafeEqual } from "node:crypto"
 import * as Effect from "effect/Effect"
 import type { Instant } from "../../domain/Instant.ts"
@@ -79,7 +79,7 @@ const itemsOf = (place: Place, value: unknown, name: string): ReadonlyArray<unkn
 }
 
 /**
- * Fields and members that are known and not ours (whatsapp-cloud.md §1.13): what agents said elsewhere, the history of a chat,
+ * Fields and members that are known and not ours (contract.md §W1.13): what agents said elsewhere, the history of a chat,
  * summaries and calls.
  */
 const notOurs: ReadonlySet<string> = new Set([
@@ -98,7 +98,7 @@ const unreadMembers = (place: Place, value: unknown, known: ReadonlySet<string>)
       unread(place, `\`${name.slice(0, 64)}\` is not known`, { [name]: member })
 }
 
-/** whatsapp-cloud.md §1.8: `billable` is on its way out, so the type says whether anything is due. */
+/** contract.md §W1.8: `billable` is on its way out, so the type says whether anything is due. */
 const pricingOf = (status: unknown): Pricing | undefined => {
   const category = Json.textAt(status, "pricing", "category")
   if (category === undefined) return undefined
@@ -254,7 +254,7 @@ const changedIds = (system: unknown): readonly [from: string | null, to: string 
   return [from, to]
 }
 
-/** A changed number, and the user id that changes with it (whatsapp-cloud.md §1.11, §1.13). */
+/** A changed number, and the user id that changes with it (contract.md §W1.11, §1.13). */
 const readSystem = (message: unknown, found: Found): void => {
   const system = Json.at(message, "system")
   const type = Json.textAt(system, "type")
@@ -278,7 +278,7 @@ const ofSystem = (message: unknown, sender: Named): Named =>
     ? { phone: null, userId: Json.wordAt(message, "system", "user_id") ?? null }
     : sender
 
-/** The number and the user id of whom the platform asked for their number on our behalf (whatsapp-cloud.md §1.12). */
+/** The number and the user id of whom the platform asked for their number on our behalf (contract.md §W1.12). */
 const readContactRequest = (message: unknown, found: Found): void => {
   const cards = Json.listAt(message, "contacts")
   // One of another origin is somebody else's.
@@ -453,7 +453,7 @@ function* readChange(change: unknown, at: Instant | null, now: Instant, found: F
       unreadMembers(place, value, ofMessages)
       return
     case "standby": {
-      // The platform's own agent holds the conversation, or a second app does (whatsapp-cloud.md §1.12).
+      // The platform's own agent holds the conversation, or a second app does (contract.md §W1.12).
       const aside = Json.at(value, "standby")
       yield* readConversation(aside, now, place, true)
       unreadMembers(place, aside, ofStandby)
@@ -485,8 +485,8 @@ export const addressesOf = (given: unknown): ReadonlyArray<string> => {
 }
 
 /**
- * Whose a change is: a number's, or an account's if it names no number (decisions.md §10). News of partners come under
- * their portfolio and name the account in the value (whatsapp-cloud.md §1.12).
+ * Whose a change is: a number's, or an account's if it names no number (contract.md §10). News of partners come under
+ * their portfolio and name the account in the value (contract.md §W1.12).
  */
 const addressOf = (entry: unknown, change: unknown, own: Config): string => {
   const value = Json.at(change, "value")
@@ -494,7 +494,7 @@ const addressOf = (entry: unknown, change: unknown, own: Config): string => {
     Json.at(value, "metadata", "phone_number_id") ?? Json.at(value, "standby", "metadata", "phone_number_id")
   if (number !== undefined && number !== null) return `number ${String(number).slice(0, 64)}`
   const account = Json.at(value, "waba_info", "waba_id") ?? Json.at(entry, "id")
-  // News of one number may name no account (whatsapp-cloud.md §1.13): it is of the account whose hook has it.
+  // News of one number may name no account (contract.md §W1.13): it is of the account whose hook has it.
   const isNumbers = String(account) === "0" && Json.wordAt(value, "phone_number") !== undefined
   return `account ${isNumbers ? own.waba_id : String(account).slice(0, 64)}`
 }

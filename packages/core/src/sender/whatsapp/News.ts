@@ -1,4 +1,4 @@
-/** Reads news of templates and of accounts out of a hook's changes (whatsapp-cloud.md §1.2, §1.12). */
+/** Reads news of templates and of accounts out of a hook's changes (contract.md §W1.2, §1.12). */
 import type { Instant } from "../../domain/Instant.ts"
 import * as Time from "../../domain/Instant.ts"
 import * as Json from "../../domain/Json.ts"
@@ -16,7 +16,7 @@ const templateStatuses: ReadonlyMap<string, string> = new Map([
 
 const lower = (text: string | undefined): string | undefined => text?.toLowerCase()
 
-/** One that is locked cannot be edited, and is sent as before (whatsapp-cloud.md §1.13). */
+/** One that is locked cannot be edited, and is sent as before (contract.md §W1.13). */
 const lockings: ReadonlySet<string> = new Set(["LOCKED", "UNLOCKED"])
 
 const statusNewsOf = (value: unknown): Partial<TemplateNews> | undefined => {
@@ -144,7 +144,7 @@ const restrictsOf = (event: string | undefined, value: unknown): Announced["rest
   return found.templates === undefined && found.replies === undefined ? undefined : found
 }
 
-/** What the platform tells of the account does to its sessions (whatsapp-cloud.md §1.13). */
+/** What the platform tells of the account does to its sessions (contract.md §W1.13). */
 const updateOf = (value: unknown): Omit<SessionNews, "at" | "kind" | "news"> => {
   const event = Json.textAt(value, "event")
   const states = banStatesOf(value)

@@ -66,7 +66,7 @@ export interface Prepare {
   readonly begin: (client: Pg.Client) => string
 }
 
-/** A name means one text in every process and every build, whoever shares the server's connection (decisions.md §13). */
+/** A name means one text in every process and every build, whoever shares the server's connection (contract.md §13). */
 const statementName = (text: string): string =>
   `sendwright_${createHash("sha256").update(text).digest("base64url").slice(0, 32)}`
 

@@ -1,5 +1,5 @@
 /**
- * A look at what an address leads to, before anything else is done there (decisions.md §13 "Databases"): it has to be PostgreSQL
+ * A look at what an address leads to, before anything else is done there (contract.md §13 "Databases"): it has to be PostgreSQL
  * whose advisory locks exclude, and a pooler may share its connections between transactions, so that what a session keeps
  * (prepared statements, LISTEN, settings) is another client's with the next one.
  */

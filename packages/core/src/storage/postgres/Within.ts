@@ -1,4 +1,4 @@
-/** A transaction that the embedder's own client has begun, and has handed over (decisions.md §11). */
+/** A transaction that the embedder's own client has begun, and has handed over (contract.md §11). */
 import { TransactionConnection } from "@effect/sql/SqlClient"
 import type { Connection } from "@effect/sql/SqlConnection"
 import { SqlError } from "@effect/sql/SqlError"

@@ -28,7 +28,7 @@ const update = `UPDATE sendwright_api_key SET ${changeable.assignments} WHERE pu
 /**
  * A key, its session and its account in one statement, since every request asks for them; and as one text, because the
  * drivers' rows of so many columns take longer than all else. An unknown key reads those of another key, which costs
- * what its own would have cost: time does not show which public keys exist (decisions.md §2).
+ * what its own would have cost: time does not show which public keys exist (contract.md §2).
  */
 const identity = ({ jsonArray, jsonValue }: Dialect): string => `SELECT ${jsonArray(
   [apiKeys.of("api_key"), sessions.of("session"), accounts.of("account")].map(jsonValue).join(", ")

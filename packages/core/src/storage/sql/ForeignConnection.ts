@@ -1,6 +1,6 @@
 /**
  * Transactions that another client of `@effect/sql` has begun. All of its clients put their connections into one place of a
- * fiber's context, so that they are seen; those of other libraries are not (decisions.md §11).
+ * fiber's context, so that they are seen; those of other libraries are not (contract.md §11).
  */
 import type { TransactionConnection as Tag } from "@effect/sql/SqlClient"
 import type { Connection } from "@effect/sql/SqlConnection"

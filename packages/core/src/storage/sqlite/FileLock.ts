@@ -1,6 +1,6 @@
 /**
  * One engine uses a SQLite database at a time, whether it opened the file itself (`Open.ts`) or was given a handle of the
- * app's (`OverHandle.ts`): the second one is refused before it touches anything (decisions.md §13 "Databases").
+ * app's (`OverHandle.ts`): the second one is refused before it touches anything (contract.md §13 "Databases").
  */
 import { closeSync, existsSync, openSync, statSync } from "node:fs"
 import * as Effect from "effect/Effect"

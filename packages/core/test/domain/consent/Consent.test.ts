@@ -1,4 +1,4 @@
-/** Which record decides on a person's consent (decisions.md §4). In which order they count: `Order.test.ts`. */
+/** Which record decides on a person's consent (contract.md §4). In which order they count: `Order.test.ts`. */
 
 import { describe, expect, it } from "@effect/vitest"
 import * as Consent from "../../../src/domain/consent/Consent.ts"

@@ -12,7 +12,7 @@ describe("a keyword", () => {
     expect(optIn.filter((word) => Keywords.read(word) !== "granted")).toEqual([])
   })
 
-  it("of decisions.md §9 is still one", () => {
+  it("of contract.md §9 is still one", () => {
     const eight = ["STOP", "STOPALL", "UNSUBSCRIBE", "CANCEL", "END", "QUIT", "REVOKE", "OPTOUT"]
     expect(eight.map((word) => Keywords.read(word))).toEqual(Array(8).fill("revoked"))
     expect(["START", "YES", "UNSTOP"].map((word) => Keywords.read(word))).toEqual(Array(3).fill("granted"))

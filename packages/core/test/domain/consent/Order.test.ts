@@ -1,4 +1,4 @@
-/** In which order words on a person's consent count (decisions.md §11 "When words were said"). */
+/** In which order words on a person's consent count (contract.md §11 "When words were said"). */
 import { describe, expect, it } from "@effect/vitest"
 import * as FastCheck from "effect/FastCheck"
 import * as Consent from "../../../src/domain/consent/Consent.ts"

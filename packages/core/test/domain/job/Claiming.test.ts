@@ -1,4 +1,4 @@
-/** The dispatcher's decisions (decisions.md §4), without any store. */
+/** The dispatcher's decisions (contract.md §4), without any store. */
 
 import { describe, expect, it } from "@effect/vitest"
 import * as FastCheck from "effect/FastCheck"

@@ -1,4 +1,4 @@
-/** What needs somebody, and the verdict by the same rule (decisions.md §12). */
+/** What needs somebody, and the verdict by the same rule (contract.md §12). */
 import { describe, expect, it } from "vitest"
 import * as Plan from "../../../src/domain/account/Plan.ts"
 import type { Happening } from "../../../src/domain/Happening.ts"

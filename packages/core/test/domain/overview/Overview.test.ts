@@ -1,4 +1,4 @@
-/** The numbers of an overview (decisions.md §12). */
+/** The numbers of an overview (contract.md §12). */
 import { describe, expect, it } from "vitest"
 import * as Time from "../../../src/domain/Instant.ts"
 import type { Tally } from "../../../src/domain/job/Tally.ts"

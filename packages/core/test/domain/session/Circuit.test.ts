@@ -1,4 +1,4 @@
-/** The circuit of a session (decisions.md §10 "Dispatch"), without any store or platform. */
+/** The circuit of a session (contract.md §10 "Dispatch"), without any store or platform. */
 
 import * as FastCheck from "effect/FastCheck"
 import { describe, expect, it } from "vitest"

@@ -5,7 +5,7 @@ import * as ClosedMarkets from "../../../src/domain/session/ClosedMarkets.ts"
 const isClosed = (phone: string, category = "marketing", markets = ClosedMarkets.whatsApp) =>
   ClosedMarkets.closedFor(markets, category)(phone)
 
-describe("a market that is closed for a category (decisions.md §11)", () => {
+describe("a market that is closed for a category (contract.md §11)", () => {
   it("is marketing to the United States by default, and neither Canada nor the Caribbean", () => {
     for (const phone of ["12125550100", "13105550100", "19075550100", "18085550100"])
       expect(isClosed(phone), phone).toBe(true)

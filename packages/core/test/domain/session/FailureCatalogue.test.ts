@@ -5,7 +5,7 @@ import * as FailureCatalogue from "../../../src/domain/session/FailureCatalogue.
 /** A code, whether it is for good, what else it concerns, and what is done about it. */
 type Documented = readonly [code: number, permanent: boolean, FailureCatalogue.Scope, FailureCatalogue.Action]
 
-/** As of {@link FailureCatalogue.asOf}: whatsapp-cloud.md §1.6 with its corrections of §1.12 and §1.13, and decisions.md §11. */
+/** As of {@link FailureCatalogue.asOf}: contract.md §W1.6 with its corrections of §1.12 and §1.13, and contract.md §11. */
 const documented: ReadonlyArray<Documented> = [
   [0, false, "session", "disconnect_session"],
   [1, false, "session", "retry"],
@@ -79,12 +79,12 @@ const documented: ReadonlyArray<Documented> = [
   [139200, true, "account", "fail_job"]
 ]
 
-/** Those of whatsapp-cloud.md §1.12: each is told by a name of its own. */
+/** Those of contract.md §W1.12: each is told by a name of its own. */
 const news = [
   130497, 131037, 131055, 131061, 131062, 131063, 133015, 133016, 134011, 134100, 134101, 134102, 139200
 ]
 
-describe("the catalogue of failures (whatsapp-cloud.md §1.6, §1.12)", () => {
+describe("the catalogue of failures (contract.md §W1.6, §1.12)", () => {
   it("has every documented code once, in its class, and no other", () => {
     const listed = FailureCatalogue.entries
       .flatMap(({ action, permanent, scope, whatsapp }) =>

@@ -1,4 +1,4 @@
-/** Equal failures stop (decisions.md §13 "What the platform says"). */
+/** Equal failures stop (contract.md §13 "What the platform says"). */
 
 import { describe, expect, it } from "vitest"
 import * as Time from "../../../src/domain/Instant.ts"

@@ -295,7 +295,7 @@ describe("rendering", () => {
   })
 })
 
-describe("the name of a document (decisions.md §11)", () => {
+describe("the name of a document (contract.md §11)", () => {
   const invoice = parsed({
     name: "invoice",
     language: "en",

@@ -3,7 +3,7 @@ import { failureOf, ofErrors } from "../../../src/sender/whatsapp/Failure.ts"
 
 const meant = (error: object, status: number | null = 400) => failureOf(error, status)
 
-describe("an error of the Graph API (decisions.md §11)", () => {
+describe("an error of the Graph API (contract.md §11)", () => {
   it("of one recipient's country ends that recipient, and nobody else", () => {
     expect(meant({ code: 130497 })).toMatchObject({ code: "country_restricted", permanent: true })
   })

@@ -1,4 +1,4 @@
-/** Names of prepared statements (decisions.md §13 "Databases"). */
+/** Names of prepared statements (contract.md §13 "Databases"). */
 import { describe, expect, it } from "vitest"
 import { makePrepare } from "../../../src/storage/postgres/PipelinedConnection.ts"
 
