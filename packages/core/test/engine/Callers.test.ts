@@ -51,7 +51,9 @@ const operations = (
     ["job", "jobs:read", engine.job(caller, "none", { page })],
     ["search", "jobs:read", searched(engine, caller)],
     ["timeline", "jobs:read", engine.timeline(caller, "none")],
-    ["cancel", "messages:send", engine.cancel(caller, "none")]
+    ["cancel", "messages:send", engine.cancel(caller, "none")],
+    ["pause", "messages:send", engine.pause(caller, "none")],
+    ["resume", "messages:send", engine.resume(caller, "none")]
   ]
 }
 
@@ -259,7 +261,9 @@ describe("a caller of a session", () => {
           ["message", "NotFound"],
           ["job", "NotFound"],
           ["timeline", "NotFound"],
-          ["cancel", "NotFound"]
+          ["cancel", "NotFound"],
+          ["pause", "NotFound"],
+          ["resume", "NotFound"]
         ])
       )
       yield* admin.sessions.disconnect(caller.session.id)
