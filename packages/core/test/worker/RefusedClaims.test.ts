@@ -11,6 +11,7 @@ import * as Logger from "effect/Logger"
 import * as TestClock from "effect/TestClock"
 import { connection, migratedDatabase } from "../../../../test/support/Postgres.ts"
 import * as Engine from "../../src/engine/Engine.ts"
+import { SendResult } from "../../src/sender/Sender.ts"
 import { JobStore } from "../../src/storage/JobStore.ts"
 import { StorageError } from "../../src/storage/StorageError.ts"
 import type { Stores } from "../../src/storage/Stores.ts"
@@ -18,9 +19,20 @@ import * as Memory from "../../src/storage/sqlite/Memory.ts"
 import * as Sqlite from "../../src/storage/sqlite/Sqlite.ts"
 import { find, owner } from "../StorageSuite/Setup.ts"
 import * as ByTestClock from "../storage/postgres/ByTestClock.ts"
-import { acceptOf, embedded, platform } from "./Support.ts"
+import { accepted, acceptOf, embedded, platform } from "./Support.ts"
+
+const busy = SendResult.Transient({
+  failure: { code: "provider_rate_limited", provider_code: null, message: "Later.", permanent: false },
+  retryAfterMs: null
+})
 
 const storesOf = <E>(layer: Layer.Layer<Stores, E>): Layer.Layer<Stores> => Layer.orDie(layer)
+
+const ofClaim = (session: string): string => `NEW.session = '${session}'`
+
+/** Of the first recipient of the session's job, as a claim of its next attempt writes it. */
+const ofFirst = (session: string): string =>
+  `NEW.fence IS NOT NULL AND NEW.seq IN (SELECT seq * 4096 FROM sendwright_job WHERE session = '${session}')`
 
 const sqlite = Effect.map(
   Effect.acquireRelease(
@@ -35,12 +47,14 @@ const sqlite = Effect.map(
         db.exec(sql)
         db.close()
       })
-    const trigger = (session: string) =>
-      `CREATE TRIGGER refusing BEFORE INSERT ON sendwright_claim WHEN NEW.session = '${session}'
-       BEGIN SELECT RAISE(ABORT, 'no'); END`
+    const refuse = (change: string, condition: string) =>
+      execute(
+        `CREATE TRIGGER refusing BEFORE ${change} WHEN ${condition} BEGIN SELECT RAISE(ABORT, 'no'); END`
+      )
     return {
       stores: storesOf(Sqlite.layer({ filename })),
-      refuse: (session: string) => execute(trigger(session)),
+      refuse: (session: string) => refuse("INSERT ON sendwright_claim", ofClaim(session)),
+      refuseFirst: (session: string) => refuse("UPDATE ON sendwright_recipient", ofFirst(session)),
       mend: execute("DROP TRIGGER refusing")
     }
   }
@@ -50,21 +64,26 @@ const postgres = Effect.gen(function* () {
   const url = yield* migratedDatabase
   const client = yield* connection(url)
   const execute = (sql: string) => Effect.promise(() => client.query(sql))
-  const trigger = (session: string) =>
-    `CREATE FUNCTION refusing() RETURNS trigger LANGUAGE plpgsql AS $$
-     BEGIN RAISE EXCEPTION 'no' USING ERRCODE = 'check_violation'; END $$;
-     CREATE TRIGGER refusing BEFORE INSERT ON sendwright_claim FOR EACH ROW
-     WHEN (NEW.session = '${session}') EXECUTE FUNCTION refusing()`
+  const refuse = (change: string, condition: string) =>
+    execute(
+      `CREATE FUNCTION refusing() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+         IF ${condition} THEN RAISE EXCEPTION 'no' USING ERRCODE = 'check_violation'; END IF;
+         RETURN NEW;
+       END $$;
+       CREATE TRIGGER refusing BEFORE ${change} FOR EACH ROW EXECUTE FUNCTION refusing()`
+    )
   return {
     stores: storesOf(ByTestClock.over(url)),
-    refuse: (session: string) => execute(trigger(session)),
-    mend: execute("DROP TRIGGER refusing ON sendwright_claim")
+    refuse: (session: string) => refuse("INSERT ON sendwright_claim", ofClaim(session)),
+    refuseFirst: (session: string) => refuse("UPDATE ON sendwright_recipient", ofFirst(session)),
+    mend: execute("DROP FUNCTION refusing CASCADE")
   }
 })
 
 const memory = Effect.succeed({
   stores: storesOf(Memory.layer),
   refuse: () => Effect.void,
+  refuseFirst: () => Effect.void,
   mend: Effect.void
 })
 
@@ -170,6 +189,36 @@ describe.each(stores.slice(1))("on %s", (_, made) => {
         yield* TestClock.adjust("31 seconds")
         yield* engine.drain
         expect(yield* statuses).toEqual(expected([]))
+      }).pipe(Effect.provide(context))
+    })
+  )
+
+  it.scoped("a trigger on the row of one recipient, who is claimed again, stops no other session", () =>
+    Effect.gen(function* () {
+      const { mend, refuseFirst, stores } = yield* made
+      const context = yield* Layer.build(stores)
+      yield* Effect.gen(function* () {
+        const { refused, statuses } = yield* given([2])
+        let isBusy = true
+        const { sender, sent } = platform({ deduplicates: true }, () =>
+          Effect.succeed(isBusy ? busy : accepted)
+        )
+        const engine = Context.get(yield* Layer.build(embedded(sender)), Engine.Engine)
+        yield* engine.drain
+        const first = sent.length
+        for (const id of refused) yield* refuseFirst(id)
+        isBusy = false
+        const logged: Array<string> = []
+        yield* Effect.zipRight(TestClock.adjust("10 minutes"), engine.drain).pipe(
+          Effect.provide(logging(logged))
+        )
+        expect(yield* statuses).toEqual(expected([2]))
+        expect(logged.filter((line) => line.includes(refused[0] ?? "?")).length).toBeGreaterThan(0)
+        yield* mend
+        yield* TestClock.adjust("31 seconds")
+        yield* engine.drain
+        expect(yield* statuses).toEqual(expected([]))
+        expect(sent.length - first).toBe(15)
       }).pipe(Effect.provide(context))
     })
   )
