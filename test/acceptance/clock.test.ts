@@ -61,7 +61,7 @@ it("so does the command line's", async () => {
     purge: { accounts: [], detail }
   })
   expect((await sendwright("purge")).json).toMatchObject({ purge: { accounts: [], detail } })
-  expect((await sendwright("job", jobId)).code).toBe(0)
+  expect((await sendwright("jobs", "show", jobId)).code).toBe(0)
 })
 
 it("so does the promise package's", async () => {

@@ -26,6 +26,8 @@ const names: Readonly<
   "v1.jobs": { permission: "jobs:read", foreign: [] },
   "v1.job": { permission: "jobs:read", foreign: ["job", "message"] },
   "v1.search": { permission: "jobs:read", foreign: [] },
+  "v1.pause": { permission: "messages:send", foreign: ["job", "message"] },
+  "v1.resume": { permission: "messages:send", foreign: ["job", "message"] },
   "v1.cancel": { permission: "messages:send", foreign: ["job", "message"] },
   "public.test": { permission: null, foreign: [] },
   "v1.timeline": { permission: "jobs:read", foreign: ["message", "job"] },

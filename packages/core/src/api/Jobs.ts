@@ -423,18 +423,6 @@ export const versioned = [
       engine.job(caller, path.jobId.toLowerCase(), resultFilter(query, page))
   ),
   forKey(
-    Endpoint.post("cancel", "/api/v1/template-messages/:jobId/cancel").setPath(jobId),
-    "messages:send",
-    canceling,
-    {
-      summary: "Cancel what of a job was not sent",
-      description: "What is in flight finishes. That is final: a canceled job cannot be retried.",
-      status: 202,
-      refusals: ["job_ended"]
-    },
-    (engine, caller, { path }) => engine.cancel(caller, path.jobId.toLowerCase())
-  ),
-  forKey(
     Endpoint.post("pause", "/api/v1/template-messages/:jobId/pause").setPath(jobId),
     "messages:send",
     held,
@@ -447,6 +435,18 @@ export const versioned = [
     goingOn,
     { summary: "Let a held job go on", description: resumeText, refusals: ["job_ended"] },
     (engine, caller, { path }) => engine.resume(caller, path.jobId.toLowerCase())
+  ),
+  forKey(
+    Endpoint.post("cancel", "/api/v1/template-messages/:jobId/cancel").setPath(jobId),
+    "messages:send",
+    canceling,
+    {
+      summary: "Cancel what of a job was not sent",
+      description: "What is in flight finishes. That is final: a canceled job cannot be retried.",
+      status: 202,
+      refusals: ["job_ended"]
+    },
+    (engine, caller, { path }) => engine.cancel(caller, path.jobId.toLowerCase())
   )
 ]
 
