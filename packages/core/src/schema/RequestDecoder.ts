@@ -43,15 +43,5 @@ export const decoder = <A, I>(
   }
 }
 
-const empty = Schema.Struct({}).ast
-
-/**
- * Decodes what must have no member at all: the parameters or the body of an operation that defines none. The interpreter
- * takes anything for an empty struct.
- */
-export const nothing =
-  (prefix: Path = []) =>
-  (input: unknown): Either.Either<Readonly<Record<string, never>>, ReadonlyArray<Fault.Fault>> => {
-    const faults = SchemaFaults.faults(empty, input, prefix)
-    return faults.length > 0 ? Either.left(faults) : Either.right({})
-  }
+/** Decodes what must have no member at all: the parameters or the body of an operation that defines none. */
+export const nothing = (prefix: Path = []) => decoder(Schema.Struct({}), prefix)

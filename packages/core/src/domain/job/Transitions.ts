@@ -574,11 +574,9 @@ export const followSession = (job: Job.Job, session: Session.Standing, now: Inst
 const isPausedApart = ({ pauseReason }: Job.Job): boolean =>
   pauseReason === "template_paused" || pauseReason === "template_changed" || pauseReason === "client"
 
-/** A job that its client holds, whatever else it is paused for; the same one when it is held or on its way to its end. */
+/** A job that its client holds, whatever else it is paused for; the same one when it is held. */
 export const pauseForClient = (job: Job.Job, now: Instant): Job.Job =>
-  Job.hasEnded(job.status) || job.status === "canceling" || job.pauseReason === "client"
-    ? job
-    : { ...withStatus(job, "paused", now), pauseReason: "client" }
+  job.pauseReason === "client" ? job : { ...withStatus(job, "paused", now), pauseReason: "client" }
 
 /**
  * A job that its client lets go on; the same one when that did not hold it. Claims find out what else keeps it: they pass over a
