@@ -12,7 +12,6 @@ import * as Schedule from "effect/Schedule"
 import * as ScheduleDecision from "effect/ScheduleDecision"
 import * as Scope from "effect/Scope"
 import * as Tracer from "effect/Tracer"
-import * as Doubts from "./Doubts.ts"
 import * as EngineLayer from "./EngineLayer.ts"
 import { graceShare } from "./EngineLayer.ts"
 import * as EventLoop from "./EventLoop.ts"
@@ -20,6 +19,7 @@ import type { BadSettings, HostConfig } from "./HostConfig.ts"
 import { baseUrlOf } from "./HostConfig.ts"
 import * as AccessLog from "./http/AccessLog.ts"
 import * as NodeServer from "./http/NodeServer.ts"
+import * as SettingsCheck from "./SettingsCheck.ts"
 import type { StartFailure } from "./StartFailure.ts"
 import * as Version from "./Version.ts"
 
@@ -123,7 +123,9 @@ export const layer = (
     const process = { role: config.role, version: Version.read() }
     const underWay = () => [`${attempts.count()} attempt(s) to send`, `${webhooks.count()} webhook(s)`]
     const running = Effect.gen(function* () {
-      yield* Effect.forEach(Doubts.of(config), ({ mend, says }) => Effect.logWarning(`${says} ${mend}`))
+      yield* Effect.forEach(SettingsCheck.check(config), ({ mend, says }) =>
+        Effect.logWarning(`${says} ${mend}`)
+      )
       const end = yield* loops(config.role)
       yield* serve(config, { end, underWay })
     })

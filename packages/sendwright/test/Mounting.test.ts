@@ -432,7 +432,7 @@ describe("a handler", () => {
   it("keeps those of an account that another process has created, from its first request on", async () => {
     const heard: Array<string> = []
     const sw = await open({ on: { "job.canceled": ({ data }) => void heard.push(data.jobId) } })
-    const { admin } = Known.of(sw).engine
+    const { admin } = Known.insideOf(sw).engine
     const account = await Effect.runPromise(admin.accounts.create({ name: "Theirs", currency: "EUR" }))
     const session = { name: "main", provider: "sandbox" }
     const { id: sessionId } = await Effect.runPromise(admin.sessions.create(account.id, session))

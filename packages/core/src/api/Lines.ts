@@ -62,7 +62,7 @@ export const example = (row: Row): Readonly<Record<Format, string>> => ({
 /** So many pages at most become one piece, where they have few rows. */
 const pagesOfPiece = 16
 
-export const of = (
+export const linesOf = (
   rows: Rows,
   format: Format,
   columns: ReadonlyArray<string>

@@ -91,9 +91,9 @@ const isPlainText = (ast: AST.AST): boolean =>
   isPlain(ast) || plainFormats.has(Reflect.get(ruleOf(ast), "format"))
 
 const ofMembers = (ast: AST.TypeLiteral): Mask => {
-  const members = new Map(ast.propertySignatures.map(({ name, type }) => [String(name), maskOf(type)]))
+  const members = new Map(ast.propertySignatures.map(({ name, type }) => [String(name), ofAst(type)]))
   const [others] = ast.indexSignatures
-  const other = others === undefined || others.type._tag === "UnknownKeyword" ? null : maskOf(others.type)
+  const other = others === undefined || others.type._tag === "UnknownKeyword" ? null : ofAst(others.type)
   return (value, hide) =>
     isRecord(value)
       ? Object.fromEntries(
@@ -112,10 +112,10 @@ const ofUnion = (ast: AST.Union): Mask => {
   const types = ast.types.filter((type) => !isNull(type))
   const [first, ...others] = types
   if (first === undefined) return unchanged
-  const only = maskOf(first)
+  const only = ofAst(first)
   if (others.length === 0)
     return (value, hide) => (value === null || value === undefined ? value : only(value, hide))
-  const known = types.map((type) => ({ is: Schema.is(Schema.make(type)), mask: maskOf(type) }))
+  const known = types.map((type) => ({ is: Schema.is(Schema.make(type)), mask: ofAst(type) }))
   return (value, hide) => (known.find(({ is }) => is(value))?.mask ?? ofAnything)(value, hide)
 }
 
@@ -126,13 +126,13 @@ const ofTold = (ast: AST.AST): Mask | undefined => {
   return isPlainText(ast) ? unchanged : undefined
 }
 
-const maskOf = (ast: AST.AST): Mask => {
+const ofAst = (ast: AST.AST): Mask => {
   const told = ofTold(ast)
   if (told !== undefined) return told
   switch (ast._tag) {
     case "Refinement":
     case "Transformation":
-      return maskOf(ast.from)
+      return ofAst(ast.from)
     case "Literal":
     case "NumberKeyword":
     case "BooleanKeyword":
@@ -144,7 +144,7 @@ const maskOf = (ast: AST.AST): Mask => {
       return ofMembers(ast)
     case "TupleType": {
       const [rest] = ast.rest
-      const item = rest === undefined || ast.elements.length > 0 ? ofAnything : maskOf(rest.type)
+      const item = rest === undefined || ast.elements.length > 0 ? ofAnything : ofAst(rest.type)
       return (value, hide) =>
         Array.isArray(value) ? value.map((each) => item(each, hide)) : ofAnything(value, hide)
     }
@@ -156,17 +156,17 @@ const maskOf = (ast: AST.AST): Mask => {
 }
 
 /** Masks values of a schema. It is read when one is masked first. */
-export const of = (schema: Schema.Schema.Any): Mask => {
+export const maskOf = (schema: Schema.Schema.Any): Mask => {
   let mask: Mask | undefined
   return (value, hide) => {
-    mask ??= maskOf(schema.ast)
+    mask ??= ofAst(schema.ast)
     return mask(value, hide)
   }
 }
 
 /** The same of the rows of an export. */
 export const ofRow = (schema: Schema.Schema.Any): ((row: Row, hide: Hide) => Row) => {
-  const mask = of(schema)
+  const mask = maskOf(schema)
   return (row, hide) => {
     const masked = mask(row, hide)
     return isRecord(masked) ? masked : {}

@@ -307,7 +307,7 @@ export const forOperator = <
   ) => Effect.Effect<ReadonlyArray<Fault.Fault>, EngineError> | ReadonlyArray<Fault.Fault>
 ): AdminOperation<Endpoint<N, M, P, Q, B, H>, C, Schema.Schema.Type<S>, F> => {
   const prepared = Route.prepare(asked)
-  const mask = Masking.of(answer.schema)
+  const mask = Masking.maskOf(answer.schema)
   const does = (engine: EngineService): Route.Prepare<Done<Schema.Schema.Type<S>, F>> =>
     prepared(
       (given) => Effect.map(run(engine, given), (found) => ({ found, body: answer.of(found, given) })),
@@ -384,7 +384,7 @@ export const exportForOperator = <
     ) =>
       Effect.zipWith(doing, Masking.MaskedPhones, ({ body, found: format }, hide) => {
         const rows = hide === null ? body : Stream.map(body, (page) => page.map((row) => mask(row, hide)))
-        const content = { type: Lines.contentTypes[format], lines: Lines.of(rows, format, columns) }
+        const content = { type: Lines.contentTypes[format], lines: Lines.linesOf(rows, format, columns) }
         return { body: null, headers: {}, content }
       })
     return {
@@ -413,7 +413,7 @@ export const messageForOperator = <N extends string, B, S extends AnySchema, Fou
   run: (engine: EngineService) => (message: B, raw: Route.Raw) => Effect.Effect<Found | null, EngineError>
 ) => {
   const prepared = Route.prepare(asked)
-  const mask = Masking.of(answer.schema)
+  const mask = Masking.maskOf(answer.schema)
   const handler = (engine: EngineService) => {
     const answering = run(engine)
     const prepare: Route.Prepare = (raw) =>

@@ -1,7 +1,7 @@
 /** Reads JSON of unknown shape: a member that is absent or of another type is undefined. */
 
 /** The member of JSON of which nothing is known; undefined when there is none. */
-export const at = (value: unknown, ...path: ReadonlyArray<string | number>): unknown =>
+export const valueAt = (value: unknown, ...path: ReadonlyArray<string | number>): unknown =>
   path.reduce<unknown>(
     (found, step) =>
       typeof found === "object" && found !== null && Object.hasOwn(found, step)
@@ -11,19 +11,19 @@ export const at = (value: unknown, ...path: ReadonlyArray<string | number>): unk
   )
 
 export const textAt = (value: unknown, ...path: ReadonlyArray<string | number>): string | undefined => {
-  const found = at(value, ...path)
+  const found = valueAt(value, ...path)
   return typeof found === "string" ? found : undefined
 }
 
 /** A text, or a whole number in digits: platforms write phones and ids both ways. */
 export const wordAt = (value: unknown, ...path: ReadonlyArray<string | number>): string | undefined => {
-  const found = at(value, ...path)
+  const found = valueAt(value, ...path)
   if (typeof found === "string") return found
   return typeof found === "number" && Number.isSafeInteger(found) ? String(found) : undefined
 }
 
 export const listAt = (value: unknown, ...path: ReadonlyArray<string | number>): ReadonlyArray<unknown> => {
-  const found = at(value, ...path)
+  const found = valueAt(value, ...path)
   return Array.isArray(found) ? found : []
 }
 

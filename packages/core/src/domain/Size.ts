@@ -36,7 +36,7 @@ const perDay = (measure: Measure, noted: Noted | null, now: Instant): number | n
     : Math.round(((measure.bytes - noted.bytes) * Time.day) / (now - noted.at))
 
 /** @param noted the oldest of the last {@link growthDays} days */
-export const of = (measure: Measure, noted: Noted | null, oldest: Size["oldest"], now: Instant): Size => {
+export const sizeOf = (measure: Measure, noted: Noted | null, oldest: Size["oldest"], now: Instant): Size => {
   const bytesPerDay = perDay(measure, noted, now)
   const { freeBytes } = measure
   const isFilling = bytesPerDay !== null && bytesPerDay > 0 && freeBytes !== null

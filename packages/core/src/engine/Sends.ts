@@ -60,7 +60,7 @@ const acceptSend = (
   requestId,
   content: Job.contentOf(template),
   ...ClientTexts.job.ofBody(request),
-  priority: Priority.of(request.priority, template.category),
+  priority: Priority.priorityOf(request.priority, template.category),
   recipients: recipients.map(({ phone, ...given }, place) => ({
     phone,
     ...ClientTexts.recipient.ofBody(given),
@@ -171,7 +171,7 @@ export const make = Effect.fnUntraced(function* (checks: Checks.Checks, ids: Ids
     const refusals = yield* consents.refusals(accountId, phones, purpose)
     const evidence =
       options?.explain === true ? yield* recorded.evidence({ accountId, phones, purpose }) : null
-    const priority = Priority.of(shaped.right.priority, purpose)
+    const priority = Priority.priorityOf(shaped.right.priority, purpose)
     return Estimates.make({ request: resolved, priority, card, cost, refusals, evidence })
   })
 

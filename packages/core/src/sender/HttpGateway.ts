@@ -117,9 +117,9 @@ const headerFaults = (headers: object): ReadonlyArray<Fault.Fault> => {
 const configure =
   (urlFaults: PlatformHttp.PlatformHttp["urlFaults"]): NonNullable<Sender["configure"]> =>
   (given) => {
-    const headers = Json.at(given, "headers")
+    const headers = Json.valueAt(given, "headers")
     return read(given, [
-      ...urlFaults("url", Json.at(given, "url")),
+      ...urlFaults("url", Json.valueAt(given, "url")),
       ...(typeof headers === "object" && headers !== null ? headerFaults(headers) : [])
     ])
   }
@@ -150,7 +150,7 @@ const bodyOf = ({ content, messageId, sessionId, to, values }: OutboundMessage):
 
 /** Reads the gateway's reason for a refusal. Its code decides the effects if the catalogue has it. */
 const failureIn = (error: unknown, otherwise: Failure): Failure => {
-  const code = Json.at(error, "code")
+  const code = Json.valueAt(error, "code")
   const message = Json.textAt(error, "message")
   const known = typeof code === "string" ? FailureCatalogue.find(code) : undefined
   return {
@@ -193,7 +193,7 @@ const meaning = (exchanged: Exchanged, url: string, now: Instant): SendResult =>
       const providerId = Json.textAt(json, "id") ?? null
       return accepted(providerId, Json.textAt(json, "status") === "sent" ? "sent" : "accepted")
     }
-    const failure = failureIn(Json.at(json, "error"), refusal(answer, url))
+    const failure = failureIn(Json.valueAt(json, "error"), refusal(answer, url))
     // A gateway that names a reason has checked the message, whatever its status is.
     const isOutOfOrder = status >= 500 && failure.code === "provider_unavailable"
     return refused(failure, Retry.readAfter(retryAfter, now), !isOutOfOrder)
@@ -213,12 +213,12 @@ const timeOr = (value: unknown, now: Instant): Instant =>
   (typeof value === "string" ? Time.parse(value) : undefined) ?? now
 
 const reportOf = (receipt: unknown, now: Instant): Report | undefined => {
-  const status = statuses.find((each) => each === Json.at(receipt, "status"))
+  const status = statuses.find((each) => each === Json.valueAt(receipt, "status"))
   const messageId = Json.textAt(receipt, "message_id") ?? null
   const providerId = Json.textAt(receipt, "id") ?? null
   if (status === undefined || (messageId === null && providerId === null)) return undefined
-  const failure = status === "failed" ? failureIn(Json.at(receipt, "error"), undelivered) : null
-  return { messageId, providerId, status, at: timeOr(Json.at(receipt, "at"), now), failure }
+  const failure = status === "failed" ? failureIn(Json.valueAt(receipt, "error"), undelivered) : null
+  return { messageId, providerId, status, at: timeOr(Json.valueAt(receipt, "at"), now), failure }
 }
 
 /** Undefined for an item without a text. An item that names nobody is returned, since it may be an opt-out. */
@@ -252,7 +252,7 @@ const unreadableOf = (item: unknown): Omit<InboundMessage, "sessionId"> | undefi
 
 /** A list of the body; undefined when it is something else, and null when it is not there. */
 const listOf = (json: unknown, name: string): ReadonlyArray<unknown> | null | undefined => {
-  const found = Json.at(json, name) ?? null
+  const found = Json.valueAt(json, name) ?? null
   return found === null || Array.isArray(found) ? found : undefined
 }
 

@@ -82,7 +82,7 @@ const meaning = (exchanged: Exchanged, url: string, to: string, now: Instant): S
     const { body, retryAfter, status } = answer
     const json = Json.parse(body)
     const retryAfterMs = Retry.readAfter(retryAfter, now)
-    const failure = failureOf(Json.at(json, "error"), status)
+    const failure = failureOf(Json.valueAt(json, "error"), status)
     if (failure !== undefined) return refused(failure, retryAfterMs, !isOutOfOrder(failure, status))
     if (status >= 200 && status < 300) {
       const providerId = Json.textAt(json, "messages", 0, "id")
@@ -115,7 +115,7 @@ const digitsOf = (number: string): string => number.replaceAll(/\D/g, "")
 
 const failedTo = (exchanged: Exchanged): Failure =>
   exchanged._tag === "Answered"
-    ? (failureOf(Json.at(Json.parse(exchanged.body), "error"), exchanged.status) ??
+    ? (failureOf(Json.valueAt(Json.parse(exchanged.body), "error"), exchanged.status) ??
       (exchanged.status === 401
         ? withoutCode(401)
         : {
@@ -144,7 +144,11 @@ const templatesBy = (get: Get) => {
     })
     const exchanged = yield* get(config, `${config.waba_id}/message_templates?${query}`)
     const json = exchanged._tag === "Answered" ? Json.parse(exchanged.body) : undefined
-    if (exchanged._tag !== "Answered" || exchanged.status !== 200 || !Array.isArray(Json.at(json, "data"))) {
+    if (
+      exchanged._tag !== "Answered" ||
+      exchanged.status !== 200 ||
+      !Array.isArray(Json.valueAt(json, "data"))
+    ) {
       return yield* new PlatformRefusal({ failure: failedTo(exchanged) })
     }
     const next =

@@ -31,13 +31,13 @@ import type * as RetrySelection from "../domain/job/RetrySelection.ts"
 import type { Tally } from "../domain/job/Tally.ts"
 import type * as Timeline from "../domain/job/Timeline.ts"
 import type { Backlog } from "../domain/job/Waiting.ts"
-import type { Unknowns } from "../domain/overview/Facts.ts"
+import type { Unknowns } from "../domain/overview/StoreReadings.ts"
 import type { Page, Paged } from "../domain/Page.ts"
 import type { OfJobs } from "../domain/Search.ts"
 import type { News } from "../domain/session/Circuit.ts"
 import type { Outbound, Provider } from "../domain/session/Session.ts"
 import type { Category } from "../domain/template/Template.ts"
-import type { Ends } from "./Ends.ts"
+import type { Endings } from "./Endings.ts"
 import type { Inbound } from "./InboundStore.ts"
 import type { StorageError } from "./StorageError.ts"
 
@@ -286,7 +286,7 @@ export interface ReportsApplied {
   readonly refused: ReadonlyArray<Refused>
   /** Of those that said something new, in their order. */
   readonly ended: ReadonlyArray<ReportedEnd>
-  readonly ends: Ends
+  readonly ends: Endings
 }
 
 /** How an attempt ended, as a report tells. */
@@ -334,7 +334,7 @@ export const maximumEarlyReports = 10_000
 
 export interface EarlyReportsApplied {
   readonly applied: number
-  readonly ends: Ends
+  readonly ends: Endings
   readonly met: ReadonlyArray<Met>
   readonly refused: ReadonlyArray<Refused>
   readonly ended: ReadonlyArray<ReportedEnd>
@@ -410,7 +410,7 @@ export interface ReferenceSum {
 }
 
 /** Of a job: who has it by name, and why recipients of it have nothing. */
-export interface JobFacts {
+export interface JobDetails {
   readonly accountName: string | null
   readonly sessionName: string | null
   /** Of those that failed, were skipped, or are unknown; most of them first. */
@@ -477,7 +477,7 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
     }) => Effect.Effect<
       {
         readonly settled: number
-        readonly ends: Ends
+        readonly ends: Endings
         readonly postponed: ReadonlyArray<Settlement>
         readonly turned: ReadonlyArray<string>
         readonly unheard: ReadonlyArray<string>
@@ -642,7 +642,7 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
     /** What is told of jobs beside themselves, by their ids. */
     readonly facts: (
       jobs: ReadonlyArray<Pick<Job, "counts" | "id">>
-    ) => Effect.Effect<ReadonlyMap<string, JobFacts>, StorageError>
+    ) => Effect.Effect<ReadonlyMap<string, JobDetails>, StorageError>
 
     /** Null where the account has no such job. No more than some thousands of jobs are summed. */
     readonly sum: (query: {
@@ -725,7 +725,7 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
 >() {}
 
 /** The verbs that tell later what became of sends. */
-export type Traces = Pick<
+export type PastSends = Pick<
   Context.Tag.Service<JobStore>,
   | "counted"
   | "earlierAttempts"

@@ -2,7 +2,7 @@
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type { Instant } from "../domain/Instant.ts"
-import type { OwnedSession } from "../domain/overview/Facts.ts"
+import type { OwnedSession } from "../domain/overview/StoreReadings.ts"
 import type { Page, Paged } from "../domain/Page.ts"
 import type { Way } from "../domain/session/SameFailure.ts"
 import type { Announced, Attempted, End, Provider, Session, State } from "../domain/session/Session.ts"

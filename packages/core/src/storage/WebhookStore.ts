@@ -5,7 +5,7 @@
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type { Instant } from "../domain/Instant.ts"
-import type { Standing } from "../domain/overview/Facts.ts"
+import type { Standing } from "../domain/overview/StoreReadings.ts"
 import type { Page, Paged } from "../domain/Page.ts"
 import type { Draft } from "../domain/webhook/Event.ts"
 import type {

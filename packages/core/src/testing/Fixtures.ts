@@ -7,6 +7,7 @@ import * as ApiKeys from "../domain/account/ApiKey.ts"
 import * as Plan from "../domain/account/Plan.ts"
 import type { RateCard } from "../domain/billing/RateCard.ts"
 import * as Keywords from "../domain/consent/Keywords.ts"
+import * as FieldVersions from "../domain/FieldVersions.ts"
 import * as Ids from "../domain/Ids.ts"
 import * as Time from "../domain/Instant.ts"
 import * as ClientTexts from "../domain/job/ClientTexts.ts"
@@ -14,7 +15,6 @@ import type { Operator } from "../domain/Operator.ts"
 import * as Retention from "../domain/Retention.ts"
 import { unpaced } from "../domain/session/Pacing.ts"
 import type { Session } from "../domain/session/Session.ts"
-import * as Told from "../domain/Told.ts"
 import type { TemplateContent } from "../domain/template/Template.ts"
 import type { Received } from "../domain/webhook/Event.ts"
 import type { Endpoint } from "../domain/webhook/Webhook.ts"
@@ -65,7 +65,7 @@ export const session = (accountId: string, some: Partial<Session> = {}): Session
   blockReason: null,
   blockCode: null,
   repliesBlockedUntil: null,
-  told: Told.nothing,
+  told: FieldVersions.nothing,
   outage: null,
   lastOutage: null,
   connectedSince: now,

@@ -25,7 +25,7 @@ export const sizeOf: Effect.Effect<Size.Size, StorageError, SizeStore> = Effect.
   const store = yield* SizeStore
   const now = yield* Time.now
   const noted = yield* store.firstSince(Time.before(now, Size.growthDays * Time.day))
-  return Size.of(yield* store.measure, noted, yield* store.oldest, now)
+  return Size.sizeOf(yield* store.measure, noted, yield* store.oldest, now)
 })
 
 export interface Housekeeping {

@@ -20,7 +20,7 @@ import type { TemplateStore } from "../storage/TemplateStore.ts"
 import type { EqualFailures } from "./EqualFailures.ts"
 import * as InboundPeople from "./InboundPeople.ts"
 import * as InboundReports from "./InboundReports.ts"
-import * as News from "./News.ts"
+import * as PlatformUpdates from "./PlatformUpdates.ts"
 import * as UnreadHooks from "./UnreadHooks.ts"
 
 export interface Inbound {
@@ -87,7 +87,7 @@ export const make: Effect.Effect<
   const people = yield* InboundPeople.make(hash)
   const reports = yield* InboundReports.make(people, hash)
   const unreadHooks = yield* UnreadHooks.make
-  const news = yield* News.make(unreadHooks, yield* SessionSender.make)
+  const news = yield* PlatformUpdates.make(unreadHooks, yield* SessionSender.make)
 
   const content: Inbound["content"] = Effect.fnUntraced(function* (session, brought) {
     const { messages, people: acquaintances = [], preferences, unread } = brought

@@ -2,9 +2,9 @@
 import * as Effect from "effect/Effect"
 import type { Job } from "../domain/job/Job.ts"
 import * as Metrics from "../runtime/Metrics.ts"
-import type { Ends } from "../storage/Ends.ts"
+import type { Endings } from "../storage/Endings.ts"
 
-export type Tell = (ends: Ends) => Effect.Effect<void>
+export type Tell = (ends: Endings) => Effect.Effect<void>
 
 const lost = ({ accountId, content, counts, id: jobId, recipients, sessionId }: Job): Effect.Effect<void> => {
   // Who sends a direct message is answered what became of it.

@@ -41,7 +41,7 @@ const isPlain = (outcome: Outcome): boolean => {
 }
 
 /** First the outcome is made plain, then the word on the person is left out. Null when neither is there any more. */
-export const of = (settlement: Settlement): Settlement | null => {
+export const plainOutcomeOf = (settlement: Settlement): Settlement | null => {
   const { outcome } = settlement
   if (!isPlain(outcome)) return { ...settlement, outcome: plain(outcome) }
   if (settlement.inbound === undefined) return null

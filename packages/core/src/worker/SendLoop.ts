@@ -22,6 +22,8 @@ import { SessionStore } from "../storage/SessionStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
 import type { TemplateStore } from "../storage/TemplateStore.ts"
 import * as Attempt from "./Attempt.ts"
+import type { Asked, Fork } from "./AttemptQueue.ts"
+import { AttemptQueue, type Ended, InFlight } from "./AttemptQueue.ts"
 import type { Asking } from "./Bulkhead.ts"
 import { Bulkhead } from "./Bulkhead.ts"
 import { Circuits } from "./Circuits.ts"
@@ -37,8 +39,6 @@ import * as PlainOutcome from "./PlainOutcome.ts"
 import * as Prepare from "./Prepare.ts"
 import { RefusedClaims } from "./RefusedClaims.ts"
 import { StoreClock } from "./StoreClock.ts"
-import type { Asked, Fork } from "./Turns.ts"
-import { type Ended, InFlight, Turns } from "./Turns.ts"
 
 export interface SendLoop {
   /** @param grace once it has begun nothing is claimed, and what is under way has so much time */
@@ -57,7 +57,7 @@ interface Claiming {
 const kind: Omit<Kind<Settlement, DispatchedJob>, "idleMs"> = {
   settleMs: 25,
   looksFirst: false,
-  plainOf: PlainOutcome.of,
+  plainOf: PlainOutcome.plainOutcomeOf,
   subjectOf: ({ jobId }) => jobId,
   released: (claimed) =>
     claimed.flatMap(({ fence, jobId, recipients }) =>
@@ -96,7 +96,7 @@ interface Parts {
   /** Platforms that can be asked about an attempt without an outcome. */
   readonly recoverable: ReadonlyArray<Provider>
   readonly bulkhead: Bulkhead
-  readonly turns: Turns
+  readonly turns: AttemptQueue
   /** Sessions whose claims the store refuses ({@link RefusedClaims}), and until when they are put off. */
   readonly putOff: Map<string, Moment.Moment>
   readonly fork: Fork
@@ -396,7 +396,7 @@ export const make = (options: {
     const someDied = yield* Deaths.make(heartbeat)
     const runFork = Runtime.runFork(yield* within(Effect.runtime<never>()))
     const fork: Fork = (effect) => runFork(Effect.interruptible(effect), { immediate: false })
-    const turns = new Turns(bulkhead, monotonic, fork)
+    const turns = new AttemptQueue(bulkhead, monotonic, fork)
     const parts: Parts = {
       jobs: yield* JobStore,
       heartbeat,

@@ -27,9 +27,9 @@ import { InBackground } from "../storage/Transactions.ts"
 import type { HeaderNames } from "../webhook/Signature.ts"
 import { defaultHeaderNames } from "../webhook/Signature.ts"
 import type { WebhookTransport } from "../webhook/WebhookTransport.ts"
+import * as Activity from "./Activity.ts"
 import * as Addressing from "./Addressing.ts"
 import * as BacklogWatch from "./BacklogWatch.ts"
-import * as Busy from "./Busy.ts"
 import { Circuits } from "./Circuits.ts"
 import type { DispatchLoop } from "./DispatchLoop.ts"
 import * as EndpointLimits from "./EndpointLimits.ts"
@@ -254,7 +254,7 @@ const make = (options: Options) =>
     const openWebhooks = yield* WebhookLoop.make({ slots: options.deliveries, worker })
 
     const pace = paceOf(options.leaseMs)
-    const busy = Busy.make(signals.outcomes)
+    const busy = Activity.make(signals.outcomes)
 
     /** What a step could not store is stored with the next one. */
     const dispatching = (name: string, open: Effect.Effect<DispatchLoop>) =>

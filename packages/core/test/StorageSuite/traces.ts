@@ -120,7 +120,7 @@ export const suite = (layer: Stored): void => {
             const { jobId } = yield* accept()
             yield* settle(yield* claim(), outcome, Time.after(now, 3), 2)
             const rows = yield* jobs.timeline({ jobId, index: 0, now: Time.after(now, 9) })
-            return rows === null ? null : Attempts.of(rows.recipient, rows.earlier)
+            return rows === null ? null : Attempts.attemptsOf(rows.recipient, rows.earlier)
           })
           const tried = { number: 1, at: now + 3, ms: 2, process: "process-1" }
           expect(yield* told(accepted)).toMatchObject({

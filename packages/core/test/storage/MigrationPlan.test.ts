@@ -10,13 +10,13 @@ import * as Redacted from "effect/Redacted"
 import type Pg from "pg"
 import { connection, emptyDatabase, freshDatabase } from "../../../../test/support/Postgres.ts"
 import * as Time from "../../src/domain/Instant.ts"
-import * as PostgresLook from "../../src/storage/postgres/Look.ts"
+import * as PostgresLook from "../../src/storage/postgres/Inspection.ts"
 import * as PostgresMigrator from "../../src/storage/postgres/Migrator.ts"
 import { migrations as ofPostgres } from "../../src/storage/postgres/Schema.ts"
 import type { Plan } from "../../src/storage/sql/MigrationPlan.ts"
 import { isBesideOlder, lasts } from "../../src/storage/sql/MigrationPlan.ts"
 import type { Migration } from "../../src/storage/sql/Migrations.ts"
-import * as SqliteLook from "../../src/storage/sqlite/Look.ts"
+import * as SqliteLook from "../../src/storage/sqlite/Inspection.ts"
 import * as SqliteMigrator from "../../src/storage/sqlite/Migrator.ts"
 import { migrations as ofSqlite } from "../../src/storage/sqlite/Schema.ts"
 
@@ -70,7 +70,7 @@ describe("a plan on SQLite", () => {
     Effect.gen(function* () {
       const { db, file } = yield* filled
       const before = db.serialize()
-      const { content, plan } = yield* SqliteLook.look(file, [...ofSqlite, later(ofSqlite)])
+      const { content, plan } = yield* SqliteLook.inspect(file, [...ofSqlite, later(ofSqlite)])
       assert.deepStrictEqual(steps(plan), [
         {
           id: ofSqlite.length + 1,
@@ -90,10 +90,10 @@ describe("a plan on SQLite", () => {
   it.scoped("is empty of a database that is up to date, and whole of one that is not there", () =>
     Effect.gen(function* () {
       const { file } = yield* filled
-      const done = yield* SqliteLook.look(file, ofSqlite)
+      const done = yield* SqliteLook.inspect(file, ofSqlite)
       assert.deepStrictEqual(done.plan, { has: ofSqlite.length, pending: [], olderConnections: 0 })
       assert.isNotNull(done.content)
-      const none = yield* SqliteLook.look(join(yield* folder, "none.db"), ofSqlite)
+      const none = yield* SqliteLook.inspect(join(yield* folder, "none.db"), ofSqlite)
       assert.deepStrictEqual([none.plan.has, none.plan.pending.length], [0, ofSqlite.length])
     })
   )
@@ -130,7 +130,7 @@ describe("a plan on PostgreSQL", () => {
       const { place, query } = yield* opened
       yield* query(consents(7))
       yield* query("ANALYZE sendwright_consent")
-      const { content, plan, server } = yield* PostgresLook.look(place, [...ofPostgres, later(ofPostgres)])
+      const { content, plan, server } = yield* PostgresLook.inspect(place, [...ofPostgres, later(ofPostgres)])
       assert.deepStrictEqual(steps(plan), [
         {
           id: ofPostgres.length + 1,
@@ -152,7 +152,7 @@ describe("a plan on PostgreSQL", () => {
     Effect.gen(function* () {
       const { client, place, query } = yield* opened
       const asked = (last: Migration) =>
-        Effect.map(PostgresLook.look(place, [...ofPostgres, last]), ({ plan }) => plan)
+        Effect.map(PostgresLook.inspect(place, [...ofPostgres, last]), ({ plan }) => plan)
       yield* query(`SET application_name = '${PostgresMigrator.applicationName(ofPostgres)}'`)
       assert.isTrue((yield* asked(ending(ofPostgres))).olderConnections >= 1)
       assert.isFalse(isBesideOlder(yield* asked(ending(ofPostgres))))

@@ -121,7 +121,7 @@ describe.each(Object.entries(databases))("columns that tell of a person (%s)", (
       const shown = rows.map((row) => searched.shown(row, redaction))
       const theirs = { account_id: "account", phone, nickname: "Ana", remark: "likes tea" }
       expect(shown).toEqual([{ ...theirs, noted_at: new Date(now).toISOString() }, {}])
-      const masked = Masking.of(Schema.Unknown)(shown, Masking.hiding("/"))
+      const masked = Masking.maskOf(Schema.Unknown)(shown, Masking.hiding("/"))
       expect(JSON.stringify(masked)).not.toContain(phone)
 
       yield* db.write("erase", function* () {

@@ -8,9 +8,9 @@ import * as Moment from "../../src/runtime/Moment.ts"
 import type { Sender } from "../../src/sender/Sender.ts"
 import type { DispatchedJob } from "../../src/storage/JobStore.ts"
 import * as Attempt from "../../src/worker/Attempt.ts"
+import { AttemptQueue, InFlight } from "../../src/worker/AttemptQueue.ts"
 import { Bulkhead } from "../../src/worker/Bulkhead.ts"
 import type { SessionCircuit } from "../../src/worker/Circuits.ts"
-import { InFlight, Turns } from "../../src/worker/Turns.ts"
 
 export const job = (recipients: number): DispatchedJob => ({
   jobId: "01980000-0000-7000-8000-000000000000",
@@ -76,7 +76,7 @@ export const turnsOf = Effect.fnUntraced(function* (slots: number, only: string 
   const now = () => Moment.unsafeNow(clock)
   const bulkhead = new Bulkhead({ slots, oldAt: 0 })
   bulkhead.only(only)
-  const turns = new Turns(bulkhead, now, (attempts) =>
+  const turns = new AttemptQueue(bulkhead, now, (attempts) =>
     Runtime.runFork(runtime)(Effect.interruptible(attempts), { immediate: false })
   )
   let wakes = 0

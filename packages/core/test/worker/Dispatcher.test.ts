@@ -46,7 +46,7 @@ const kind: Kind<Settlement, Claimed> = {
   settleMs: 25,
   idleMs: 250,
   looksFirst: false,
-  plainOf: PlainOutcome.of,
+  plainOf: PlainOutcome.plainOutcomeOf,
   subjectOf: ({ jobId }) => jobId,
   released: (claimed) => claimed.flatMap(releasedOnes)
 }

@@ -152,21 +152,22 @@ describe("a size", () => {
 
   it("that shrinks, or is known for less than a day, fills no disk", () => {
     const day = Time.day
-    expect(Size.of(measure, { at: Time.before(now, day), bytes: 200 }, oldest, now)).toMatchObject({
+    expect(Size.sizeOf(measure, { at: Time.before(now, day), bytes: 200 }, oldest, now)).toMatchObject({
       bytesPerDay: -100,
       fullAt: null
     })
-    expect(Size.of(measure, { at: Time.after(now, 1 - day), bytes: 0 }, oldest, now)).toMatchObject({
+    expect(Size.sizeOf(measure, { at: Time.after(now, 1 - day), bytes: 0 }, oldest, now)).toMatchObject({
       bytesPerDay: null
     })
     expect(
-      Size.of({ ...measure, freeBytes: null }, { at: Time.before(now, day), bytes: 0 }, oldest, now)
+      Size.sizeOf({ ...measure, freeBytes: null }, { at: Time.before(now, day), bytes: 0 }, oldest, now)
     ).toMatchObject({
       bytesPerDay: 100,
       fullAt: null
     })
     expect(
-      Size.of({ ...measure, freeBytes: 1e15 }, { at: Time.before(now, day), bytes: 99 }, oldest, now).fullAt
+      Size.sizeOf({ ...measure, freeBytes: 1e15 }, { at: Time.before(now, day), bytes: 99 }, oldest, now)
+        .fullAt
     ).toBe(null)
   })
 })

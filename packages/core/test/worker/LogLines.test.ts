@@ -17,7 +17,7 @@ import * as Memory from "../../src/storage/sqlite/Memory.ts"
 import { TemplateStore } from "../../src/storage/TemplateStore.ts"
 import * as Fixtures from "../../src/testing/Fixtures.ts"
 import { WebhookTransport } from "../../src/webhook/WebhookTransport.ts"
-import * as News from "../../src/worker/News.ts"
+import * as PlatformUpdates from "../../src/worker/PlatformUpdates.ts"
 import * as UnreadHooks from "../../src/worker/UnreadHooks.ts"
 import { owner } from "../StorageSuite/Setup.ts"
 import { accept, accepted, deliveries, during, embedded, platform, running, timedOut } from "./Support.ts"
@@ -157,7 +157,7 @@ describe("the log", () => {
           now: Time.at(0)
         })
         const unread = yield* UnreadHooks.make
-        const news = yield* News.make(unread, () => Effect.succeed(undefined))
+        const news = yield* PlatformUpdates.make(unread, () => Effect.succeed(undefined))
         const origin = {
           field: "message_template_status_update",
           reason: "no such template",

@@ -10,7 +10,7 @@ import { SessionStore } from "../../src/storage/SessionStore.ts"
 import * as Memory from "../../src/storage/sqlite/Memory.ts"
 import { TemplateStore } from "../../src/storage/TemplateStore.ts"
 import * as Fixtures from "../../src/testing/Fixtures.ts"
-import * as News from "../../src/worker/News.ts"
+import * as PlatformUpdates from "../../src/worker/PlatformUpdates.ts"
 import * as UnreadHooks from "../../src/worker/UnreadHooks.ts"
 import { owner } from "../StorageSuite/Setup.ts"
 
@@ -39,7 +39,7 @@ const hearing = (resolve: SessionSender.Resolve) =>
     const templates = yield* TemplateStore
     const contents = [Fixtures.template({ name: "promo_br", language: "pt_BR" })]
     yield* templates.importAll({ accountId, sessionId, contents, now: Time.at(0) })
-    const news = yield* News.make(yield* UnreadHooks.make, resolve)
+    const news = yield* PlatformUpdates.make(yield* UnreadHooks.make, resolve)
     const tell = (some: object) =>
       news.templates(session, [
         {

@@ -3,7 +3,7 @@ import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as TestClock from "effect/TestClock"
 import { SendResult } from "../../src/sender/Sender.ts"
-import { InFlight } from "../../src/worker/Turns.ts"
+import { InFlight } from "../../src/worker/AttemptQueue.ts"
 import { attemptsOf, circuit, job, turnsOf } from "./Attempts.ts"
 
 const accepted = Effect.succeed(SendResult.Accepted({ providerId: null, status: "accepted" }))

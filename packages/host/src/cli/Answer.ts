@@ -47,7 +47,7 @@ export const text = (
         ? [
             [
               ...(single.length === 0 ? [] : [Screen.strong(name, stream)]),
-              ...Table.of(value, stream, columns)
+              ...Table.tableOf(value, stream, columns)
             ]
           ]
         : []

@@ -13,10 +13,10 @@ import type { Options } from "../EngineLayer.ts"
 import * as Logs from "../Logs.ts"
 import * as Version from "../Version.ts"
 import * as Commands from "./Commands.ts"
+import { Degraded } from "./Degraded.ts"
 import { messageOf } from "./Failure.ts"
 import type { Setting } from "./Root.ts"
 import * as Screen from "./Screen.ts"
-import { Unwell } from "./Unwell.ts"
 
 /** Nothing is done: the words name no command. */
 class Misused extends Data.TaggedError("Misused")<{ readonly message: string }> {}
@@ -63,7 +63,7 @@ export const run = (
   application(given, { options, screen }).pipe(
     Effect.as(0),
     Effect.catchAll((error) => {
-      if (error instanceof Unwell)
+      if (error instanceof Degraded)
         return Effect.as(error.why === undefined ? Effect.void : Console.error(error.why), error.code)
       // The parser told its own error.
       if (ValidationError.isValidationError(error)) return Effect.succeed(Arguments.misused)

@@ -16,11 +16,11 @@ import * as Arguments from "../Arguments.ts"
 import type * as EngineLayer from "../EngineLayer.ts"
 import * as Answer from "./Answer.ts"
 import * as ConsentTable from "./ConsentTable.ts"
+import { Degraded } from "./Degraded.ts"
 import * as Export from "./Export.ts"
 import { messageOf } from "./Failure.ts"
 import * as Files from "./Files.ts"
 import * as Flags from "./Flags.ts"
-import * as Glance from "./Glance.ts"
 import * as Help from "./Help.ts"
 import * as Import from "./Import.ts"
 import * as Mcp from "./Mcp.ts"
@@ -30,7 +30,7 @@ import * as OnMachine from "./OnMachine.ts"
 import * as Refused from "./Refused.ts"
 import type { Setting } from "./Root.ts"
 import { connectingFlags, program, root } from "./Root.ts"
-import { Unwell } from "./Unwell.ts"
+import * as Summary from "./Summary.ts"
 import * as Watch from "./Watch.ts"
 
 /** Fields of the body that come from a file instead of flags. */
@@ -171,21 +171,21 @@ const watching: Options.Options<boolean> = Options.boolean("watch").pipe(
 
 /** Shows an answer as its view does, once or again and again; the view says how the process ends. */
 const glance = (
-  view: Glance.View,
+  view: Summary.View,
   isWatched: boolean,
   ask: Effect.Effect<unknown, Failure>,
   { out }: Setting["screen"]
-): Effect.Effect<void, Unwell> =>
+): Effect.Effect<void, Degraded> =>
   Effect.gen(function* () {
     if (isWatched) return yield* Watch.run(ask, view, out, messageOf)
     const body = yield* ask
     yield* Console.log(view.text(body, out))
     return view.codeOf(body)
   }).pipe(
-    Effect.mapError((why) => new Unwell({ code: view.failedCode, why: messageOf(why) })),
+    Effect.mapError((why) => new Degraded({ code: view.failedCode, why: messageOf(why) })),
     Effect.filterOrFail(
       (code) => code === 0,
-      (code) => new Unwell({ code })
+      (code) => new Degraded({ code })
     )
   )
 
@@ -204,20 +204,20 @@ const commandOf = (name: string, operation: Operation, { options, screen }: Sett
   const fields = Flags.make(endpoint.payloadSchema, input?.fields)
   const rejects: Options.Options<Option.Option<string>> =
     input?.open === undefined ? Options.map(Options.none, () => Option.none<string>()) : rejecting
-  const view = Glance.views.get(endpoint.name)
+  const view = Summary.views.get(endpoint.name)
   const watch = view?.isWatched === true ? watching : Options.map(Options.none, () => false)
   const description = [command.description, command.ends ?? ""].join(" ").trim()
   const asked = Command.make(name, { path, content, sought, query, fields, rejects, watch }, (given) =>
     Effect.gen(function* () {
       if (isEmptyChange(endpoint, given.fields))
-        return yield* new Unwell({
+        return yield* new Degraded({
           code: Arguments.misused,
           why: `Nothing is to be changed: name a flag, of those of sendwright ${command.name} --help.`
         })
       const { token, url } = yield* root
       const host = yield* Either.mapLeft(
         OnHost.connection(Option.getOrUndefined(url), Option.getOrUndefined(token)),
-        (why) => (view === undefined ? why : new Unwell({ code: view.failedCode, why: messageOf(why) }))
+        (why) => (view === undefined ? why : new Degraded({ code: view.failedCode, why: messageOf(why) }))
       )
       const requestOf = (body: unknown) => ({
         path: given.path,
@@ -251,7 +251,7 @@ const commandOf = (name: string, operation: Operation, { options, screen }: Sett
         return yield* withinDatabase(options, (perform) =>
           shown(Effect.map(perform(operation, request), ({ body }) => body))
         ).pipe(
-          Effect.catchTag("NotOpened", (why) => new Unwell({ code: view.failedCode, why: messageOf(why) }))
+          Effect.catchTag("NotOpened", (why) => new Degraded({ code: view.failedCode, why: messageOf(why) }))
         )
       }
       if (operation.isExport) {

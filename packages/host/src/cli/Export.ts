@@ -35,7 +35,7 @@ const broken = (end: string): Refused | undefined => {
     Either.try((): unknown => JSON.parse(end.trimEnd().split("\n").at(-1) ?? "")),
     () => undefined
   )
-  if (Json.at(last, "ok") === true) return undefined
+  if (Json.valueAt(last, "ok") === true) return undefined
   const why = Json.textAt(last, "detail")
   return told(`The export is not whole.${why === undefined ? "" : ` ${why}`}`)
 }

@@ -51,7 +51,7 @@ type Unrecorded = Pick<Checkpoint.Rejected, "isKept" | "wrong">
 const refusalsIn = (body: unknown): ReadonlyMap<number, Unrecorded> =>
   new Map(
     Json.listAt(body, "results").flatMap((result, place) => {
-      const isKept = Json.at(result, "kept_refused") === true
+      const isKept = Json.valueAt(result, "kept_refused") === true
       const errors = Json.listAt(result, "errors").map((error) => ({
         column: Json.textAt(error, "pointer")?.replace(/^\/consents\/\d+\/?/, "") || undefined,
         message: Json.textAt(error, "message") ?? ""

@@ -7,12 +7,12 @@ import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Answer from "./Answer.ts"
-import { codeOf, text } from "./doctor/Told.ts"
+import { Degraded } from "./Degraded.ts"
+import { codeOf, text } from "./doctor/Report.ts"
 import * as OnHost from "./OnHost.ts"
 import * as Refused from "./Refused.ts"
 import type { Setting } from "./Root.ts"
 import { root } from "./Root.ts"
-import { Unwell } from "./Unwell.ts"
 
 const thereOnly = (what: string) =>
   Effect.flatMap(root, ({ url }) =>
@@ -72,7 +72,7 @@ const doctor = ({ options, screen }: Setting) => {
       const findings = yield* host === null ? perform(options, Object.keys(process.env)) : ask(host)
       yield* Console.log(text(findings, screen.out))
       const code = codeOf(findings)
-      if (code > 0) return yield* new Unwell({ code })
+      if (code > 0) return yield* new Degraded({ code })
     })
   ).pipe(Command.withDescription(description))
   return {

@@ -216,7 +216,7 @@ const leftOut = (
 }
 
 /** @param named the columns that come first, where an operation names some */
-export const of = (
+export const tableOf = (
   rows: ReadonlyArray<Row>,
   stream: Screen.Stream,
   named: Operation.Columns = []

@@ -1,8 +1,8 @@
 /** An answer that is asked for again and again: drawn over itself at a terminal, a line of JSON each where a program reads. */
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
-import type { View } from "./Glance.ts"
 import type * as Screen from "./Screen.ts"
+import type { View } from "./Summary.ts"
 
 const pause = "2 seconds"
 

@@ -5,8 +5,8 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as TestClock from "effect/TestClock"
-import type { View } from "../../src/cli/Glance.ts"
 import * as Screen from "../../src/cli/Screen.ts"
+import type { View } from "../../src/cli/Summary.ts"
 import * as Watch from "../../src/cli/Watch.ts"
 
 const view: View = {

@@ -4,4 +4,6 @@ import * as Effect from "effect/Effect"
 import * as MutableRef from "effect/MutableRef"
 
 export const of = (handle: Steps.Handle, options: HttpApp.Options = {}, stopping = MutableRef.make(false)) =>
-  Effect.map(Steps.refusing("http://base"), (refuse) => HttpApp.of(handle, refuse, { ...options, stopping }))
+  Effect.map(Steps.refusing("http://base"), (refuse) =>
+    HttpApp.appOf(handle, refuse, { ...options, stopping })
+  )

@@ -81,12 +81,12 @@ const isRequired = (content: Json, schemas: Json): boolean =>
 const described = (operation: Json, route: Route.Route, schemas: Json, prefix: string): Json => {
   const { requestBody, ...rest } = operation
   const content = member(requestBody, "content")
-  const refusals = Refusals.of(route)
+  const refusals = Refusals.refusalsOf(route)
   return {
     ...rest,
     summary: route.reference.summary,
     description: route.reference.description,
-    security: Security.of(route),
+    security: Security.securityOf(route),
     ...(route.handler.access === "key" && route.handler.permission !== null
       ? { "x-permission": route.handler.permission }
       : {}),
@@ -141,7 +141,7 @@ export const openApi = ({ baseUrl, prefix, routes, senders }: Described): Json =
     const [path, method] = [pathOf(route.pattern), route.method.toLowerCase()]
     const operation = member(member(member(spec, "paths"), path), method)
     paths[path] = { ...paths[path], [method]: described(operation, route, schemas, prefix) }
-    for (const codes of Refusals.of(route).values())
+    for (const codes of Refusals.refusalsOf(route).values())
       responses[Refusals.nameOf(codes)] = Refusals.response(baseUrl, codes)
     if (route.handler.access !== "hook") referred(operation["requestBody"], schemas, closed)
   }

@@ -112,7 +112,7 @@ const ofPlatform = (request: HttpServerRequest.HttpServerRequest, prefix: string
 }
 
 /** Serves a handler of plain requests. `stopping` is set by its stop, and the handler looks at it. */
-export const of = (
+export const appOf = (
   handle: Steps.Handle,
   refuse: Steps.Refuse,
   {
@@ -166,5 +166,5 @@ export const make = (options: Omit<Steps.Options, "stopping"> & Options) =>
   Effect.gen(function* () {
     const stopping = MutableRef.make(false)
     const handle = yield* Steps.make({ ...options, stopping })
-    return of(handle, yield* Steps.refusing(options.baseUrl), { ...options, stopping })
+    return appOf(handle, yield* Steps.refusing(options.baseUrl), { ...options, stopping })
   })

@@ -17,8 +17,8 @@ const broken = Stream.concat(
   Stream.fail(new StorageError.StorageError({ operation: "read", cause: new Error("secret") }))
 )
 
-const text = (format: Lines.Format, of: Parameters<typeof Lines.of>[0]) =>
-  Effect.map(Stream.mkString(Stream.decodeText(Lines.of(of, format, columns))), (found) => found)
+const text = (format: Lines.Format, of: Parameters<typeof Lines.linesOf>[0]) =>
+  Effect.map(Stream.mkString(Stream.decodeText(Lines.linesOf(of, format, columns))), (found) => found)
 
 describe("an export", () => {
   it.effect("in NDJSON has a row on each line, and ends with one that says that it is whole", () =>

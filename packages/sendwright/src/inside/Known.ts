@@ -31,7 +31,7 @@ export const make = (sw: Sendwright, known: Inside): Sendwright => {
 
 const isKnown = (sw: unknown): sw is Known => typeof sw === "object" && sw !== null && inside in sw
 
-export const of = (sw: unknown): Inside => {
+export const insideOf = (sw: unknown): Inside => {
   if (isKnown(sw)) return sw[inside]
   throw new SendwrightError("invalid_options", "The first argument must be what createSendwright made.")
 }

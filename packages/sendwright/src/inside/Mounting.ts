@@ -118,7 +118,7 @@ const mounted = ({ node, web }: Handlers, hold: Known.Inside["hold"]): Mounted =
 }
 
 export const createHandler = (sw: Sendwright, options: HandlerOptions = {}): Handler => {
-  const inside = Known.of(sw)
+  const inside = Known.insideOf(sw)
   const given = optionsOf(options)
   const { endWith, hold, runSync, secretKeys } = inside
   const made = runSync(

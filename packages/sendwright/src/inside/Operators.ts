@@ -8,12 +8,12 @@ import type * as Admin from "../api/Admin.ts"
 import type { InTransaction, Retry } from "../api/Messages.ts"
 import type { PlatformTemplate } from "../api/Templates.ts"
 import * as Failures from "./Failures.ts"
-import * as Glances from "./Glances.ts"
 import * as Inputs from "./Inputs.ts"
 import type { Answer, Asked, FoundValue, Name, Named, Value } from "./Operations.ts"
 import * as Operations from "./Operations.ts"
 import type { Running } from "./Running.ts"
 import type { Parts } from "./Stores.ts"
+import * as Summaries from "./Summaries.ts"
 import { transactionOf } from "./Transactions.ts"
 import * as Views from "./Views.ts"
 
@@ -228,8 +228,8 @@ const exceptions = {
   rotateOperator: { view: ({ operator, token }) => ({ ...operatorOf(operator), token }) },
   revokeOperator: { view: (shown) => operatorOf(shown) },
   audit: { at: "audit list" },
-  overview: { view: (_, found) => Glances.overview(found) },
-  health: { view: (_, found) => Glances.health(found) },
+  overview: { view: (_, found) => Summaries.overview(found) },
+  health: { view: (_, found) => Summaries.health(found) },
   adminSearch: { at: null, view: ({ link: _, ...rest }) => rest }
 } as const satisfies { readonly [N in Name]?: Exception<N> }
 

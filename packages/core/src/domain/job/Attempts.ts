@@ -86,7 +86,7 @@ export interface Made {
 }
 
 /** @param rows of the recipient's attempts, in their order */
-export const of = (recipient: RecipientResult, rows: ReadonlyArray<EarlierAttempt>): Made => {
+export const attemptsOf = (recipient: RecipientResult, rows: ReadonlyArray<EarlierAttempt>): Made => {
   const { attempts: number, requeuedAt } = recipient
   const row = rows.findLast(
     (each) => each.outcome !== "released" && each.number === number && each.at >= (requeuedAt ?? 0)

@@ -79,4 +79,4 @@ const cancel = ({ job, recipient }: Given): Next => {
     : yes("cancel", "It is canceled with all else of its job that waits.")
 }
 
-export const of = (given: Given): ReadonlyArray<Next> => [wait(given), retry(given), cancel(given)]
+export const nextStepsOf = (given: Given): ReadonlyArray<Next> => [wait(given), retry(given), cancel(given)]

@@ -85,7 +85,7 @@ const sinceOf = ({ data: { since } }: Happening): Instant =>
   (typeof since === "string" ? Time.parse(since) : undefined) ?? Time.at(Number.NEGATIVE_INFINITY)
 
 /** @param happenings in any order; those of one time in that of their making */
-export const of = (
+export const obstaclesOf = (
   happenings: ReadonlyArray<Happening>,
   templateId: number | null
 ): ReadonlyArray<Obstacle> => {

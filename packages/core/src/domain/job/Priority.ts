@@ -21,7 +21,8 @@ const ofCategory: Readonly<Record<Category, Priority>> = {
 }
 
 /** Of a send: what it asks for, or what follows from its template's category. */
-export const of = (asked: Priority | undefined, category: Category): Priority => asked ?? ofCategory[category]
+export const priorityOf = (asked: Priority | undefined, category: Category): Priority =>
+  asked ?? ofCategory[category]
 
 /** A lower queue keeps one message of so many. */
 const share = 10

@@ -142,7 +142,7 @@ const heardMs = Time.hour
 export const looks = (recipient: RecipientResult, earlier: ReadonlyArray<EarlierAttempt>): Looks => {
   const { deliveredAt, readAt, sentAt, sequence, updatedAt } = recipient
   if (sequence === 0) return { commits: [], receipts: [] }
-  const before = Attempts.of(recipient, earlier).earlier
+  const before = Attempts.attemptsOf(recipient, earlier).earlier
   const repeated = before.flatMap(({ at, outcome }) => (isRepeated(outcome) ? [at] : [])).slice(-2)
   const attempted = Transitions.attemptedAt(recipient)
   const behind = (at: Instant, status: Recipient.Status | null): Span => ({
@@ -645,7 +645,7 @@ const waits = (waiting: NonNullable<Known["waiting"]>, since: Instant, { job }: 
 const attempts = (rows: Rows, last: Attempt | null, known: Known): ReadonlyArray<Placed> => {
   const { earlier, happenings, job, recipient } = rows
   const templateId = job.content.kind === "template" ? job.content.templateId : null
-  const obstacles = Obstacles.of(happenings, templateId)
+  const obstacles = Obstacles.obstaclesOf(happenings, templateId)
   const again = retries(rows)
   const made = last === null ? earlier : [...earlier, last]
   const found = again.map(({ act, at }) =>
@@ -761,7 +761,7 @@ const shown = (entry: Entry, isOperator: boolean): Entry => {
 
 export const story = (found: Rows, known: Known): Story => {
   const { isOperator, now } = known
-  const { earlier, last } = Attempts.of(found.recipient, found.earlier)
+  const { earlier, last } = Attempts.attemptsOf(found.recipient, found.earlier)
   const rows = { ...found, earlier }
   const placed = [
     accepted(rows),
@@ -779,7 +779,7 @@ export const story = (found: Rows, known: Known): Story => {
   return {
     message: messageOf(rows, known),
     timeline: placed.toSorted((a, b) => a.place - b.place).map(({ entry }) => shown(entry, isOperator)),
-    next: Nexts.of({ ...rows, waits: waiting === null ? null : waitText(waiting) })
+    next: Nexts.nextStepsOf({ ...rows, waits: waiting === null ? null : waitText(waiting) })
   }
 }
 

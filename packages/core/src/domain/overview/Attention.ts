@@ -13,9 +13,9 @@ import type { Session } from "../session/Session.ts"
 import * as Sessions from "../session/Session.ts"
 import type { Endpoint } from "../webhook/Webhook.ts"
 import * as Webhooks from "../webhook/Webhook.ts"
-import type { Facts, Troubled, Usage } from "./Facts.ts"
 import type { SessionFigures } from "./Figures.ts"
 import * as Figures from "./Figures.ts"
+import type { StoreReadings, Troubled, Usage } from "./StoreReadings.ts"
 
 /** In the order of their urgency, where all else is alike. */
 export const kinds = [
@@ -112,7 +112,7 @@ const at = (time: Instant): string => `${Time.format(time).slice(0, 19)}Z`
 const target = (of: Target["of"], id: string | null = null): Target => ({ of, id })
 
 interface Look {
-  readonly facts: Facts
+  readonly facts: StoreReadings
   readonly sessions: ReadonlyArray<SessionFigures>
   readonly limited: ReadonlyArray<Limited>
   /** All that waits. */
@@ -729,7 +729,10 @@ const bounded = (items: ReadonlyArray<Item>): ReadonlyArray<Item> => {
 const isFailing = ({ verdict }: Item): boolean => verdict === "failing"
 
 /** All that needs somebody, the most urgent first; nothing where all is well. */
-export const of = (facts: Facts, sessions: ReadonlyArray<SessionFigures>): ReadonlyArray<Item> => {
+export const attentionOf = (
+  facts: StoreReadings,
+  sessions: ReadonlyArray<SessionFigures>
+): ReadonlyArray<Item> => {
   const keeping = { isDispatched: facts.isDispatched, isHeld: facts.quarantine !== null }
   const limited = Waiting.limit(facts.backlog, keeping)
   const waiting = limited.reduce((sum, { group }) => sum + group.waiting + group.retrying, 0)

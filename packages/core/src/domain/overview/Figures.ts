@@ -7,7 +7,7 @@ import * as Waiting from "../job/Waiting.ts"
 import * as Pacing from "../session/Pacing.ts"
 import type { Session } from "../session/Session.ts"
 import * as Sessions from "../session/Session.ts"
-import type { Facts, OwnedSession, Standing } from "./Facts.ts"
+import type { OwnedSession, Standing, StoreReadings } from "./StoreReadings.ts"
 
 /** So many minutes are shown, the running one as the last. */
 export const minutesShown = 60
@@ -37,7 +37,10 @@ const members = { queued: "accepted", accepted: "done", failed: "failed", unknow
 
 const isShown = (outcome: string): outcome is keyof typeof members => Object.hasOwn(members, outcome)
 
-export const minutesOf = ({ now, tallies }: Pick<Facts, "now" | "tallies">): ReadonlyArray<Minute> => {
+export const minutesOf = ({
+  now,
+  tallies
+}: Pick<StoreReadings, "now" | "tallies">): ReadonlyArray<Minute> => {
   const since = shownSince(now)
   const minutes = Array.from({ length: minutesShown }, (_, place) => ({
     at: Time.after(since, place * Time.minute),
@@ -193,10 +196,10 @@ const groupBy = <A>(
 }
 
 /** Nothing but its pace and its workers keeps what waits for it. */
-const isGoing = (session: Session, { isDispatched, quarantine }: Facts): boolean =>
+const isGoing = (session: Session, { isDispatched, quarantine }: StoreReadings): boolean =>
   isDispatched && quarantine === null && Sessions.obstacle(session) === null
 
-export const sessionsOf = (facts: Facts): ReadonlyArray<SessionFigures> => {
+export const sessionsOf = (facts: StoreReadings): ReadonlyArray<SessionFigures> => {
   const { backlog, now, sessions, tallies } = facts
   const groups = groupBy(backlog.groups, ({ session }) => session.id)
   const counted = groupBy(tallies, ({ sessionId }) => sessionId)

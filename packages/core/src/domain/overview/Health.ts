@@ -81,7 +81,7 @@ const worstOf = (lines: ReadonlyArray<Line>): Verdict => {
 }
 
 /** @param overview null where the store cannot be read, which the checks tell */
-export const of = (
+export const healthOf = (
   overview: Pick<Overview, "attention"> | null,
   checks: ReadonlyArray<Check>,
   { at, version }: Pick<Report, "at" | "version">

@@ -5,9 +5,9 @@ import * as Waiting from "../job/Waiting.ts"
 import type { Size } from "../Size.ts"
 import type { Item } from "./Attention.ts"
 import * as Attention from "./Attention.ts"
-import type { Facts, Process } from "./Facts.ts"
 import type { Minute, Rates, SessionFigures, WaitingFor } from "./Figures.ts"
 import * as Figures from "./Figures.ts"
+import type { Process, StoreReadings } from "./StoreReadings.ts"
 
 export interface Overview {
   readonly at: Instant
@@ -50,10 +50,10 @@ const inOrder = (
   )
 }
 
-export const of = (facts: Facts, version: string | null): Overview => {
+export const overviewOf = (facts: StoreReadings, version: string | null): Overview => {
   const { backlog, deliveriesWaiting, isDispatched, now, processes, quarantine, storage, webhooks } = facts
   const sessions = Figures.sessionsOf(facts)
-  const attention = Attention.of(facts, sessions)
+  const attention = Attention.attentionOf(facts, sessions)
   const minutes = Figures.minutesOf(facts)
   const by = Figures.waitingOf(Waiting.limit(backlog, { isDispatched, isHeld: quarantine !== null }), now)
   const { disabled, failing, healthy } = webhooks

@@ -1,10 +1,10 @@
 /** One connection of an account to a messaging platform; owns the templates mirrored from it. */
 
 import type { Keywords } from "../consent/Keywords.ts"
+import * as FieldVersions from "../FieldVersions.ts"
 import type { Instant } from "../Instant.ts"
 import * as Time from "../Instant.ts"
 import type { PauseReason } from "../job/Job.ts"
-import * as Told from "../Told.ts"
 import * as Circuit from "./Circuit.ts"
 import type { ClosedMarket } from "./ClosedMarkets.ts"
 import type { Pacing } from "./Pacing.ts"
@@ -58,7 +58,7 @@ export interface Session {
   /** The end of the platform's restriction on answers to people, until which direct messages are refused; null without one. */
   readonly repliesBlockedUntil: Instant | null
   /** What the platform said last of its standing and its restrictions. */
-  readonly told: Told.Told
+  readonly told: FieldVersions.FieldVersions
   /**
    * The outage of its platform, with the time of the next probe; null while the platform answers. Its jobs pause
    * meanwhile.
@@ -319,7 +319,7 @@ const reinstated = (session: Session, { told }: Session, now: Instant): Session 
     : session
 
 /**
- * The session after its platform's news of it, of which each part counts that is newer than what was told (`Told.hear`). What it
+ * The session after its platform's news of it, of which each part counts that is newer than what was told (`FieldVersions.merge`). What it
  * reinstates is connected only where these very news had disconnected it.
  */
 export const announced = (
@@ -327,7 +327,7 @@ export const announced = (
   { at, disconnects, reinstates = false, restricts = {} }: Announced,
   now: Instant
 ): { readonly session: Session; readonly isOlder: boolean } => {
-  const hearing = Told.hear(session.told, at, now, false)
+  const hearing = FieldVersions.merge(session.told, at, now, false)
   let after = session
   const apply = (field: string, word: string | undefined, step: (session: Session) => Session): void => {
     if (hearing.isNews(field, word)) after = step({ ...after, told: hearing.told() })

@@ -6,7 +6,7 @@
 import * as Either from "../../effect/Either.ts"
 import * as ExternalText from "../ExternalText.ts"
 import * as Fault from "../Fault.ts"
-import { at, textAt, wordAt } from "../Json.ts"
+import { textAt, valueAt, wordAt } from "../Json.ts"
 import * as Text from "../Text.ts"
 import type { Binding, Button, Component, TemplateContent, Variable } from "./Template.ts"
 import * as Template from "./Template.ts"
@@ -26,7 +26,7 @@ class Reader {
 
   /** Empty when it is none; one that is too long is not looked into. */
   text(value: unknown, name: string, path: Path, maximum: number): string {
-    const found = at(value, name)
+    const found = valueAt(value, name)
     const where = [...path, name]
     const refuse = (code: Fault.Code, message: string): string => {
       this.faults.add(where, code, `\`${name}\` ${message}.`)
@@ -40,7 +40,7 @@ class Reader {
   }
 
   optionalText(value: unknown, name: string, path: Path, maximum: number): string | undefined {
-    const found = at(value, name)
+    const found = valueAt(value, name)
     // An empty label is one that the platform writes.
     return found === undefined || found === null || found === ""
       ? undefined
@@ -56,12 +56,12 @@ class Reader {
   }
 
   optionalWord(value: unknown, name: string, path: Path): string | undefined {
-    const found = at(value, name)
+    const found = valueAt(value, name)
     return found === undefined || found === null ? undefined : this.word(value, name, path)
   }
 
   list(value: unknown, name: string, path: Path, maximum: number): ReadonlyArray<unknown> {
-    const found = at(value, name)
+    const found = valueAt(value, name)
     const where = [...path, name]
     if (!Array.isArray(found)) {
       const code = found === undefined || found === null ? "required" : "invalid_type"
@@ -95,11 +95,11 @@ const examplesOf = (
   component: unknown,
   kind: "header_text" | "body_text"
 ): ((name: string, place: number) => string | undefined) => {
-  const named = at(component, "example", `${kind}_named_params`)
+  const named = valueAt(component, "example", `${kind}_named_params`)
   if (Array.isArray(named)) {
     const byName = new Map<unknown, unknown>()
     for (const each of named.slice(0, Template.maximumVariables)) {
-      const name = at(each, "param_name")
+      const name = valueAt(each, "param_name")
       if (!byName.has(name)) byName.set(name, each)
     }
     return (name) => fitExample(textAt(byName.get(name), "example"))
@@ -446,8 +446,8 @@ const longestPrice = 2 * 1024
  * it is kept as it came and nothing is computed from it. Undefined where the JSON does not mention it.
  */
 const maxPriceOf = (json: unknown): object | null | undefined => {
-  const present = at(json, "optimization_spec")
-  const found = present === undefined ? at(json, "bid_spec") : present
+  const present = valueAt(json, "optimization_spec")
+  const found = present === undefined ? valueAt(json, "bid_spec") : present
   return found === undefined ? undefined : (ExternalText.jsonObject(found, longestPrice) ?? null)
 }
 
@@ -460,7 +460,7 @@ const contentOf = (json: unknown): TemplateContent | undefined => {
   const slots = parts.flatMap((part) => part.variables)
   const unsendableReason = reasonOf(content)
   const maxPrice = maxPriceOf(json)
-  const why = Template.whyOf(json, at(json, "rejected_reason"))
+  const why = Template.whyOf(json, valueAt(json, "rejected_reason"))
   return {
     ...listed,
     components: parts.map((part) => part.component),

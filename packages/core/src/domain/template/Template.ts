@@ -6,10 +6,10 @@ import * as Arr from "effect/Array"
 import * as Order from "effect/Order"
 import * as Schema from "effect/Schema"
 import * as ExternalText from "../ExternalText.ts"
+import * as FieldVersions from "../FieldVersions.ts"
 import type { Instant } from "../Instant.ts"
 import * as Time from "../Instant.ts"
 import * as Json from "../Json.ts"
-import * as Told from "../Told.ts"
 
 /** In the platform's own form. */
 const PlatformObject = Schema.Object.annotations({
@@ -100,7 +100,7 @@ const longestWhy = 2 * 1024
 /** Undefined where the platform's JSON does not say why; `NONE` is no reason. */
 export const whyOf = (json: unknown, reason: unknown): Why | null | undefined => {
   const info = (name: string): object | null =>
-    ExternalText.jsonObject(Json.at(json, name), longestWhy) ?? null
+    ExternalText.jsonObject(Json.valueAt(json, name), longestWhy) ?? null
   const found: Why = {
     reason:
       typeof reason === "string" && reason !== "" && reason !== "NONE" ? ExternalText.code(reason) : null,
@@ -347,7 +347,7 @@ const isOvertaken = ({ updatedAt }: Template, refusedSince: Instant, now: Instan
 /** A template's content after something was told of it, and the order of what was. */
 export interface Heard {
   readonly content: TemplateContent & Pick<NumberedTemplate, "correctCategory">
-  readonly told: Told.Told
+  readonly told: FieldVersions.FieldVersions
   /** True when the platform's content may be another than this. */
   readonly isChanged: boolean
   /** True when a part of it was older than what was told before, and so changed nothing. */
@@ -363,15 +363,20 @@ const wordOfCategory = ({ category, correctCategory }: StatusReport): string | u
   category === undefined && correctCategory === undefined ? undefined : `${category} ${correctCategory}`
 
 /**
- * The template's content after a report, of which each part counts that is newer than what was told (`Told.hear`). A refusal
+ * The template's content after a report, of which each part counts that is newer than what was told (`FieldVersions.merge`). A refusal
  * changes only a template that is approved.
  */
-export const reported = (template: Template, told: Told.Told, report: StatusReport, now: Instant): Heard => {
+export const reported = (
+  template: Template,
+  told: FieldVersions.FieldVersions,
+  report: StatusReport,
+  now: Instant
+): Heard => {
   const { quality = template.quality, refusedSince, status = template.status, why = null } = report
   const isLate =
     refusedSince !== null && (template.status !== "approved" || isOvertaken(template, refusedSince, now))
   if (isLate) return { content: template, told, isChanged: false, isOlder: false }
-  const hearing = Told.hear(told, refusedSince ?? report.at ?? null, now, refusedSince !== null)
+  const hearing = FieldVersions.merge(told, refusedSince ?? report.at ?? null, now, refusedSince !== null)
   const content = {
     ...template,
     ...(hearing.isNews("status", report.status) ? { status, why } : {}),
@@ -389,13 +394,13 @@ export const reported = (template: Template, told: Told.Told, report: StatusRepo
  */
 export const imported = (
   known: Template | null,
-  told: Told.Told,
+  told: FieldVersions.FieldVersions,
   given: TemplateContent,
   askedAt: Instant | null,
   now: Instant
 ): Pick<Heard, "content" | "told"> => {
   if (askedAt === null) return { content: given, told }
-  const { isNews, told: after } = Told.hear(told, askedAt, now, true)
+  const { isNews, told: after } = FieldVersions.merge(told, askedAt, now, true)
   const before = known ?? given
   const { bindings, category, components, quality, sendable, status, unsendableReason, variables } = before
   const content = {

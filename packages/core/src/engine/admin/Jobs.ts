@@ -17,7 +17,7 @@ import * as Phone from "../../domain/Phone.ts"
 import { Signals } from "../../runtime/Signals.ts"
 import type { Readable } from "../../schema/Readable.ts"
 import { AccountStore } from "../../storage/AccountStore.ts"
-import type { JobFacts, ReferenceSum } from "../../storage/JobStore.ts"
+import type { JobDetails, ReferenceSum } from "../../storage/JobStore.ts"
 import { JobStore } from "../../storage/JobStore.ts"
 import type { StorageError } from "../../storage/StorageError.ts"
 import type { DetailQuery } from "../JobAccess.ts"
@@ -57,7 +57,7 @@ export interface AdminJobQuery extends JobQuery {
 }
 
 /** A job with what an operator is told of it beside itself. */
-export interface ToldJob extends Job, JobFacts {}
+export interface ToldJob extends Job, JobDetails {}
 
 export interface Jobs {
   /**
@@ -91,14 +91,14 @@ export interface Jobs {
 
 /** A job's detail with what an operator is told of it beside. */
 export interface ToldDetail extends JobDetail {
-  readonly facts: JobFacts
+  readonly facts: JobDetails
 }
 
 /** How often a list looks at some thousands of jobs, and at how many jobs that is. */
 const reads = 200
 export const mostLookedAt = reads * Pages.mostLookedAt
 
-const noFacts: JobFacts = { accountName: null, sessionName: null, failures: [] }
+const noFacts: JobDetails = { accountName: null, sessionName: null, failures: [] }
 
 const faultsOf = ({ codes = [], phones = [] }: Readable<RetryCommand>): ReadonlyArray<Fault.Fault> => [
   ...RetryFaults.ofCodes(codes, ["codes"]),

@@ -4,11 +4,11 @@ import type { Instant } from "../../domain/Instant.ts"
 import * as Time from "../../domain/Instant.ts"
 import type { Tally } from "../../domain/job/Tally.ts"
 import type { Backlog } from "../../domain/job/Waiting.ts"
-import type { Facts, OwnedSession, Process } from "../../domain/overview/Facts.ts"
 import * as Figures from "../../domain/overview/Figures.ts"
 import type { Report } from "../../domain/overview/Health.ts"
 import * as Health from "../../domain/overview/Health.ts"
 import * as Domain from "../../domain/overview/Overview.ts"
+import type { OwnedSession, Process, StoreReadings } from "../../domain/overview/StoreReadings.ts"
 import { Senders } from "../../sender/Sender.ts"
 import { ErasureStore } from "../../storage/ErasureStore.ts"
 import { HappeningStore } from "../../storage/HappeningStore.ts"
@@ -191,7 +191,7 @@ const reading = Effect.gen(function* () {
     const tallies = yield* hour
     shown = yield* sessionStore.inNeedFirst({ ids: busiest(backlog, tallies, now), most: most.sessions })
     const yesterday = Time.before(now, Time.day)
-    const facts: Facts = {
+    const facts: StoreReadings = {
       now,
       quarantine,
       isDispatched,
@@ -226,7 +226,7 @@ export const make = (readiness: Effect.Effect<ReadonlyArray<Check>>) =>
   Effect.gen(function* () {
     const version = yield* ProcessVersion
     const read = yield* reading
-    const look = Effect.map(read, (facts) => Domain.of(facts, version))
+    const look = Effect.map(read, (facts) => Domain.overviewOf(facts, version))
     // Whoever began it may leave while others wait for the same.
     const now = Effect.uninterruptible(yield* Effect.cachedWithTTL(look, freshFor))
     const overview: Overview = {
@@ -236,7 +236,7 @@ export const make = (readiness: Effect.Effect<ReadonlyArray<Check>>) =>
         const found = yield* Effect.catchAll(now, (error) =>
           Effect.as(Effect.logWarning("The overview cannot be read", error), null)
         )
-        return Health.of(found, checks, { at: found?.at ?? (yield* Time.now), version })
+        return Health.healthOf(found, checks, { at: found?.at ?? (yield* Time.now), version })
       })
     }
     return overview

@@ -5,6 +5,7 @@ import * as Keywords from "../../domain/consent/Keywords.ts"
 import type { ForeignTransaction, InsideTransaction, InvalidRequest } from "../../domain/Errors.ts"
 import { NotFound } from "../../domain/Errors.ts"
 import * as Fault from "../../domain/Fault.ts"
+import * as FieldVersions from "../../domain/FieldVersions.ts"
 import * as Ids from "../../domain/Ids.ts"
 import * as Time from "../../domain/Instant.ts"
 import type { Page, Paged } from "../../domain/Page.ts"
@@ -14,7 +15,6 @@ import type { Pacing } from "../../domain/session/Pacing.ts"
 import { unpaced } from "../../domain/session/Pacing.ts"
 import type { Provider, Session } from "../../domain/session/Session.ts"
 import { meantReasons } from "../../domain/session/Session.ts"
-import * as Told from "../../domain/Told.ts"
 import type { UnreadHook } from "../../domain/UnreadHook.ts"
 import * as Either from "../../effect/Either.ts"
 import { Signals } from "../../runtime/Signals.ts"
@@ -296,7 +296,7 @@ export const make = Effect.gen(function* () {
         blockReason: null,
         blockCode: null,
         repliesBlockedUntil: null,
-        told: Told.nothing,
+        told: FieldVersions.nothing,
         outage: null,
         lastOutage: null,
         connectedSince: connected ? now : null,

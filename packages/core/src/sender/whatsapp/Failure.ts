@@ -6,7 +6,7 @@ import * as PlatformHttp from "../PlatformHttp.ts"
 
 /** Vendors who hand hooks on write numbers as text. */
 const codeOf = (error: unknown, name: "code" | "error_subcode" = "code"): number | undefined => {
-  const code = Json.at(error, name)
+  const code = Json.valueAt(error, name)
   if (typeof code === "number") return code
   return typeof code === "string" && /^[0-9]{1,9}$/.test(code) ? Number(code) : undefined
 }
@@ -20,7 +20,7 @@ export const failureOf = (error: unknown, status: number | null): Failure | unde
   if (code === undefined) return undefined
   const details = Json.textAt(error, "error_data", "details")
   const message = details ?? Json.textAt(error, "message") ?? Json.textAt(error, "title")
-  const isTransient = Json.at(error, "is_transient") === true
+  const isTransient = Json.valueAt(error, "is_transient") === true
   const known = FailureCatalogue.findWhatsApp(code, codeOf(error, "error_subcode"))
   if (known !== undefined && !(isTransient && known.permanent))
     return FailureCatalogue.failure(known.code, { providerCode: String(code), message })

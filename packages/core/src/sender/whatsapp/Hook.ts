@@ -22,7 +22,7 @@ import type {
 import { HookResult } from "../Sender.ts"
 import { type Config, decode } from "./Config.ts"
 import { failureOf, ofErrors } from "./Failure.ts"
-import * as News from "./News.ts"
+import * as PlatformUpdates from "./PlatformUpdates.ts"
 
 /** Compares with each of the session's secrets in constant time, over the received bytes. */
 export const isSigned = ({ body, headers }: HookRequest, config: unknown): boolean => {
@@ -72,7 +72,7 @@ const unread = ({ field, found }: Place, reason: string, content: unknown): void
 
 /** The items of a list; what stands in its place and is none is unread. */
 const itemsOf = (place: Place, value: unknown, name: string): ReadonlyArray<unknown> => {
-  const list = Json.at(value, name) ?? []
+  const list = Json.valueAt(value, name) ?? []
   if (Array.isArray(list)) return list
   unread(place, `\`${name}\` is not a list`, list)
   return []
@@ -103,7 +103,7 @@ const pricingOf = (status: unknown): Pricing | undefined => {
   const category = Json.textAt(status, "pricing", "category")
   if (category === undefined) return undefined
   const type = Json.textAt(status, "pricing", "type")
-  const billable = Json.at(status, "pricing", "billable")
+  const billable = Json.valueAt(status, "pricing", "billable")
   return { category, free: type === undefined ? billable === false : type.startsWith("free_") }
 }
 
@@ -113,7 +113,7 @@ const optedOut = (status: unknown): Failure | undefined =>
 
 /** The errors of a status: those of a vendor that writes one alone are a list of one. */
 const errorsOf = (status: unknown): ReadonlyArray<unknown> => {
-  const errors = Json.at(status, "errors") ?? []
+  const errors = Json.valueAt(status, "errors") ?? []
   return Array.isArray(errors) ? errors : [errors]
 }
 
@@ -147,7 +147,7 @@ const readRecipient = (
 ): void => {
   // A message to a group was asked for by nobody's number.
   const messageId = isOfGroup ? null : (Json.textAt(status, "biz_opaque_callback_data") ?? null)
-  const at = timeOf(Json.at(status, "timestamp"))
+  const at = timeOf(Json.valueAt(status, "timestamp"))
   if (userId !== null && (phone !== null || !isReport)) found.people.push({ phone, userId, messageId, at })
   const failure = optedOut(status)
   if (failure === undefined) return
@@ -175,7 +175,7 @@ const readStatus = (status: unknown, now: Instant, place: Place): void => {
     unread(place, "a status without an id or with an unknown status", status)
     return
   }
-  const at = timeOf(Json.at(status, "timestamp")) ?? now
+  const at = timeOf(Json.valueAt(status, "timestamp")) ?? now
   const messageId = Json.textAt(status, "biz_opaque_callback_data") ?? null
   const failure = reported === "failed" ? ofErrors(errorsOf(status)) : null
   const pricing = pricingOf(status)
@@ -241,10 +241,10 @@ const captionOf = (message: unknown): string | undefined =>
 
 /** A message that was edited, as it reads now; any other as it came. */
 const asItReads = (message: unknown): unknown =>
-  Json.at(message, "edit", "message") ??
-  Json.at(message, "edited", "message") ??
-  Json.at(message, "edit") ??
-  Json.at(message, "edited") ??
+  Json.valueAt(message, "edit", "message") ??
+  Json.valueAt(message, "edited", "message") ??
+  Json.valueAt(message, "edit") ??
+  Json.valueAt(message, "edited") ??
   message
 
 /** The ids in the platform's own text of a change, which ends with them: a name in front of them may be anything. */
@@ -256,7 +256,7 @@ const changedIds = (system: unknown): readonly [from: string | null, to: string 
 
 /** A changed number, and the user id that changes with it (contract.md §W1.11, §1.13). */
 const readSystem = (message: unknown, found: Found): void => {
-  const system = Json.at(message, "system")
+  const system = Json.valueAt(message, "system")
   const type = Json.textAt(system, "type")
   if (type !== "user_changed_number" && type !== "user_changed_user_id") return
   const [idBefore, idNow] = type === "user_changed_user_id" ? changedIds(system) : [null, null]
@@ -268,7 +268,7 @@ const readSystem = (message: unknown, found: Found): void => {
   const phone = Json.wordAt(system, "wa_id") ?? Json.wordAt(system, "new_wa_id") ?? null
   const from = Json.wordAt(message, "from") ?? null
   const former = oldUserId ?? (fromUserId === userId ? null : fromUserId)
-  const at = timeOf(Json.at(message, "timestamp"))
+  const at = timeOf(Json.valueAt(message, "timestamp"))
   found.people.push({ phone, userId, formerly: { phone: from === phone ? null : from, userId: former }, at })
 }
 
@@ -291,7 +291,7 @@ const readContactRequest = (message: unknown, found: Found): void => {
     Json.wordAt(card, "phones", 0, "user_id") ??
     Json.wordAt(message, "from_user_id") ??
     null
-  found.people.push({ phone, userId, at: timeOf(Json.at(message, "timestamp")) })
+  found.people.push({ phone, userId, at: timeOf(Json.valueAt(message, "timestamp")) })
 }
 
 /** What a message says of its sender's identity by its kind. */
@@ -302,8 +302,10 @@ const readIdentity = (type: string | null, message: unknown, found: Found): void
 
 /** The platform's object of a message: that of its kind, or the errors that stand in its place. */
 const contentOfMessage = (message: unknown, type: string | null): unknown => {
-  const errors = Json.at(message, "errors")
-  return (type === null ? undefined : Json.at(message, type)) ?? (errors === undefined ? null : { errors })
+  const errors = Json.valueAt(message, "errors")
+  return (
+    (type === null ? undefined : Json.valueAt(message, type)) ?? (errors === undefined ? null : { errors })
+  )
 }
 
 const readMessage = (message: unknown, contacts: Contacts, place: Place, isAside = false): void => {
@@ -326,7 +328,7 @@ const readMessage = (message: unknown, contacts: Contacts, place: Place, isAside
   // The contacts are of other messages of the same change then.
   const { phone, userId } = type === "system" ? ofSystem(message, sender) : among(contacts, sender)
   const label = labelOf(message) ?? null
-  const at = timeOf(Json.at(message, "timestamp"))
+  const at = timeOf(Json.valueAt(message, "timestamp"))
   readErrorsOfMessage(message, at, place)
   found.messages.push({
     id,
@@ -367,7 +369,7 @@ const readPreference = (preference: unknown, contacts: Contacts, place: Place): 
     userId,
     purpose: "marketing",
     status,
-    at: timeOf(Json.at(preference, "timestamp")),
+    at: timeOf(Json.valueAt(preference, "timestamp")),
     proof: `The platform's user_preferences: ${Json.textAt(preference, "detail") ?? value}`
   })
 }
@@ -431,16 +433,19 @@ function* readContacts(value: unknown, place: Place): Generator<void, Contacts> 
 /** News of a template, or of the account. */
 const readNews = (value: object, at: Instant | null, change: unknown, place: Place): void => {
   const { field, found } = place
-  const template = News.templateFields.has(field) ? News.template(field, value, at) : undefined
+  const template = PlatformUpdates.templateFields.has(field)
+    ? PlatformUpdates.template(field, value, at)
+    : undefined
   if (template !== undefined) found.templates.push(template)
-  else if (News.accountFields.has(field)) found.session.push(News.account(field, value, at))
-  else if (News.templateFields.has(field))
+  else if (PlatformUpdates.accountFields.has(field))
+    found.session.push(PlatformUpdates.account(field, value, at))
+  else if (PlatformUpdates.templateFields.has(field))
     unread(place, "news of a template without its name, its language or what is new", value)
   else unread(place, "this kind of news is not known", change)
 }
 
 function* readChange(change: unknown, at: Instant | null, now: Instant, found: Found): Generator<void> {
-  const value = Json.at(change, "value")
+  const value = Json.valueAt(change, "value")
   const place = { field: Json.textAt(change, "field") ?? "", found }
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     unread(place, "news without a value", change)
@@ -454,7 +459,7 @@ function* readChange(change: unknown, at: Instant | null, now: Instant, found: F
       return
     case "standby": {
       // The platform's own agent holds the conversation, or a second app does (contract.md §W1.12).
-      const aside = Json.at(value, "standby")
+      const aside = Json.valueAt(value, "standby")
       yield* readConversation(aside, now, place, true)
       unreadMembers(place, aside, ofStandby)
       return
@@ -489,11 +494,12 @@ export const addressesOf = (given: unknown): ReadonlyArray<string> => {
  * their portfolio and name the account in the value (contract.md §W1.12).
  */
 const addressOf = (entry: unknown, change: unknown, own: Config): string => {
-  const value = Json.at(change, "value")
+  const value = Json.valueAt(change, "value")
   const number =
-    Json.at(value, "metadata", "phone_number_id") ?? Json.at(value, "standby", "metadata", "phone_number_id")
+    Json.valueAt(value, "metadata", "phone_number_id") ??
+    Json.valueAt(value, "standby", "metadata", "phone_number_id")
   if (number !== undefined && number !== null) return `number ${String(number).slice(0, 64)}`
-  const account = Json.at(value, "waba_info", "waba_id") ?? Json.at(entry, "id")
+  const account = Json.valueAt(value, "waba_info", "waba_id") ?? Json.valueAt(entry, "id")
   // News of one number may name no account (contract.md §W1.13): it is of the account whose hook has it.
   const isNumbers = String(account) === "0" && Json.wordAt(value, "phone_number") !== undefined
   return `account ${isNumbers ? own.waba_id : String(account).slice(0, 64)}`
@@ -531,7 +537,7 @@ function* contentOf(json: unknown, now: Instant, config: Config): Generator<void
       const group = groups.get(address) ?? { found: emptyFound(), parts: [] }
       groups.set(address, group)
       group.parts.push({ field, reason: "no session has this number or account", content: change })
-      yield* readChange(change, timeOf(Json.at(entry, "time")), now, group.found)
+      yield* readChange(change, timeOf(Json.valueAt(entry, "time")), now, group.found)
       yield
     }
   }
@@ -564,7 +570,7 @@ export const receive = Effect.fnUntraced(function* (request: HookRequest, given:
     return HookResult.Forged({ reason: "X-Hub-Signature-256 is not by an app secret of this session." })
   }
   const json = yield* HookBody.read(body)
-  if (!Array.isArray(Json.at(json, "entry"))) {
+  if (!Array.isArray(Json.valueAt(json, "entry"))) {
     return HookResult.Malformed({
       reason: `The body must be a JSON object ${HookBody.limits}, and with \`entry\`.`
     })

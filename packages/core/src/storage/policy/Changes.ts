@@ -11,7 +11,7 @@ import * as SentAgain from "../../domain/job/SentAgain.ts"
 import * as Retry from "../../domain/Retry.ts"
 import type * as Circuit from "../../domain/session/Circuit.ts"
 import type { Provider } from "../../domain/session/Session.ts"
-import * as Ends from "../Ends.ts"
+import * as Endings from "../Endings.ts"
 import type { JobChange } from "../JobSteps.ts"
 import * as JobSteps from "../JobSteps.ts"
 import type {
@@ -39,9 +39,9 @@ import * as Workers from "./Workers.ts"
 const endsOf = <B extends Backend>(
   jobs: ReadonlyArray<B["job"]>,
   steps: ReadonlyArray<JobChange<B["job"]>>
-): Ends.Ends => {
+): Endings.Endings => {
   const before = new Map(jobs.map(({ job }) => [job.id, job]))
-  return Ends.of(
+  return Endings.endingsOf(
     steps.map(({ changes, state: { job } }) => ({ before: before.get(job.id) ?? job, after: job, changes }))
   )
 }
@@ -51,8 +51,11 @@ function* settle<B extends Backend>(
   rows: JobRows<B>,
   settlements: ReadonlyArray<Settlement>,
   now: Instant
-): Tx<{ readonly settled: number; readonly busy: ReadonlyArray<Settlement>; readonly ends: Ends.Ends }, B> {
-  if (settlements.length === 0) return { settled: 0, busy: [], ends: Ends.nothing }
+): Tx<
+  { readonly settled: number; readonly busy: ReadonlyArray<Settlement>; readonly ends: Endings.Endings },
+  B
+> {
+  if (settlements.length === 0) return { settled: 0, busy: [], ends: Endings.nothing }
   const byJob = JobSteps.groupBy(settlements, ({ jobId }) => jobId)
   const { busy, jobs } = yield* rows.lockJobsInTime([...byJob.keys()])
   const settled = jobs.map((job) => ({ job, fresh: byJob.get(job.job.id) ?? [] }))
@@ -112,7 +115,7 @@ export function* settleAndClaim<B extends Backend>(
   Claimed & {
     readonly settled: number
     readonly postponed: ReadonlyArray<Settlement>
-    readonly ends: Ends.Ends
+    readonly ends: Endings.Endings
   } & Sessions.Heard,
   B
 > {

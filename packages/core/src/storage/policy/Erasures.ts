@@ -31,7 +31,7 @@ export function* findRecipients<B extends Backend>(
     for (const place of places) {
       const recipient = find(job, place)?.recipient
       if (recipient === undefined) continue
-      const { earlier } = Attempts.of(recipient, yield* rows.earlierAttempts(job, place))
+      const { earlier } = Attempts.attemptsOf(recipient, yield* rows.earlierAttempts(job, place))
       found.push({ ...Erasure.shown(job.job, recipient), earlier_attempts: earlier.map(Attempts.shown) })
     }
   return { found, next }

@@ -41,6 +41,7 @@ import * as AdvisoryLock from "./AdvisoryLock.ts"
 import * as TransactionClient from "./Client.ts"
 import * as CommitListener from "./CommitListener.ts"
 import { configOf, connectTimeout, type Options } from "./Config.ts"
+import * as DiskSpace from "./DiskSpace.ts"
 import * as GroupCommit from "./GroupCommit.ts"
 import * as Instance from "./Instance.ts"
 import { applicationName, confirm, migrate } from "./Migrator.ts"
@@ -61,7 +62,6 @@ import {
   transact,
   unheard
 } from "./PipelinedConnection.ts"
-import * as Room from "./Room.ts"
 import type { Server } from "./Server.ts"
 
 const defaultConnections = 10
@@ -345,7 +345,7 @@ export class Pool extends Context.Tag("@sendwright/core/storage/postgres/Pool")<
   Pool,
   {
     readonly alone: <A>(operation: string, verb: () => Program<A>) => Effect.Effect<A, StorageError>
-    readonly hasRoom: Room.Room["check"]
+    readonly hasRoom: DiskSpace.DiskSpace["check"]
   }
 >() {}
 
@@ -457,7 +457,7 @@ const make = ({ apart, forWork, listen, ofClient, pool, prepare }: Connections) 
       )
     )
 
-    const room = Room.make()
+    const room = DiskSpace.make()
     const database = room.watched({
       dialect,
       wipe,

@@ -92,7 +92,7 @@ export const makePrepare = (server: Server, onShared: () => void = () => {}): Pr
   return {
     statement: (text) => (server.isShared ? { ...named(text), name: undefined } : named(text)),
     refused: (error) => {
-      if (server.isShared || !strange.includes(SqlState.of(error))) return
+      if (server.isShared || !strange.includes(SqlState.sqlStateOf(error))) return
       server.isShared = true
       onShared()
     },
@@ -125,13 +125,13 @@ export class Refused {
  * passes when it is done again.
  */
 const isCollision = (cause: unknown): boolean =>
-  ["40001", "40P01", "23505", ...strange].includes(SqlState.of(cause))
+  ["40001", "40P01", "23505", ...strange].includes(SqlState.sqlStateOf(cause))
 
 const lockNotGiven = "55P03"
 
 /** A lock that was not given in time. */
 export const isLockTimeout = (cause: unknown): boolean =>
-  cause instanceof Refused && SqlState.of(cause.cause) === lockNotGiven
+  cause instanceof Refused && SqlState.sqlStateOf(cause.cause) === lockNotGiven
 
 /** Data exceptions, integrity constraints and program limits (PostgreSQL's documentation, appendix A). */
 const ofContent = /^(22|23|54)/
@@ -147,7 +147,7 @@ const passing = /^(08|25006|25P0[34]|26000|3B001|40|42P05|53|55|57|58)/
 
 /** As `StorageError.fault`. */
 const faultOf = (cause: unknown): StorageError["fault"] => {
-  const code = SqlState.of(cause)
+  const code = SqlState.sqlStateOf(cause)
   if (ofContent.test(code)) return "content"
   if (collisions.test(code)) return "collision"
   return passing.test(code) ? "unavailable" : undefined
@@ -177,7 +177,7 @@ const collided = (code: string): string | undefined =>
     : undefined
 
 const reasonOf = (cause: unknown): string | undefined => {
-  const code = SqlState.of(cause)
+  const code = SqlState.sqlStateOf(cause)
   return cause instanceof Unusable ? cause.message : (unusable[code] ?? collided(code))
 }
 
@@ -188,7 +188,7 @@ class ClientError extends Error {
   readonly code: string
 
   constructor(error: unknown) {
-    const code = SqlState.of(error)
+    const code = SqlState.sqlStateOf(error)
     const kind = Predicate.hasProperty(error, "name") ? ` (${error.name})` : ""
     super(
       `${code === "" ? "The client failed" : `The server refused a statement with SQLSTATE ${code}`}${kind}.`
@@ -216,7 +216,7 @@ export class NoneFree extends Error {}
 
 const refusalOf = (cause: unknown): string | undefined => {
   if (cause instanceof NoneFree) return cause.message
-  return SqlState.of(cause) === "53100" ? fullDisk : undefined
+  return SqlState.sqlStateOf(cause) === "53100" ? fullDisk : undefined
 }
 
 /** How often a verb that collides is run. */
@@ -410,7 +410,7 @@ const connect = (source: Source): Effect.Effect<Pg.PoolClient, Refused> =>
 
 /** Whether what failed left its connection in order. */
 export const isUsable = (cause: unknown): boolean =>
-  cause instanceof Refused && SqlState.of(cause.cause) !== ""
+  cause instanceof Refused && SqlState.sqlStateOf(cause.cause) !== ""
 
 /** Runs a step on a connection of its own. One that failed is not used again: its state is not known. */
 export const onConnection = <A>(

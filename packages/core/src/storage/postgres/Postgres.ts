@@ -30,14 +30,14 @@ import * as WebhookStore from "../sql/WebhookStore.ts"
 import type { Options, Place } from "./Config.ts"
 import * as Database from "./Database.ts"
 import * as HealthStore from "./HealthStore.ts"
-import type { SeenServer } from "./Look.ts"
-import * as Look from "./Look.ts"
+import type { SeenServer } from "./Inspection.ts"
+import * as Inspection from "./Inspection.ts"
 import * as Migrator from "./Migrator.ts"
 import * as RateLimitStore from "./RateLimitStore.ts"
 import { migrations } from "./Schema.ts"
 
 export type { Options, OptionsByPool, OptionsByUrl, Place } from "./Config.ts"
-export type { SeenServer, Server } from "./Look.ts"
+export type { SeenServer, Server } from "./Inspection.ts"
 export { migrationSql } from "./MigrationSql.ts"
 export { type Queryable, within } from "./Within.ts"
 
@@ -50,7 +50,7 @@ export const migrate = (place: Place): Effect.Effect<void, MigrationError | Stor
 
 /** What a database has, seen beside the processes that work on it. Changes nothing, and ends within seconds. */
 export const look = (place: Place): Effect.Effect<SeenServer, MigrationError | StorageError> =>
-  Look.look(place, migrations)
+  Inspection.inspect(place, migrations)
 
 /**
  * The stores over a database that the engine connects to (`{ url }`), or over a pool of yours (`{ pool }`), which is neither

@@ -86,7 +86,7 @@ const excludes = async (one: Pg.Client, other: Pg.Client): Promise<boolean> => {
     // Who has no turn before the transaction ends proves nothing: the server's list has to have the lock.
     return isGiven === undefined ? (await tell(one, isListed)) === true : !isGiven
   } catch (cause) {
-    if (cannot.has(SqlState.of(cause))) return false
+    if (cannot.has(SqlState.sqlStateOf(cause))) return false
     throw cause
   } finally {
     await one.query("ROLLBACK")

@@ -15,11 +15,11 @@ const members = (error: unknown, names: ReadonlyArray<string>): ReadonlyArray<un
   names.map((name) => (Predicate.hasProperty(error, name) ? error[name] : undefined))
 
 /** Empty where there is none. */
-export const of = (error: unknown, depth = 0): string => {
+export const sqlStateOf = (error: unknown, depth = 0): string => {
   for (const code of members(error, codes)) if (typeof code === "string" && isState.test(code)) return code
   if (depth === mostCauses) return ""
   for (const cause of members(error, wrapped)) {
-    const found = of(cause, depth + 1)
+    const found = sqlStateOf(cause, depth + 1)
     if (found !== "") return found
   }
   return ""

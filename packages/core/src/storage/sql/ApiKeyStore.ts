@@ -11,11 +11,11 @@ import { apiKeys } from "./codec/ApiKey.ts"
 import { readSession, sessions } from "./codec/Session.ts"
 import type { Dialect } from "./Database.ts"
 import { Database } from "./Database.ts"
+import * as IndexScan from "./IndexScan.ts"
 import { insertInto } from "./Insert.ts"
 import type { Program, SqlValue } from "./Program.ts"
 import { get, run } from "./Program.ts"
 import { instantOrNull, text } from "./RowReader.ts"
-import * as Walk from "./Walk.ts"
 
 const insert = insertInto("sendwright_api_key", apiKeys.names)
 
@@ -66,7 +66,7 @@ function* save(key: ApiKey.ApiKey): Program<ApiKey.ApiKey> {
   return key
 }
 
-const ofSession = Walk.make("sendwright_api_key", `seq, ${apiKeys.list}`, ["session"])
+const ofSession = IndexScan.make("sendwright_api_key", `seq, ${apiKeys.list}`, ["session"])
 
 export const layer: Layer.Layer<ApiKeyStore, never, Database> = Layer.effect(
   ApiKeyStore,

@@ -7,11 +7,11 @@ import * as Page from "../../domain/Page.ts"
 import { AuditStore } from "../AuditStore.ts"
 import { auditEntries } from "./codec/AuditEntry.ts"
 import { Database } from "./Database.ts"
+import * as IndexScan from "./IndexScan.ts"
 import { insertInto } from "./Insert.ts"
 import type { Program, SqlParameter } from "./Program.ts"
 import { all, run } from "./Program.ts"
 import { end, limited } from "./RowReader.ts"
-import * as Walk from "./Walk.ts"
 
 const insert = insertInto("sendwright_audit", auditEntries.names)
 
@@ -24,7 +24,7 @@ const filter = `${["target", "operation", "operator"].map((column) => `(CAST(? A
     AND at + 0 >= ? AND at + 0 < ?`
 
 const walk = (...columns: ReadonlyArray<string>) =>
-  Walk.make("sendwright_audit", `seq, ${auditEntries.list}`, columns, filter)
+  IndexScan.make("sendwright_audit", `seq, ${auditEntries.list}`, columns, filter)
 
 /** Each has its index. */
 const walks = {
@@ -39,7 +39,7 @@ const walkOf = ({
   operation,
   operator,
   target
-}: Query): readonly [Walk.Walk, ReadonlyArray<SqlParameter>] => {
+}: Query): readonly [IndexScan.IndexScan, ReadonlyArray<SqlParameter>] => {
   if (target !== undefined) return [walks.target, [target]]
   if (operation !== undefined) return [walks.operation, [operation]]
   return operator !== undefined ? [walks.operator, [operator]] : [walks.all, []]
@@ -62,7 +62,7 @@ const filterOf = ({
 /** A page of what the filters leave of the next rows, which may be nothing although others follow. */
 function* list(query: Query): Program<Page.Paged<Audit.Entry>> {
   const [walk, values] = walkOf(query)
-  return Page.map(yield* Walk.some(walk, values, query.page, filterOf(query)), auditEntries.read)
+  return Page.map(yield* IndexScan.pageOf(walk, values, query.page, filterOf(query)), auditEntries.read)
 }
 
 export function* append(entry: Audit.Entry): Program<void> {
@@ -86,6 +86,9 @@ export const layer: Layer.Layer<AuditStore, never, Database> = Layer.effect(
         return (yield* all(between, from, to, limit)).map(auditEntries.read)
       }),
     list: (query) =>
-      Walk.untilFound((page) => db.readPage("AuditStore.list", () => list({ ...query, page })), query.page)
+      IndexScan.untilFound(
+        (page) => db.readPage("AuditStore.list", () => list({ ...query, page })),
+        query.page
+      )
   }))
 )

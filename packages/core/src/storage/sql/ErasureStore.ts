@@ -20,6 +20,7 @@ import { Database } from "./Database.ts"
 import type { Searched } from "./ErasureTables.ts"
 import { blanking, tables } from "./ErasureTables.ts"
 import * as InboundRows from "./InboundRows.ts"
+import * as IndexScan from "./IndexScan.ts"
 import { insertInto, insertRows } from "./Insert.ts"
 import type { Sql } from "./jobs/Backend.ts"
 import * as Contents from "./jobs/Contents.ts"
@@ -34,13 +35,12 @@ import { all, get, run } from "./Program.ts"
 import { inSql, recipientKey } from "./RecipientKeys.ts"
 import { instant, integer, seq, text, textOrNull } from "./RowReader.ts"
 import { ofJobs } from "./Schema.ts"
-import * as Walk from "./Walk.ts"
 
 const counted = erasures.only("counts")
 const countsOf = `SELECT ${counted.list} FROM sendwright_erasure WHERE id = ?`
 const insertErasure = insertInto("sendwright_erasure", erasures.names)
 const saveErasure = `UPDATE sendwright_erasure SET ${erasures.assignments} WHERE id = ?`
-const listed = Walk.make("sendwright_erasure", `seq, ${erasures.list}`, [])
+const listed = IndexScan.make("sendwright_erasure", `seq, ${erasures.list}`, [])
 
 /** The name of the key by which names are hashed; no erasure has such an id. */
 const hashKey = "key"
@@ -104,7 +104,7 @@ const rowsOf = (jobs: Jobs.StoredJobs, dialect: Dialect, ids: Ids.Ids): ErasureR
     recipientsAt,
     saveJobs,
     readJobs: jobs.read,
-    earlierAttempts: ({ seq }, index) => EarlierAttempts.of(recipientKey(seq, index)),
+    earlierAttempts: ({ seq }, index) => EarlierAttempts.earlierAttemptsOf(recipientKey(seq, index)),
     recipientsOfPerson: function* (sought, after) {
       const from = after === null ? -1 : Number(after)
       const end = yield* get(lastRecipient, from)

@@ -7,12 +7,12 @@ import { InboundStore } from "../InboundStore.ts"
 import { unattributedItems } from "./codec/Unattributed.ts"
 import { Database } from "./Database.ts"
 import * as InboundRows from "./InboundRows.ts"
+import * as IndexScan from "./IndexScan.ts"
 import * as People from "./People.ts"
 import * as PerhapsRefusalRows from "./PerhapsRefusalRows.ts"
 import * as UnreadHookRows from "./UnreadHookRows.ts"
-import * as Walk from "./Walk.ts"
 
-const ofAccount = Walk.make("sendwright_unattributed", `seq, ${unattributedItems.list}`, ["account"])
+const ofAccount = IndexScan.make("sendwright_unattributed", `seq, ${unattributedItems.list}`, ["account"])
 
 export const layer: Layer.Layer<InboundStore, never, Database> = Layer.effect(
   InboundStore,

@@ -16,26 +16,26 @@ import * as Workers from "../policy/Workers.ts"
 import type { StorageError } from "../StorageError.ts"
 import { Database } from "./Database.ts"
 import * as InboundRows from "./InboundRows.ts"
+import * as IndexScan from "./IndexScan.ts"
 import * as Acceptance from "./jobs/Acceptance.ts"
 import * as Accepted from "./jobs/Accepted.ts"
 import * as Charges from "./jobs/Charges.ts"
 import * as RowsOfClaims from "./jobs/Claims.ts"
 import * as Contents from "./jobs/Contents.ts"
-import * as Facts from "./jobs/Facts.ts"
+import * as JobDetails from "./jobs/JobDetails.ts"
 import * as Jobs from "./jobs/Jobs.ts"
 import * as Lists from "./jobs/Lists.ts"
 import * as Order from "./jobs/Order.ts"
+import * as PastSends from "./jobs/PastSends.ts"
 import { recipients, untouched } from "./jobs/RecipientColumns.ts"
 import * as Rows from "./jobs/Rows.ts"
 import * as Sums from "./jobs/Sums.ts"
-import * as Traces from "./jobs/Traces.ts"
 import * as Waiting from "./jobs/Waiting.ts"
 import type { Program } from "./Program.ts"
 import { all, changes, get } from "./Program.ts"
 import { inSql, keysOf, lastPlace, recipientKey } from "./RecipientKeys.ts"
 import { limited, seq, text } from "./RowReader.ts"
 import * as SessionRows from "./SessionStore.ts"
-import * as Walk from "./Walk.ts"
 import * as WorkerRows from "./WorkerRows.ts"
 
 // Reading
@@ -76,7 +76,7 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
     const claims = Claims.make(jobRows)
     const backlog = Waiting.reading(dialect)
     const counting = Counting.make()
-    const traces = Traces.make(db, rows, counting)
+    const traces = PastSends.make(db, rows, counting)
 
     const pageOfRecipients = rows.recipientsOf(
       `seq BETWEEN ? AND ? AND coalesce(?, 'any') IN ('any', CASE WHEN ${untouched} AND EXISTS (
@@ -90,7 +90,7 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
       ORDER BY recipient.seq`
     const listed = Lists.make(rows)
     const accepted = Accepted.make(rows)
-    const facts = Facts.make(dialect)
+    const facts = JobDetails.make(dialect)
 
     /** What is left over of orders; by commits of a few sessions each. */
     const tidyAll = (now: Instant, after = Order.beforeAll): Effect.Effect<void, StorageError> =>
@@ -237,7 +237,7 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
         }),
 
       list: (query) =>
-        Walk.untilFound(
+        IndexScan.untilFound(
           (page) => db.readPage("JobStore.list", () => listed({ ...query, page })),
           query.page,
           query.reads

@@ -3,17 +3,17 @@
 import type { PerhapsRefusal } from "../../domain/consent/PerhapsRefusal.ts"
 import * as Domain from "../../domain/consent/PerhapsRefusal.ts"
 import * as Time from "../../domain/Instant.ts"
-import type { DoubtCount } from "../../domain/overview/Facts.ts"
+import type { DoubtCount } from "../../domain/overview/StoreReadings.ts"
 import type { Page, Paged } from "../../domain/Page.ts"
 import * as Pages from "../../domain/Page.ts"
 import type { InPortfolio } from "../InboundStore.ts"
 import { exact, instant, instantOrNull, table, text, textOrNull } from "./Columns.ts"
+import * as IndexScan from "./IndexScan.ts"
 import { insertRows } from "./Insert.ts"
 import { impersonal, knownPhone, knownUserId, mention, said } from "./Personal.ts"
 import type { Program } from "./Program.ts"
 import { get, run } from "./Program.ts"
 import { limited, integer as whole, text as words } from "./RowReader.ts"
-import * as Walk from "./Walk.ts"
 
 export const perhapsRefusals = table("sendwright_perhaps_refusal", {
   kept: { walk: "perhapsRefusals", at: "recorded_at" },
@@ -45,7 +45,7 @@ export function* retain(accountId: string, some: ReadonlyArray<InPortfolio<Perha
   yield* run(forgetOldest, accountId, accountId, Domain.maximumOfAccount)
 }
 
-const ofAccount = Walk.make("sendwright_perhaps_refusal", `seq, ${perhapsRefusals.list}`, ["account"])
+const ofAccount = IndexScan.make("sendwright_perhaps_refusal", `seq, ${perhapsRefusals.list}`, ["account"])
 
 export function* list(accountId: string, page: Page): Program<Paged<PerhapsRefusal>> {
   return Pages.map(yield* ofAccount.page([accountId], page), perhapsRefusals.read)

@@ -14,6 +14,7 @@ import { statusNow } from "./codec/Template.ts"
 import type { Dialect } from "./Database.ts"
 import { Database } from "./Database.ts"
 import * as InboundRows from "./InboundRows.ts"
+import * as IndexScan from "./IndexScan.ts"
 import { insertInto } from "./Insert.ts"
 import type { Sql } from "./jobs/Backend.ts"
 import * as Jobs from "./jobs/Jobs.ts"
@@ -21,7 +22,6 @@ import * as Rows from "./jobs/Rows.ts"
 import type { Program, Row } from "./Program.ts"
 import { all, get, run } from "./Program.ts"
 import { textOrNull } from "./RowReader.ts"
-import * as Walk from "./Walk.ts"
 
 const insert = insertInto("sendwright_retry_plan", [...codec.plans.names, "idempotency_key", "fingerprint"])
 const find = `SELECT ${codec.plans.list} FROM sendwright_retry_plan WHERE id = ?`
@@ -29,7 +29,7 @@ const ofKey = `SELECT ${codec.plans.list}, fingerprint FROM sendwright_retry_pla
 const running = `SELECT ${codec.plans.list} FROM sendwright_retry_plan
   WHERE ended_at IS NULL AND seq + 0 > 0 ORDER BY seq + 0 LIMIT ${mostRunning}`
 const update = `UPDATE sendwright_retry_plan SET ${codec.plans.assignments} WHERE id = ?`
-const listed = Walk.make("sendwright_retry_plan", `seq, ${codec.plans.list}`, [])
+const listed = IndexScan.make("sendwright_retry_plan", `seq, ${codec.plans.list}`, [])
 
 const standing = sessions.only("state", "blockedUntil", "blockReason")
 const sessionOf = `SELECT ${standing.list}, ${outages.list} FROM sendwright_session WHERE id = ?`

@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Ids from "../../domain/Ids.ts"
 import * as Time from "../../domain/Instant.ts"
-import type { OwnedSession } from "../../domain/overview/Facts.ts"
+import type { OwnedSession } from "../../domain/overview/StoreReadings.ts"
 import * as Page from "../../domain/Page.ts"
 import { meantReasons, type Session } from "../../domain/session/Session.ts"
 import type { SessionRows } from "../policy/SessionRows.ts"
@@ -15,6 +15,7 @@ import type { Dialect } from "./Database.ts"
 import { Database } from "./Database.ts"
 import * as Events from "./Events.ts"
 import * as Happenings from "./Happenings.ts"
+import * as IndexScan from "./IndexScan.ts"
 import { insertInto, insertRows } from "./Insert.ts"
 import type { Sql } from "./jobs/Backend.ts"
 import type { StoredJobs } from "./jobs/Jobs.ts"
@@ -23,7 +24,6 @@ import * as Order from "./jobs/Order.ts"
 import type { Program } from "./Program.ts"
 import { all, get, run } from "./Program.ts"
 import { instantOrNull, integer, limited, newestFirst, seq, text } from "./RowReader.ts"
-import * as Walk from "./Walk.ts"
 
 const insert = insertInto("sendwright_session", sessions.names)
 
@@ -170,7 +170,7 @@ const inNeedFirst = ({ elements }: Dialect) => {
 }
 
 const walk = (...columns: ReadonlyArray<string>) =>
-  Walk.make("sendwright_session", `seq, ${sessions.list}`, columns, isDown)
+  IndexScan.make("sendwright_session", `seq, ${sessions.list}`, columns, isDown)
 const walks = { account: walk("account"), all: walk() }
 
 export const layer: Layer.Layer<SessionStore, never, Database> = Layer.effect(
@@ -195,11 +195,11 @@ export const layer: Layer.Layer<SessionStore, never, Database> = Layer.effect(
         }),
       find: (id) => db.read("SessionStore.find", () => findSession(id)),
       list: ({ accountId, isDown, page }) =>
-        Walk.untilFound(
+        IndexScan.untilFound(
           (page) =>
             db.readPage("SessionStore.list", function* () {
               const [walk, values] = accountId === undefined ? [walks.all, []] : [walks.account, [accountId]]
-              const found = yield* Walk.some(walk, values, page, isDown === undefined ? undefined : [])
+              const found = yield* IndexScan.pageOf(walk, values, page, isDown === undefined ? undefined : [])
               return Page.map(found, readSession)
             }),
           page

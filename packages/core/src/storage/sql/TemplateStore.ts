@@ -1,12 +1,12 @@
 /** Templates, a row each. */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as FieldVersions from "../../domain/FieldVersions.ts"
 import * as Happening from "../../domain/Happening.ts"
 import * as Ids from "../../domain/Ids.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import * as Transitions from "../../domain/job/Transitions.ts"
 import * as Page from "../../domain/Page.ts"
-import * as Told from "../../domain/Told.ts"
 import type { Template, TemplateContent } from "../../domain/template/Template.ts"
 import * as Templates from "../../domain/template/Template.ts"
 import * as TemplateCheck from "../../domain/template/TemplateCheck.ts"
@@ -92,16 +92,20 @@ interface OfSession {
 /** A template with what is known of its platform's words. */
 interface Known {
   readonly template: Template | null
-  readonly told: Told.Told
+  readonly told: FieldVersions.FieldVersions
   readonly check: TemplateCheck.TemplateCheck
 }
 
-const unknown: Known = { template: null, told: Told.nothing, check: TemplateCheck.unchecked }
+const unknown: Known = { template: null, told: FieldVersions.nothing, check: TemplateCheck.unchecked }
 
 const knownOf = (row: Row | undefined): Known =>
   row === undefined
     ? unknown
-    : { template: readTemplate(row), told: toldOf.read(row).told ?? Told.nothing, check: readCheck(row) }
+    : {
+        template: readTemplate(row),
+        told: toldOf.read(row).told ?? FieldVersions.nothing,
+        check: readCheck(row)
+      }
 
 /** The template under its lasting number; the same object when what was heard of it brings nothing new. */
 function* write(

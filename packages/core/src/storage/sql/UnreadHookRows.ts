@@ -1,6 +1,6 @@
 /** The parts of hooks that nobody understood, numbered within their session, so that the oldest are found without a count. */
 import type { Instant } from "../../domain/Instant.ts"
-import type { UnreadCount } from "../../domain/overview/Facts.ts"
+import type { UnreadCount } from "../../domain/overview/StoreReadings.ts"
 import type { Page, Paged } from "../../domain/Page.ts"
 import * as Paging from "../../domain/Page.ts"
 import type { UnreadHook } from "../../domain/UnreadHook.ts"

@@ -5,7 +5,7 @@ import * as Layer from "effect/Layer"
 import * as Ids from "../../domain/Ids.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import * as Time from "../../domain/Instant.ts"
-import type { Standing, Troubled } from "../../domain/overview/Facts.ts"
+import type { Standing, Troubled } from "../../domain/overview/StoreReadings.ts"
 import * as Page from "../../domain/Page.ts"
 import type { Delivery } from "../../domain/webhook/Webhook.ts"
 import * as Deliveries from "../policy/Deliveries.ts"
@@ -13,12 +13,12 @@ import { mostCounted, WebhookStore } from "../WebhookStore.ts"
 import { attempts, deliveries as deliveryColumns, events } from "./codec/Delivery.ts"
 import { endpoints } from "./codec/Endpoint.ts"
 import { Database, type Dialect } from "./Database.ts"
+import * as IndexScan from "./IndexScan.ts"
 import { insertInto } from "./Insert.ts"
 import type { Program, Row, SqlParameter } from "./Program.ts"
 import { all, changes, get, run } from "./Program.ts"
 import { end, integer, limited, seq, text } from "./RowReader.ts"
 import * as SqlWebhookRows from "./SqlWebhookRows.ts"
-import * as Walk from "./Walk.ts"
 
 const insert = insertInto("sendwright_endpoint", endpoints.names)
 
@@ -37,11 +37,11 @@ const isFailing = "(enabled = 0 OR failing_since IS NOT NULL)"
 
 /** The page first, and then of each the event: what joins first may read all events. */
 const walkOfEndpoints = (...columns: ReadonlyArray<string>) =>
-  Walk.make("sendwright_endpoint", `seq, ${endpoints.list}`, columns, isFailing)
+  IndexScan.make("sendwright_endpoint", `seq, ${endpoints.list}`, columns, isFailing)
 const endpointWalks = { account: walkOfEndpoints("account"), all: walkOfEndpoints() }
 
 const walkOfDeliveries = (...columns: ReadonlyArray<string>) =>
-  Walk.make(
+  IndexScan.make(
     "sendwright_delivery AS delivery",
     "seq, id, endpoint, event, status, next_at, created_at",
     columns,
@@ -95,11 +95,11 @@ function* pageOfDeliveries(query: DeliveryQuery): Program<Page.Paged<Row>> {
   const { endpointId, page, since } = query
   const filter = filterOf(query)
   let found: Page.Paged<Row>
-  if (endpointId === undefined) found = yield* Walk.some(deliveryWalks.all, [], page, filter)
+  if (endpointId === undefined) found = yield* IndexScan.pageOf(deliveryWalks.all, [], page, filter)
   else {
     const endpoint = yield* get(byId, endpointId)
     if (endpoint === undefined) return { items: [], next: null }
-    found = yield* Walk.some(deliveryWalks.endpoint, [seq(endpoint)], page, filter)
+    found = yield* IndexScan.pageOf(deliveryWalks.endpoint, [seq(endpoint)], page, filter)
   }
   const isOver = since !== undefined && found.next !== null && (yield* isBefore(since, found.next))
   return isOver ? { ...found, next: null } : found
@@ -211,12 +211,17 @@ export const layer: Layer.Layer<WebhookStore, never, Database> = Layer.effect(
           return row === undefined ? null : endpoints.read(row)
         }),
       list: ({ accountId, isFailing, page }) =>
-        Walk.untilFound(
+        IndexScan.untilFound(
           (page) =>
             db.readPage("WebhookStore.list", function* () {
               const [walk, values] =
                 accountId === undefined ? [endpointWalks.all, []] : [endpointWalks.account, [accountId]]
-              const found = yield* Walk.some(walk, values, page, isFailing === undefined ? undefined : [])
+              const found = yield* IndexScan.pageOf(
+                walk,
+                values,
+                page,
+                isFailing === undefined ? undefined : []
+              )
               return Page.map(found, endpoints.read)
             }),
           page
@@ -241,7 +246,7 @@ export const layer: Layer.Layer<WebhookStore, never, Database> = Layer.effect(
           return row === undefined ? null : text(row, "body")
         }),
       deliveries: (query) =>
-        Walk.untilFound(
+        IndexScan.untilFound(
           (page) => db.readPage("WebhookStore.deliveries", () => told({ ...query, page })),
           query.page
         ),

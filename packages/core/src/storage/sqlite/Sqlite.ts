@@ -5,10 +5,10 @@ import type * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { StorageError } from "../StorageError.ts"
 import type * as Storage from "../Stores.ts"
-import type { Seen } from "../sql/Look.ts"
+import type { Inspection as Seen } from "../sql/Inspection.ts"
 import type { MigrationError } from "../sql/Migrations.ts"
 import * as Database from "./Database.ts"
-import * as Look from "./Look.ts"
+import * as Inspection from "./Inspection.ts"
 import { migrations } from "./Schema.ts"
 import * as Stores from "./Stores.ts"
 
@@ -19,7 +19,7 @@ export interface Options {
 
 /** What a file has, seen beside the process that owns it. Changes nothing, and blocks the event loop. */
 export const look = (filename: string): Effect.Effect<Seen, MigrationError | StorageError> =>
-  Look.look(filename, migrations)
+  Inspection.inspect(filename, migrations)
 
 /**
  * Opens the file, brings it to this build's schema and answers the stores over it. A store's verb that is called

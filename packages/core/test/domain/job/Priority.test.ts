@@ -4,10 +4,10 @@ import * as Priority from "../../../src/domain/job/Priority.ts"
 
 describe("a send without a priority", () => {
   it("has that of its template's category, and another where it asks for it", () => {
-    expect(Priority.of(undefined, "authentication")).toBe("high")
-    expect(Priority.of(undefined, "utility")).toBe("normal")
-    expect(Priority.of(undefined, "marketing")).toBe("low")
-    expect(Priority.of("low", "authentication")).toBe("low")
+    expect(Priority.priorityOf(undefined, "authentication")).toBe("high")
+    expect(Priority.priorityOf(undefined, "utility")).toBe("normal")
+    expect(Priority.priorityOf(undefined, "marketing")).toBe("low")
+    expect(Priority.priorityOf("low", "authentication")).toBe("low")
   })
 })
 

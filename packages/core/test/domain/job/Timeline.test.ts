@@ -587,7 +587,7 @@ describe("what a message waited for", () => {
   })
 
   it("is of two obstacles at once the first, and then the rest of the other", () => {
-    const found = Obstacles.of(
+    const found = Obstacles.obstaclesOf(
       [
         happening("session.blocked", Time.after(now, 1), { until: "later" }),
         happening("session.unavailable", Time.after(now, 2)),

@@ -6,17 +6,18 @@ import * as Time from "../../../src/domain/Instant.ts"
 import type { Tally } from "../../../src/domain/job/Tally.ts"
 import type { Item, Kind } from "../../../src/domain/overview/Attention.ts"
 import * as Attention from "../../../src/domain/overview/Attention.ts"
-import type { Facts, Troubled } from "../../../src/domain/overview/Facts.ts"
 import * as Figures from "../../../src/domain/overview/Figures.ts"
 import * as Health from "../../../src/domain/overview/Health.ts"
+import type { StoreReadings, Troubled } from "../../../src/domain/overview/StoreReadings.ts"
 import * as Circuit from "../../../src/domain/session/Circuit.ts"
 import * as Webhook from "../../../src/domain/webhook/Webhook.ts"
 import * as Fixtures from "../../../src/testing/Fixtures.ts"
 import { account, group, now, over, session, waits, well } from "./Support.ts"
 
-const itemsOf = (facts: Facts): ReadonlyArray<Item> => Attention.of(facts, Figures.sessionsOf(facts))
+const itemsOf = (facts: StoreReadings): ReadonlyArray<Item> =>
+  Attention.attentionOf(facts, Figures.sessionsOf(facts))
 
-const look = (some: Partial<Facts>): ReadonlyArray<Item> => itemsOf({ ...well, ...some })
+const look = (some: Partial<StoreReadings>): ReadonlyArray<Item> => itemsOf({ ...well, ...some })
 
 const minute = Time.before(now, now % Time.minute)
 
@@ -56,178 +57,191 @@ const template = {
 /** Each with what is wrong, since when it is, how many it costs something, and the verdict. */
 const paced = { ...session, pacing: { ...session.pacing, messagesPerSecond: 1 } }
 
-const cases: ReadonlyArray<readonly [Kind, Partial<Facts>, number | null, number, Item["verdict"]]> = [
+const cases: ReadonlyArray<readonly [Kind, Partial<StoreReadings>, number | null, number, Item["verdict"]]> =
   [
-    "restore_held",
-    {
-      quarantine: {
-        reason: "older",
-        since: Time.before(now, 7),
-        counts: { jobs: 0, unknown: 0, canceled: 0, sent: 0 }
+    [
+      "restore_held",
+      {
+        quarantine: {
+          reason: "older",
+          since: Time.before(now, 7),
+          counts: { jobs: 0, unknown: 0, canceled: 0, sent: 0 }
+        },
+        ...waits(group(5))
       },
-      ...waits(group(5))
-    },
-    now - 7,
-    5,
-    "failing"
-  ],
-  ["no_worker", { isDispatched: false, processes: [], ...waits(group(5)) }, now - 5000, 5, "failing"],
-  [
-    "disk_full",
-    { storage: { ...well.storage, bytesPerDay: 400_000_000, fullAt: Time.after(now, 54 * Time.hour) } },
-    null,
-    0,
-    "failing"
-  ],
-  [
-    "disk_full",
-    { storage: { ...well.storage, bytesPerDay: 45_000_000, fullAt: Time.after(now, 20 * Time.day) } },
-    null,
-    0,
-    "degraded"
-  ],
-  [
-    "session_unavailable",
-    {
-      ...over({ outage }),
-      ...waits(group(5, { session: out }), group(4, { session: Fixtures.session("b") }))
-    },
-    now - 90_000,
-    5,
-    "degraded"
-  ],
-  [
-    "session_unavailable",
-    { ...over({ outage }), ...waits(group(5, { session: out })) },
-    now - 90_000,
-    5,
-    "failing"
-  ],
-  ["session_blocked", over({ blockedUntil: Time.after(now, 9) }), now - 1000, 0, "degraded"],
-  [
-    "session_disconnected",
-    over({ state: "disconnected", reason: "The token is over" }),
-    now - 1000,
-    0,
-    "degraded"
-  ],
-  [
-    "session_disconnected",
-    {
-      ...over({ state: "disconnected", reason: "operator" }),
-      ...waits(group(2, { status: "paused", session: { ...session, state: "disconnected" } }))
-    },
-    now - 1000,
-    2,
-    "failing"
-  ],
-  ["process_lost", { happenings: [happening({})] }, now - 60_000, 0, "degraded"],
-  [
-    "template_paused",
-    {
-      templates: [template],
-      ...waits(group(6, { status: "paused", pauseReason: "template_paused", templateId: 7 }), group(1))
-    },
-    now - 3000,
-    6,
-    "degraded"
-  ],
-  [
-    "template_paused",
-    {
-      happenings: [
-        happening({
-          type: "template.status",
-          sessionId: session.id,
-          subject: "8",
-          data: { name: "a", language: "en", before: "approved", status: "disabled" }
-        })
-      ]
-    },
-    now - 60_000,
-    0,
-    "degraded"
-  ],
-  ["queue_slow", waits(group(8, { oldestAt: Time.before(now, Time.hour) })), now - Time.hour, 8, "degraded"],
-  [
-    "failures_rising",
-    { tallies: [tally({ count: 30 }), tally({ outcome: "accepted", code: "", count: 70 })] },
-    minute,
-    30,
-    "degraded"
-  ],
-  [
-    "failures_rising",
-    {
-      tallies: [
-        tally({ count: 30 }),
-        tally({ count: 25, code: "template_paused" }),
-        tally({ outcome: "mended", count: 25, code: "template_paused" }),
-        tally({ outcome: "retried", count: 400, code: "provider_error" }),
-        tally({ outcome: "accepted", code: "", count: 70 })
-      ]
-    },
-    minute,
-    30,
-    "degraded"
-  ],
-  [
-    "queue_slow",
-    waits(group(8, { session: paced, oldestAt: Time.before(now, Time.hour + 1) })),
-    now - Time.hour - 1,
-    8,
-    "degraded"
-  ],
-  [
-    "poisoned",
-    { tallies: [tally({ outcome: "unknown", code: "poisoned", count: 2 })] },
-    minute,
-    2,
-    "degraded"
-  ],
-  [
-    "unknown_outcomes",
-    { unknowns: { recipients: 3, jobs: 2, since: Time.before(now, 11) } },
-    now - 11,
-    3,
-    "degraded"
-  ],
-  [
-    "webhook_disabled",
-    troubled({
-      enabled: false,
-      disabledReason: "Every delivery failed for 5 days.",
-      updatedAt: Time.before(now, 4)
-    }),
-    now - 4,
-    3,
-    "degraded"
-  ],
-  ["webhook_failing", troubled({ failingSince: Time.before(now, 61_000) }), now - 61_000, 3, "degraded"],
-  [
-    "quota_full",
-    { usage: [{ account, template: Plan.defaults.dailyTemplateRecipients ?? 0, direct: 0 }] },
-    null,
-    100_000,
-    "degraded"
-  ],
-  [
-    "refusals_doubtful",
-    { doubts: { count: 2, firstAt: Time.before(now, 7), accountId: account.id } },
-    now - 7,
-    2,
-    "degraded"
-  ],
-  [
-    "hooks_unread",
-    { unread: { count: 4, firstAt: Time.before(now, 8), sessionId: session.id } },
-    now - 8,
-    4,
-    "degraded"
-  ],
-  ["erasure_stuck", { stuckErasures: [Time.before(now, 9), Time.before(now, 10)] }, now - 10, 2, "degraded"],
-  ["clock_differs", { clock: { differenceMs: -6000, uncertain: false } }, null, 0, "degraded"]
-]
+      now - 7,
+      5,
+      "failing"
+    ],
+    ["no_worker", { isDispatched: false, processes: [], ...waits(group(5)) }, now - 5000, 5, "failing"],
+    [
+      "disk_full",
+      { storage: { ...well.storage, bytesPerDay: 400_000_000, fullAt: Time.after(now, 54 * Time.hour) } },
+      null,
+      0,
+      "failing"
+    ],
+    [
+      "disk_full",
+      { storage: { ...well.storage, bytesPerDay: 45_000_000, fullAt: Time.after(now, 20 * Time.day) } },
+      null,
+      0,
+      "degraded"
+    ],
+    [
+      "session_unavailable",
+      {
+        ...over({ outage }),
+        ...waits(group(5, { session: out }), group(4, { session: Fixtures.session("b") }))
+      },
+      now - 90_000,
+      5,
+      "degraded"
+    ],
+    [
+      "session_unavailable",
+      { ...over({ outage }), ...waits(group(5, { session: out })) },
+      now - 90_000,
+      5,
+      "failing"
+    ],
+    ["session_blocked", over({ blockedUntil: Time.after(now, 9) }), now - 1000, 0, "degraded"],
+    [
+      "session_disconnected",
+      over({ state: "disconnected", reason: "The token is over" }),
+      now - 1000,
+      0,
+      "degraded"
+    ],
+    [
+      "session_disconnected",
+      {
+        ...over({ state: "disconnected", reason: "operator" }),
+        ...waits(group(2, { status: "paused", session: { ...session, state: "disconnected" } }))
+      },
+      now - 1000,
+      2,
+      "failing"
+    ],
+    ["process_lost", { happenings: [happening({})] }, now - 60_000, 0, "degraded"],
+    [
+      "template_paused",
+      {
+        templates: [template],
+        ...waits(group(6, { status: "paused", pauseReason: "template_paused", templateId: 7 }), group(1))
+      },
+      now - 3000,
+      6,
+      "degraded"
+    ],
+    [
+      "template_paused",
+      {
+        happenings: [
+          happening({
+            type: "template.status",
+            sessionId: session.id,
+            subject: "8",
+            data: { name: "a", language: "en", before: "approved", status: "disabled" }
+          })
+        ]
+      },
+      now - 60_000,
+      0,
+      "degraded"
+    ],
+    [
+      "queue_slow",
+      waits(group(8, { oldestAt: Time.before(now, Time.hour) })),
+      now - Time.hour,
+      8,
+      "degraded"
+    ],
+    [
+      "failures_rising",
+      { tallies: [tally({ count: 30 }), tally({ outcome: "accepted", code: "", count: 70 })] },
+      minute,
+      30,
+      "degraded"
+    ],
+    [
+      "failures_rising",
+      {
+        tallies: [
+          tally({ count: 30 }),
+          tally({ count: 25, code: "template_paused" }),
+          tally({ outcome: "mended", count: 25, code: "template_paused" }),
+          tally({ outcome: "retried", count: 400, code: "provider_error" }),
+          tally({ outcome: "accepted", code: "", count: 70 })
+        ]
+      },
+      minute,
+      30,
+      "degraded"
+    ],
+    [
+      "queue_slow",
+      waits(group(8, { session: paced, oldestAt: Time.before(now, Time.hour + 1) })),
+      now - Time.hour - 1,
+      8,
+      "degraded"
+    ],
+    [
+      "poisoned",
+      { tallies: [tally({ outcome: "unknown", code: "poisoned", count: 2 })] },
+      minute,
+      2,
+      "degraded"
+    ],
+    [
+      "unknown_outcomes",
+      { unknowns: { recipients: 3, jobs: 2, since: Time.before(now, 11) } },
+      now - 11,
+      3,
+      "degraded"
+    ],
+    [
+      "webhook_disabled",
+      troubled({
+        enabled: false,
+        disabledReason: "Every delivery failed for 5 days.",
+        updatedAt: Time.before(now, 4)
+      }),
+      now - 4,
+      3,
+      "degraded"
+    ],
+    ["webhook_failing", troubled({ failingSince: Time.before(now, 61_000) }), now - 61_000, 3, "degraded"],
+    [
+      "quota_full",
+      { usage: [{ account, template: Plan.defaults.dailyTemplateRecipients ?? 0, direct: 0 }] },
+      null,
+      100_000,
+      "degraded"
+    ],
+    [
+      "refusals_doubtful",
+      { doubts: { count: 2, firstAt: Time.before(now, 7), accountId: account.id } },
+      now - 7,
+      2,
+      "degraded"
+    ],
+    [
+      "hooks_unread",
+      { unread: { count: 4, firstAt: Time.before(now, 8), sessionId: session.id } },
+      now - 8,
+      4,
+      "degraded"
+    ],
+    [
+      "erasure_stuck",
+      { stuckErasures: [Time.before(now, 9), Time.before(now, 10)] },
+      now - 10,
+      2,
+      "degraded"
+    ],
+    ["clock_differs", { clock: { differenceMs: -6000, uncertain: false } }, null, 0, "degraded"]
+  ]
 
 describe("attention", () => {
   it("names no code that nobody failed with, and has nothing once all was sent again", () => {
@@ -405,8 +419,8 @@ describe("attention", () => {
 })
 
 describe("the report of health", () => {
-  const report = (some: Partial<Facts>, checks: ReadonlyArray<Health.Check> = []) =>
-    Health.of({ attention: look(some) }, checks, { at: now, version: "1" })
+  const report = (some: Partial<StoreReadings>, checks: ReadonlyArray<Health.Check> = []) =>
+    Health.healthOf({ attention: look(some) }, checks, { at: now, version: "1" })
 
   it("is ok without a line where all is well", () => {
     expect(report({})).toEqual({ at: now, version: "1", verdict: "ok", lines: [] })
@@ -428,7 +442,7 @@ describe("the report of health", () => {
       lines: [{ kind: "not_ready", cause: check.fault }]
     })
     const told = { at: now, version: null }
-    expect(Health.of(null, [], told)).toMatchObject({ verdict: "failing", lines: [{}] })
-    expect(Health.of(null, [check], told).lines).toHaveLength(1)
+    expect(Health.healthOf(null, [], told)).toMatchObject({ verdict: "failing", lines: [{}] })
+    expect(Health.healthOf(null, [check], told).lines).toHaveLength(1)
   })
 })

@@ -29,7 +29,7 @@ describe("an overview", () => {
       tally(59, "unknown", 5),
       tally(60, "failed", 9)
     ]
-    const { minutes } = Overview.of({ ...well, tallies }, "1")
+    const { minutes } = Overview.overviewOf({ ...well, tallies }, "1")
     expect(minutes).toHaveLength(60)
     expect(minutes[0]).toEqual({ at: minute - 59 * Time.minute, accepted: 0, done: 0, failed: 5, unknown: 5 })
     expect(minutes.at(-1)).toEqual({ at: minute, accepted: 2, done: 3, failed: 0, unknown: 0 })
@@ -43,7 +43,7 @@ describe("an overview", () => {
       tally(1, "failed", 55)
     ]
     const at = Time.at(minute + 30_000)
-    const { rates } = Overview.of({ ...well, now: at, tallies }, "1")
+    const { rates } = Overview.overviewOf({ ...well, now: at, tallies }, "1")
     expect(rates).toEqual({ acceptedPerMinute: 10.9, outcomesPerMinute: 10 })
   })
 
@@ -51,7 +51,7 @@ describe("an overview", () => {
     const paced = { ...session, pacing: { messagesPerSecond: 10, pairIntervalMs: null } }
     const slower = { ...Fixtures.session("b"), pacing: { messagesPerSecond: 1, pairIntervalMs: null } }
     const out = { ...Fixtures.session("c"), outage: Circuit.begin(now) }
-    const found = Overview.of(
+    const found = Overview.overviewOf(
       {
         ...well,
         ...waits(
@@ -86,7 +86,7 @@ describe("an overview", () => {
       ...waits(group(600)),
       tallies: [tally(1, "accepted", 3000), tally(1, "failed", 2), tally(30, "failed", 5)]
     }
-    const [first, second] = Overview.of(facts, "1").sessions
+    const [first, second] = Overview.overviewOf(facts, "1").sessions
     expect(first).toMatchObject({
       session: { id: session.id },
       waiting: 600,
@@ -96,13 +96,13 @@ describe("an overview", () => {
       emptyAt: minute + 60_000
     })
     expect(second).toMatchObject({ waiting: 0, oldestAt: null, sentPerSecond: 0, emptyAt: null })
-    expect(Overview.of({ ...facts, isDispatched: false }, "1").sessions[0]?.emptyAt).toBeNull()
+    expect(Overview.overviewOf({ ...facts, isDispatched: false }, "1").sessions[0]?.emptyAt).toBeNull()
   })
 
   it("shows those in need first", () => {
     const lost = Fixtures.session(account.id, { state: "disconnected", reason: "The token is over." })
     const sessions = [session, lost].map((session) => ({ session, account }))
-    const found = Overview.of({ ...well, sessions, ...waits(group(600)) }, "1")
+    const found = Overview.overviewOf({ ...well, sessions, ...waits(group(600)) }, "1")
     expect(found.sessions.map(({ session }) => session.id)).toEqual([lost.id, session.id])
   })
 

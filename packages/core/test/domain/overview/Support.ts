@@ -1,7 +1,7 @@
 /** Facts of a store in which all is well, for tests that change one of them. */
 import * as Time from "../../../src/domain/Instant.ts"
 import type { Group } from "../../../src/domain/job/Waiting.ts"
-import type { Facts } from "../../../src/domain/overview/Facts.ts"
+import type { StoreReadings } from "../../../src/domain/overview/StoreReadings.ts"
 import type { Session } from "../../../src/domain/session/Session.ts"
 import * as Fixtures from "../../../src/testing/Fixtures.ts"
 
@@ -24,15 +24,15 @@ export const group = (waiting: number, some: Partial<Group> = {}): Group => ({
   ...some
 })
 
-export const waits = (...groups: ReadonlyArray<Group>): Pick<Facts, "backlog"> => ({
+export const waits = (...groups: ReadonlyArray<Group>): Pick<StoreReadings, "backlog"> => ({
   backlog: { groups, oldestAt: groups[0]?.oldestAt ?? null, isExact: true }
 })
 
-export const over = (some: Partial<Session>): Pick<Facts, "sessions"> => ({
+export const over = (some: Partial<Session>): Pick<StoreReadings, "sessions"> => ({
   sessions: [{ session: { ...session, ...some }, account }]
 })
 
-export const well: Facts = {
+export const well: StoreReadings = {
   now,
   quarantine: null,
   isDispatched: true,

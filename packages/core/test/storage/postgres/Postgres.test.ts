@@ -27,8 +27,8 @@ import { JobStore, Outcome } from "../../../src/storage/JobStore.ts"
 import { KeyringStore } from "../../../src/storage/KeyringStore.ts"
 import { OperatorStore } from "../../../src/storage/OperatorStore.ts"
 import * as Database from "../../../src/storage/postgres/Database.ts"
+import * as DiskSpace from "../../../src/storage/postgres/DiskSpace.ts"
 import * as Postgres from "../../../src/storage/postgres/Postgres.ts"
-import * as Room from "../../../src/storage/postgres/Room.ts"
 import { migrations } from "../../../src/storage/postgres/Schema.ts"
 import { RateCardStore } from "../../../src/storage/RateCardStore.ts"
 import { RateLimitStore } from "../../../src/storage/RateLimitStore.ts"
@@ -354,7 +354,7 @@ describe("a verb", () => {
 
   it.scoped("is remembered for ten seconds where it met a full disk: a probe may find room in a page", () =>
     Effect.gen(function* () {
-      const room = Room.make()
+      const room = DiskSpace.make()
       const full = new StorageError({ operation: "write", cause: null, reason: fullDisk })
       const { work } = room.watched({ ...(yield* database).db, work: () => Effect.fail(full) })
       const isFull = Effect.isFailure(room.check("probe"))

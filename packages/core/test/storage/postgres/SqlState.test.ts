@@ -20,11 +20,11 @@ describe("the SQLSTATE of an error", () => {
       new Error("Outer", { cause: new Error("Inner", { cause: server }) })
     ]
   ])("is found: %s", (_, error) => {
-    expect(SqlState.of(error)).toBe("23505")
+    expect(SqlState.sqlStateOf(error)).toBe("23505")
   })
 
   it("may be one of PL/pgSQL's, which begin with P0", () => {
-    expect(SqlState.of({ code: "P0001" })).toBe("P0001")
+    expect(SqlState.sqlStateOf({ code: "P0001" })).toBe("P0001")
   })
 
   it.each<[string, unknown]>([
@@ -34,12 +34,12 @@ describe("the SQLSTATE of an error", () => {
     ["a text", "23505"],
     ["nothing", undefined]
   ])("is none where the code is %s", (_, error) => {
-    expect(SqlState.of(error)).toBe("")
+    expect(SqlState.sqlStateOf(error)).toBe("")
   })
 
   it("is none of an error that is its own cause", () => {
     const error = new Error("Circle")
     error.cause = error
-    expect(SqlState.of(error)).toBe("")
+    expect(SqlState.sqlStateOf(error)).toBe("")
   })
 })

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs"
 import { Restore, type StorageError } from "@sendwright/core"
 import { Diagnosis } from "@sendwright/core/adapter"
 import type { Postgres } from "@sendwright/core/postgres"
-import type { Content, MigrationError, MigrationPlan, Seen } from "@sendwright/core/sql"
+import type { Content, Inspection, MigrationError, MigrationPlan } from "@sendwright/core/sql"
 import * as Effect from "effect/Effect"
 import type { Database } from "../../HostConfig.ts"
 import * as StartFailure from "../../StartFailure.ts"
@@ -47,7 +47,7 @@ const ofHold = ({ quarantine }: Content): Finding =>
     ? ok("sending", "The store is not held.")
     : warning("sending", Restore.describe(quarantine), "docs/reliability.md, Restoring a backup")
 
-const ofSeen = ({ content, plan }: Seen): ReadonlyArray<Finding> => [
+const ofSeen = ({ content, plan }: Inspection): ReadonlyArray<Finding> => [
   ofPlan(plan),
   ...(content === null ? [] : [ofHold(content)])
 ]

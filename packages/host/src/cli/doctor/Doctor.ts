@@ -8,9 +8,9 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
-import * as Doubts from "../../Doubts.ts"
 import * as EngineLayer from "../../EngineLayer.ts"
 import * as HostConfig from "../../HostConfig.ts"
+import * as SettingsCheck from "../../SettingsCheck.ts"
 import * as Bounded from "./Bounded.ts"
 import * as Database from "./Database.ts"
 import * as Files from "./Files.ts"
@@ -35,7 +35,8 @@ const settings = (
         faults.map(({ reason, variable }) =>
           failing("settings", `${variable}: ${reason.replace(/\.$/, "")}.`, documented)
         ),
-      onRight: (config) => Doubts.of(config).map(({ mend, says }) => warning("settings", says, mend))
+      onRight: (config) =>
+        SettingsCheck.check(config).map(({ mend, says }) => warning("settings", says, mend))
     })
     const all = [...wrong, ...unknown]
     return all.length === 0 ? [ok("settings", "All can be read, and none contradicts another.")] : all

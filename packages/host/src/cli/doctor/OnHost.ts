@@ -47,7 +47,7 @@ const get = ({ token, url }: Connection, path: string) =>
 /** A check of `/health/ready`. */
 const ofReady = (found: unknown): Diagnosis.Finding => {
   const [name, detail] = [Json.textAt(found, "name") ?? "", Json.textAt(found, "detail")]
-  if (Json.at(found, "ok") !== true)
+  if (Json.valueAt(found, "ok") !== true)
     return failing(
       name,
       detail ?? "It is not ready.",

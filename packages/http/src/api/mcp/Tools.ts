@@ -146,7 +146,7 @@ const differing = (one: unknown, other: unknown, at = ""): ReadonlyArray<string>
 
 /** Where an answer has texts that may hold what customers, people or platforms wrote, as JSON pointers, by its schema. */
 const foreignTexts = ({ operation: { answer } }: Tool, body: unknown): ReadonlyArray<string> => {
-  const mark = Masking.of(Schema.make(answer.schema.ast))
+  const mark = Masking.maskOf(Schema.make(answer.schema.ast))
   return differing(
     body,
     mark(body, (text, kind) => (kind === undefined && !isToken(text) ? sentinel : text))

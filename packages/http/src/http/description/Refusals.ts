@@ -109,7 +109,7 @@ export const nameOf = (some: ReadonlyArray<Problems.Code>): string =>
   some.map((code) => code.replaceAll(/(?:^|_)(.)/g, (_, first: string) => first.toUpperCase())).join("Or")
 
 /** What a route refuses with: the codes of each status, in the catalogue's order. */
-export const of = (route: Route.Route): ReadonlyMap<number, ReadonlyArray<Problems.Code>> => {
+export const refusalsOf = (route: Route.Route): ReadonlyMap<number, ReadonlyArray<Problems.Code>> => {
   const all = new Set<Problems.Code>([...ofAnyone, ...ofAccess(route), ...route.reference.refusals])
   const found = new Map<number, ReadonlyArray<Problems.Code>>()
   for (const code of codes) {

@@ -37,7 +37,7 @@ export const schemes = {
 } satisfies Readonly<Record<Route.Proof | "adminToken" | "publicKey" | "secretKey", Json>>
 
 /** How the caller of a route proves who it is. */
-export const of = ({ handler }: Route.Route): ReadonlyArray<Json> => {
+export const securityOf = ({ handler }: Route.Route): ReadonlyArray<Json> => {
   switch (handler.access) {
     case "anyone":
       return []

@@ -1,13 +1,13 @@
 /** The columns of `sendwright_session`. */
 
 import * as Keywords from "../../../domain/consent/Keywords.ts"
+import * as FieldVersions from "../../../domain/FieldVersions.ts"
 import type { Instant } from "../../../domain/Instant.ts"
 import * as Time from "../../../domain/Instant.ts"
 import type { ClosedMarket } from "../../../domain/session/ClosedMarkets.ts"
 import type * as SameFailure from "../../../domain/session/SameFailure.ts"
 import type { Session } from "../../../domain/session/Session.ts"
 import * as Sessions from "../../../domain/session/Session.ts"
-import * as Told from "../../../domain/Told.ts"
 import type { Column } from "../Columns.ts"
 import {
   exact,
@@ -36,13 +36,13 @@ type Outages = Pick<Session, "lastOutage" | "outage">
 
 interface SessionRow extends Omit<Session, keyof Outages>, OutageRow {}
 
-const ofTold = nullable(json<Told.Told>("told", impersonal))
+const ofTold = nullable(json<FieldVersions.FieldVersions>("told", impersonal))
 
 /** Of most sessions nothing was told. */
-const told: Column<Told.Told, null> = {
+const told: Column<FieldVersions.FieldVersions, null> = {
   ...ofTold,
-  read: (row) => ofTold.read(row) ?? Told.nothing,
-  write: (known) => ofTold.write(known === Told.nothing ? null : known)
+  read: (row) => ofTold.read(row) ?? FieldVersions.nothing,
+  write: (known) => ofTold.write(known === FieldVersions.nothing ? null : known)
 }
 
 const ofKeywords = nullable(json<Keywords.Keywords>("keywords", impersonal))

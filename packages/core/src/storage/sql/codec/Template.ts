@@ -1,6 +1,7 @@
 /** The columns of `sendwright_template`. Its content holds all; the other columns are what templates are found by. */
+
+import type * as FieldVersions from "../../../domain/FieldVersions.ts"
 import type { Instant } from "../../../domain/Instant.ts"
-import type * as Told from "../../../domain/Told.ts"
 import type { Template } from "../../../domain/template/Template.ts"
 import * as Templates from "../../../domain/template/Template.ts"
 import { changedStatus } from "../../../domain/template/TemplateCheck.ts"
@@ -37,7 +38,7 @@ interface TemplateRow
   readonly pausedAt: Instant | null
   readonly recheckAt: Instant | null
   /** What the platform said last of each part; null of one of which it said nothing. */
-  readonly told: Told.Told | null
+  readonly told: FieldVersions.FieldVersions | null
 }
 
 export const templates = table("sendwright_template", {

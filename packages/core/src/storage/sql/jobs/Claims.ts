@@ -32,7 +32,7 @@ import { all, run } from "../Program.ts"
 import { recipientKey } from "../RecipientKeys.ts"
 import { seq } from "../RowReader.ts"
 import type { Sql } from "./Backend.ts"
-import type { Held } from "./Held.ts"
+import type { ClaimsCache } from "./ClaimsCache.ts"
 import type { StoredJob } from "./JobColumns.ts"
 
 interface ClaimRow {
@@ -246,7 +246,7 @@ const release = `UPDATE sendwright_claim
 const overtake = "UPDATE sendwright_claim SET overtaken = 1 WHERE fence = ?"
 
 /** Counts the outcomes that the steps bring. */
-export function* settle(steps: ReadonlyArray<JobChange<StoredJob>>, held: Held): Program<void> {
+export function* settle(steps: ReadonlyArray<JobChange<StoredJob>>, held: ClaimsCache): Program<void> {
   const settled = new Map<number, number>()
   const overtaken = new Set<number>()
   for (const { changes, state } of steps)

@@ -58,6 +58,6 @@ export function* lastOf(recipient: number, limit: number): Program<ReadonlyArray
 }
 
 /** @param recipient the recipient's key */
-export function* of(recipient: number): Program<ReadonlyArray<EarlierAttempt>> {
+export function* earlierAttemptsOf(recipient: number): Program<ReadonlyArray<EarlierAttempt>> {
   return (yield* all(select, recipient)).map(ofRecipient.read)
 }

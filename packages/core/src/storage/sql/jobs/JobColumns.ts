@@ -32,7 +32,7 @@ import type { Dialect } from "../Database.ts"
 import { impersonal, mention, mentionInJson, mentionInKey, opaque } from "../Personal.ts"
 import { inSql } from "../RecipientKeys.ts"
 import * as RowReader from "../RowReader.ts"
-import type { OpenClaim } from "./Held.ts"
+import type { OpenClaim } from "./ClaimsCache.ts"
 
 /**
  * The kind of a template send that was accepted inside an embedder's transaction. Its number is not in the order of commits

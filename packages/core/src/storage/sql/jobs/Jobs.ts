@@ -33,9 +33,9 @@ import { inRanges, rangesOf } from "../Ranges.ts"
 import { inSql, keysOf, recipientKey } from "../RecipientKeys.ts"
 import { flag, instant, instantOrNull, integer, text } from "../RowReader.ts"
 import * as Claims from "./Claims.ts"
+import * as ClaimsCache from "./ClaimsCache.ts"
 import * as Contents from "./Contents.ts"
 import * as EarlierAttempts from "./EarlierAttempts.ts"
-import * as Held from "./Held.ts"
 import type { AcceptedJob, StoredJob } from "./JobColumns.ts"
 import {
   changedColumns,
@@ -111,7 +111,7 @@ export interface StoredJobs {
   readonly select: string
   readonly toJob: (row: Row) => Program<StoredJob>
   readonly remember: (accepted: AcceptedJob) => void
-  readonly held: Held.Held
+  readonly held: ClaimsCache.ClaimsCache
   readonly find: (jobId: string) => Program<StoredJob | undefined>
   /** Locks the jobs' sessions; answers the jobs that there are, in the order of their ids. */
   readonly lock: (jobIds: ReadonlyArray<string>) => Program<ReadonlyArray<StoredJob>>
@@ -178,7 +178,7 @@ export const make = (dialect: Dialect, ids: Ids): StoredJobs => {
 
   const contentOf = Contents.reader()
   // What never changes; one that is rolled back is never asked for by its id again.
-  const held = Held.make()
+  const held = ClaimsCache.make()
   const remembered = new Map<string, AcceptedJob>()
 
   const remember = (accepted: AcceptedJob): void => {

@@ -9,10 +9,10 @@ import * as Page from "../../../domain/Page.ts"
 import type { JobFilter, ListJobs } from "../../JobStore.ts"
 import { listed } from "../Columns.ts"
 import type { Dialect } from "../Database.ts"
+import * as IndexScan from "../IndexScan.ts"
 import type { Program, Row, SqlParameter } from "../Program.ts"
 import { all, get } from "../Program.ts"
 import { end, limited, newestFirst, seq, text } from "../RowReader.ts"
-import * as Walk from "../Walk.ts"
 import { type StoredJob, storedKindsOf } from "./JobColumns.ts"
 import type { StoredJobs } from "./Jobs.ts"
 import * as Order from "./Order.ts"
@@ -69,7 +69,7 @@ const filter = `kind IN (?, ?) AND created_at >= ? AND created_at < ?
     ].join("\n    AND ")}`
 
 const walk = (...columns: ReadonlyArray<string>) =>
-  Walk.make("sendwright_job AS job", "seq, id", columns, filter)
+  IndexScan.make("sendwright_job AS job", "seq, id", columns, filter)
 
 /** Each has its index; the last is the table's own order. */
 const walks = {
@@ -108,14 +108,14 @@ const isFiltered = ({ by, kind: _, page: __, ...query }: ListJobs, isAll: boolea
 
 /** An index, with values of its columns before `seq`. */
 interface Source {
-  readonly walk: Pick<Walk.Walk, "lastLookedAt" | "rows">
+  readonly walk: Pick<IndexScan.IndexScan, "lastLookedAt" | "rows">
   readonly values: ReadonlyArray<SqlParameter>
 }
 
 /** More owners than these are looked for among all jobs of their account, or among all. */
 const mostOwners = 8
 
-const keysOfSession = Walk.make("sendwright_api_key", "seq, public_key", ["session"])
+const keysOfSession = IndexScan.make("sendwright_api_key", "seq, public_key", ["session"])
 const sessionOfTemplate = "SELECT session FROM sendwright_template WHERE id = ?"
 const accountOfSession = "SELECT account FROM sendwright_session WHERE id = ?"
 const nextAccount =

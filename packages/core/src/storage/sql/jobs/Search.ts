@@ -6,12 +6,12 @@ import * as JobSteps from "../../JobSteps.ts"
 import type { FoundJob, JobStore, SearchJobs } from "../../JobStore.ts"
 import type { StorageError } from "../../StorageError.ts"
 import type { Database } from "../Database.ts"
+import * as IndexScan from "../IndexScan.ts"
 import type { Program, Row } from "../Program.ts"
 import { all, get } from "../Program.ts"
 import { jobOf, lastPlace, recipientKey } from "../RecipientKeys.ts"
 import { isOwnRequestId } from "../RequestIds.ts"
 import { end, seq, text } from "../RowReader.ts"
-import * as Walk from "../Walk.ts"
 import { jobs as columns, contentKindOf, type StoredJob, storedKindsOf } from "./JobColumns.ts"
 import type { StoredJobs } from "./Jobs.ts"
 import * as Lists from "./Lists.ts"
@@ -43,8 +43,8 @@ const between = `SELECT ${selected} FROM (
 const byProvider = `SELECT seq FROM sendwright_recipient
   WHERE provider_id = ? AND provider_id IS NOT NULL LIMIT ${mostAlike}`
 
-const ofKey = Walk.make("sendwright_job", selected, ["public_key", "reference"], "kind IN (?, ?)")
-const ofAccount = Walk.make("sendwright_job", selected, ["reference", "account"])
+const ofKey = IndexScan.make("sendwright_job", selected, ["public_key", "reference"], "kind IN (?, ?)")
+const ofAccount = IndexScan.make("sendwright_job", selected, ["reference", "account"])
 
 const kindOf = columns.only("kind")
 

@@ -14,12 +14,12 @@ import { attempts as attemptColumns, deliveries as deliveryColumns, events } fro
 import { endpoints } from "../codec/Endpoint.ts"
 import type { Dialect } from "../Database.ts"
 import * as Happenings from "../Happenings.ts"
+import * as IndexScan from "../IndexScan.ts"
 import type { Program, Row } from "../Program.ts"
 import { all, get } from "../Program.ts"
 import { recipientKey } from "../RecipientKeys.ts"
 import { end, instant, integer, limited, seq, text, textOrNull } from "../RowReader.ts"
 import { findSession } from "../SessionStore.ts"
-import * as Walk from "../Walk.ts"
 import * as EarlierAttempts from "./EarlierAttempts.ts"
 import type { StoredJobs } from "./Jobs.ts"
 
@@ -224,7 +224,7 @@ const webhooks = (dialect: Dialect) => {
 
 // All of it
 
-const acts = Walk.make("sendwright_audit", `seq, ${auditEntries.list}`, ["target"])
+const acts = IndexScan.make("sendwright_audit", `seq, ${auditEntries.list}`, ["target"])
 
 /** The newest acts of operators on something, in their order. */
 export function* actsOn(target: string, limit: number): Program<ReadonlyArray<Audit.Entry>> {

@@ -1,7 +1,7 @@
 /** Jobs whose recipients are partly unknown, by the index of those with failures: all others cost nothing. */
 import type { Instant } from "../../../domain/Instant.ts"
 import * as Time from "../../../domain/Instant.ts"
-import type { Unknowns } from "../../../domain/overview/Facts.ts"
+import type { Unknowns } from "../../../domain/overview/StoreReadings.ts"
 import type { Dialect } from "../Database.ts"
 import type { Program } from "../Program.ts"
 import { get } from "../Program.ts"

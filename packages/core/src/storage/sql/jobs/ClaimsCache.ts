@@ -16,7 +16,7 @@ export interface OpenClaim {
 /** Claims that are remembered: about as many as a process has in flight. */
 const most = 4096
 
-export interface Held {
+export interface ClaimsCache {
   /** @param recipients by their keys */
   readonly put: (fence: number, recipients: ReadonlyArray<readonly [key: number, FencedRecipient]>) => void
   /** Answers whether it was remembered. */
@@ -25,7 +25,7 @@ export interface Held {
   readonly find: (key: number, claims: ReadonlyMap<number, OpenClaim>) => FencedRecipient | undefined
 }
 
-export const make = (): Held => {
+export const make = (): ClaimsCache => {
   const claims = new Map<number, Map<number, FencedRecipient>>()
   /** Of those that are remembered, the fence of each recipient's claim. */
   const fences = new Map<number, number>()

@@ -46,7 +46,7 @@ export interface Growth {
   readonly days: number
 }
 
-export interface Seen {
+export interface Inspection {
   readonly plan: Plan
   /** Null of a database without this build's schema. */
   readonly content: Content | null
@@ -129,7 +129,11 @@ function* content(now: Instant): Program<Content> {
 }
 
 /** Throws `MigrationError` where the database is not one that this build works with. */
-export function* look(migrations: ReadonlyArray<Migration>, eyes: Eyes, now: Instant): Program<Seen> {
+export function* inspect(
+  migrations: ReadonlyArray<Migration>,
+  eyes: Eyes,
+  now: Instant
+): Program<Inspection> {
   const planned = yield* plan(migrations, eyes)
   return { plan: planned, content: planned.pending.length === 0 ? yield* content(now) : null }
 }

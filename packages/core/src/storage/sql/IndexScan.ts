@@ -9,7 +9,7 @@ import type { Program, Row, SqlParameter } from "./Program.ts"
 import { all, get } from "./Program.ts"
 import { limited, newestFirst, seq } from "./RowReader.ts"
 
-export interface Walk {
+export interface IndexScan {
   /** A page of all rows of these values. */
   readonly page: (values: ReadonlyArray<SqlParameter>, page: Page.Page) => Program<Page.Paged<Row>>
   /**
@@ -54,7 +54,7 @@ export const make = (
   selected: string,
   columns: ReadonlyArray<string>,
   filter = "true"
-): Walk => {
+): IndexScan => {
   const by = columns.at(-1)
   const owners = columns.slice(0, -1).map((column) => `${column} = ? AND `)
   const place = by === undefined ? "seq" : `(${by}, seq)`
@@ -103,8 +103,8 @@ export const make = (
  *
  * @param values of the index's columns before its last, which is `seq`
  */
-export function* some(
-  { lastLookedAt, rows }: Walk,
+export function* pageOf(
+  { lastLookedAt, rows }: IndexScan,
   values: ReadonlyArray<SqlParameter>,
   page: Page.Page,
   parameters: ReadonlyArray<SqlParameter> | undefined

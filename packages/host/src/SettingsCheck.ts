@@ -3,7 +3,7 @@ import { HttpLimits } from "@sendwright/http/server"
 import type { HostConfig } from "./HostConfig.ts"
 import { baseUrlOf, hasDeadLinks, isBehindUnnamedProxy } from "./HostConfig.ts"
 
-export interface Doubt {
+export interface SettingWarning {
   readonly says: string
   readonly mend: string
 }
@@ -32,7 +32,7 @@ const excess = ({ limits }: HostConfig): ReadonlyArray<Doubted> =>
   })
 
 /** In the order in which they are logged. */
-export const of = (config: HostConfig): ReadonlyArray<Doubt> => {
+export const check = (config: HostConfig): ReadonlyArray<SettingWarning> => {
   const { host, openFiles, port, role } = config
   const doubted: ReadonlyArray<Doubted> = [
     [

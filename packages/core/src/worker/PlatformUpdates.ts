@@ -17,7 +17,7 @@ import * as FailureActions from "./FailureActions.ts"
 import * as TemplateTurns from "./TemplateTurns.ts"
 import type { UnreadHooks } from "./UnreadHooks.ts"
 
-export interface News {
+export interface PlatformUpdates {
   /** News of a template that the session lacks, and of a category that we do not know, are unread. */
   readonly templates: (
     session: Session,
@@ -66,7 +66,7 @@ const untilOf = (until: Instant): string => {
 export const make = (
   unreadHooks: UnreadHooks,
   resolve: SessionSender.Resolve
-): Effect.Effect<News, never, JobStore | SessionStore | TemplateStore> =>
+): Effect.Effect<PlatformUpdates, never, JobStore | SessionStore | TemplateStore> =>
   Effect.gen(function* () {
     const applyActions = yield* FailureActions.make
     const sessions = yield* SessionStore

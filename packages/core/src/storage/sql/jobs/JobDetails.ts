@@ -1,7 +1,7 @@
 /** What is told of jobs beside themselves. Of one without failures no recipient is read. */
 import type { Counts, Failure } from "../../../domain/job/Recipient.ts"
 import * as Recipient from "../../../domain/job/Recipient.ts"
-import type { JobFacts } from "../../JobStore.ts"
+import type { JobDetails } from "../../JobStore.ts"
 import { listed } from "../Columns.ts"
 import type { Dialect } from "../Database.ts"
 import type { Program } from "../Program.ts"
@@ -15,7 +15,7 @@ const failures = `SELECT status, failure, count(*) AS recipients FROM sendwright
 
 const status = oneOf(Recipient.statuses)
 
-function* failuresOf(job: number): Program<JobFacts["failures"]> {
+function* failuresOf(job: number): Program<JobDetails["failures"]> {
   const found = (yield* all(failures, ...keysOf(job))).map((row) => ({
     status: status(row, "status"),
     code: json<Failure>(row, "failure").code,
@@ -33,8 +33,8 @@ export const make = ({ elements }: Dialect) => {
 
   return function* (
     jobs: ReadonlyArray<{ readonly id: string; readonly counts: Counts }>
-  ): Program<ReadonlyMap<string, JobFacts>> {
-    const facts = new Map<string, JobFacts>()
+  ): Program<ReadonlyMap<string, JobDetails>> {
+    const facts = new Map<string, JobDetails>()
     if (jobs.length === 0) return facts
     const failing = new Set(
       jobs.flatMap(({ counts, id }) => (Recipient.unreached.some((each) => counts[each] > 0) ? [id] : []))

@@ -1,7 +1,7 @@
 /** The verbs of the store that tell later what became of sends (docs/adr/0041). */
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import type { Traces } from "../../JobStore.ts"
+import type { PastSends } from "../../JobStore.ts"
 import type { Counting } from "../../policy/Counting.ts"
 import type { Database } from "../Database.ts"
 import { get } from "../Program.ts"
@@ -18,7 +18,7 @@ import * as Unknowns from "./Unknowns.ts"
 
 const seqOfJob = "SELECT seq FROM sendwright_job WHERE id = ?"
 
-export const make = (db: Context.Tag.Service<Database>, rows: StoredJobs, counting: Counting): Traces => {
+export const make = (db: Context.Tag.Service<Database>, rows: StoredJobs, counting: Counting): PastSends => {
   const unknowns = Unknowns.reading(rows.dialect)
   const read = Segments.reading(rows.dialect)
   const write = Segments.writing(rows.dialect)
@@ -44,7 +44,9 @@ export const make = (db: Context.Tag.Service<Database>, rows: StoredJobs, counti
     earlierAttempts: ({ index, jobId }) =>
       db.read("JobStore.earlierAttempts", function* () {
         const job = yield* get(seqOfJob, jobId)
-        return job === undefined ? [] : yield* EarlierAttempts.of(recipientKey(seq(job), index))
+        return job === undefined
+          ? []
+          : yield* EarlierAttempts.earlierAttemptsOf(recipientKey(seq(job), index))
       }),
 
     timeline: (query) => db.readPage("JobStore.timeline", () => timeline(query)),

@@ -5,8 +5,8 @@ import * as Effect from "effect/Effect"
 import type { Instant } from "../../domain/Instant.ts"
 import * as Time from "../../domain/Instant.ts"
 import { StorageError } from "../StorageError.ts"
-import type { Seen } from "../sql/Look.ts"
-import { look as lookAt } from "../sql/Look.ts"
+import type { Inspection } from "../sql/Inspection.ts"
+import { inspect as lookAt } from "../sql/Inspection.ts"
 import type { Eyes } from "../sql/MigrationPlan.ts"
 import type { Migration } from "../sql/Migrations.ts"
 import { MigrationError } from "../sql/Migrations.ts"
@@ -34,7 +34,7 @@ const eyes: Eyes = {
   }
 }
 
-const seen = (filename: string, migrations: ReadonlyArray<Migration>, now: Instant): Seen => {
+const seen = (filename: string, migrations: ReadonlyArray<Migration>, now: Instant): Inspection => {
   // A file that is not there is seen as the empty one that a start would make.
   const db = existsSync(filename)
     ? new Sqlite(filename, { readonly: true, fileMustExist: true, timeout: busyTimeout })
@@ -47,10 +47,10 @@ const seen = (filename: string, migrations: ReadonlyArray<Migration>, now: Insta
 }
 
 /** Blocks the event loop for as long as it takes. */
-export const look = (
+export const inspect = (
   filename: string,
   migrations: ReadonlyArray<Migration>
-): Effect.Effect<Seen, StorageError | MigrationError> =>
+): Effect.Effect<Inspection, StorageError | MigrationError> =>
   Effect.flatMap(Time.now, (now) =>
     Effect.try({
       try: () => seen(filename, migrations, now),

@@ -179,7 +179,7 @@ export class InFlight {
   }
 }
 
-export class Turns {
+export class AttemptQueue {
   readonly #bulkhead: Bulkhead
   readonly #now: () => Moment
   readonly #fork: Fork

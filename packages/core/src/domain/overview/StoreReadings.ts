@@ -77,7 +77,7 @@ export interface Usage {
   readonly direct: number
 }
 
-export interface Facts {
+export interface StoreReadings {
   readonly now: Instant
   readonly quarantine: Quarantine | null
   /** True while a process lives that sends. */

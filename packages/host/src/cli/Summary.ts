@@ -130,7 +130,7 @@ const overviewOf = (overview: Overview, stream: Screen.Stream): string => {
       `Sessions (${sessions.length})`,
       sessions.length === 0
         ? []
-        : Table.of(
+        : Table.tableOf(
             sessions.map((session) => ({
               name: session.name,
               account: session.account,
@@ -150,7 +150,7 @@ const overviewOf = (overview: Overview, stream: Screen.Stream): string => {
       `Processes (${processes.length})`,
       processes.length === 0
         ? []
-        : Table.of(
+        : Table.tableOf(
             processes.map(({ id, in_flight, role, seen_at, since, slots, version }) => ({
               role,
               version,

@@ -2,4 +2,4 @@
 import * as Data from "effect/Data"
 
 /** `why` is told, unless it was. */
-export class Unwell extends Data.TaggedError("Unwell")<{ readonly code: number; readonly why?: string }> {}
+export class Degraded extends Data.TaggedError("Unwell")<{ readonly code: number; readonly why?: string }> {}

@@ -11,13 +11,13 @@ export interface EndedRecipients {
   readonly count: number
 }
 
-export interface Ends {
+export interface Endings {
   readonly recipients: ReadonlyArray<EndedRecipients>
   /** Jobs that ended, some of whose recipients failed or are unknown. */
   readonly jobs: ReadonlyArray<Job>
 }
 
-export const nothing: Ends = { recipients: [], jobs: [] }
+export const nothing: Endings = { recipients: [], jobs: [] }
 
 /** A receipt after an acceptance is no other outcome. */
 const isEnd = ({ after, before }: Change): boolean =>
@@ -27,9 +27,9 @@ const isEnd = ({ after, before }: Change): boolean =>
 
 const isFlawed = ({ counts }: Job): boolean => counts.failed + counts.unknown > 0
 
-export const of = (
+export const endingsOf = (
   steps: ReadonlyArray<{ readonly before: Job; readonly after: Job; readonly changes: ReadonlyArray<Change> }>
-): Ends => {
+): Endings => {
   const sums = new Map<string, EndedRecipients>()
   const jobs: Array<Job> = []
   for (const { after: job, before, changes } of steps) {

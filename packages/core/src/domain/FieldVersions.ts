@@ -7,7 +7,7 @@ import * as Time from "./Instant.ts"
 import * as Occurrence from "./Occurrence.ts"
 
 /** What was said last of one field. */
-export interface Said {
+export interface FieldVersion {
   /** A whole second: platforms tell no more. */
   readonly at: Instant
   /** All that was said in that second, by which a repetition is known. */
@@ -15,9 +15,9 @@ export interface Said {
 }
 
 /** By the names of the fields. */
-export type Told = Readonly<Record<string, Said>>
+export type FieldVersions = Readonly<Record<string, FieldVersion>>
 
-export const nothing: Told = {}
+export const nothing: FieldVersions = {}
 
 /** So many words of one second are remembered. */
 const maximumWords = 10
@@ -28,16 +28,16 @@ const saidAt = (at: Instant | null, now: Instant): Instant => {
   return Time.before(said, said % Time.second)
 }
 
-const noted = (known: Said | undefined, word: string, at: Instant): Said => {
+const noted = (known: FieldVersion | undefined, word: string, at: Instant): FieldVersion => {
   const words = known?.at === at ? known.words.filter((each) => each !== word) : []
   return { at, words: [...words, word].slice(-maximumWords) }
 }
 
 /** What was said at one time, as it is taken up part by part. */
-export interface Hearing {
+export interface Merge {
   /** True where the word for a field counts, which is noted then; false where it is older, repeated, or none. */
   readonly isNews: (field: string, word: string | undefined) => boolean
-  readonly told: () => Told
+  readonly told: () => FieldVersions
   /** True when a part was older than what was told before. */
   readonly isOlder: () => boolean
 }
@@ -46,9 +46,9 @@ export interface Hearing {
  * @param at when the platform said it; null where it did not tell
  * @param mayRepeat true of answers, each of which counts; a hook comes several times
  */
-export const hear = (before: Told, at: Instant | null, now: Instant, mayRepeat: boolean): Hearing => {
+export const merge = (before: FieldVersions, at: Instant | null, now: Instant, mayRepeat: boolean): Merge => {
   const said = saidAt(at, now)
-  const isRepeated = (known: Said, word: string): boolean =>
+  const isRepeated = (known: FieldVersion, word: string): boolean =>
     said === known.at && at !== null && !mayRepeat && known.words.includes(word)
   let told = before
   let isOlder = false

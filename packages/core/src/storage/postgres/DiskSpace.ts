@@ -13,13 +13,13 @@ type Service = Context.Tag.Service<Database>
 /** For so long after a refusal nobody is told that there is room, in nanoseconds. */
 const rememberedNs = 10_000_000_000n
 
-export interface Room {
+export interface DiskSpace {
   readonly watched: (db: Service) => Service
   /** Fails while there is none, as far as it is known. */
   readonly check: (operation: string) => Effect.Effect<void, StorageError>
 }
 
-export const make = (): Room => {
+export const make = (): DiskSpace => {
   let fullAt: bigint | null = null
   const heard = <A, R>(verb: Effect.Effect<A, StorageError, R>): Effect.Effect<A, StorageError, R> =>
     Effect.tapError(verb, ({ reason }) =>

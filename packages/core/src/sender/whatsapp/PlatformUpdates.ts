@@ -23,7 +23,7 @@ const statusNewsOf = (value: unknown): Partial<TemplateNews> | undefined => {
   const event = Json.textAt(value, "event")
   if (event === undefined) return undefined
   if (lockings.has(event)) return {}
-  const why = whyOf(value, Json.at(value, "reason") ?? null) ?? null
+  const why = whyOf(value, Json.valueAt(value, "reason") ?? null) ?? null
   return { status: templateStatuses.get(event) ?? event.toLowerCase(), why }
 }
 
@@ -87,10 +87,10 @@ export const accountFields: ReadonlySet<string> = new Set([
 /** The platform writes one state, or a list of them. */
 const banStatesOf = (value: unknown): ReadonlyArray<unknown> =>
   [
-    Json.at(value, "ban_info", "waba_ban_state"),
-    Json.at(value, "ban_info", "ban_state"),
-    Json.at(value, "waba_ban_state"),
-    Json.at(value, "ban_state")
+    Json.valueAt(value, "ban_info", "waba_ban_state"),
+    Json.valueAt(value, "ban_info", "ban_state"),
+    Json.valueAt(value, "waba_ban_state"),
+    Json.valueAt(value, "ban_state")
   ]
     .flatMap((state): ReadonlyArray<unknown> => (Array.isArray(state) ? state : [state]))
     .filter((state) => state !== undefined && state !== null)
@@ -122,7 +122,7 @@ const restrictions: ReadonlyMap<string, "templates" | "replies"> = new Map([
 
 /** Seconds as a number or a text, or a date; without one it lasts until it is lifted. */
 const expirationOf = (entry: unknown): Instant => {
-  const given = Json.at(entry, "expiration")
+  const given = Json.valueAt(entry, "expiration")
   const text = typeof given === "number" ? String(Math.floor(given)) : typeof given === "string" ? given : ""
   const at = /^\d{1,12}$/.test(text)
     ? Time.at(Number(text) * Time.second)

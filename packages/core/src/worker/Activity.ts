@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import type { Signal } from "../runtime/Signals.ts"
 import type { DispatchLoop } from "./DispatchLoop.ts"
 
-export interface Busy {
+export interface Activity {
   readonly watch: (loop: DispatchLoop) => Effect.Effect<void>
   /** A step that brings the receipts of outcomes that there were before. */
   readonly bringing: <A, E>(step: Effect.Effect<A, E>) => Effect.Effect<A, E>
@@ -11,7 +11,7 @@ export interface Busy {
 }
 
 /** @param outcomes tells that outcomes were stored, whose receipts have to be looked for */
-export const make = (outcomes: Signal): Busy => {
+export const make = (outcomes: Signal): Activity => {
   const loops: Array<DispatchLoop> = []
   const owing: Array<{ isOwed: boolean }> = []
   outcomes.listen(() => {

@@ -4,8 +4,8 @@ import * as Clock from "effect/Clock"
 import type * as Effect from "effect/Effect"
 import * as Time from "../../domain/Instant.ts"
 import type { StorageError } from "../StorageError.ts"
-import type { Seen } from "../sql/Look.ts"
-import { look as lookAt } from "../sql/Look.ts"
+import type { Inspection } from "../sql/Inspection.ts"
+import { inspect as lookAt } from "../sql/Inspection.ts"
 import type { Eyes } from "../sql/MigrationPlan.ts"
 import type { Migration, MigrationError } from "../sql/Migrations.ts"
 import type { Program } from "../sql/Program.ts"
@@ -35,7 +35,7 @@ export interface Server {
   readonly closedTables: ReadonlyArray<string>
 }
 
-export interface SeenServer extends Seen {
+export interface SeenServer extends Inspection {
   readonly server: Server & Found
 }
 
@@ -93,7 +93,7 @@ function* serverOf(clock: Clock.Clock): Program<Server> {
 function* seen(
   migrations: ReadonlyArray<Migration>,
   clock: Clock.Clock
-): Program<Seen & { readonly server: Server }> {
+): Program<Inspection & { readonly server: Server }> {
   const server = yield* serverOf(clock)
   // A role that may not read them is told of the tables, and of nothing in them.
   if (server.closedTables.length > 0)
@@ -105,7 +105,7 @@ function* seen(
 const begin =
   "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = '4s'; SET LOCAL lock_timeout = '1s'"
 
-export const look = (
+export const inspect = (
   place: Place,
   migrations: ReadonlyArray<Migration>
 ): Effect.Effect<SeenServer, StorageError | MigrationError> =>
