@@ -303,6 +303,10 @@ CREATE TABLE sendwright_job (
   due_at bigint,
   -- What goes first in its session: an order each.
   priority text COLLATE "C" NOT NULL,
+  -- Its own pace.
+  per_minute bigint,
+  -- The failures that pause it.
+  stop_when text,
   CONSTRAINT sendwright_job_pkey PRIMARY KEY (seq),
   CONSTRAINT sendwright_job_id_key UNIQUE (id)
 );
@@ -435,6 +439,10 @@ CREATE TABLE sendwright_progress (
   failures integer DEFAULT 0 NOT NULL,
   -- The job's.
   priority text COLLATE "C" NOT NULL,
+  -- Of a job that failures pause: how many of its first recipients failed for good.
+  first_failed bigint,
+  -- Of a job with a pace of its own, as in sendwright_pace, but in whole milliseconds.
+  arrival bigint,
   CONSTRAINT sendwright_progress_pkey PRIMARY KEY (seq)
 ) WITH (fillfactor=70);
 CREATE INDEX sendwright_progress_due ON sendwright_progress USING btree (session, priority, next_at, seq) WHERE next_at IS NOT NULL;

@@ -274,7 +274,11 @@ CREATE TABLE sendwright_job (
   -- due_at: when it is due first, in the order of seq within its session and priority; null where it has no place in that order.
   due_at INTEGER,
   -- What goes first in its session: an order each.
-  priority TEXT NOT NULL
+  priority TEXT NOT NULL,
+  -- Its own pace.
+  per_minute INTEGER,
+  -- The failures that pause it.
+  stop_when TEXT
 ) STRICT;
 CREATE INDEX sendwright_job_account ON sendwright_job (account, kind, seq);
 -- By the reference first: whoever asks for one may not know the account.
@@ -400,7 +404,11 @@ CREATE TABLE sendwright_progress (
   -- How many of its recipients are failed or unknown.
   failures INTEGER NOT NULL DEFAULT 0,
   -- The job's.
-  priority TEXT NOT NULL
+  priority TEXT NOT NULL,
+  -- Of a job that failures pause: how many of its first recipients failed for good.
+  first_failed INTEGER,
+  -- Of a job with a pace of its own, as in sendwright_pace, but in whole milliseconds.
+  arrival INTEGER
 ) STRICT;
 CREATE INDEX sendwright_progress_due ON sendwright_progress (session, priority, next_at, seq) WHERE next_at IS NOT NULL;
 -- Of lists of jobs, by an expression, as the order of jobs: a statement takes no other for it.

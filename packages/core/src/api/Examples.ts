@@ -53,6 +53,8 @@ export const job = {
   template_id: template.template_id,
   ...ClientTexts.job.examples,
   priority: "normal",
+  pace: null,
+  stop_when: null,
   recipients: 1,
   counts,
   created_at: at,

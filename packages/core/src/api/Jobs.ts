@@ -1,7 +1,7 @@
 /** Jobs: read and canceled with an API key (contract.md §A2.5 to §2.7), and by operators (contract.md §8). */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import { ClientTexts, Reference } from "../adapter.ts"
+import { ClientTexts, Pace, Reference, StopWhen } from "../adapter.ts"
 import * as Either from "../effect/Either.ts"
 import type { Engine, Page } from "../index.ts"
 import { Admin, Job as Domain, Errors, EventData, Fault, Ids, Phone, Priority, Recipient } from "../index.ts"
@@ -30,6 +30,8 @@ const listed = {
   template_id: computed(Wire.Count, templateIdOf),
   ...ClientTexts.job.told,
   priority: Priority.Priority.annotations({ description: "What goes first within its session." }),
+  pace: computed(Schema.NullOr(Pace.Pace), Pace.told),
+  stop_when: computed(Schema.NullOr(StopWhen.StopWhen), StopWhen.told),
   recipients: Wire.Count,
   counts: EventData.Counts,
   created_at: Wire.Time,
@@ -106,7 +108,7 @@ const result = struct(
 const waitingFor = struct({
   limiter: Wire.Text.annotations({
     description:
-      "`pace`, `retry`, `client` while that holds the job (`pause`), `session`, `template`, `content` when that was damaged in the store and cannot be read, `platform` while that does not answer (`until` it is asked again), `restore` while the store was restored from a backup and nothing is sent, or `worker` when no process that sends was alive for 15 seconds."
+      "`pace`, `retry`, `client` while that holds the job (`pause`) or its failures do (`stop_when`), `session`, `template`, `content` when that was damaged in the store and cannot be read, `platform` while that does not answer (`until` it is asked again), `restore` while the store was restored from a backup and nothing is sent, or `worker` when no process that sends was alive for 15 seconds."
   }),
   until: Wire.NullableTime
 })

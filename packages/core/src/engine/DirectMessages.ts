@@ -317,6 +317,8 @@ const acceptSend = (
   content: { kind: "direct", text: request.message, linkPreview: request.linkPreview ?? false },
   ...ClientTexts.job.ofBody(request),
   priority: Priority.ofDirect,
+  perMinute: null,
+  stopWhen: null,
   recipients: [
     {
       phone: request.to,

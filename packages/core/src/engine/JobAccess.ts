@@ -7,6 +7,7 @@ import type { Instant } from "../domain/Instant.ts"
 import * as Time from "../domain/Instant.ts"
 import type { Job, TemplateJob } from "../domain/job/Job.ts"
 import { dispatchable, isReadable, isTemplateJob } from "../domain/job/Job.ts"
+import * as Pace from "../domain/job/Pace.ts"
 import type { Status as RecipientStatus } from "../domain/job/Recipient.ts"
 import * as Waiting from "../domain/job/Waiting.ts"
 import type { Page } from "../domain/Page.ts"
@@ -62,9 +63,8 @@ const waitingFor = (
   if (!isDispatched) return { limiter: "worker", until: null }
   if (hindered !== null) return hindered
   if (job.counts.queued > 0) {
-    return pacing.messagesPerSecond === null
-      ? null
-      : { limiter: "pace", until: emptyAt(job.counts.queued, pacing.messagesPerSecond, now) }
+    const perSecond = Pace.slower(pacing.messagesPerSecond, job.perMinute)
+    return perSecond === null ? null : { limiter: "pace", until: emptyAt(job.counts.queued, perSecond, now) }
   }
   return nextAt === null ? null : { limiter: "retry", until: nextAt }
 }
@@ -77,10 +77,11 @@ const isUnended = ({ counts }: Job): boolean => counts.queued + counts.sending >
 /** True while a worker has something to do for the job, now or later. */
 const isOpen = (job: Job): boolean => dispatchable(job.status) && isUnended(job)
 
-/** An estimate by the session's pace alone, if it has one. Other jobs of the session and retries may make it later. */
+/** An estimate by the paces of the session and the job alone, if there is one. Other jobs of the session and retries may make it later. */
 const expectedCompletionAt = (job: Job, { messagesPerSecond }: Pacing, now: Instant): Instant | null => {
   const open = job.counts.queued + job.counts.sending
-  return !dispatchable(job.status) || !isReadable(job.content) ? null : emptyAt(open, messagesPerSecond, now)
+  const perSecond = Pace.slower(messagesPerSecond, job.perMinute)
+  return !dispatchable(job.status) || !isReadable(job.content) ? null : emptyAt(open, perSecond, now)
 }
 
 const templateOf = Effect.fnUntraced(function* (

@@ -10,7 +10,9 @@ import type * as Ids from "../domain/Ids.ts"
 import * as Time from "../domain/Instant.ts"
 import * as ClientTexts from "../domain/job/ClientTexts.ts"
 import * as Job from "../domain/job/Job.ts"
+import * as Pace from "../domain/job/Pace.ts"
 import * as Priority from "../domain/job/Priority.ts"
+import * as StopWhen from "../domain/job/StopWhen.ts"
 import * as ClosedMarkets from "../domain/session/ClosedMarkets.ts"
 import type { Template } from "../domain/template/Template.ts"
 import * as Either from "../effect/Either.ts"
@@ -61,6 +63,8 @@ const acceptSend = (
   content: Job.contentOf(template),
   ...ClientTexts.job.ofBody(request),
   priority: Priority.priorityOf(request.priority, template.category),
+  perMinute: Pace.of(request.pace),
+  stopWhen: StopWhen.of(request.stop_when),
   recipients: recipients.map(({ phone, ...given }, place) => ({
     phone,
     ...ClientTexts.recipient.ofBody(given),

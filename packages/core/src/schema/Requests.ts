@@ -6,7 +6,9 @@
 import * as Schema from "effect/Schema"
 import type { Fault } from "../domain/Fault.ts"
 import * as ClientTexts from "../domain/job/ClientTexts.ts"
+import { Pace } from "../domain/job/Pace.ts"
 import { Priority } from "../domain/job/Priority.ts"
+import * as StopWhen from "../domain/job/StopWhen.ts"
 import * as Phone from "../domain/Phone.ts"
 import * as Template from "../domain/template/Template.ts"
 import * as ParseResult from "../effect/ParseResult.ts"
@@ -92,6 +94,8 @@ export const TemplateMessageRequest = Schema.Struct({
         "What goes first within the session; without one it follows the template's category: authentication high, utility normal, marketing low. What is lower keeps a tenth of the session's pace."
     })
   ),
+  pace: Schema.optional(Pace),
+  stop_when: Schema.optional(StopWhen.StopWhen),
   recipients: Schema.Array(Recipient).pipe(Schema.minItems(1), Schema.maxItems(maximumRecipients))
 }).annotations({ identifier: "TemplateMessageRequest" })
 export type TemplateMessageRequest = typeof TemplateMessageRequest.Type
@@ -106,8 +110,11 @@ export interface TemplateRecipient
  * anything is checked, so an Idempotency-Key stands for one request however it came. The faults of a refusal point into
  * the body, too (`/template_id`, `/recipients/0/external_id`), and have one form wherever they are shown.
  */
-export interface TemplateMessage extends Omit<TemplateMessageRequest, "recipients" | "template_id"> {
+export interface TemplateMessage
+  extends Omit<TemplateMessageRequest, "pace" | "recipients" | "stop_when" | "template_id"> {
   readonly templateId: number
+  readonly pace?: { readonly perMinute: number } | undefined
+  readonly stopWhen?: StopWhen.StopWhen | undefined
   readonly recipients: ReadonlyArray<TemplateRecipient>
 }
 
@@ -118,6 +125,12 @@ const recipientBody = (given: unknown): unknown =>
 const defined = (body: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> =>
   Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined))
 
+/** An object with its names of the contract, as far as it is one; others stay, and are refused. */
+const renamed = (given: unknown, names: Readonly<Record<string, string>>): unknown =>
+  isRecord(given)
+    ? defined(Object.fromEntries(Object.entries(given).map(([name, value]) => [names[name] ?? name, value])))
+    : given
+
 /** Too long a list is refused for its length, whatever its items are. */
 const recipientBodies = (given: unknown): unknown =>
   Array.isArray(given) && given.length <= maximumRecipients ? Array.from(given, recipientBody) : given
@@ -125,8 +138,14 @@ const recipientBodies = (given: unknown): unknown =>
 /** The contract's body of a request in process, as far as a caller without types gives one. */
 export const templateBody = (given: unknown): unknown => {
   if (!isRecord(given)) return given
-  const { recipients, templateId, ...rest } = ClientTexts.job.renamed(given)
-  return defined({ template_id: templateId, ...rest, recipients: recipientBodies(recipients) })
+  const { pace, recipients, stopWhen, templateId, ...rest } = ClientTexts.job.renamed(given)
+  return defined({
+    template_id: templateId,
+    ...rest,
+    pace: renamed(pace, { perMinute: "per_minute" }),
+    stop_when: renamed(stopWhen, { failedPercent: "failed_percent", ofFirst: "of_first" }),
+    recipients: recipientBodies(recipients)
+  })
 }
 
 export const DirectMessageRequest = Schema.Struct({

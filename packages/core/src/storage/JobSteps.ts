@@ -11,6 +11,7 @@ import type { EarlierAttempt } from "../domain/job/Attempts.ts"
 import * as Attempts from "../domain/job/Attempts.ts"
 import type { Content, Job, RecipientResult } from "../domain/job/Job.ts"
 import * as Jobs from "../domain/job/Job.ts"
+import * as Pace from "../domain/job/Pace.ts"
 import type { Failure } from "../domain/job/Recipient.ts"
 import * as Recipient from "../domain/job/Recipient.ts"
 import * as RetryPlan from "../domain/job/RetryPlan.ts"
@@ -110,7 +111,9 @@ export const claim = <H extends JobState>(
   const probe = session !== null && session.outage !== null
   const applied = Transitions.apply(state.job, changes, now)
   const follows = session !== null && (probe || state.job.status === "paused")
-  const job = follows ? Transitions.followSession(applied.job, session, now) : applied.job
+  const followed = follows ? Transitions.followSession(applied.job, session, now) : applied.job
+  const arrival = Pace.taken(followed, recipients.length, now)
+  const job = arrival === followed.arrival ? followed : { ...followed, arrival }
   // A claim has no events but the job's.
   const draft = Event.jobChanged(job, state.job.status)
   const drafts = draft === undefined ? [] : [draft]

@@ -28,6 +28,7 @@ import type {
 } from "../domain/job/Recipient.ts"
 import type { Sums } from "../domain/job/RetryPlan.ts"
 import type * as RetrySelection from "../domain/job/RetrySelection.ts"
+import type { StopWhen } from "../domain/job/StopWhen.ts"
 import type { Tally } from "../domain/job/Tally.ts"
 import type * as Timeline from "../domain/job/Timeline.ts"
 import type { Backlog } from "../domain/job/Waiting.ts"
@@ -69,6 +70,8 @@ export interface AcceptSend extends JobTexts {
   readonly requestId?: string | undefined
   readonly content: Content
   readonly priority: Priority
+  readonly perMinute: number | null
+  readonly stopWhen: StopWhen | null
   readonly recipients: ReadonlyArray<NewRecipient>
   readonly currency: string
   readonly estimatedCost: string | null

@@ -209,6 +209,8 @@ export const send = (
     content: { kind: "template", templateId: 1, template: template() },
     ...ClientTexts.job.of({}),
     priority: "normal",
+    perMinute: null,
+    stopWhen: null,
     recipients: Array.from({ length: phones }, (_, index) => ({
       phone: `346${String(index).padStart(8, "0")}`,
       externalId: `r${index}`,

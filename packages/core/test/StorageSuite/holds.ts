@@ -1,12 +1,15 @@
-/** A job that its client holds, until that lets it go on (contract.md §14 "Time"). */
+/** A job that its client or its own failures hold, until the client lets it go on (contract.md §14 "Time"). */
 
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import { JobStore } from "../../src/storage/JobStore.ts"
+import * as Ids from "../../src/domain/Ids.ts"
+import * as Time from "../../src/domain/Instant.ts"
+import type { Report } from "../../src/storage/JobStore.ts"
+import { JobStore, Outcome } from "../../src/storage/JobStore.ts"
 import { SessionStore } from "../../src/storage/SessionStore.ts"
 import * as Fixtures from "../../src/testing/Fixtures.ts"
 import type { Stored } from "./Setup.ts"
-import { claim, now, owner } from "./Setup.ts"
+import { claim, events, failure, find, listen, now, owner } from "./Setup.ts"
 
 const accepted = (phones: number) =>
   Effect.gen(function* () {
@@ -22,6 +25,49 @@ const accepted = (phones: number) =>
 
 const countOf = (claimed: ReadonlyArray<{ readonly recipients: ReadonlyArray<unknown> }>): number =>
   claimed.reduce((sum, { recipients }) => sum + recipients.length, 0)
+
+/** A send that half of its first four stop, of which each claim is answered as is said. */
+const watched = (phones: number) =>
+  Effect.gen(function* () {
+    const who = yield* owner
+    yield* listen(who.accountId)
+    const command = Fixtures.send(who, { phones, stopWhen: { failedPercent: 50, ofFirst: 4 } })
+    const jobs = yield* JobStore
+    yield* jobs.accept(command)
+    const { jobId } = command
+    const fails = (index: number) => Outcome.Failed({ failure: { ...failure, message: `${index}` } })
+    const accepts = (index: number) => Outcome.Accepted({ providerId: `p${index}`, status: "accepted" })
+    const step = Effect.fnUntraced(function* (failed: ReadonlyArray<number>, at = now) {
+      const claimed = yield* claim(250, at)
+      const settlements = claimed.flatMap(({ fence, recipients }) =>
+        recipients.map(({ index }) => ({
+          jobId,
+          fence,
+          index,
+          outcome: failed.includes(index) ? fails(index) : accepts(index)
+        }))
+      )
+      yield* jobs.settleAndClaim({ now: at, settlements, claim: null })
+      return settlements.map(({ index }) => index)
+    })
+    const report = (index: number): Report => ({
+      messageId: Ids.messageId(jobId, index),
+      status: "failed",
+      at: Time.after(now, 5),
+      failure,
+      providerId: `p${index}`
+    })
+    const told = Effect.map(events(Time.after(now, 1000)), (all) =>
+      all.flatMap(({ data, type }) => (type === "job.paused" ? [data["pause_reason"]] : []))
+    )
+    const state = Effect.map(find(jobId), ({ counts, pauseReason, status }) => [
+      status,
+      pauseReason,
+      counts.failed
+    ])
+    const hold = (isHeld: boolean) => jobs.hold({ jobId, isHeld, now: Time.after(now, 100) })
+    return { hold, jobId, jobs, report, state, step, told }
+  })
 
 export const suite = (layer: Stored): void => {
   describe("a job that its client holds", () => {
@@ -79,6 +125,85 @@ export const suite = (layer: Stored): void => {
         expect((yield* hold(false))?._tag).toBe("Ended")
         expect(yield* state).toEqual(["canceled", null])
         expect(yield* jobs.hold({ jobId: "none", isHeld: true, now })).toBeNull()
+      }).pipe(Effect.provide(layer))
+    )
+  })
+
+  describe("a job that its failures stop", () => {
+    it.effect("is paused with no more of them than were asked for, is told once, and goes on unasked", () =>
+      Effect.gen(function* () {
+        const { hold, jobs, state, step, told } = yield* watched(10)
+        const all = Array.from({ length: 10 }, (_, index) => index)
+        expect(yield* step(all)).toEqual([0, 1])
+        expect(yield* state).toEqual(["paused", "failing", 2])
+        expect(yield* told).toEqual(["failing"])
+        expect(yield* step(all)).toEqual([])
+        expect(yield* jobs.nextDue(now)).toBeNull()
+        yield* hold(true)
+        expect(yield* state).toEqual(["paused", "failing", 2])
+        yield* hold(false)
+        expect(yield* state).toEqual(["processing", null, 2])
+        expect(yield* step(all, Time.after(now, 200))).toHaveLength(8)
+        expect(yield* state).toEqual(["completed", null, 10])
+        expect(yield* told).toEqual([])
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("is not held up by those that succeed, nor stopped by failures behind its first", () =>
+      Effect.gen(function* () {
+        const { state, step } = yield* watched(10)
+        expect(yield* step([0, 5, 6, 7])).toEqual([0, 1])
+        expect(yield* step([])).toEqual([2])
+        expect(yield* step([])).toEqual([3])
+        expect(yield* step([5, 6, 7])).toEqual([4, 5, 6, 7, 8, 9])
+        expect(yield* state).toEqual(["completed", null, 4])
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("is stopped by reports that come later, and by each once", () =>
+      Effect.gen(function* () {
+        const { hold, jobs, report, state, step, told } = yield* watched(250)
+        yield* step([])
+        const at = Time.after(now, 10)
+        yield* jobs.receive({ now: at, reports: [report(1)] })
+        yield* jobs.receive({ now: at, reports: [report(1)] })
+        expect(yield* state).toEqual(["processing", null, 1])
+        expect(yield* step([], at)).toEqual([2])
+        yield* jobs.receive({ now: at, reports: [report(2)] })
+        expect(yield* state).toEqual(["paused", "failing", 2])
+        yield* jobs.receive({ now: at, reports: [report(2)] })
+        expect(yield* told).toEqual(["failing"])
+        yield* hold(false)
+        yield* jobs.receive({ now: at, reports: [report(0)] })
+        expect(yield* state).toEqual(["processing", null, 3])
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("counts those in flight, of all claims together, and waits for nobody who is tried later", () =>
+      Effect.gen(function* () {
+        const { jobId, jobs, state } = yield* watched(10)
+        const [first] = yield* claim(250)
+        expect(first?.recipients).toHaveLength(2)
+        expect(countOf(yield* claim(250, now, "worker-2"))).toBe(0)
+        const later = Time.after(now, Time.hour)
+        const outcome = Outcome.Retry({
+          at: later,
+          failure: { ...failure, permanent: false },
+          maybeSent: false
+        })
+        const settlement = { jobId, fence: first?.fence ?? 0, index: 0, outcome }
+        yield* jobs.settleAndClaim({ now, settlements: [settlement], claim: null })
+        const [next] = yield* claim(250)
+        expect(next?.recipients.map(({ index }) => index)).toEqual([2])
+        yield* jobs.hold({ jobId, isHeld: true, now })
+        const failed = [1, 2].map((index) => ({
+          jobId,
+          fence: (index === 1 ? first : next)?.fence ?? 0,
+          index,
+          outcome: Outcome.Failed({ failure })
+        }))
+        yield* jobs.settleAndClaim({ now, settlements: failed, claim: null })
+        expect(yield* state).toEqual(["paused", "failing", 2])
       }).pipe(Effect.provide(layer))
     )
   })

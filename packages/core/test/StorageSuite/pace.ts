@@ -172,5 +172,50 @@ export const suite = (layer: Stored): void => {
           expect(yield* send(10, Time.after(now, second * 1000))).toBe(1)
       }).pipe(Effect.provide(layer))
     )
+
+    it.effect("of a job is kept by all workers together, and nobody else of its session waits for it", () =>
+      Effect.gen(function* () {
+        const jobs = yield* JobStore
+        const who = yield* paced(null)
+        const slow = Fixtures.send(who, { phones: 10, perMinute: 60 })
+        yield* jobs.accept(slow)
+        yield* jobs.accept(Fixtures.send(who, { phones: 20 }))
+        yield* jobs.accept(Fixtures.send(who, { phones: 3, perMinute: 6000 }))
+        expect(yield* send(250, now)).toBe(1 + 20 + 3)
+        expect(yield* send(250, now, "worker-2")).toBe(0)
+        expect(yield* jobs.nextDue(now)).toBe(now + 1000)
+        let sent = 1
+        for (let at = Time.after(now, 100); at <= now + 8000; at = Time.after(at, 100))
+          sent += yield* send(250, at, `worker-${at % 3}`)
+        expect(sent).toBe(9)
+        expect((yield* find(slow.jobId)).counts.accepted).toBe(9)
+        expect(yield* send(250, Time.after(now, 9000))).toBe(1)
+        expect((yield* find(slow.jobId)).status).toBe("completed")
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("of a job holds for what is tried again, and after it was held", () =>
+      Effect.gen(function* () {
+        const jobs = yield* JobStore
+        const slow = Fixtures.send(yield* paced(100), { phones: 3, perMinute: 60 })
+        yield* jobs.accept(slow)
+        const { jobId } = slow
+        const [first] = yield* claim(250, now)
+        const outcome = Outcome.Retry({
+          at: Time.after(now, 10),
+          failure: { code: "broken", provider_code: null, message: "It broke.", permanent: false },
+          maybeSent: false
+        })
+        const settlement = { jobId, fence: first?.fence ?? 0, index: 0, outcome }
+        yield* jobs.settleAndClaim({ now, settlements: [settlement], claim: null })
+        expect(yield* send(250, Time.after(now, 500))).toBe(0)
+        yield* jobs.hold({ jobId, isHeld: true, now })
+        yield* jobs.hold({ jobId, isHeld: false, now })
+        expect(yield* send(250, Time.after(now, 500))).toBe(0)
+        for (let second = 1; second <= 3; second++)
+          expect(yield* send(250, Time.after(now, second * 1000))).toBe(1)
+        expect((yield* find(jobId)).status).toBe("completed")
+      }).pipe(Effect.provide(layer))
+    )
   })
 }

@@ -147,6 +147,8 @@ const perform = (step: Step, world: Cast, subject: number): Effect.Effect<unknow
           accountId,
           sessionId,
           publicKey: `pk ${sessionId}`,
+          perMinute: null,
+          stopWhen: null,
           content:
             kind === "direct"
               ? { kind, text: "Hello", linkPreview: false }

@@ -581,6 +581,8 @@ describe("Columns", () => {
     currency: word,
     estimatedCost: orNull(word),
     priority: of(Priority.all),
+    perMinute: orNull(number),
+    stopWhen: orNull(FastCheck.record({ failedPercent: number, ofFirst: number })),
     now: time
   })
   const rows = Jobs.make(dialect, Fixtures.makeIds())
@@ -654,7 +656,9 @@ describe("Columns", () => {
     pauseReason: orNull(of(Job.pauseReasons)),
     counts: FastCheck.record(Records.map(Recipient.noCounts, () => number)),
     updatedAt: time,
-    completedAt: orNull(time)
+    completedAt: orNull(time),
+    firstFailed: orNull(number),
+    arrival: orNull(number)
   })
 
   it("sendwright_progress: a job on its way is read as it was", () => {

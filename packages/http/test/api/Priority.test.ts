@@ -1,4 +1,4 @@
-/** What goes first within a session (contract.md §13), asked of the host's own handler. */
+/** What goes first within a session (contract.md §13), a send's own pace and what stops it (§14), asked of the host's own handler. */
 
 import { describe, expect, it } from "@effect/vitest"
 import { TestEngine } from "@sendwright/core/testing"
@@ -88,6 +88,54 @@ describe("the priority of a send", () => {
       expect((yield* send(order, { priority: "low" }, "one")).status).toBe(202)
       expect((yield* send(order, { priority: "low" }, "one")).status).toBe(202)
       expect((yield* send(order, { priority: "high" }, "one")).status).toBe(409)
+    }).pipe(Effect.provide(TestEngine.layer))
+  )
+})
+
+describe("a send's own pace, and what stops it", () => {
+  const some = { pace: { per_minute: 30 }, stop_when: { failed_percent: 5, of_first: 200 } }
+
+  it.effect("are told by its job, which is done by its own pace", () =>
+    Effect.gen(function* () {
+      const { ask, order, send } = yield* host
+      const sent = yield* send(order, some)
+      const { json } = yield* ask(`/api/v1/template-messages/${at(sent.json, "job_id")}`)
+      expect(at(json, "job")).toMatchObject(some)
+      expect(at(json, "job", "expected_completion_at")).toBe(
+        new Date(Date.parse(String(at(json, "job", "created_at"))) + 2000).toISOString()
+      )
+      const plain = yield* send(order)
+      const other = yield* ask(`/api/v1/template-messages/${at(plain.json, "job_id")}`)
+      expect(at(other.json, "job")).toMatchObject({ pace: null, stop_when: null })
+    }).pipe(Effect.provide(TestEngine.layer))
+  )
+
+  it.effect("are refused where they are none, by their fields, and covered by the Idempotency-Key", () =>
+    Effect.gen(function* () {
+      const { ask, order, send } = yield* host
+      for (const [wrong, pointer] of [
+        [{ pace: { per_minute: 0 } }, "/pace/per_minute"],
+        [{ pace: { per_minute: 1.5 } }, "/pace/per_minute"],
+        [{ pace: 5 }, "/pace"],
+        [{ pace: { per_hour: 5 } }, "/pace/per_minute"],
+        [{ stop_when: { failed_percent: 5 } }, "/stop_when/of_first"],
+        [{ stop_when: { failed_percent: 101, of_first: 200 } }, "/stop_when/failed_percent"],
+        [{ stop_when: { failed_percent: 0, of_first: 200 } }, "/stop_when/failed_percent"],
+        [{ stop_when: { failed_percent: 5, of_first: 0 } }, "/stop_when/of_first"]
+      ] as const) {
+        const refused = yield* send(order, wrong)
+        expect(refused.status).toBe(422)
+        const { json, status } = yield* ask("/api/v1/template-messages/estimate", {
+          ...sendBody(order, phone),
+          ...wrong
+        })
+        expect(status).toBe(422)
+        for (const each of [refused.json, json]) expect(JSON.stringify(at(each, "errors"))).toContain(pointer)
+      }
+      expect((yield* send(order, some, "one")).status).toBe(202)
+      expect((yield* send(order, some, "one")).status).toBe(202)
+      for (const other of [{}, { ...some, pace: { per_minute: 31 } }, { pace: some.pace }])
+        expect((yield* send(order, other, "one")).status).toBe(409)
     }).pipe(Effect.provide(TestEngine.layer))
   )
 })

@@ -54,6 +54,23 @@ export interface Message {
    * marketing low. What is lower keeps a tenth of the session's pace.
    */
   readonly priority?: Priority | undefined
+  /** So many of its messages go in a minute at most, however fast its session is. */
+  readonly pace?: Pace | undefined
+  /**
+   * Pauses the send (`pauseReason: "failing"`) once `failedPercent` of `ofFirst` failed for good among its first `ofFirst`
+   * recipients. It is asked no more once the send was resumed.
+   */
+  readonly stopWhen?: StopWhen | undefined
+}
+
+export interface Pace {
+  readonly perMinute: number
+}
+
+export interface StopWhen {
+  /** 1 to 100. */
+  readonly failedPercent: number
+  readonly ofFirst: number
 }
 
 export type Priority = "high" | "low" | "normal"
@@ -147,6 +164,8 @@ export interface Job {
   readonly pauseReason: string | null
   readonly reference: string | null
   readonly priority: Priority
+  readonly pace: Pace | null
+  readonly stopWhen: StopWhen | null
   readonly recipients: number
   /** One number for each status; they sum to `recipients`. */
   readonly counts: Counts

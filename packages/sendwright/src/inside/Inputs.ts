@@ -112,6 +112,8 @@ const nameOrId = object({
   currency: anything,
   reference: anything,
   priority: anything,
+  pace: anything,
+  stopWhen: anything,
   idempotencyKey: optional(Text)
 })
 const sendOf = input(nameOrId)

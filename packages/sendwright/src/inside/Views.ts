@@ -76,6 +76,8 @@ export const job = (found: Jobs.Job): Messages.Job => ({
   pauseReason: found.pauseReason,
   reference: found.reference,
   priority: found.priority,
+  pace: found.perMinute === null ? null : { perMinute: found.perMinute },
+  stopWhen: found.stopWhen,
   recipients: found.recipients,
   counts: found.counts,
   currency: found.currency,

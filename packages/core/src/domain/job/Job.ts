@@ -15,6 +15,7 @@ import type { Template, TemplateContent } from "../template/Template.ts"
 import * as ClientTexts from "./ClientTexts.ts"
 import type { Priority } from "./Priority.ts"
 import * as Recipient from "./Recipient.ts"
+import type { StopWhen } from "./StopWhen.ts"
 
 export type Status = "queued" | "processing" | "paused" | "canceling" | "canceled" | "completed" | "failed"
 export const statuses: ReadonlyArray<Status> = [
@@ -35,7 +36,8 @@ export const pauseReasons = [
   "platform_restriction",
   "same_failure",
   "platform_unavailable",
-  "client"
+  "client",
+  "failing"
 ] as const
 export type PauseReason = (typeof pauseReasons)[number]
 
@@ -80,8 +82,15 @@ export interface Job extends ClientTexts.JobTexts {
   readonly content: Content | UnreadableContent
   /** What goes first within its session. */
   readonly priority: Priority
+  /** Its own pace (`domain/job/Pace`); null where it has none. */
+  readonly perMinute: number | null
+  readonly stopWhen: StopWhen | null
   readonly status: Status
   readonly pauseReason: PauseReason | null
+  /** How many of its first recipients failed for good (`domain/job/StopWhen`); null where nobody asks, or no more. */
+  readonly firstFailed: number | null
+  /** The state of its own pace; null before its first claim. */
+  readonly arrival: number | null
   /** How many recipients it has. */
   readonly recipients: number
   /** One number for each recipient status; sums to `recipients`. */
@@ -192,6 +201,12 @@ export const rollup = (status: Status, counts: Recipient.Counts, stopped = false
   return status === "queued" && !isUntouched ? "processing" : status
 }
 
+/** The pauses that end when its client lets it go on. */
+export const heldFor: ReadonlyArray<PauseReason> = ["client", "failing"]
+
+export const isHeld = ({ pauseReason }: Pick<Job, "pauseReason">): boolean =>
+  pauseReason !== null && heldFor.includes(pauseReason)
+
 /** For so long nothing becomes of a job before it counts as stuck. */
 export const stuckAfterMs = 10 * Time.minute
 
@@ -215,7 +230,7 @@ export const isStuck = (
   session: { readonly isMoving: boolean; readonly outSince: Instant | null },
   since: Instant
 ): boolean => {
-  if (hasEnded(status) || pauseReason === "client" || createdAt > since) return false
+  if (hasEnded(status) || isHeld({ pauseReason }) || createdAt > since) return false
   const isOut = session.outSince !== null && session.outSince <= since
   return isOut || (updatedAt <= since && (status === "paused" || !session.isMoving))
 }
@@ -245,6 +260,8 @@ export const newJob = (
     | "id"
     | "status"
     | "pauseReason"
+    | "firstFailed"
+    | "arrival"
     | "counts"
     | "createdAt"
     | "updatedAt"
@@ -264,8 +281,12 @@ export const newJob = (
   content: accepted.content,
   ...ClientTexts.job.of(accepted),
   priority: accepted.priority,
+  perMinute: accepted.perMinute,
+  stopWhen: accepted.stopWhen,
   status: "queued",
   pauseReason: null,
+  firstFailed: accepted.stopWhen === null ? null : 0,
+  arrival: null,
   recipients: accepted.recipients,
   counts: { ...Recipient.noCounts, queued: accepted.recipients },
   currency: accepted.currency,

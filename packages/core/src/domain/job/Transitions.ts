@@ -14,7 +14,9 @@ import * as Session from "../session/Session.ts"
 import * as TemplateCheck from "../template/TemplateCheck.ts"
 import * as Event from "../webhook/Event.ts"
 import * as Job from "./Job.ts"
+import * as Pace from "./Pace.ts"
 import * as Recipient from "./Recipient.ts"
+import * as StopWhen from "./StopWhen.ts"
 
 /** A recipient before and after a step; the same object when nothing changed. */
 export interface Change {
@@ -518,7 +520,9 @@ export const apply = (
     if (draft !== undefined) drafts.push(draft)
   }
   if (!changed) return { job, drafts }
-  const next = progressed(job, counts, Job.rollup(job.status, counts, stopped), now)
+  const firstFailed = StopWhen.firstFailed(job, changes)
+  const rolled = progressed({ ...job, firstFailed }, counts, Job.rollup(job.status, counts, stopped), now)
+  const next = StopWhen.isReached(job, firstFailed) ? pauseForFailures(rolled, now) : rolled
   const draft = Event.jobChanged(next, job.status)
   return { job: next, drafts: draft === undefined ? drafts : [...drafts, draft] }
 }
@@ -544,7 +548,7 @@ const withStatus = (job: Job.Job, status: Job.Status, now: Instant): Job.Job =>
  * flight have none.
  */
 export const nextDue = (
-  job: Pick<Job.Job, "pauseReason" | "status">,
+  job: Pick<Job.Job, "arrival" | "pauseReason" | "perMinute" | "status">,
   recipients: Iterable<Job.RecipientResult>,
   now: Instant
 ): Instant | null => {
@@ -554,7 +558,7 @@ export const nextDue = (
     const at = dueAt(recipient, now)
     if (at !== null && (next === null || at < next)) next = at
   }
-  return next
+  return Pace.dueAt(job, next, now)
 }
 
 /**
@@ -570,20 +574,29 @@ export const followSession = (job: Job.Job, session: Session.Standing, now: Inst
   return pauseReason === null ? withStatus(job, "processing", now) : { ...job, pauseReason, updatedAt: now }
 }
 
-/** For its template, or by its client: nothing of its session ends that. */
-const isPausedApart = ({ pauseReason }: Job.Job): boolean =>
-  pauseReason === "template_paused" || pauseReason === "template_changed" || pauseReason === "client"
+/** For its template, for its failures, or by its client: nothing of its session ends that. */
+const isPausedApart = (job: Job.Job): boolean =>
+  job.pauseReason === "template_paused" || job.pauseReason === "template_changed" || Job.isHeld(job)
 
 /** A job that its client holds, whatever else it is paused for; the same one when it is held. */
 export const pauseForClient = (job: Job.Job, now: Instant): Job.Job =>
-  job.pauseReason === "client" ? job : { ...withStatus(job, "paused", now), pauseReason: "client" }
+  Job.isHeld(job) ? job : { ...withStatus(job, "paused", now), pauseReason: "client" }
+
+/** A job of which too many failed, whatever else it is paused for; one that ends is not paused. */
+const pauseForFailures = (job: Job.Job, now: Instant): Job.Job =>
+  Job.hasEnded(job.status) || job.status === "canceling"
+    ? job
+    : { ...withStatus(job, "paused", now), pauseReason: "failing" }
 
 /**
- * A job that its client lets go on; the same one when that did not hold it. Claims find out what else keeps it: they pass over a
- * session that may not send, and pause it for its template.
+ * A job that its client lets go on; the same one when nothing held it for that. Claims find out what else keeps it: they pass over
+ * a session that may not send, and pause it for its template.
  */
-export const resumeForClient = (job: Job.Job, now: Instant): Job.Job =>
-  job.pauseReason === "client" ? withStatus(job, Job.rollup("queued", job.counts), now) : job
+export const resumeForClient = (job: Job.Job, now: Instant): Job.Job => {
+  if (!Job.isHeld(job)) return job
+  const next = withStatus(job, Job.rollup("queued", job.counts), now)
+  return job.pauseReason === "failing" ? { ...next, firstFailed: null } : next
+}
 
 /** A job whose template may not be sent for now: its platform is asked for it, or it has another status. */
 export const pauseForTemplate = (job: Job.Job, status: string, now: Instant): Job.Job => ({

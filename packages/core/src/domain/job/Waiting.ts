@@ -3,6 +3,7 @@ import type { Instant } from "../Instant.ts"
 import type { Session, Standing } from "../session/Session.ts"
 import * as Sessions from "../session/Session.ts"
 import type { Job, PauseReason } from "./Job.ts"
+import * as Jobs from "./Job.ts"
 import type { Priority } from "./Priority.ts"
 
 /** `worker`: nothing but a worker, or a free one. */
@@ -28,7 +29,7 @@ export const hindrance = (
 ): Extract<Limiter, "client" | "platform" | "session" | "template"> | null => {
   const obstacle = session === null ? null : Sessions.obstacle(session)
   const isPaused = status === "paused"
-  if (isPaused && pauseReason === "client") return "client"
+  if (isPaused && Jobs.isHeld({ pauseReason })) return "client"
   if (isPaused && pauseReason !== null && templatePauses.includes(pauseReason)) return "template"
   if (obstacle === "platform_unavailable") return "platform"
   return isPaused || obstacle !== null ? "session" : null

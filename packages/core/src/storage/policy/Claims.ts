@@ -15,7 +15,9 @@ import type { Budget, DueJob, Turn, TurnOutcome, WaitingSession } from "../../do
 import * as Claiming from "../../domain/job/Claiming.ts"
 import type { Content, RecipientResult } from "../../domain/job/Job.ts"
 import * as Jobs from "../../domain/job/Job.ts"
+import * as Pace from "../../domain/job/Pace.ts"
 import * as Priority from "../../domain/job/Priority.ts"
+import * as StopWhen from "../../domain/job/StopWhen.ts"
 import * as Transitions from "../../domain/job/Transitions.ts"
 import * as Circuit from "../../domain/session/Circuit.ts"
 import * as Pacing from "../../domain/session/Pacing.ts"
@@ -96,8 +98,16 @@ type ClaimRecipients<B extends Backend> = (place: Place, limit: number) => Tx<Se
 const passed: Served = { jobs: [], outcome: "passed" }
 const putOff: Served = { jobs: [], outcome: "putOff" }
 
-const openOf = <B extends Backend>({ job: { job } }: JobOf<B>): number =>
-  job.counts.queued + job.counts.sending
+/** At most so many of it may be claimed together. */
+const openOf = <B extends Backend>({ job: { job } }: JobOf<B>, now: Instant): number =>
+  Math.min(job.counts.queued + job.counts.sending, Pace.room(job, now), StopWhen.room(job, 0))
+
+/** True of a job of which not all that is due may be claimed. */
+const isLimited = <B extends Backend>({ job: { job } }: JobOf<B>): boolean =>
+  job.perMinute !== null || StopWhen.isAsked(job)
+
+/** A job of which as many are in flight as may be is looked at again after so long, unless one of them ends before. */
+const fullMs = Time.second
 
 const isApproved = <B extends Backend>({ template }: JobOf<B>): boolean =>
   template === null || template.status === "approved"
@@ -199,9 +209,40 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
     return unreadable.map(({ cause, job: { job } }) => ({ jobId: job.id, cause }))
   }
 
+  /** How many of a job may be claimed now. */
+  function* roomOf({ job }: ReadyJob<B>, now: Instant): Tx<number, B> {
+    const paced = Pace.room(job.job, now)
+    if (paced < 1 || !StopWhen.isAsked(job.job)) return paced
+    const open = yield* rows.recipientsOf(job, "open")
+    return Math.min(paced, StopWhen.room(job.job, open.filter(({ fence }) => fence !== null).length))
+  }
+
+  /** The due recipients of jobs that fit into `limit`, by the jobs' ids; none of a job that has no room. */
+  function* dueIn(
+    jobs: ReadonlyArray<ReadyJob<B>>,
+    limit: number,
+    now: Instant
+  ): Tx<ReadonlyMap<string, ReadonlyArray<RecipientResult>>, B> {
+    const due = new Map<string, ReadonlyArray<RecipientResult>>()
+    let [left, ofFree] = [limit, limit]
+    for (const each of jobs) {
+      const { id } = each.job.job
+      const room = isLimited(each) ? Math.min(left, yield* roomOf(each, now)) : 0
+      left -= openOf(each, now)
+      if (room < 1) continue
+      const found = (yield* rows.dueRecipients({ jobs: [each.job], now, limit: room })).get(id) ?? []
+      due.set(id, found)
+      ofFree -= found.length
+    }
+    const free = jobs.filter((each) => !isLimited(each)).map(({ job }) => job)
+    if (free.length === 0) return due
+    const others = yield* rows.dueRecipients({ jobs: free, now, limit: ofFree })
+    return due.size === 0 ? others : new Map([...due, ...others])
+  }
+
   /**
    * The session's first due jobs of a priority that fit behind those that are `claimed`, `most` at most, with their due recipients.
-   * `areAll`: no other that was due when the session was read can be locked.
+   * Those of which as many are in flight as may be are put off. `areAll`: no other that was due when the session was read can be locked.
    */
   function* dueOf(
     place: Place,
@@ -212,19 +253,26 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
   ): Tx<{ readonly batch: ReadonlyArray<Due<B>>; readonly areAll: boolean }, B> {
     const { now } = place
     const limit = most - claimed
-    const { areAll, jobs: locked } = yield* lockDue(place, priority, jobs)
-    if (locked.length === 0) return { batch: [], areAll }
-    const found = locked.slice(0, Claiming.jobsThatFit(locked.map(openOf), claimed, most))
-    const open = found.reduce((sum, each) => sum + openOf(each), 0)
-    if (open > 0) perJob = open / found.length
-    const approved = found
-      .filter((each) => isApproved(each) && !isRestrictedIn(place, each))
-      .map(({ job }) => job)
-    const due = approved.length === 0 ? undefined : yield* rows.dueRecipients({ jobs: approved, now, limit })
-    const batch = found.map((each) =>
-      withDue(each, due?.get(each.job.job.id) ?? [], isRestrictedIn(place, each))
-    )
-    return { batch, areAll: areAll && found.length === locked.length }
+    for (;;) {
+      const { areAll, jobs: locked } = yield* lockDue(place, priority, jobs)
+      if (locked.length === 0) return { batch: [], areAll }
+      const sizes = locked.map((each) => openOf(each, now))
+      const found = locked.slice(0, Claiming.jobsThatFit(sizes, claimed, most))
+      const open = sizes.slice(0, found.length).reduce((sum, size) => sum + size, 0)
+      if (open > 0) perJob = open / found.length
+      const approved = found.filter((each) => isApproved(each) && !isRestrictedIn(place, each))
+      const due = yield* dueIn(approved, limit, now)
+      const full = approved.filter((each) => isLimited(each) && !due.has(each.job.job.id))
+      if (full.length > 0)
+        yield* rows.putOff(
+          full.map(({ job }) => job),
+          Time.after(now, fullMs)
+        )
+      const batch = found
+        .filter((each) => !full.includes(each))
+        .map((each) => withDue(each, due.get(each.job.job.id) ?? [], isRestrictedIn(place, each)))
+      if (batch.length > 0 || areAll) return { batch, areAll: areAll && found.length === locked.length }
+    }
   }
 
   /**

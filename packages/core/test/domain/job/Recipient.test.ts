@@ -138,6 +138,8 @@ describe("a job's counts", () => {
       idempotencyKey: null,
       ...ClientTexts.job.of({}),
       priority: "normal" as const,
+      perMinute: null,
+      stopWhen: null,
       now: Time.at(0)
     }
     const job = Job.newJob({ ...accepted, content, recipients: 1, currency: "EUR", estimatedCost: null })

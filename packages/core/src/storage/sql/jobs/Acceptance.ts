@@ -212,7 +212,9 @@ export const inserting = (rows: StoredJobs) => {
         createdAt: now,
         dayTotal: isEmbedded ? null : dayTotal + demand.units,
         dueAt,
-        priority: job.priority
+        priority: job.priority,
+        perMinute: job.perMinute,
+        stopWhen: job.stopWhen
       }),
       (seq) =>
         recipients.map((each, index) => writeAccepted(each, recipientKey(seq, index), dueAt === null, now))

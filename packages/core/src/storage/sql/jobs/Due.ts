@@ -16,7 +16,16 @@ import type { StoredJobs } from "./Jobs.ts"
 import * as Order from "./Order.ts"
 
 /** What most jobs of a session have in common. */
-const group = jobs.only("accountId", "sessionId", "publicKey", "snapshot", "currency", "priority")
+const group = jobs.only(
+  "accountId",
+  "sessionId",
+  "publicKey",
+  "snapshot",
+  "currency",
+  "priority",
+  "perMinute",
+  "stopWhen"
+)
 
 interface DueRow extends JobTexts {
   readonly seq: number
@@ -102,6 +111,8 @@ export const locking = ({ contentOf, dialect, remember }: StoredJobs) => {
       publicKey: common.publicKey,
       currency: common.currency,
       priority: common.priority,
+      perMinute: common.perMinute,
+      stopWhen: common.stopWhen,
       estimatedCost: elementOf(columns[at.estimatedCost], place),
       reference: elementOf(columns[at.reference], place),
       requestId: elementOf(columns[at.requestId], place),

@@ -9,6 +9,7 @@ import * as Job from "../../../domain/job/Job.ts"
 import * as Priority from "../../../domain/job/Priority.ts"
 import type { Counts } from "../../../domain/job/Recipient.ts"
 import * as Recipient from "../../../domain/job/Recipient.ts"
+import type { StopWhen } from "../../../domain/job/StopWhen.ts"
 import * as Transitions from "../../../domain/job/Transitions.ts"
 import type { JobState } from "../../JobSteps.ts"
 import type { Column } from "../Columns.ts"
@@ -57,11 +58,13 @@ type Accepted = Pick<
   | "estimatedCost"
   | "id"
   | "idempotencyKey"
+  | "perMinute"
   | "priority"
   | "publicKey"
   | "recipients"
   | "requestId"
   | "sessionId"
+  | "stopWhen"
 >
 
 interface JobRow extends Accepted, JobTexts {
@@ -114,7 +117,9 @@ export const jobs = table("sendwright_job", {
   priority: noted(
     "What goes first in its session: an order each.",
     word("priority", impersonal, Priority.all, "exact NOT NULL")
-  )
+  ),
+  perMinute: noted("Its own pace.", integerOrNull("per_minute", impersonal)),
+  stopWhen: noted("The failures that pause it.", nullable(json<StopWhen>("stop_when", impersonal)))
 })
 
 /** The columns of a new job; it has its number from the database. */
@@ -139,9 +144,11 @@ const counts: Column<Counts, null> = {
 interface ProgressRow
   extends Pick<
     Job.Job,
+    | "arrival"
     | "completedAt"
     | "contentExpiredAt"
     | "counts"
+    | "firstFailed"
     | "pauseReason"
     | "priority"
     | "sessionId"
@@ -174,7 +181,15 @@ export const progress = table("sendwright_progress", {
     "How many of its recipients are failed or unknown.",
     integer("failures", impersonal, "INTEGER NOT NULL DEFAULT 0")
   ),
-  priority: noted("The job's.", word("priority", impersonal, Priority.all, "exact NOT NULL"))
+  priority: noted("The job's.", word("priority", impersonal, Priority.all, "exact NOT NULL")),
+  firstFailed: noted(
+    "Of a job that failures pause: how many of its first recipients failed for good.",
+    integerOrNull("first_failed", impersonal)
+  ),
+  arrival: noted(
+    "Of a job with a pace of its own, as in sendwright_pace, but in whole milliseconds.",
+    integerOrNull("arrival", impersonal)
+  )
 })
 
 /** As it is written: those come first that are the same for all jobs of most commits, and the row's number last. */
@@ -189,6 +204,8 @@ export const writtenProgress = progress.only(
   "contentExpiredAt",
   "nextAt",
   "failures",
+  "firstFailed",
+  "arrival",
   "seq"
 )
 
@@ -226,7 +243,9 @@ export const progressOf = ({ job, seq }: StoredJob, nextAt: Instant | null): Pro
   completedAt: job.completedAt,
   contentExpiredAt: job.contentExpiredAt,
   nextAt,
-  failures: job.counts.failed + job.counts.unknown
+  failures: job.counts.failed + job.counts.unknown,
+  firstFailed: job.firstFailed,
+  arrival: job.arrival
 })
 
 /** A job of which there is nothing but itself, and of which nothing is claimed. */
@@ -271,7 +290,9 @@ export const changedOf = layout<ProgressRow>()(
   "updatedAt",
   "completedAt",
   "contentExpiredAt",
-  "nextAt"
+  "nextAt",
+  "firstFailed",
+  "arrival"
 )
 
 interface ClaimedRow {
@@ -303,6 +324,8 @@ const answered = layout<AnsweredRow>()(
   "createdAt",
   "dueAt",
   "priority",
+  "perMinute",
+  "stopWhen",
   "snapshot",
   "digest",
   "changed",
@@ -331,7 +354,7 @@ export const claimedColumns = (columns: string): string => `(
 /** What {@link readJob} reads of a `job`, of its `progress` if it has one, and of its content's `digest`. */
 export const jobColumns = (dialect: Dialect): string =>
   answered.select({
-    ...jobs.expressions(({ name }) => `job.${name}`),
+    ...jobs.expressions(({ isJson, name }) => (isJson ? dialect.json(`job.${name}`) : `job.${name}`)),
     digest: "digest",
     changed: `CASE WHEN progress.seq IS NULL THEN NULL ELSE ${changedColumns(dialect, dialect.jsonValue)} END`,
     claimed: claimedColumns(dialect.jsonValue("max(claim.last), max(claim.at)"))
@@ -369,7 +392,9 @@ export const ofChanged = (
     counts: countsOf(changed[now.counts]),
     updatedAt: changed[now.updatedAt],
     completedAt: changed[now.completedAt],
-    contentExpiredAt: changed[now.contentExpiredAt]
+    contentExpiredAt: changed[now.contentExpiredAt],
+    firstFailed: changed[now.firstFailed],
+    arrival: changed[now.arrival]
   }
   return {
     seq,
@@ -432,6 +457,8 @@ export const readJob = (
       currency: array[at.currency],
       estimatedCost: array[at.estimatedCost],
       priority: priorityOf("priority", array[at.priority]),
+      perMinute: array[at.perMinute],
+      stopWhen: array[at.stopWhen],
       now: array[at.createdAt]
     })
     const accepted: AcceptedJob = { seq, job, dueAt: array[at.dueAt] }

@@ -19,6 +19,7 @@ import type { Ids } from "../../../domain/Ids.ts"
 import type { Instant } from "../../../domain/Instant.ts"
 import * as Time from "../../../domain/Instant.ts"
 import * as Jobs from "../../../domain/job/Job.ts"
+import * as Pace from "../../../domain/job/Pace.ts"
 import type { Draft } from "../../../domain/webhook/Event.ts"
 import type { JobChange, RecipientChange } from "../../JobSteps.ts"
 import type { Locked } from "../../policy/JobRows.ts"
@@ -90,6 +91,7 @@ const kindsOf = (steps: ReadonlyArray<JobChange<StoredJob>>): ReadonlyArray<Grou
  */
 const isUncertain = ({ changes, state }: JobChange<StoredJob>, now: Instant): boolean =>
   !state.wasClaimable ||
+  state.job.firstFailed !== null ||
   Time.isAhead(state.writtenAt, now) ||
   changes.some(({ before }) => before.nextAt !== null)
 
@@ -286,7 +288,7 @@ export const make = (dialect: Dialect, ids: Ids): StoredJobs => {
     const rowOf = (step: JobChange<StoredJob>) => {
       const { state } = step
       const next = !waits(state) ? null : isAsked.has(step) ? (times.get(state.seq) ?? null) : nextOf(step)
-      return writtenProgress.write(progressOf(state, next))
+      return writtenProgress.write(progressOf(state, Pace.dueAt(state.job, next, now)))
     }
     const [fresh, known] = Arrays.partition(steps, ({ state }) => state.hasRow)
     yield* insertRows(fresh.map(rowOf))

@@ -37,7 +37,7 @@ const isOut = `EXISTS (
 const isStuck = `job.created_at <= ? AND ${Order.status} NOT IN ${listed(Jobs.statuses.filter(Jobs.hasEnded))}
       AND (${isOut} OR NOT ${changed("progress.updated_at > ?")}
         AND (${changed("progress.status = 'paused'")} OR NOT ${isSessionMoving}))
-      AND NOT ${changed("progress.pause_reason = 'client'")}`
+      AND NOT ${changed(`progress.pause_reason IN ${listed(Jobs.heldFor)}`)}`
 
 const isNewest = `job.reference IS NOT NULL AND NOT EXISTS (
       SELECT 1 FROM sendwright_job AS later
