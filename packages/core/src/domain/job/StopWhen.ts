@@ -3,7 +3,6 @@
  * its first recipients failed for good, however and whenever that is told. Who lets it go on is asked no more.
  */
 import * as Schema from "effect/Schema"
-import type { Job, RecipientResult } from "./Job.ts"
 import * as Recipient from "./Recipient.ts"
 
 export interface StopWhen {
@@ -27,10 +26,21 @@ export const of = (asked: typeof StopWhen.Type | undefined): StopWhen | null =>
   asked === undefined ? null : { failedPercent: asked.failed_percent, ofFirst: asked.of_first }
 
 /** As a job tells it. */
-export const told = ({ stopWhen }: Pick<Job, "stopWhen">): typeof StopWhen.Type | null =>
+export const told = ({ stopWhen }: Pick<Watched, "stopWhen">): typeof StopWhen.Type | null =>
   stopWhen === null ? null : { failed_percent: stopWhen.failedPercent, of_first: stopWhen.ofFirst }
 
-type Watched = Pick<Job, "counts" | "firstFailed" | "recipients" | "stopWhen">
+/** A job, as far as it is asked. */
+export interface Watched {
+  readonly counts: Recipient.Counts
+  readonly recipients: number
+  readonly stopWhen: StopWhen | null
+  readonly firstFailed: number | null
+}
+
+interface Placed {
+  readonly index: number
+  readonly status: Recipient.Status
+}
 
 /** So many failures stop it. */
 const mostOf = ({ failedPercent, ofFirst }: StopWhen): number => Math.ceil((failedPercent * ofFirst) / 100)
@@ -38,7 +48,7 @@ const mostOf = ({ failedPercent, ofFirst }: StopWhen): number => Math.ceil((fail
 /** How many of its first recipients failed once these changed; null where nobody asks. */
 export const firstFailed = (
   { firstFailed, stopWhen }: Watched,
-  changes: Iterable<{ readonly before: RecipientResult; readonly after: RecipientResult }>
+  changes: Iterable<{ readonly before: Placed; readonly after: Placed }>
 ): number | null => {
   if (stopWhen === null || firstFailed === null) return null
   let sum = firstFailed
