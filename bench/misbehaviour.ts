@@ -28,7 +28,7 @@ const allowedGrowth = 50 * mebibyte
 /** On a machine that does other things too. */
 const lateMs = 2000
 
-// What is expected: by contract.md §9, docs/senders.md and contract.md §W1.6, not by what the senders do.
+// What is expected: by contract.md §9, docs/failures.md and contract.md §W1.6, not by what the senders do.
 
 type Expected = Readonly<Record<string, number>>
 

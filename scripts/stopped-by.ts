@@ -1,13 +1,13 @@
-/** Prints into docs/senders.md what each row of the catalogue stops, by each way: npx tsx --conditions=@sendwright/source scripts/stopped-by.ts */
+/** Prints into docs/failures.md what each row of the catalogue stops, by each way: npx tsx --conditions=@sendwright/source scripts/stopped-by.ts */
 import { readFileSync, writeFileSync } from "node:fs"
 import * as Effect from "effect/Effect"
 import * as Logger from "effect/Logger"
 import * as LogLevel from "effect/LogLevel"
 import * as TestContext from "effect/TestContext"
-import * as Memory from "../packages/core/src/storage/memory/Memory.ts"
+import * as Memory from "../packages/core/src/storage/sqlite/Memory.ts"
 import { marks, table } from "../packages/core/test/engine/StoppedBy.ts"
 
-const file = new URL("../docs/senders.md", import.meta.url)
+const file = new URL("../docs/failures.md", import.meta.url)
 const [begin, end] = marks
 
 const printed = await Effect.runPromise(

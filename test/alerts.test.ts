@@ -1,4 +1,4 @@
-/** docs/alerts.yml, docs/grafana.json and docs/operating.md name metrics that there are, and none else. */
+/** docs/alerts.yml, docs/grafana.json and docs/metrics.md name metrics that there are, and none else. */
 import { spawnSync } from "node:child_process"
 import { readFileSync } from "node:fs"
 import { fileURLToPath } from "node:url"
@@ -111,9 +111,9 @@ describe("docs/grafana.json", () => {
   })
 })
 
-describe("docs/operating.md", () => {
+describe("docs/metrics.md", () => {
   it("says of every metric what it means, and of none that there is not", () => {
-    const told = new Set(metricsIn(read("operating.md")))
+    const told = new Set(metricsIn(read("metrics.md")))
     expect(names.filter((name) => !told.has(name))).toEqual([])
     expect([...told].filter((name) => !names.includes(name) && !series.has(name))).toEqual([])
   })

@@ -1,5 +1,5 @@
 /** What the documents show is true. */
-import { existsSync, readFileSync } from "node:fs"
+import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { FailureCatalogue, Signature, verifyWebhook } from "@sendwright/core"
 import * as Schema from "effect/Schema"
 import { describe, expect, it } from "vitest"
@@ -37,9 +37,9 @@ describe("docs/webhooks.md", () => {
   })
 })
 
-describe("docs/senders.md", () => {
+describe("docs/failures.md", () => {
   it("has the catalogue as it is", () => {
-    const page = read("../docs/senders.md")
+    const page = read("../docs/failures.md")
     const rows = [
       ...page.matchAll(/^\| `([a-z_]+)` +\| ([^|]+?) +\| (yes|no) +\| (\w+) +\| (\w+)(?: \((\d+) h\))? +\|/gm)
     ].map(([, code, whatsapp, permanent, scope, action, hours]) => ({
@@ -79,12 +79,12 @@ describe("docs/security.md", () => {
   })
 })
 
-describe.each(["architecture.md", "dispatch.md"])("docs/%s", (name) => {
+describe.each(["architecture.md", "changing.md", "dispatch.md"])("docs/%s", (name) => {
   it("names files and functions that are there", () => {
     const page = read(`../docs/${name}`)
     // `worker/Batch` (`prepare`, `start`), also as `host/http/NodeServer`; `http` is the folder of packages/http.
     const named = [...page.matchAll(/`((?:[a-z]+\/)+[A-Z]\w+)`(?:[ \n]\(((?:`\w+`(?:, )?)+)\))?/g)]
-    expect(named.length).toBeGreaterThan(15)
+    expect(named.length).toBeGreaterThan(10)
     for (const [, path = "", functions = ""] of named) {
       const [, home = path.startsWith("http/") ? "http" : "core", inside = path] =
         /^(host|core)\/(.+)$/.exec(path) ?? []
@@ -103,5 +103,36 @@ describe("docs/testing.md", () => {
   it("shows the ten tests as they run", () => {
     const [, shown] = /```ts\n([\s\S]*?)```/.exec(read("../docs/testing.md")) ?? []
     expect(shown).toBe(read("../examples/testing/ten.test.ts"))
+  })
+})
+
+describe("links of the documents", () => {
+  const root = new URL("../", import.meta.url)
+  const under = (folder: string) =>
+    readdirSync(new URL(folder, root), { recursive: true, encoding: "utf8" })
+      .filter((name) => name.endsWith(".md") && !/node_modules|CHANGELOG/.test(name))
+      .map((name) => `${folder}${name}`)
+  const pages = ["README.md", "SECURITY.md", "bench/README.md", ...under("docs/"), ...under("examples/")]
+  for (const name of readdirSync(new URL("packages/", root))) pages.push(`packages/${name}/README.md`)
+  const prose = (page: URL) => readFileSync(page, "utf8").replace(/^ *```[\s\S]*?^ *```/gm, "")
+  /** The anchors that GitHub gives to headings. */
+  const anchors = (page: URL) =>
+    [...prose(page).matchAll(/^#+ (.*)$/gm)].map(([, heading = ""]) =>
+      heading
+        .toLowerCase()
+        .replace(/[^\p{L}\p{N}_ -]/gu, "")
+        .replaceAll(" ", "-")
+    )
+
+  it.each(pages)("in %s lead to a file and a heading", (name) => {
+    const page = new URL(name, root)
+    for (const [, target = ""] of prose(page).matchAll(/\]\(([^)\s]+)\)/g)) {
+      if (/^[a-z]+:/.test(target)) continue
+      const found = new URL(target, page)
+      expect(existsSync(found), target).toBe(true)
+      const anchor = found.hash.slice(1)
+      found.hash = ""
+      if (anchor !== "") expect(anchors(found), target).toContain(anchor)
+    }
   })
 })

@@ -323,7 +323,7 @@ describe("the documents' TypeScript", () => {
       expect.arrayContaining([
         "README.md-1.ts",
         "packages-core-README.md-1.ts",
-        "docs-senders.md-2.ts",
+        "docs-own-sender.md-2.ts",
         "packages-sendwright-src-index.ts-1.ts"
       ])
     )
@@ -370,15 +370,15 @@ describe("the documents' TypeScript", () => {
 })
 
 describe("the documents' mounts", () => {
-  it("in docs/embedding.md serve the API below their prefix", patience, async () => {
-    const at = snippetsOf("docs/embedding.md").findIndex((text) => text.includes("inExpress")) + 1
+  it("in docs/mount.md serve the API below their prefix", patience, async () => {
+    const at = snippetsOf("docs/mount.md").findIndex((text) => text.includes("inExpress")) + 1
     const program = `
       import { serve } from "@hono/node-server"
       import express from "express"
       import Fastify from "fastify"
       import { Hono } from "hono"
       import { createSendwright, memory, sandbox } from "sendwright"
-      import { handlerOf, inExpress, inFastify, inHono } from "./docs-embedding.md-${at}.ts"
+      import { handlerOf, inExpress, inFastify, inHono } from "./docs-mount.md-${at}.ts"
 
       const secretKey = Buffer.alloc(32, 1).toString("base64")
       const sw = await createSendwright({ store: memory(), senders: [sandbox()], secretKey })
@@ -452,7 +452,7 @@ describe("the documents' install lines", () => {
     ["packages/core/README.md", "effect"],
     ["packages/http/README.md", "effect"],
     ["packages/sendwright/README.md", "@effect/sql"],
-    ["docs/embedding.md", "@effect/platform"]
+    ["docs/mount.md", "@effect/platform"]
   ])("in %s have ranges that core works with, %s among them", (page, needed) => {
     const lines = [...read(page).matchAll(/^npm install .*$/gm)].map(([line]) => line)
     const named = lines.flatMap((line) => [...line.matchAll(/"(@?[^"@]+)@([^"]+)"/g)])

@@ -1,5 +1,5 @@
 -- The tables and views of a new SQLite database of this build, each with its indexes. The migrations make them; this file shows
--- what they made. packages/core/test/storage/SchemaDocs.test.ts prints it, and docs/architecture.md says how to write it anew.
+-- what they made. packages/core/test/storage/SchemaDocs.test.ts prints it, and docs/changing.md says how to write it anew.
 -- The comments come from the migrations, whose text never changes once it is released.
 
 CREATE TABLE sendwright_account (
@@ -226,7 +226,7 @@ CREATE TABLE sendwright_event (
   created_at INTEGER NOT NULL
 ) STRICT;
 
--- What no other row keeps, the newest of it (docs/operating.md). subject: the id of what it happened to.
+-- What no other row keeps, the newest of it (docs/night.md). subject: the id of what it happened to.
 CREATE TABLE sendwright_happening (
   seq INTEGER PRIMARY KEY,
   at INTEGER NOT NULL,

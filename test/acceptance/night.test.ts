@@ -1,4 +1,4 @@
-/** Sixteen questions that a bad night asks, each answered by one call (contract.md §12, docs/operating.md). */
+/** Sixteen questions that a bad night asks, each answered by one call (contract.md §12, docs/night.md). */
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"

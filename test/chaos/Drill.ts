@@ -1,5 +1,5 @@
 /**
- * The restore drill of docs/operating.md, by its own commands and a real host: a backup beside the host that sends, more sends,
+ * The restore drill of docs/backup.md, by its own commands and a real host: a backup beside the host that sends, more sends,
  * the database is lost, the backup takes its place, and the operator opens it.
  */
 import { execFileSync, spawn } from "node:child_process"
@@ -94,7 +94,7 @@ export const ofPostgres = (store: string, { folder, kill, start }: PostgresServe
       for (const part of readdirSync(backup)) renameSync(join(backup, part), join(folder, part))
       rmSync(backup, { recursive: true })
       await start()
-      // It cannot be recognized (docs/reliability.md, Restoring a backup).
+      // It cannot be recognized (docs/backup.md, Restoring a backup).
       await sendwright(environment, "restore", "--hold", "true")
     }
   }
@@ -190,7 +190,7 @@ export const drill = async (setting: Setting, placeOf: (store: string) => Place)
     `${known.size} of ${total + after.size * phones.length} were sent when it was lost, ${opened} were open in the backup, ${duringHold} requests while it was held`
   )
   return {
-    fault: "the restore drill of docs/operating.md",
+    fault: "the restore drill of docs/backup.md",
     faults: 1,
     sends: rows.length,
     lost: missing + rows.filter(({ messageId, status }) => status === "accepted" && !seen(messageId)).length,

@@ -3,7 +3,7 @@
  *
  *   npm run simulate -- --seeds 10000 [--from 1] [--store memory|sqlite]
  *   npm run simulate -- --seed 4711 [--store memory|sqlite]
- *   npm run simulate -- --outage 6          hours of one session's platform: the figures of docs/reliability.md
+ *   npm run simulate -- --outage 6          hours of one session's platform: the figures of docs/outages.md
  */
 import { parseArgs } from "node:util"
 import { oneOf, wholeNumber } from "../support/Options.ts"

@@ -1,5 +1,5 @@
 /**
- * For whoever writes a sender for a platform of their own (docs/senders.md): what the engine asks of it and what it is told, the
+ * For whoever writes a sender for a platform of their own (docs/own-sender.md): what the engine asks of it and what it is told, the
  * errors that are known, and what text and addresses from outside may be. The suite that proves a sender is
  * `@sendwright/core/testing/SenderSuite`.
  */

@@ -40,7 +40,7 @@ const explanationOf = (code: string): Effect.Effect<typeof Explanation.Type, Err
 }
 
 const unknown =
-  "code of ours, or of a platform; refusals and their codes are in /docs and /openapi.json, those of messages in docs/senders.md, The catalogue"
+  "code of ours, or of a platform; refusals and their codes are in /docs and /openapi.json, those of messages in docs/failures.md, The catalogue"
 
 const command = {
   name: "explain",

@@ -103,7 +103,7 @@ export const ofClock = (
 
 // Keys
 
-const change = "docs/cli.md, Changing the master key"
+const change = "docs/keys.md, Changing the master key"
 
 /** @param given the ids of this process's keys, the first one first */
 export const ofKeys = (remembered: ReadonlyArray<Remembered>, given: ReadonlyArray<string>): Finding => {

@@ -34,7 +34,7 @@ export const session = Effect.fnUntraced(function* (seen: {
     return failing(
       check,
       `This program has no sender for ${seen.provider}.`,
-      "Run doctor by the program that has it (docs/senders.md, In the host)."
+      "Run doctor by the program that has it (docs/own-sender.md, In the host)."
     )
   const config = configOf(yield* SecretBox, sender, seen)
   if (Either.isLeft(config)) return failing(check, config.left, "Give the key that sealed it (see keys).")

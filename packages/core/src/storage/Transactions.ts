@@ -16,7 +16,7 @@ export class Transactions extends Context.Tag("@sendwright/core/storage/Transact
     readonly isEmbedded: Effect.Effect<boolean>
     /**
      * True while the running fiber is in a transaction of another client, which was not handed over. It could end in any way
-     * without what the engine did in it, so nothing is done in it. Not all are seen (docs/embedding.md).
+     * without what the engine did in it, so nothing is done in it. Not all are seen (docs/transactions.md).
      */
     readonly isForeign: Effect.Effect<boolean>
     /**

@@ -23,9 +23,9 @@ describe.each([
   )
 })
 
-it.effect("docs/senders.md has the table that scripts/stopped-by.ts prints", () =>
+it.effect("docs/failures.md has the table that scripts/stopped-by.ts prints", () =>
   Effect.gen(function* () {
-    const docs = readFileSync(new URL("../../../../docs/senders.md", import.meta.url), "utf8")
+    const docs = readFileSync(new URL("../../../../docs/failures.md", import.meta.url), "utf8")
     const printed = docs.split(marks[0])[1]?.split(marks[1])[0] ?? ""
     const cells = (lines: ReadonlyArray<string>) =>
       lines.map((line) => line.split("|").map((cell) => cell.trim()))

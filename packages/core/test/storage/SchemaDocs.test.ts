@@ -85,7 +85,7 @@ const print = (
 ): string =>
   [
     `-- The tables and views of a new ${title} database of this build, each with its indexes. The migrations make them; this file shows
--- what they made. packages/core/test/storage/SchemaDocs.test.ts prints it, and docs/architecture.md says how to write it anew.
+-- what they made. packages/core/test/storage/SchemaDocs.test.ts prints it, and docs/changing.md says how to write it anew.
 -- The comments come from the migrations, whose text never changes once it is released.
 `,
     ...tables.map((table) => printTable(table, comments)),

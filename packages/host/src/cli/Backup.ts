@@ -91,7 +91,7 @@ export const perform = (to: string): Effect.Effect<{ readonly ok: true; readonly
     const database = yield* Effect.mapError(HostConfig.database, ({ message }) => told(message))
     if (database.kind === "postgres")
       return yield* told(
-        "PostgreSQL makes its backups itself: pg_dump, or a base backup with its log (docs/reliability.md, Backups)."
+        "PostgreSQL makes its backups itself: pg_dump, or a base backup with its log (docs/backup.md, Backups)."
       )
     if (database.filename === ":memory:")
       return yield* told("A database in memory ends with its process: there is nothing to keep.")

@@ -84,7 +84,7 @@ describe("tools for an agent", () => {
       expect(await called(client, "explain", { code: "job_ended" })).toMatchObject({ json: { status: 409 } })
       expect(await called(client, "explain", { code: "odd" })).toMatchObject({
         isError: true,
-        text: expect.stringContaining("docs/senders.md")
+        text: expect.stringContaining("docs/failures.md")
       })
       await expect(called(client, "accounts_create", { name: "Shop" })).rejects.toThrow(/no tool/)
     })

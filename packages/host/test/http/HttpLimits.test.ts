@@ -371,9 +371,9 @@ describe("the client's address", () => {
   )
 })
 
-describe("docs/deployment.md", () => {
+describe("docs/limits.md", () => {
   it("has the limits as they are", () => {
-    const page = readFileSync(new URL("../../../../docs/deployment.md", import.meta.url), "utf8")
+    const page = readFileSync(new URL("../../../../docs/limits.md", import.meta.url), "utf8")
     const rows = [...page.matchAll(/^\| `(LIMIT_\w+)` +\| (.+?) +\| (.+?) +\| (.+?) +\|$/gm)].map(
       ([, setting, value, bounds, over]) => ({ setting, value, bounds, over })
     )

@@ -1,6 +1,6 @@
 /**
  * Every limit of the host in one table: what it bounds, its setting and default, and what happens beyond it. A test
- * compares the table of docs/deployment.md with it. Bodies have limits of their own, which belong to the contract (`Body`).
+ * compares the table of docs/limits.md with it. Bodies have limits of their own, which belong to the contract (`Body`).
  */
 import { Metrics } from "@sendwright/core/adapter"
 import * as Record from "effect/Record"

@@ -236,7 +236,7 @@ describe("a code is explained", () => {
         for (const code of ["odd", "999999999", "", "constructor"])
           expect(yield* call("explain", { code })).toMatchObject({
             isError: true,
-            text: expect.stringContaining("docs/senders.md")
+            text: expect.stringContaining("docs/failures.md")
           })
       }).pipe(Effect.provide(layer), quiet)
   )

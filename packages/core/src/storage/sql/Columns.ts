@@ -1,7 +1,7 @@
 /**
  * The columns of a table, each described once: its name, its type in the schema, what it tells of people, and how its values are
  * read and written. The schema, lists, parameters, readers, erasure, exports of a person and purges are derived from that.
- * docs/architecture.md says how a column is added.
+ * docs/changing.md says how a column is added.
  */
 import * as Struct from "effect/Struct"
 import type { Part } from "../../domain/Erasure.ts"

@@ -228,7 +228,7 @@ ${made(plans)}${rows({ room: 50 })};
 CREATE UNIQUE INDEX sendwright_retry_plan_idempotency ON sendwright_retry_plan (idempotency_key) WHERE idempotency_key IS NOT NULL;
 CREATE INDEX sendwright_retry_plan_running ON sendwright_retry_plan ((seq + 0)) WHERE ended_at IS NULL;
 
--- What no other row keeps, the newest of it (docs/operating.md). subject: the id of what it happened to.
+-- What no other row keeps, the newest of it (docs/night.md). subject: the id of what it happened to.
 ${made(happenings)}${rows()};
 CREATE INDEX sendwright_happening_at ON sendwright_happening (at, seq);
 CREATE INDEX sendwright_happening_session ON sendwright_happening (session, at, seq) WHERE session IS NOT NULL;

@@ -1,4 +1,4 @@
-/** Each documented kind of a header, a component and a button: what a send gives, and what the platform gets (docs/whatsapp.md). */
+/** Each documented kind of a header, a component and a button: what a send gives, and what the platform gets (docs/templates.md). */
 import { readFileSync } from "node:fs"
 import { describe, expect, it } from "@effect/vitest"
 import * as Either from "effect/Either"
@@ -199,9 +199,9 @@ describe("a locked template", () => {
   })
 })
 
-describe("docs/whatsapp.md", () => {
+describe("docs/templates.md", () => {
   it("says of each kind what a send gives", () => {
-    const docs = readFileSync(new URL("../../../../../docs/whatsapp.md", import.meta.url), "utf8")
+    const docs = readFileSync(new URL("../../../../../docs/templates.md", import.meta.url), "utf8")
     const rows = [...docs.matchAll(/^\| (.+?) +\| (.+?) +\| (yes|no) +\|$/gm)].map(([, kind, keys, is]) => [
       (kind ?? "").replace(/ \(.*\)$/, ""),
       keys,

@@ -45,7 +45,7 @@ const ofPlan = ({ has, pending }: MigrationPlan.Plan): Finding => {
 const ofHold = ({ quarantine }: Content): Finding =>
   quarantine === null
     ? ok("sending", "The store is not held.")
-    : warning("sending", Restore.describe(quarantine), "docs/reliability.md, Restoring a backup")
+    : warning("sending", Restore.describe(quarantine), "docs/backup.md, Restoring a backup")
 
 const ofSeen = ({ content, plan }: Inspection): ReadonlyArray<Finding> => [
   ofPlan(plan),
@@ -54,7 +54,7 @@ const ofSeen = ({ content, plan }: Inspection): ReadonlyArray<Finding> => [
 
 const ofRefusal = (error: MigrationError | StorageError.StorageError): Finding =>
   error._tag === "MigrationError"
-    ? failing("migrations", error.message, "docs/operating.md, Upgrade")
+    ? failing("migrations", error.message, "docs/upgrade.md, Upgrade")
     : failing(
         "database",
         error.reason ?? StartFailure.causeOf(error),

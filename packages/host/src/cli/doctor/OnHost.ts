@@ -55,7 +55,7 @@ const ofReady = (found: unknown): Diagnosis.Finding => {
     )
   return detail === undefined
     ? ok(name, "It is ready.")
-    : Diagnosis.warning(name, detail, "docs/reliability.md, Restoring a backup")
+    : Diagnosis.warning(name, detail, "docs/backup.md, Restoring a backup")
 }
 
 /** A header tells whole seconds. */
