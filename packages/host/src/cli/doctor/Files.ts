@@ -119,7 +119,7 @@ const db = new (require(driver))(file, { readonly: true, fileMustExist: true, ti
 process.stdout.write(String(db.pragma("quick_check(1)", { simple: true })))
 `
 
-const restoreOne = "Stop the host, keep the file, and restore a backup (docs/backup.md, Backup and restore)."
+const restoreOne = "Stop the host, keep the file, and restore a backup (docs/backup.md, The drill)."
 
 /**
  * Looks through the pages by a process of its own, which can be ended: the driver cannot. What is too large for the time that
