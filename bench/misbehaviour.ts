@@ -158,6 +158,7 @@ const attempt = (provider: Provider, origin: string, count: number) =>
             messageId: `m-${index}`,
             sessionId: "session",
             to: "34600001234",
+            userId: null,
             content: { kind: "template", templateId: 1, template: Fixtures.template() },
             values: ["Ana"],
             attempt: 1,

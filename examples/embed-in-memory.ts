@@ -35,7 +35,7 @@ export const program = Effect.gen(function* () {
   })
   return {
     status: job.status,
-    recipients: results.items.map(({ failure, phone, status }) => ({
+    recipients: results.items.map(({ failure, address: phone, status }) => ({
       phone,
       status,
       reason: failure?.message ?? null

@@ -66,7 +66,7 @@ describe("@sendwright/core's public names", () => {
     [
       "index",
       words(
-        "Account Acting AddressPolicy Admin ApiKey Attention Audit ClosedMarkets Consent ConsentSource Currency DerivedEvent Engine Erasure Errors",
+        "Account Acting Address AddressPolicy Admin ApiKey Attention Audit ClosedMarkets Consent ConsentSource Currency DerivedEvent Engine Erasure Errors",
         "Estimates Event EventData FailureCatalogue Fault Happening Health HttpGateway Ids Instant Job Keywords Memory Money Operator Page",
         "People PerhapsRefusal Person Phone Plan Priority RateCard Readiness Recipient Rendering RequestDecoder Requests Restore",
         "RestoreDecision Retention Retry RetryPlan RetrySelection Sandbox Search SecretBox Secrets Sender Session Signature Size Spending StorageAdmin StorageError Stores",

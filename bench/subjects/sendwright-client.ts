@@ -32,6 +32,7 @@ const sending = (sender: Sender.Sender, given: Readonly<Record<string, unknown>>
       messageId: `0190a1b2-0000-7000-8000-${String(n).padStart(12, "0")}`,
       sessionId: "0190a1b2-0000-7000-8000-000000000001",
       to: "34612345678",
+      userId: null,
       content: { kind: "template", templateId: 1, template },
       values: [`Name ${n}`],
       attempt: 1,

@@ -491,6 +491,7 @@ CREATE INDEX sendwright_rate_card_currency ON sendwright_rate_card USING btree (
 -- lost: workers that died over it in a row. uncertain: an attempt had no outcome, and another is to be made.
 CREATE TABLE sendwright_recipient (
   seq bigint NOT NULL,
+  -- A phone, or a user id with its portfolio (as a key of sendwright_person_link), or the phone and behind it the user id.
   phone text NOT NULL,
   external_id text,
   variables text NOT NULL,

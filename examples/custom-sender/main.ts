@@ -29,7 +29,7 @@ export const program = Effect.gen(function* () {
   const { jobId } = yield* engine.send(caller, { idempotencyKey: "order-1001", request })
   yield* engine.drain
   const { results } = yield* engine.job(caller, jobId, { page: { limit: 250, after: null } })
-  return { results: results.items.map(({ phone, status }) => ({ phone, status })), messages }
+  return { results: results.items.map(({ address: phone, status }) => ({ phone, status })), messages }
 }).pipe(Effect.provide(layer), Effect.scoped)
 
 if (isMain(import.meta.url)) {

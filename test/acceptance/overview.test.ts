@@ -171,7 +171,7 @@ const night = Effect.gen(function* () {
     sessionId: out.sessionId,
     parts: [{ id: "u", field: "new", reason: "not known", content: "{}", isCut: false, receivedAt: now }]
   })
-  return { out, phones: [...kept.recipients, ...used.recipients].map(({ phone }) => phone) }
+  return { out, phones: [...kept.recipients, ...used.recipients].map(({ address: phone }) => phone) }
 })
 
 const terminal = Screen.make({ isTTY: true, columns: 100 }, { isTTY: true }, "1")

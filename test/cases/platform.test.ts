@@ -46,6 +46,7 @@ describe("an answer of the platform", () => {
         messageId: "m",
         sessionId: "s",
         to: "34600000200",
+        userId: null,
         content: { kind: "direct", text: "Hello", linkPreview: false },
         values: [],
         attempt: 1,

@@ -256,7 +256,7 @@ const inAccount = (
       for (const jobId of jobs) {
         const page = { limit: atOnce, after: null }
         const { results } = yield* admin.jobs.find(jobId, { page })
-        for (const { phone, status } of results.items) if (!settled.has(status)) got.add(phone)
+        for (const { address: phone, status } of results.items) if (!settled.has(status)) got.add(phone)
       }
       const found: Outcome = {
         cases: plain.length + cases.length,

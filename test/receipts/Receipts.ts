@@ -145,7 +145,7 @@ const run = (
       )
       return new Map(
         found.flatMap(({ results }) =>
-          results.items.map(({ deliveredAt, failure, phone, readAt, sentAt, status }) => [
+          results.items.map(({ deliveredAt, failure, address: phone, readAt, sentAt, status }) => [
             phone,
             { status, failure, sentAt, deliveredAt, readAt }
           ])

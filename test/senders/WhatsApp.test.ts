@@ -177,6 +177,7 @@ describe("an answer of the platform", () => {
           messageId: "0190a1b2-0000-7000-8000-000000000000",
           sessionId: "0190a1b2-0000-7000-8000-000000000001",
           to: "16505551234",
+          userId: null,
           content: { kind: "direct", text: "Hello", linkPreview: false },
           values: [],
           attempt: 1,

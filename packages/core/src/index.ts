@@ -5,6 +5,7 @@
  */
 import "./effect/Version.ts"
 
+export * as Address from "./domain/Address.ts"
 export * as Audit from "./domain/Audit.ts"
 export * as Account from "./domain/account/Account.ts"
 export * as ApiKey from "./domain/account/ApiKey.ts"

@@ -41,9 +41,16 @@ export const verdictStatus = codec(
 
 /** Texts are judged item by item: a wrong one refuses its record, not the request. */
 export const NewConsent = Schema.Struct({
-  phone: Schema.String.annotations({
-    description: "Digits including a country calling code that exists, no separators."
-  }),
+  phone: optional(
+    Schema.String.annotations({
+      description: "Digits including a country calling code that exists, no separators."
+    })
+  ),
+  user_id: optional(
+    Schema.String.annotations({
+      description: "The platform's id of the person, such as US.1349, beside or instead of the number."
+    })
+  ),
   status: optional(
     Schema.Literal("granted", "revoked").annotations({ description: "`granted` when absent." })
   ),
@@ -58,14 +65,18 @@ export const NewConsent = Schema.Struct({
 }).annotations({ identifier: "NewConsent" })
 
 /** Of a new record, and of as much of one as can be read. */
-const newConsent = <Item extends { readonly occurred_at?: string | undefined }>({
+const newConsent = <
+  Item extends { readonly occurred_at?: string | undefined; readonly user_id?: string | undefined }
+>({
   occurred_at: occurredAt,
+  user_id: userId,
   ...rest
-}: Item) => ({ ...rest, occurredAt })
+}: Item) => ({ ...rest, occurredAt, userId })
 
 const ConsentResult = Schema.Struct({
   index: Wire.Count,
-  phone: PhoneText,
+  phone: NullablePhone,
+  user_id: Wire.NullableText,
   ok: Schema.Boolean,
   consent_id: optional(Wire.Id),
   /** True where consent stays refused, since the item tells no time. */
@@ -75,10 +86,17 @@ const ConsentResult = Schema.Struct({
 
 const consentResult = (result: Admin.ConsentResult, index: number): typeof ConsentResult.Type =>
   result._tag === "Recorded"
-    ? { index, phone: result.record.phone, ok: true, consent_id: result.record.id }
+    ? {
+        index,
+        phone: result.record.phone,
+        user_id: result.record.userId,
+        ok: true,
+        consent_id: result.record.id
+      }
     : {
         index,
-        phone: result.phone,
+        phone: result.person.phone,
+        user_id: result.person.userId,
         ok: false,
         ...(result._tag === "KeptRefused" ? { kept_refused: true } : {}),
         errors: Wire.faults(result.faults)
@@ -128,7 +146,7 @@ const movedConsents = struct({
 const WhoseConsents = Schema.Struct({
   phone: optional(
     Schema.String.annotations({
-      description: "Either this or `user_id`.",
+      description: "This, `user_id` or both.",
       jsonSchema: { pattern: Phone.form.source }
     })
   ),
@@ -190,7 +208,7 @@ export const admin = [
       ...Wire.ok,
       recorded: 1,
       kept_refused: 0,
-      results: [{ index: 0, phone, ok: true, consent_id: ids.consent }]
+      results: [{ index: 0, phone, user_id: null, ok: true, consent_id: ids.consent }]
     }),
     {
       summary: "Record up to 10,000 consents",

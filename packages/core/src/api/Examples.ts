@@ -135,6 +135,7 @@ const recipientData: EventData.RecipientData = {
   job_id: ids.job,
   message_id: ids.message,
   phone,
+  user_id: null,
   ...progress
 }
 
@@ -155,6 +156,7 @@ const messageData: EventData.MessageData = {
   ...owner,
   message_id: ids.message,
   to: phone,
+  user_id: null,
   ...progress,
   ...ClientTexts.recipient.toBody({})
 }

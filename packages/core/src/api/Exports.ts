@@ -1,7 +1,9 @@
 /** Exports: what is kept of accounts, as a line for each, however many there are. */
+
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { ClientTexts, Reference } from "../adapter.ts"
+import * as Address from "../domain/Address.ts"
 import type { Admin } from "../index.ts"
 import { Consent, Ids, Instant, Job, Person, Recipient } from "../index.ts"
 import { codec, struct } from "./Codec.ts"
@@ -38,7 +40,7 @@ const resultRow = struct(
     kind,
     ...ClientTexts.job.told,
     message_id: Wire.Id,
-    phone: Texts.Phone,
+    ...Texts.recipient,
     ...ClientTexts.recipient.told,
     status: Wire.RecipientStatus,
     error_code: Wire.NullableText,
@@ -56,8 +58,12 @@ const resultRow = struct(
   "ExportedResult"
 )
 
-const flatResult = ({ job, result: { failure, index, price, ...result } }: Admin.ExportedResult) => ({
+const flatResult = ({
+  job,
+  result: { address, failure, index, price, ...result }
+}: Admin.ExportedResult) => ({
   ...result,
+  ...Address.personOf(address),
   accountId: job.accountId,
   sessionId: job.sessionId,
   jobId: job.id,
@@ -132,6 +138,7 @@ export const admin = [
       reference: null,
       message_id: ids.message,
       phone,
+      user_id: null,
       ...ClientTexts.recipient.examples,
       status: "delivered",
       error_code: null,

@@ -1,7 +1,9 @@
 /** Jobs: read and canceled with an API key (contract.md §A2.5 to §2.7), and by operators (contract.md §8). */
+
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { ClientTexts, Pace, Reference, StopWhen } from "../adapter.ts"
+import * as Address from "../domain/Address.ts"
 import * as Either from "../effect/Either.ts"
 import type { Engine, Page } from "../index.ts"
 import { Admin, Job as Domain, Errors, EventData, Fault, Ids, Phone, Priority, Recipient } from "../index.ts"
@@ -86,7 +88,7 @@ const referenceSum = struct(
 
 const result = struct(
   {
-    phone: Texts.Phone,
+    ...Texts.recipient,
     ...ClientTexts.recipient.told,
     status: Wire.RecipientStatus,
     error: computed(Wire.Failure, ({ failure }: Domain.RecipientResult) => failure),
@@ -273,7 +275,11 @@ const detailOf = (
   ...job,
   ...found,
   template: { ...template, templateId: templateIdOf(job) },
-  results: results.items.map((each) => ({ ...each, messageId: Ids.messageId(job.id, each.index) })),
+  results: results.items.map((each) => ({
+    ...each,
+    ...Address.personOf(each.address),
+    messageId: Ids.messageId(job.id, each.index)
+  })),
   nextCursor: cursor(results.next)
 })
 
@@ -299,6 +305,7 @@ const detail: Answer<typeof JobDetail, Engine.JobDetail> = {
       results: [
         {
           phone: Examples.phone,
+          user_id: null,
           ...ClientTexts.recipient.examples,
           status: "delivered",
           error: null,

@@ -1,6 +1,8 @@
 /** Direct messages: sent and read with an API key (contract.md §A2.8, §2.9), listed by operators (contract.md §8). */
+
 import * as Schema from "effect/Schema"
 import { ClientTexts } from "../adapter.ts"
+import * as Address from "../domain/Address.ts"
 import type { Engine } from "../index.ts"
 import { Ids, Requests } from "../index.ts"
 import { codec, struct } from "./Codec.ts"
@@ -15,7 +17,8 @@ const acknowledgement = struct(
   {
     ok: Wire.isOk,
     messageId: Wire.Id,
-    to: Wire.Text,
+    to: Wire.NullableText,
+    user_id: Texts.NullableUserId,
     status: Schema.Literal("accepted", "sent"),
     createdAt: Wire.Time
   },
@@ -23,11 +26,15 @@ const acknowledgement = struct(
 )
 
 /** Of a job and of its only recipient, what is told of a message. */
-const flat = ({ actualCost, job, recipient }: Engine.Message) => ({
+const flat = (
+  { actualCost, job, recipient }: Engine.Message,
+  person = Address.personOf(recipient.address)
+) => ({
   ...recipient,
   messageId: Ids.messageId(job.id, recipient.index),
   sessionId: job.sessionId,
-  to: recipient.phone,
+  to: person.phone,
+  userId: person.userId,
   outcome: recipient.status === "unknown" ? ("unknown" as const) : null,
   error: recipient.failure,
   ...ClientTexts.job.toBody(job),
@@ -39,7 +46,8 @@ const flat = ({ actualCost, job, recipient }: Engine.Message) => ({
 
 const shown = struct({
   messageId: Wire.Id,
-  to: Wire.Text,
+  to: Wire.NullableText,
+  user_id: Texts.NullableUserId,
   status: Wire.RecipientStatus,
   outcome: Schema.NullOr(Schema.Literal("unknown")).annotations({
     description:
@@ -65,7 +73,8 @@ const shown = struct({
 const listed = struct({
   message_id: Wire.Id,
   session_id: Wire.Id,
-  to: Texts.Phone,
+  to: Texts.NullablePhone,
+  user_id: Texts.NullableUserId,
   status: Wire.RecipientStatus,
   error: Wire.Failure,
   ...ClientTexts.job.told,
@@ -92,6 +101,7 @@ export const direct = [
       ...Wire.ok,
       messageId: ids.message,
       to: phone,
+      user_id: null,
       status: "accepted",
       createdAt: at
     }),
@@ -121,6 +131,7 @@ export const direct = [
       {
         messageId: ids.message,
         to: phone,
+        user_id: null,
         status: "delivered",
         outcome: null,
         error: null,
@@ -155,6 +166,7 @@ export const admin = [
         message_id: ids.message,
         session_id: ids.session,
         to: phone,
+        user_id: null,
         status: "delivered",
         error: null,
         ...ClientTexts.job.toBody({}),

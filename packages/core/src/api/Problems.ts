@@ -179,6 +179,8 @@ export const faultCatalogue: Readonly<Record<Fault.Code, string>> = {
     "The item tells no time, so that it does not outrank a refusal by the person's own words, an erasure, or a refusal in the same list. Consent stays refused.",
   recipient_invalid:
     "The recipient's phone or reference is not valid. Phones are digits with the country calling code.",
+  recipient_needs_number:
+    "The template gives a one-time code by a button, and the platform sends it to numbers alone: name the recipient's `phone`.",
   recipient_duplicate:
     "Another recipient of the request is the same person, by this number or another one, and has the same values.",
   variable_missing:

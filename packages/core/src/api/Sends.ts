@@ -21,7 +21,8 @@ const Rendered = Schema.Struct({
 })
 
 const explanation = struct({
-  phone: Wire.Text,
+  phone: Wire.NullableText,
+  user_id: Wire.NullableText,
   ...ClientTexts.recipient.told,
   variables: Schema.Array(
     Schema.Struct({ key: Wire.Text, value: Wire.Text, origin: Schema.Literal("common", "recipient") })
@@ -48,7 +49,7 @@ const priced = struct({
   subtotal: Wire.Amount
 })
 
-const Reasons = Schema.Array(Schema.Struct({ phone: Wire.Text, reason: Wire.Text }))
+const reasons = list(struct({ phone: Wire.NullableText, user_id: Wire.NullableText, reason: Wire.Text }))
 
 const binding = computed(Schema.Literal(false), () => false as const)
 
@@ -66,11 +67,9 @@ const costs = struct({
   billable_recipients: Wire.Count,
   rate_card: nullOr(rateCard),
   breakdown: list(priced),
-  unpriced: Reasons,
-  undeliverable: Reasons.annotations({
-    description:
-      "Recipients to whom the platform delivers nothing of the category: they would end without an attempt."
-  }),
+  unpriced: reasons,
+  /** To whom the platform delivers nothing of the category: they would end without an attempt. */
+  undeliverable: reasons,
   without_consent: Wire.Count
 })
 

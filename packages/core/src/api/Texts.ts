@@ -14,6 +14,12 @@ export const isPlain = ({ annotations }: AST.AST): boolean => annotations[plain]
 export const Phone = Schema.String.annotations({ [phone]: true })
 export const NullablePhone = Schema.NullOr(Phone)
 
+/** A platform's id of somebody. */
+export const NullableUserId = Schema.NullOr(Schema.String)
+
+/** Whom a message was for: by the names that its request gave. */
+export const recipient = { phone: NullablePhone, user_id: NullableUserId }
+
 /** A path of the API. */
 export const Link = Schema.String.annotations({ [link]: true })
 

@@ -12,7 +12,8 @@ const Told = Schema.Struct({
   message: Schema.Struct({
     message_id: Schema.String,
     job_id: Schema.String,
-    phone: Schema.String,
+    phone: Nullable,
+    user_id: Schema.optional(Nullable),
     status: Schema.String,
     error: Schema.NullOr(Schema.Struct({ code: Schema.String, message: Schema.String })),
     reference: Nullable,
@@ -85,7 +86,7 @@ const facts = ({ message }: Told): ReadonlyArray<readonly [string, string | null
   const { priority, status, template } = message
   const price = (amount: string | null): string | null => (amount === null ? null : `${amount} ${currency}`)
   return [
-    ["To", phone],
+    ["To", phone ?? message.user_id ?? null],
     ["Status", error === null ? status : `${status} (${error.code}): ${error.message}`],
     [
       "Template",

@@ -28,7 +28,11 @@ const pathOf = (about: Timeline.About, isOperator: boolean): string => {
     case "acts":
       return `/admin/v1/audit?target=${about.id}`
     case "consents":
-      return `/admin/v1/accounts/${about.id}/consents?phone=${encodeURIComponent(about.phone)}`
+      return `/admin/v1/accounts/${about.id}/consents?${
+        about.phone === null
+          ? `user_id=${encodeURIComponent(about.userId ?? "")}`
+          : `phone=${encodeURIComponent(about.phone)}`
+      }`
   }
 }
 
@@ -84,7 +88,7 @@ const message = struct(
   {
     message_id: Wire.Id,
     job_id: Wire.Id,
-    phone: Texts.Phone,
+    ...Texts.recipient,
     status: Wire.RecipientStatus,
     error: computed(Wire.Failure, ({ failure }: Timeline.Message) => failure),
     ...ClientTexts.job.told,
@@ -139,6 +143,7 @@ const exampleOf = (isOperator: boolean): Schema.Schema.Type<ReturnType<typeof st
     message_id: ids.message,
     job_id: ids.job,
     phone,
+    user_id: null,
     status: "delivered",
     error: null,
     ...ClientTexts.job.examples,

@@ -4,6 +4,7 @@
  */
 import metadata from "libphonenumber-js/min/metadata"
 import examples from "libphonenumber-js/mobile/examples"
+import type { Faults } from "./Fault.ts"
 import * as Person from "./Person.ts"
 import * as Phone from "./Phone.ts"
 
@@ -46,6 +47,27 @@ export const read = (text: string): Person.Person | undefined => {
   return Phone.check(text) === undefined ? { phone: text, userId: null } : undefined
 }
 
+/** The names of a person in a request; null where one is there and cannot be read. */
+export interface Names {
+  readonly phone: string | null | undefined
+  readonly userId: string | null | undefined
+}
+
+/** Adds the faults of whom a request names by these. */
+export const addFaults = (
+  faults: Pick<Faults, "add">,
+  { phone, userId }: Names,
+  path: (name: "phone" | "user_id") => ReadonlyArray<string | number>
+): void => {
+  const ofPhone = phone == null ? undefined : Phone.check(phone)
+  if (ofPhone !== undefined) faults.add(path("phone"), "recipient_invalid", ofPhone)
+  const ofUserId = userId == null ? undefined : checkUserId(userId)
+  if (ofUserId !== undefined) faults.add(path("user_id"), "recipient_invalid", ofUserId)
+  if (phone !== undefined || userId !== undefined) return
+  const [name] = path("phone").slice(-1)
+  faults.add(path("phone"), "required", `\`${name}\` or \`user_id\` is required.`)
+}
+
 /** @param portfolio within which the user id means somebody */
 export const of = (person: Person.Person, portfolio: string): Address =>
   Person.keysOf(person, portfolio).join("")
@@ -56,6 +78,21 @@ export const personOf = (address: Address): Person.Person => {
   return at < 0
     ? { phone: address, userId: null }
     : { phone: address.slice(0, at) || null, userId: address.slice(at + 1, address.indexOf(" ")) }
+}
+
+/** True of a key that is a user id's. */
+export const isUserId = (key: Person.Key): boolean => key.startsWith("@")
+
+/** With a number that surely is the person's, where they are named by a user id alone; the same where none is known. */
+export const withNumber = (address: Address, others: Person.Others): Address => {
+  const number = isUserId(address) ? others.get(address)?.find((key) => !isUserId(key)) : undefined
+  return number === undefined ? address : `${number}${address}`
+}
+
+/** The portfolio of the user id; undefined without one. */
+export const portfolioOf = (address: Address): string | undefined => {
+  const at = address.indexOf(" ")
+  return at < 0 ? undefined : address.slice(at + 1)
 }
 
 /** The keys of the person's records: of the phone and of the user id. */
@@ -69,6 +106,7 @@ export const keysOf = (address: Address): ReadonlyArray<Person.Key> => {
  * Empty where neither is known.
  */
 export const numberOf = (address: Address): string => {
+  if (!address.includes("@")) return address
   const { phone, userId } = personOf(address)
   return phone ?? numbers.get(countryOf(userId ?? "") ?? "") ?? ""
 }

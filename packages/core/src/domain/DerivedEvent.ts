@@ -3,6 +3,7 @@
  * that it can be told. Each has the time that its row has for it.
  */
 
+import * as Address from "./Address.ts"
 import type { Entry } from "./Audit.ts"
 import type { ConsentRecord } from "./consent/Consent.ts"
 import type { Happening } from "./Happening.ts"
@@ -137,14 +138,15 @@ const timesOf = (recipient: RecipientResult): Partial<Record<Step, Instant | nul
 }
 
 const ofRecipient = (job: Job, recipient: RecipientResult): ReadonlyArray<Ranked> => {
-  const { attempts, failure, index, phone, sequence } = recipient
+  const { attempts, failure, index, sequence } = recipient
   const of = { ...ofItself(job), messageId: Ids.messageId(job.id, index), sequence }
   const family = isDirect(job) ? "message" : "recipient"
   return Object.entries(timesOf(recipient)).flatMap(([name, at]) => {
     const step = steps.find((each) => each === name)
     if (step === undefined || at === null) return []
     const error = step === recipient.status ? failure : null
-    const data = { phone, ...ClientTexts.recipient.toBody(recipient), attempts, error }
+    const { phone, userId: user_id } = Address.personOf(recipient.address)
+    const data = { phone, user_id, ...ClientTexts.recipient.toBody(recipient), attempts, error }
     const type = `${family}.${step}` as const
     return [{ event: { ...of, at, type, data }, place: index, rank: 1 + steps.indexOf(step) }]
   })

@@ -2,7 +2,9 @@
  * Erasing a person (docs/adr/0040): all that a store keeps of somebody goes, and a keyed hash of each of their names stays.
  * It stands wherever a row needs a name to stay valid, and it still refuses what was said before the erasure.
  */
+
 import * as Struct from "effect/Struct"
+import * as Address from "./Address.ts"
 import * as Ids from "./Ids.ts"
 import type { Instant } from "./Instant.ts"
 import * as Time from "./Instant.ts"
@@ -339,6 +341,7 @@ export const namesOf = (keys: ReadonlyArray<Key>, token: (hashed: string) => str
 /** A message as it is shown to whom it is of. */
 export const shown = (job: Job, recipient: RecipientResult): Readonly<Record<string, unknown>> => {
   const { content } = job
+  const { phone, userId } = Address.personOf(recipient.address)
   const what = !isReadable(content)
     ? {}
     : content.kind === "direct"
@@ -353,7 +356,8 @@ export const shown = (job: Job, recipient: RecipientResult): Readonly<Record<str
     message_id: Ids.messageId(job.id, recipient.index),
     account_id: job.accountId,
     session_id: job.sessionId,
-    phone: recipient.phone,
+    phone,
+    user_id: userId,
     ...ClientTexts.recipient.toBody(recipient),
     ...ClientTexts.job.toBody(job),
     ...what,

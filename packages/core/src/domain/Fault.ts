@@ -10,6 +10,7 @@ export const codes = [
   "out_of_range",
   "recipient_invalid",
   "recipient_duplicate",
+  "recipient_needs_number",
   "variable_missing",
   "variable_unknown",
   "variable_invalid",

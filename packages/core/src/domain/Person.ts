@@ -460,35 +460,41 @@ export interface IdentityReport {
   readonly person: Person
   /** By what the person was known before a number or a user id changed. */
   readonly formerly: Person | null
-  /** The number that a message of ours was sent to, where the platform names by `person` who got it. */
-  readonly asked?: string
+  /** By what a message of ours was sent to them, where the platform names by `person` who got it. */
+  readonly asked?: ReadonlyArray<Key>
   /** When the platform told it; absent = now. */
   readonly at?: Instant
 }
 
 /** True when the report tells of two people, or of two names of one. */
-export const isLinked = ({ asked, formerly, person: { phone, userId } }: IdentityReport): boolean =>
+export const isLinked = ({ asked = [], formerly, person: { phone, userId } }: IdentityReport): boolean =>
   formerly !== null ||
-  asked !== undefined ||
+  asked.length > 0 ||
   (phone !== null && (userId !== null || Phone.otherForm(phone) !== undefined))
 
-/** The phones with their other forms: the keys by whose links all of a person's numbers are found. */
-export const written = (phones: ReadonlyArray<string>): ReadonlyArray<string> => [
-  ...new Set(phones.flatMap(Phone.forms))
+/** The keys, phones with their other forms: by their links all of a person's keys are found. */
+export const written = (keys: ReadonlyArray<Key>): ReadonlyArray<Key> => [
+  ...new Set(keys.flatMap(Phone.forms))
 ]
 
-/** All numbers of a person for each of these phones, where there are more than the one; the phone itself first. */
-export const numbersOf = (
-  phones: ReadonlyArray<string>,
-  links: ReadonlyArray<Known>
-): ReadonlyMap<string, ReadonlyArray<string>> => {
-  const { numbers } = circle(links)
-  const found = new Map<string, ReadonlyArray<string>>()
-  for (const phone of phones) {
-    const all = numbers(phone)
-    if (all.length > 1) found.set(phone, all)
+/** All keys of the person that a key surely stands for, that one first, where there are more than the one. */
+export type Others = ReadonlyMap<Key, ReadonlyArray<Key>>
+
+export const othersOf = (keys: ReadonlyArray<Key>, links: ReadonlyArray<Known>): Others => {
+  const { same } = circle(links)
+  const found = new Map<Key, ReadonlyArray<Key>>()
+  for (const key of keys) {
+    const all = same(Phone.forms(key))
+    if (all.length > 1) found.set(key, all)
   }
   return found
+}
+
+/** The keys, with all others of their person. */
+export const keysAmong = (keys: ReadonlyArray<Key>, others: Others): ReadonlyArray<Key> => {
+  const [key] = keys
+  if (keys.length === 1 && key !== undefined) return others.get(key) ?? keys
+  return [...new Set(keys.flatMap((each) => others.get(each) ?? [each]))]
 }
 
 /** Both ways: one was told together with the other. */
@@ -525,15 +531,15 @@ export const linksOf = (
   portfolio: string,
   now: Instant
 ): ReadonlyArray<Link | NumberChange> => {
-  const { asked, formerly, person } = report
+  const { asked = [], formerly, person } = report
   const { at = now } = report
   const reportedAt = Number.isFinite(at) ? Time.min(at, now) : now
-  const names = [...new Set([...keysOf(person, portfolio), ...(asked === undefined ? [] : [asked])])]
+  const names = [...new Set([...keysOf(person, portfolio), ...asked])]
   const before = formerly === null ? [] : keysOf(formerly, portfolio).filter((key) => !names.includes(key))
   const change = numberChangeOf(report, reportedAt)
   const links = [
     ...formsMet(person.phone),
-    ...formsMet(asked),
+    ...asked.flatMap(formsMet),
     ...formsMet(formerly?.phone),
     ...allMet(names),
     // What the former names had with each other is over once the number has another owner.

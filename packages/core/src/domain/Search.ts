@@ -117,10 +117,10 @@ export const meaningsOf = (given: string): Meanings => {
   }
 }
 
-/** The same with other numbers of the person, as far as they are known. */
-export const withPhones = (jobs: OfJobs, phones: ReadonlyArray<string>): OfJobs => ({
+/** The same with other names of the person, as far as they are known. */
+export const withNames = (jobs: OfJobs, names: ReadonlyArray<string>): OfJobs => ({
   ...jobs,
-  recipients: [...new Set([...jobs.recipients, ...phones])]
+  recipients: [...new Set([...jobs.recipients, ...names])]
 })
 
 /** Something that is found. */

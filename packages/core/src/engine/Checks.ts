@@ -21,6 +21,7 @@
 import * as Effect from "effect/Effect"
 import * as Records from "effect/Record"
 import * as Struct from "effect/Struct"
+import * as Address from "../domain/Address.ts"
 import type { Permission } from "../domain/account/ApiKey.ts"
 import * as ApiKey from "../domain/account/ApiKey.ts"
 import * as Idempotency from "../domain/account/Idempotency.ts"
@@ -49,16 +50,18 @@ import type { Instant } from "../domain/Instant.ts"
 import * as Time from "../domain/Instant.ts"
 import * as ClientTexts from "../domain/job/ClientTexts.ts"
 import * as Keyring from "../domain/Keyring.ts"
+import * as Person from "../domain/Person.ts"
 import * as Phone from "../domain/Phone.ts"
 import * as Text from "../domain/Text.ts"
 import * as Rendering from "../domain/template/Rendering.ts"
-import type { Template } from "../domain/template/Template.ts"
+import * as Template from "../domain/template/Template.ts"
 import * as Variables from "../domain/template/Variables.ts"
 import * as Either from "../effect/Either.ts"
 import * as RequestDecoder from "../schema/RequestDecoder.ts"
 import type { DirectMessageRequest, TemplateMessageRequest } from "../schema/Requests.ts"
 import * as Requests from "../schema/Requests.ts"
 import { SecretBox } from "../secret/SecretBox.ts"
+import * as SessionSender from "../sender/SessionSender.ts"
 import { AccountStore } from "../storage/AccountStore.ts"
 import type { Identity } from "../storage/ApiKeyStore.ts"
 import { ApiKeyStore } from "../storage/ApiKeyStore.ts"
@@ -99,9 +102,6 @@ const knownForMs = Time.second
 const decodeTemplate = RequestDecoder.decoder(Requests.TemplateMessageRequest)
 const decodeDirect = RequestDecoder.decoder(Requests.DirectMessageRequest)
 
-const phoneFault = (phone: unknown): string | undefined =>
-  typeof phone === "string" ? Phone.check(phone) : undefined
-
 const textNames = Struct.keys(ClientTexts.recipient.requested)
 
 const textFault = (
@@ -124,8 +124,8 @@ const addRecipientFaults = (
   index: number,
   recipient: Readable["recipients"][number]
 ): void => {
-  const ofPhone = phoneFault(recipient.phone)
-  if (ofPhone !== undefined) faults.add(["recipients", index, "phone"], "recipient_invalid", ofPhone)
+  const { phone, user_id: userId } = recipient
+  Address.addFaults(faults, { phone, userId }, (name) => ["recipients", index, name])
   for (const name of textNames) {
     const fault = textFault(name, recipient[name])
     if (fault !== undefined) faults.add(["recipients", index, name], fault.code, fault.message)
@@ -137,13 +137,17 @@ const member = (value: unknown, name: string): unknown =>
     ? Reflect.get(value, name)
     : undefined
 
+const nameOf = (value: unknown): string | null | undefined =>
+  value === undefined || typeof value === "string" ? value : null
+
 /** The faults of a direct message that can be found without looking anything up. */
 const directFaults = (body: unknown): ReadonlyArray<Fault.Fault> => {
   const text = member(body, "message")
   const path = ["message"]
-  const faults: Array<Fault.Fault> = []
-  const to = phoneFault(member(body, "to"))
-  if (to !== undefined) faults.push(Fault.make(["to"], "recipient_invalid", to))
+  const found = new Fault.Faults()
+  const names = { phone: nameOf(member(body, "to")), userId: nameOf(member(body, "user_id")) }
+  Address.addFaults(found, names, (name) => [name === "phone" ? "to" : name])
+  const faults = [...found.list]
   if (typeof text !== "string") return faults
   if (Text.isLonger(text, Requests.maximumMessageLength)) {
     faults.push(
@@ -243,7 +247,8 @@ interface Readable {
   readonly variables?: Variables.Values | undefined | null
   readonly recipients: ReadonlyArray<
     Readonly<Partial<Record<(typeof textNames)[number], string | undefined>>> & {
-      readonly phone: string | undefined
+      readonly phone?: string | null | undefined
+      readonly user_id?: string | null | undefined
       readonly variables?: Variables.Values | undefined | null
     }
   >
@@ -262,7 +267,8 @@ const recipientsOf = (value: unknown): Readable["recipients"] =>
   Array.isArray(value) && value.length <= Requests.maximumRecipients
     ? value.map((recipient: unknown) => ({
         ...Records.map(ClientTexts.recipient.requested, (_, name) => textOf(member(recipient, name))),
-        phone: textOf(member(recipient, "phone")),
+        phone: nameOf(member(recipient, "phone")),
+        user_id: nameOf(member(recipient, "user_id")),
         variables: isObject(recipient) ? variablesOf(recipient["variables"]) : null
       }))
     : []
@@ -289,18 +295,18 @@ const conflict = (record: IdempotencyRecord): IdempotencyConflict =>
 // 8 ------------------------------------------------------------------------------------------------------------
 
 export interface ResolvedRequest {
-  readonly template: Template
+  readonly template: Template.Template
   readonly currency: string
   readonly recipients: TemplateMessageRequest["recipients"]
   /** Common to all recipients, as they were given. */
   readonly variables: Variables.Values | undefined
   /** The recipients', in their order. */
-  readonly phones: ReadonlyArray<string>
+  readonly addresses: ReadonlyArray<Address.Address>
   /** Each recipient's, in the order of the template's variables. */
   readonly values: ReadonlyArray<ReadonlyArray<string>>
 }
 
-const templateFault = (template: Template | null): ReadonlyArray<Fault.Fault> => {
+const templateFault = (template: Template.Template | null): ReadonlyArray<Fault.Fault> => {
   if (template === null) {
     return [Fault.make(["template_id"], "template_not_found", "This session has no template with this id.")]
   }
@@ -313,14 +319,23 @@ const templateFault = (template: Template | null): ReadonlyArray<Fault.Fault> =>
   return [Fault.make(["template_id"], "template_unsupported", `The template cannot be sent: ${why}`)]
 }
 
-/** The places of the readable phones by what each is sent: who is alone with their values gets nothing twice. */
+/** Whom a recipient names, as far as it can be read. */
+const addressOf = (
+  { phone, user_id: userId }: Readable["recipients"][number],
+  portfolio: string
+): Address.Address =>
+  userId == null || Address.checkUserId(userId) !== undefined
+    ? (phone ?? "")
+    : Address.of({ phone: phone ?? null, userId }, portfolio)
+
+/** The places of the readable recipients by what each is sent: who is alone with their values gets nothing twice. */
 const placesByValues = (
-  phones: ReadonlyArray<string | undefined>,
+  addresses: ReadonlyArray<Address.Address>,
   values: ReadonlyArray<ReadonlyArray<string>>
 ): ReadonlyArray<ReadonlyArray<number>> => {
   const groups = new Map<string, Array<number>>()
-  for (const [index, phone] of phones.entries()) {
-    if (phone === undefined) continue
+  for (const [index, address] of addresses.entries()) {
+    if (address === "") continue
     const name = JSON.stringify(values[index] ?? [])
     const group = groups.get(name)
     if (group === undefined) groups.set(name, [index])
@@ -329,29 +344,34 @@ const placesByValues = (
   return [...groups.values()].filter(({ length }) => length > 1)
 }
 
+const named = (address: Address.Address = ""): string => {
+  const { phone, userId } = Address.personOf(address)
+  return phone ?? userId ?? ""
+}
+
 /** Refuses recipients who are one person and have the same values: they would get the same message twice. */
 const addDuplicateFaults = (
   faults: Fault.Faults,
-  phones: ReadonlyArray<string | undefined>,
+  addresses: ReadonlyArray<Address.Address>,
   groups: ReadonlyArray<ReadonlyArray<number>>,
-  numbers: ReadonlyMap<string, ReadonlyArray<string>>
+  others: Person.Others
 ): void => {
   const found: Array<readonly [index: number, message: string]> = []
   for (const group of groups) {
-    /** The first of each person, by all their numbers. */
-    const first = new Map<string, number>()
+    /** The first of each person, by all that they are known by. */
+    const first = new Map<Person.Key, number>()
     for (const index of group) {
-      const phone = phones[index] ?? ""
-      const all = numbers.get(phone) ?? [phone]
-      const earlier = all.map((number) => first.get(number)).find((place) => place !== undefined)
+      const address = addresses[index] ?? ""
+      const all = Person.keysAmong(Address.keysOf(address), others)
+      const earlier = all.map((key) => first.get(key)).find((place) => place !== undefined)
       if (earlier === undefined) {
-        for (const number of all) first.set(number, index)
+        for (const key of all) first.set(key, index)
         continue
       }
       const message =
-        phones[earlier] === phone
-          ? `Recipient ${earlier} has the same phone and the same values.`
-          : `Recipient ${earlier} (${phones[earlier]}) and recipient ${index} (${phone}) are one person and have the same values.`
+        addresses[earlier] === address
+          ? `Recipient ${earlier} has the same ${Address.personOf(address).phone === null ? "user id" : "phone"} and the same values.`
+          : `Recipient ${earlier} (${named(addresses[earlier])}) and recipient ${index} (${named(address)}) are one person and have the same values.`
       found.push([index, message])
     }
   }
@@ -359,11 +379,10 @@ const addDuplicateFaults = (
     faults.add(["recipients", index], "recipient_duplicate", message)
 }
 
-/** A direct message's number and text. */
-export const directContent = (request: DirectMessageRequest): Effect.Effect<void, InvalidRequest> => {
-  const faults = directFaults(request)
-  return faults.length > 0 ? invalid(faults) : Effect.void
-}
+const ofOtherPortfolio =
+  "The user id is of another portfolio than the session's, and means nobody to its platform."
+
+const needsNumber = "The platform sends a one-time code to numbers alone, and none is known of this user id."
 
 // 9 ------------------------------------------------------------------------------------------------------------
 
@@ -394,6 +413,7 @@ export const make = Effect.gen(function* () {
   const limits = yield* RateLimitStore
   const sessions = yield* SessionStore
   const templates = yield* TemplateStore
+  const resolveSender = yield* SessionSender.make
   const { isEmbedded } = yield* Transactions
 
   // 1, 2 -------------------------------------------------------------------------------------------------------
@@ -520,22 +540,57 @@ export const make = Effect.gen(function* () {
     })
   }
 
-  /** The people who would get the same message twice, by all that is known of their numbers: one look-up for all. */
+  /** The people who would get the same message twice, by all that is known of them: one look-up for all. */
   const findDuplicates = Effect.fnUntraced(function* (
     { account }: Caller,
-    phones: ReadonlyArray<string | undefined>,
+    addresses: ReadonlyArray<Address.Address>,
     values: ReadonlyArray<ReadonlyArray<string>>,
     faults: Fault.Faults
   ) {
-    const groups = faults.isFull ? [] : placesByValues(phones, values)
+    const groups = faults.isFull ? [] : placesByValues(addresses, values)
     if (groups.length === 0) return
-    const asked = new Set<string>()
-    for (const place of groups.flat()) {
-      const phone = phones[place] ?? ""
-      if (Phone.check(phone) === undefined) asked.add(phone)
+    const asked = new Set<Person.Key>()
+    for (const place of groups.flat())
+      for (const key of Address.keysOf(addresses[place] ?? ""))
+        if (Address.isUserId(key) || Phone.check(key) === undefined) asked.add(key)
+    const others = yield* people.others({ accountId: account.id, keys: [...asked] })
+    addDuplicateFaults(faults, addresses, groups, others)
+  })
+
+  const portfolioOf = ({ session }: Caller) =>
+    Effect.map(resolveSender(session), (found) => SessionSender.portfolioOf(found, session.id))
+
+  /** The scope of the user ids that a request names; of one that names none it is not looked for. */
+  const portfolioFor = (caller: Caller, userIds: ReadonlyArray<string | null | undefined>) =>
+    userIds.every((userId) => userId == null) ? Effect.succeed("") : portfolioOf(caller)
+
+  /** The places of user ids that are told of another portfolio, and not of the session's. */
+  const foreign = Effect.fnUntraced(function* (
+    { account }: Caller,
+    addresses: ReadonlyArray<Address.Address>
+  ) {
+    const found = new Set<number>()
+    for (const [place, address] of addresses.entries()) {
+      const { userId } = Address.personOf(address)
+      if (userId === null) continue
+      const known = yield* people.keysOfUser({ accountId: account.id, userId })
+      if (known.length > 0 && !Address.keysOf(address).some((key) => known.includes(key))) found.add(place)
     }
-    const numbers = yield* people.numbers({ accountId: account.id, phones: [...asked] })
-    addDuplicateFaults(faults, phones, groups, numbers)
+    return found
+  })
+
+  /** Refuses those without a number where the platform would, unless it is known of their user id (contract.md §14). */
+  const findNumberless = Effect.fnUntraced(function* (
+    { account }: Caller,
+    addresses: ReadonlyArray<Address.Address>,
+    faults: Fault.Faults
+  ) {
+    const without = [...addresses.entries()].filter(([, address]) => Address.personOf(address).phone === null)
+    if (without.length === 0) return
+    const others = yield* people.others({ accountId: account.id, keys: without.map(([, key]) => key) })
+    for (const [index, address] of without)
+      if (Address.withNumber(address, others) === address)
+        faults.add(["recipients", index, "user_id"], "recipient_needs_number", needsNumber)
   })
 
   /** The template, and every recipient's values in the order of its variables; adds the faults of both. */
@@ -554,8 +609,17 @@ export const make = Effect.gen(function* () {
       if (faults.isFull) break
       addRecipientFaults(faults, index, recipient)
     }
+    const portfolio = yield* portfolioFor(
+      caller,
+      recipients.map(({ user_id }) => user_id)
+    )
+    const addresses = recipients.map((recipient) => addressOf(recipient, portfolio))
+    for (const place of yield* foreign(caller, addresses))
+      faults.add(["recipients", place, "user_id"], "recipient_invalid", ofOtherPortfolio)
+    if (template !== null && Template.needsNumber(template)) yield* findNumberless(caller, addresses, faults)
     const values: Array<ReadonlyArray<string>> = []
-    if (template === null || !template.sendable || request.variables === null) return { template, values }
+    if (template === null || !template.sendable || request.variables === null)
+      return { addresses, template, values }
     const common = Variables.checkCommon(template, request.variables)
     faults.addAll(common)
     const resolveValues = Variables.resolve(template, request.variables)
@@ -571,9 +635,13 @@ export const make = Effect.gen(function* () {
       else if (common.length === 0 && !Rendering.surelyFits(template, found))
         faults.addAll(Rendering.check(template, found, ["recipients", index, "variables"]))
     }
-    const phones = recipients.map(({ phone, variables }) => (variables === null ? undefined : phone))
-    yield* findDuplicates(caller, phones, values, faults)
-    return { template, values }
+    yield* findDuplicates(
+      caller,
+      addresses.map((address, place) => (recipients[place]?.variables === null ? "" : address)),
+      values,
+      faults
+    )
+    return { addresses, template, values }
   })
 
   /** The template and every recipient's values, or every fault of the request. */
@@ -583,11 +651,10 @@ export const make = Effect.gen(function* () {
     now: Instant
   ) {
     const faults = new Fault.Faults()
-    const { template, values } = yield* examine(caller, request, faults, now)
+    const { addresses, template, values } = yield* examine(caller, request, faults, now)
     if (template === null || faults.list.length > 0) return yield* invalid(faults.list)
     const { currency = caller.account.currency, recipients, variables } = request
-    const phones = recipients.map(({ phone }) => phone)
-    const resolved: ResolvedRequest = { template, currency, recipients, variables, phones, values }
+    const resolved: ResolvedRequest = { template, currency, recipients, variables, addresses, values }
     return resolved
   })
 
@@ -605,16 +672,16 @@ export const make = Effect.gen(function* () {
 
   const consent = ({
     caller,
+    addresses,
     path,
-    phones,
     purpose
   }: {
     readonly caller: Caller
     readonly purpose: Purpose
-    readonly phones: ReadonlyArray<string>
+    readonly addresses: ReadonlyArray<Address.Address>
     readonly path: (index: number) => ReadonlyArray<string | number>
   }) =>
-    Effect.flatMap(consents.refusals(caller.account.id, phones, purpose), (refusals) => {
+    Effect.flatMap(consents.refusals(caller.account.id, addresses, purpose), (refusals) => {
       if (refusals.size === 0) return Effect.void
       const faults = Array.from(refusals, ([index, refusal]) => consentFault(refusal, purpose, path(index)))
       const withdrawn = [...refusals.values()].filter(Consent.isWithdrawn).length
@@ -664,7 +731,18 @@ export const make = Effect.gen(function* () {
       }
     )
 
-  return { identify, callerOf, authorize, findByIdempotencyKey, misshapen, resolve, consent, accept }
+  /** Whom a direct message is for, once its names and its text are checked. */
+  const direct = Effect.fnUntraced(function* (caller: Caller, request: DirectMessageRequest) {
+    const faults = directFaults(request)
+    if (faults.length > 0) return yield* invalid(faults)
+    const { to: phone, user_id } = request
+    const address = addressOf({ phone, user_id }, yield* portfolioFor(caller, [user_id]))
+    if ((yield* foreign(caller, [address])).size > 0)
+      return yield* invalid([Fault.make(["user_id"], "recipient_invalid", ofOtherPortfolio)])
+    return address
+  })
+
+  return { direct, identify, callerOf, authorize, findByIdempotencyKey, misshapen, resolve, consent, accept }
 })
 
 export type Checks = Effect.Effect.Success<typeof make>

@@ -9,6 +9,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
+import * as Address from "../domain/Address.ts"
 import * as ApiKey from "../domain/account/ApiKey.ts"
 import * as Idempotency from "../domain/account/Idempotency.ts"
 import * as Plan from "../domain/account/Plan.ts"
@@ -58,7 +59,8 @@ const Answer = Schema.parseJson(
   Schema.Union(
     Schema.Struct({
       outcome: Schema.Literal("taken"),
-      to: Schema.String,
+      to: Schema.NullOr(Schema.String),
+      userId: Schema.optionalWith(Schema.NullOr(Schema.String), { default: () => null }),
       status: Schema.Literal("accepted", "sent"),
       createdAt: Schema.Number
     }),
@@ -78,10 +80,14 @@ type Answer = typeof Answer.Type
 const encode = Schema.encodeSync(Answer)
 const decode = Schema.decodeUnknownOption(Answer)
 
-const answerOf = (outcome: Outcome, to: string, createdAt: Instant): Answer => {
+const answerOf = (
+  outcome: Outcome,
+  named: { readonly to: string | null; readonly userId: string | null },
+  createdAt: Instant
+): Answer => {
   switch (outcome._tag) {
     case "Accepted":
-      return { outcome: "taken", to, status: outcome.status, createdAt }
+      return { outcome: "taken", ...named, status: outcome.status, createdAt }
     case "Unknown":
       return { outcome: "unknown", failure: outcome.failure }
     case "Failed":
@@ -144,6 +150,7 @@ const reply = (
     ? Effect.succeed({
         messageId,
         to: answer.to,
+        userId: answer.userId,
         status: answer.status,
         createdAt: Time.at(answer.createdAt),
         replayed
@@ -287,7 +294,7 @@ const attempting = (
       measured
     )
     const attempted = { connection: sessionSender?.connection, since }
-    const ends = claimed.recipients.flatMap(({ phone }) => endsOf(done.outcome, phone, attempted))
+    const ends = claimed.recipients.flatMap(({ address }) => endsOf(done.outcome, address, attempted))
     yield* Effect.ignoreLogged(equal.note(session, "answer", ends))
     return done
   })
@@ -297,6 +304,7 @@ const acceptSend = (
   { account, key, session }: Caller,
   request: DirectMessageRequest,
   {
+    address,
     idempotency,
     jobId,
     now,
@@ -304,6 +312,7 @@ const acceptSend = (
     requestId,
     worker
   }: Pick<AcceptSend, "idempotency" | "jobId" | "now" | "requestId"> & {
+    readonly address: Address.Address
     readonly rate: RateCard.Rate | null
     readonly worker: string
   }
@@ -321,7 +330,7 @@ const acceptSend = (
   stopWhen: null,
   recipients: [
     {
-      phone: request.to,
+      address,
       values: [],
       market: rate?.market ?? null,
       price: rate?.unitPrice ?? null
@@ -340,7 +349,7 @@ const consentBy =
     Effect.map(
       consents.refusals(
         accountId,
-        recipients.map(({ phone }) => phone),
+        recipients.map(({ address }) => address),
         Job.purpose(content)
       ),
       (refusals) => refusals.get(0)
@@ -428,12 +437,18 @@ export const make = Effect.fnUntraced(function* (options: {
       if (record !== null) return yield* replay(caller, key, record)
     }
 
-    yield* Checks.directContent(request)
+    const address = yield* checks.direct(caller, request)
+    const { phone, userId } = Address.personOf(address)
 
-    yield* checks.consent({ caller, purpose: "direct", phones: [request.to], path: () => ["to"] })
+    yield* checks.consent({
+      caller,
+      purpose: "direct",
+      addresses: [address],
+      path: () => [phone === null ? "user_id" : "to"]
+    })
 
     const card = yield* cards.inForce({ currency: caller.account.currency, now })
-    const rate = card === null ? null : RateCard.rate(card, "service", request.to)
+    const rate = card === null ? null : RateCard.rate(card, "service", address)
     const jobId = ids.jobId(now)
     const deliver = Effect.fnUntraced(function* (worker: string) {
       // Checked before the commit, so that a refused message consumes nothing and its key stays free.
@@ -445,7 +460,7 @@ export const make = Effect.fnUntraced(function* (options: {
       const { circuit, probe } = admitted
       const keyed = key === null ? null : { key, fingerprint: fingerprint() }
       const { requestId } = command
-      const asked = { jobId, now, worker, idempotency: keyed, rate, requestId }
+      const asked = { address, jobId, now, worker, idempotency: keyed, rate, requestId }
       const accepting = acceptSend(caller, request, asked)
       const refused = Effect.suspend(() => {
         circuit.unused()
@@ -464,7 +479,7 @@ export const make = Effect.fnUntraced(function* (options: {
         heartbeat.stillOwns(worker, since)
       )
       yield* inFlight.untilReleased
-      const answer = answerOf(ended.outcome, request.to, job.createdAt)
+      const answer = answerOf(ended.outcome, { to: phone, userId }, job.createdAt)
       const { fence } = claimed
       const settlement = { jobId: job.id, fence, index: 0, ...ended, answer: encode(answer) }
       yield* settle(inbound === null ? settlement : { ...settlement, inbound })

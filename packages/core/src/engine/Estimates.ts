@@ -1,5 +1,6 @@
 /** The cost of a send, and with `explain` why: for every recipient which value won, its text, price and consent. */
 
+import * as Address from "../domain/Address.ts"
 import type * as Rates from "../domain/billing/RateCard.ts"
 import type { ConsentRecord, Refusal, Verdict } from "../domain/consent/Consent.ts"
 import type { RecipientTexts } from "../domain/job/ClientTexts.ts"
@@ -11,7 +12,8 @@ import type { ResolvedRequest } from "./Checks.ts"
 
 /** Explanation of one recipient. */
 export interface Explanation extends RecipientTexts {
-  readonly phone: string
+  readonly phone: string | null
+  readonly userId: string | null
   /** By variable name: the value, and whose it was. */
   readonly variables: ReadonlyArray<{
     readonly key: string
@@ -57,11 +59,11 @@ export const make = (options: {
   }
   const { recipients, template } = request
   const explain = (evidence: ReadonlyArray<Verdict<ConsentRecord>>): ReadonlyArray<Explanation> =>
-    recipients.map(({ phone, variables, ...given }, place) => {
+    recipients.map(({ variables, ...given }, place) => {
       const values = request.values[place] ?? []
       const origins = Variables.originsOf(template, variables, request.variables)
       return {
-        phone,
+        ...Address.personOf(request.addresses[place] ?? ""),
         ...ClientTexts.recipient.ofBody(given),
         variables: template.variables.map(({ key }, at) => ({
           key,

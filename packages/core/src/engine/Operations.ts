@@ -68,7 +68,9 @@ export interface DirectCommand {
 
 export interface DirectAcknowledgement {
   readonly messageId: string
-  readonly to: string
+  /** Null where the request names no number. */
+  readonly to: string | null
+  readonly userId: string | null
   readonly status: "accepted" | "sent"
   readonly createdAt: Instant
   readonly replayed: boolean

@@ -1,6 +1,7 @@
 /** Finds things of all accounts for the operator, and for a caller what is its own (`domain/Search`). */
 
 import * as Effect from "effect/Effect"
+import * as Address from "../domain/Address.ts"
 import { isOfSession } from "../domain/account/ApiKey.ts"
 import { InvalidRequest } from "../domain/Errors.ts"
 import type * as Fault from "../domain/Fault.ts"
@@ -58,8 +59,9 @@ const meaningsOf = (text: string): Effect.Effect<Search.Meanings, InvalidRequest
     onFailure: (faults: ReadonlyArray<Fault.Fault>) => new InvalidRequest({ faults })
   })
 
-/** A phone as people write it; of somebody who was erased, what stands in its place. */
-const written = (phone: string): string => (Phone.form.test(phone) ? `+${phone}` : phone)
+/** A phone as people write it, or else the user id; of somebody who was erased, what stands in their place. */
+const written = ({ phone, userId }: Person.Person): string =>
+  phone !== null && Phone.form.test(phone) ? `+${phone}` : (phone ?? userId ?? "")
 
 const contentOf = ({ content }: Job): string => {
   if (content.kind === "direct") return "Direct message"
@@ -74,7 +76,7 @@ const ofJob = ({ job, recipient }: FoundJob): Search.Result => {
       ...common,
       kind: "message",
       id: Ids.messageId(id, recipient.index),
-      title: `${contentOf(job)} to ${written(recipient.phone)}`,
+      title: `${contentOf(job)} to ${written(Address.personOf(recipient.address))}`,
       status: recipient.status
     }
   const named = reference === null ? "" : `: ${reference}`
@@ -83,9 +85,9 @@ const ofJob = ({ job, recipient }: FoundJob): Search.Result => {
 }
 
 const ofPerson = ({ accountId, at, person }: KnownPerson): Search.Result => {
-  const { phone, userId } = Person.ofKey(person)
-  const id = phone ?? userId ?? person
-  const title = phone === null ? id : written(phone)
+  const named = Person.ofKey(person)
+  const id = named.phone ?? named.userId ?? person
+  const title = written(named)
   return { kind: "person", id, title, status: null, accountId, at, parentId: null }
 }
 
@@ -181,8 +183,8 @@ export const make = Effect.gen(function* () {
   const jobs = yield* JobStore
   const singlesOf = yield* singles
 
-  /** The person's numbers as these accounts know them: messages have numbers alone. */
-  const phonesOf = Effect.fnUntraced(function* (
+  /** The person's names as these accounts know them. */
+  const namesOf = Effect.fnUntraced(function* (
     { phones, userIds }: Search.Meanings,
     accounts: Iterable<string>
   ) {
@@ -190,8 +192,8 @@ export const make = Effect.gen(function* () {
     if (phones.length + userIds.length === 0) return []
     for (const accountId of accounts)
       for (const key of yield* erasures.keys({ accountId, phones, userIds })) {
-        const { phone } = Person.ofKey(key)
-        if (phone !== null) found.add(phone)
+        const { phone, userId } = Person.ofKey(key)
+        found.add(phone ?? userId ?? key)
       }
     return [...found]
   })
@@ -200,8 +202,8 @@ export const make = Effect.gen(function* () {
   const all = Effect.fnUntraced(function* ({ page, text }: SearchQuery) {
     const meanings = yield* meaningsOf(text)
     const known = yield* consents.known(meanings)
-    const phones = yield* phonesOf(meanings, new Set(known.map(({ accountId }) => accountId)))
-    const sought = Search.withPhones(meanings.jobs, phones)
+    const names = yield* namesOf(meanings, new Set(known.map(({ accountId }) => accountId)))
+    const sought = Search.withNames(meanings.jobs, names)
     const { items, next } = yield* jobs.search({ sought, page })
     const first = page.after === null ? [...known.map(ofPerson), ...(yield* singlesOf(meanings))] : []
     return { items: newestFirst([...first, ...items.map(ofJob)]), next }
@@ -211,7 +213,7 @@ export const make = Effect.gen(function* () {
   const ofCaller = Effect.fnUntraced(function* ({ account, key }: Caller, { page, text }: SearchQuery) {
     const { permissions, publicKey } = key
     const meanings = yield* meaningsOf(text)
-    const sought = Search.withPhones(meanings.jobs, yield* phonesOf(meanings, [account.id]))
+    const sought = Search.withNames(meanings.jobs, yield* namesOf(meanings, [account.id]))
     const kind = permissions.includes("direct:read") ? undefined : "template"
     const { items, next } = yield* jobs.search({ sought, publicKey, kind, page })
     return { items: newestFirst(items.map(ofJob)), next }

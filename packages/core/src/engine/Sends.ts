@@ -1,10 +1,12 @@
 /** Template sends and their estimates: checks 6 to 11 of `Checks`, from top to bottom. */
 
 import * as Effect from "effect/Effect"
+import * as Address from "../domain/Address.ts"
 import * as ApiKey from "../domain/account/ApiKey.ts"
 import * as Idempotency from "../domain/account/Idempotency.ts"
 import * as Plan from "../domain/account/Plan.ts"
 import * as RateCard from "../domain/billing/RateCard.ts"
+import * as Consent from "../domain/consent/Consent.ts"
 import { QuotaExceeded } from "../domain/Errors.ts"
 import type * as Ids from "../domain/Ids.ts"
 import * as Time from "../domain/Instant.ts"
@@ -41,7 +43,7 @@ const replayed = (record: IdempotencyRecord): Acknowledgement => ({
 
 const acceptSend = (
   { account, key, session }: Caller,
-  { currency, phones, recipients, template, values }: Checks.ResolvedRequest,
+  { addresses, currency, recipients, template, values }: Checks.ResolvedRequest,
   {
     idempotency,
     jobId,
@@ -65,8 +67,8 @@ const acceptSend = (
   priority: Priority.priorityOf(request.priority, template.category),
   perMinute: Pace.of(request.pace),
   stopWhen: StopWhen.of(request.stop_when),
-  recipients: recipients.map(({ phone, ...given }, place) => ({
-    phone,
+  recipients: recipients.map((given, place) => ({
+    address: addresses[place] ?? "",
     ...ClientTexts.recipient.ofBody(given),
     values: values[place] ?? [],
     market: prices[place]?.market ?? null,
@@ -75,18 +77,25 @@ const acceptSend = (
   currency,
   estimatedCost: RateCard.total(prices),
   idempotency,
-  demand: Plan.demand(account.plan, "template", { isOwner: ApiKey.isOfSession(key), units: phones.length }),
+  demand: Plan.demand(account.plan, "template", {
+    isOwner: ApiKey.isOfSession(key),
+    units: addresses.length
+  }),
   claim: null
 })
 
 /** Checks 8 and 9. */
 const check = (checks: Checks.Checks, caller: Caller, request: TemplateMessageRequest, now: Time.Instant) =>
-  Effect.tap(checks.resolve(caller, request, now), ({ phones, template }) =>
+  Effect.tap(checks.resolve(caller, request, now), ({ addresses, template }) =>
     checks.consent({
       caller,
       purpose: template.category,
-      phones,
-      path: (index) => ["recipients", index, "phone"]
+      addresses,
+      path: (index) => [
+        "recipients",
+        index,
+        Address.personOf(addresses[index] ?? "").phone === null ? "user_id" : "phone"
+      ]
     })
   )
 
@@ -122,12 +131,12 @@ export const make = Effect.fnUntraced(function* (checks: Checks.Checks, ids: Ids
       return record === null ? yield* Effect.fail(checked.left) : replayed(record)
     }
     const resolved = checked.right
-    const { currency, phones, template } = resolved
+    const { addresses, currency, template } = resolved
 
     const prices = RateCard.rates(
       yield* cards.inForce({ currency, now }),
       template.category,
-      phones,
+      addresses,
       closedTo(caller, template)
     )
     const sending = acceptSend(caller, resolved, {
@@ -143,7 +152,8 @@ export const make = Effect.fnUntraced(function* (checks: Checks.Checks, ids: Ids
     const accepted = yield* checks
       .accept(
         sending,
-        ({ limit, resetsAt, used }) => new QuotaExceeded({ limit, used, requested: phones.length, resetsAt })
+        ({ limit, resetsAt, used }) =>
+          new QuotaExceeded({ limit, used, requested: addresses.length, resetsAt })
       )
       // A send that nobody claims is accepted while the store is held.
       .pipe(Effect.catchTag("StoreQuarantined", Effect.die))
@@ -167,14 +177,17 @@ export const make = Effect.fnUntraced(function* (checks: Checks.Checks, ids: Ids
     const shaped = Checks.estimateShape(request)
     if (Either.isLeft(shaped)) return yield* checks.misshapen(caller, shaped.left, now)
     const resolved = yield* checks.resolve(caller, shaped.right, now)
-    const { currency, phones, template } = resolved
+    const { addresses, currency, template } = resolved
     const purpose = template.category
     const card = yield* cards.inForce({ currency, now })
-    const cost = RateCard.estimate(card, purpose, phones, closedTo(caller, template))
+    const cost = RateCard.estimate(card, purpose, addresses, closedTo(caller, template))
     const accountId = caller.account.id
-    const refusals = yield* consents.refusals(accountId, phones, purpose)
+    const refusals = yield* consents.refusals(accountId, addresses, purpose)
+    const names = addresses.map(Address.keysOf)
     const evidence =
-      options?.explain === true ? yield* recorded.evidence({ accountId, phones, purpose }) : null
+      options?.explain === true
+        ? Consent.byPerson(names, yield* recorded.evidence({ accountId, phones: names.flat(), purpose }))
+        : null
     const priority = Priority.priorityOf(shaped.right.priority, purpose)
     return Estimates.make({ request: resolved, priority, card, cost, refusals, evidence })
   })

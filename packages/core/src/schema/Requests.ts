@@ -4,6 +4,7 @@
  */
 
 import * as Schema from "effect/Schema"
+import * as Address from "../domain/Address.ts"
 import type { Fault } from "../domain/Fault.ts"
 import * as ClientTexts from "../domain/job/ClientTexts.ts"
 import { Pace } from "../domain/job/Pace.ts"
@@ -71,13 +72,23 @@ const Variables: Schema.Schema<Readonly<Record<string, string>>> = Schema.declar
 /** JSON Schema takes 1e300 for an integer, too. */
 const safeInteger = { minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER }
 
+const PhoneText = Schema.String.annotations({
+  description:
+    "Digits including a country calling code that exists, no separators. Left out where only `user_id` is known.",
+  jsonSchema: { pattern: Phone.form.source }
+})
+
+const UserIdText = Schema.String.annotations({
+  description:
+    "The platform's id of the person, such as US.1349, beside or instead of the number. It is of the session's portfolio.",
+  jsonSchema: { pattern: Address.userIdForm.source }
+})
+
 /** Its members are in the order that `Idempotency` compares them in: what has it need not be copied. */
 export const Recipient = Schema.Struct({
   ...ClientTexts.recipient.requested,
-  phone: Schema.String.annotations({
-    description: "Digits including a country calling code that exists, no separators.",
-    jsonSchema: { pattern: Phone.form.source }
-  }),
+  phone: Schema.optional(PhoneText),
+  user_id: Schema.optional(UserIdText),
   variables: Schema.optional(Variables)
 }).annotations({ identifier: "Recipient" })
 
@@ -102,8 +113,8 @@ export type TemplateMessageRequest = typeof TemplateMessageRequest.Type
 
 /** A recipient of a {@link TemplateMessage}. */
 export interface TemplateRecipient
-  extends Omit<typeof Recipient.Type, keyof typeof ClientTexts.recipient.requested>,
-    Readonly<Partial<Record<keyof ClientTexts.RecipientTexts, string | undefined>>> {}
+  extends Omit<typeof Recipient.Type, keyof typeof ClientTexts.recipient.requested | "user_id">,
+    Readonly<Partial<Record<keyof ClientTexts.RecipientTexts | "userId", string | undefined>>> {}
 
 /**
  * A send or an estimate in process: the contract's body with its names in camelCase. It becomes that body before
@@ -118,8 +129,13 @@ export interface TemplateMessage
   readonly recipients: ReadonlyArray<TemplateRecipient>
 }
 
-const recipientBody = (given: unknown): unknown =>
-  isRecord(given) ? ClientTexts.recipient.renamed(given) : given
+const recipientBody = (given: unknown): unknown => {
+  if (!isRecord(given)) return given
+  const renamed = ClientTexts.recipient.renamed(given)
+  if (!("userId" in renamed)) return renamed
+  const { userId, ...rest } = renamed
+  return userId === undefined ? rest : { ...rest, user_id: userId }
+}
 
 /** An undefined member is none, as in JSON. */
 const defined = (body: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> =>
@@ -149,10 +165,8 @@ export const templateBody = (given: unknown): unknown => {
 }
 
 export const DirectMessageRequest = Schema.Struct({
-  to: Schema.String.annotations({
-    description: "Digits including a country calling code that exists, no separators.",
-    jsonSchema: { pattern: Phone.form.source }
-  }),
+  to: Schema.optional(PhoneText),
+  user_id: Schema.optional(UserIdText),
   message: Schema.String.annotations({
     description: "Well-formed text without NUL that is not blank.",
     jsonSchema: { minLength: 1, maxLength: maximumMessageLength }

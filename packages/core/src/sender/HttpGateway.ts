@@ -131,8 +131,13 @@ const headersOf = Memo.ofObject(({ headers }: typeof Config.Type) =>
   )
 )
 
-const bodyOf = ({ content, messageId, sessionId, to, values }: OutboundMessage): string => {
-  const common = { message_id: messageId, session_id: sessionId, to }
+const bodyOf = ({ content, messageId, sessionId, to, userId, values }: OutboundMessage): string => {
+  const common = {
+    message_id: messageId,
+    session_id: sessionId,
+    ...(to === userId ? {} : { to }),
+    ...(userId === null ? {} : { user_id: userId })
+  }
   if (content.kind === "direct") {
     const text = { body: content.text, link_preview: content.linkPreview }
     return JSON.stringify({ ...common, type: "text", text })

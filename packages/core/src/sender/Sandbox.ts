@@ -101,7 +101,7 @@ const scripts: ReadonlyMap<string, Script> = new Map<string, Script>([
   ["0009", { result: accepted, receipts: ["sent", "delivered"], reply: "STOP" }]
 ])
 
-type Named = Pick<OutboundMessage, "messageId" | "sessionId" | "to">
+type Named = Pick<OutboundMessage, "messageId" | "sessionId" | "to" | "userId">
 
 const scriptOf = ({ to }: Named): Script => scripts.get(to.slice(-4)) ?? success
 
@@ -134,10 +134,11 @@ export const make = (options: Partial<Options> = {}): Sender => {
     }
     if (script.reply !== undefined) {
       at = Time.after(at, receiptDelayMs)
-      const { sessionId, to: from } = message
+      const { sessionId, to, userId } = message
+      const from = to === userId ? null : to
       news.push({
         at,
-        message: { id: `${providerId}-reply`, sessionId, from, text: script.reply, at }
+        message: { id: `${providerId}-reply`, sessionId, from, userId, text: script.reply, at }
       })
     }
   }

@@ -2,11 +2,13 @@
  * How a message is sent: one sender per provider. A sender makes one attempt and reports its result; the worker
  * decides whether and when to try again. `testing/SenderSuite` tests a sender's promises.
  */
+
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import type * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
+import * as Address from "../domain/Address.ts"
 import type { Purpose } from "../domain/consent/Consent.ts"
 import type { Fault } from "../domain/Fault.ts"
 import type { Instant } from "../domain/Instant.ts"
@@ -24,7 +26,10 @@ export interface OutboundMessage {
   /** The same in every attempt, crash and restart. A platform that deduplicates gets it as the key. */
   readonly messageId: string
   readonly sessionId: string
+  /** A number of digits; where none is known the user id. */
   readonly to: string
+  /** The platform's id of the person; null where the account names none. */
+  readonly userId: string | null
   readonly content: Content
   /** Resolved values in the order of the template's variables. */
   readonly values: ReadonlyArray<string>
@@ -32,6 +37,12 @@ export interface OutboundMessage {
   readonly attempt: number
   /** The session's configuration, as {@link Sender.configure} made it. */
   readonly config: unknown
+}
+
+/** The names of whom a message is for. */
+export const recipientOf = (address: Address.Address): Pick<OutboundMessage, "to" | "userId"> => {
+  const { phone, userId } = Address.personOf(address)
+  return { to: phone ?? userId ?? "", userId }
 }
 
 /** The names that a platform gives somebody, as it writes them. */
@@ -229,8 +240,8 @@ export interface Preference {
 export interface Acquaintance extends Named {
   /** Our message that they got, where their phone was not told. */
   readonly messageId?: string | null
-  /** The number that a message of ours was sent to which they got, or answered. */
-  readonly asked?: string
+  /** Whom a message of ours was sent to which they got, or answered. */
+  readonly asked?: Address.Address
   /** By what they were known before. */
   readonly formerly?: Named
   /** When the platform told it; absent = now. */
@@ -352,7 +363,8 @@ export interface Sender {
 }
 
 /** A message of which a platform may have more to report. */
-export interface UnreportedMessage extends Pick<OutboundMessage, "messageId" | "sessionId" | "to"> {
+export interface UnreportedMessage
+  extends Pick<OutboundMessage, "messageId" | "sessionId" | "to" | "userId"> {
   /** False while nobody knows whether the platform took it. */
   readonly wasAccepted: boolean
 }

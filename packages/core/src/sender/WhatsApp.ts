@@ -3,11 +3,13 @@
  * deduplicate, so that a message without an answer is unknown until a receipt settles it. Our id is sent with the
  * message and comes back in its receipts.
  */
+
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { Instant } from "../domain/Instant.ts"
 import * as Time from "../domain/Instant.ts"
 import * as Json from "../domain/Json.ts"
+import * as Job from "../domain/job/Job.ts"
 import type { Failure } from "../domain/job/Recipient.ts"
 import * as Memo from "../domain/Memo.ts"
 import * as Retry from "../domain/Retry.ts"
@@ -42,11 +44,18 @@ const templateOf = (content: TemplateContent, values: ReadonlyArray<string>) => 
   return { name, language: { code: language }, ...(components.length === 0 ? {} : { components }) }
 }
 
-const bodyOf = ({ content, messageId, to, values }: OutboundMessage): string => {
+/** A one-time code goes to the number where one is known, and all else to the user id, which stays when the number changes. */
+const recipientOf = ({ content, to, userId }: OutboundMessage) =>
+  userId === null || (to !== userId && Job.purpose(content) === "authentication")
+    ? { to }
+    : { recipient: userId }
+
+const bodyOf = (message: OutboundMessage): string => {
+  const { content, messageId, values } = message
   const common = {
     messaging_product: "whatsapp",
     recipient_type: "individual",
-    to,
+    ...recipientOf(message),
     biz_opaque_callback_data: messageId
   }
   return JSON.stringify(

@@ -7,8 +7,8 @@ import type { Instant } from "../domain/Instant.ts"
 import type { Key } from "../domain/Person.ts"
 import type { StorageError } from "./StorageError.ts"
 
-/** A record for a phone, as operators and platforms' answers give it. */
-export type RecordOfPhone = ConsentRecord & { readonly phone: string }
+/** By user id the keys under which an account's records of it are filed: one for each portfolio that gives it out. */
+export type UserKeys = ReadonlyMap<string, ReadonlyArray<Key>>
 
 /** Ids of records of which nobody knows when they were said, and whether each person was erased. */
 export type Undated = ReadonlyMap<string, { readonly isErased: boolean }>
@@ -74,13 +74,15 @@ export class ConsentStore extends Context.Tag("@sendwright/core/storage/ConsentS
      * the grants that were recorded before it, whichever clock is ahead. Null stands for one that is not recorded, since consent
      * stays refused (`Consent.isKeptRefused`).
      *
+     * @param command.userKeys of the user ids in the records
      * @param command.undated the ids of records of which nobody knows when they were said
      */
     readonly record: (command: {
       readonly accountId: string
-      readonly records: ReadonlyArray<RecordOfPhone>
+      readonly records: ReadonlyArray<ConsentRecord>
       readonly undated?: Undated
-    }) => Effect.Effect<ReadonlyArray<RecordOfPhone | null>, StorageError>
+      readonly userKeys?: UserKeys
+    }) => Effect.Effect<ReadonlyArray<ConsentRecord | null>, StorageError>
     /** Which of the phones lack consent, by their places; mostly none. Two queries at the most (`ConsentSource`). */
     readonly refusals: (asked: Asked) => Effect.Effect<ReadonlyMap<number, Refusal>, StorageError>
     /** The verdict for each phone, in the order given, with the record that decided: much to read. */

@@ -10,10 +10,9 @@ import * as Time from "../domain/Instant.ts"
 import * as Occurrence from "../domain/Occurrence.ts"
 import type { Circle, Key, Known, Learnt, Link, NumberChange } from "../domain/Person.ts"
 import * as Person from "../domain/Person.ts"
-import * as Phone from "../domain/Phone.ts"
 import type { Draft } from "../domain/webhook/Event.ts"
 import * as Event from "../domain/webhook/Event.ts"
-import type { RecordOfPhone, Undated } from "./ConsentStore.ts"
+import type { Undated, UserKeys } from "./ConsentStore.ts"
 import type { InboundItem, InPortfolio, Received } from "./InboundStore.ts"
 import { maximumItems, maximumWeight, weights } from "./InboundStore.ts"
 
@@ -43,8 +42,8 @@ const isLinked = ({ identity }: InboundItem): boolean => identity !== null && Pe
 /** By what an item names somebody. */
 const keysOf = ({ identity }: Pick<InboundItem, "identity">, portfolio: string): ReadonlyArray<Key> => {
   if (identity === null) return []
-  const { asked, person } = identity
-  return [...Person.keysOf(person, portfolio), ...(asked === undefined ? [] : [asked])]
+  const { asked = [], person } = identity
+  return [...Person.keysOf(person, portfolio), ...asked]
 }
 
 /** True for an item that tells of people, or of what they want. */
@@ -278,42 +277,62 @@ const place = <R extends ConsentRecord>(
   return filed
 }
 
-/** The keys whose links have to be known before an account registers these. */
-export const registering = (records: ReadonlyArray<RecordOfPhone>): ReadonlyArray<Key> =>
-  Person.written(records.map(({ phone }) => phone))
+/** The keys of whom an account's record names. */
+const keysNamed = ({ phone, userId }: Person.Person, userKeys: UserKeys): ReadonlyArray<Key> => [
+  ...(phone === null ? [] : [phone]),
+  ...(userId === null ? [] : (userKeys.get(userId) ?? []))
+]
 
-/** Under which keys an account's record holds: a revocation for the person, a grant for the number that it names. */
-const keysOfRegistered = ({ phone, source, status }: RecordOfPhone, circle: Circle): ReadonlyArray<Key> =>
-  status === "revoked" && source !== Consent.numberChanged ? circle.everything(Phone.forms(phone)) : [phone]
+/** The keys whose links have to be known before an account registers these. */
+export const registering = (records: ReadonlyArray<ConsentRecord>, userKeys: UserKeys): ReadonlyArray<Key> =>
+  Person.written(records.flatMap((record) => keysNamed(record, userKeys)))
+
+/** Under which keys an account's record holds: a revocation for the person, a grant for what it names. */
+const keysOfRegistered = (record: ConsentRecord, userKeys: UserKeys, circle: Circle): ReadonlyArray<Key> => {
+  const { source, status } = record
+  const named = keysNamed(record, userKeys)
+  return status === "revoked" && source !== Consent.numberChanged
+    ? circle.everything(Person.written(named))
+    : named
+}
 
 /** The keys whose histories have to be known before an account registers these. */
-export const outranked = (records: ReadonlyArray<RecordOfPhone>, circle: Circle): ReadonlyArray<Key> => [
-  ...new Set(records.flatMap((record) => keysOfRegistered(record, circle)))
-]
+export const outranked = (
+  records: ReadonlyArray<ConsentRecord>,
+  userKeys: UserKeys,
+  circle: Circle
+): ReadonlyArray<Key> => [...new Set(records.flatMap((record) => keysOfRegistered(record, userKeys, circle)))]
 
 /** What an account registers: each record as it is on record then, null for what stays refused, and what is filed of the new ones. */
 export interface Registered {
-  readonly records: ReadonlyArray<RecordOfPhone | null>
+  readonly records: ReadonlyArray<ConsentRecord | null>
   readonly filed: ReadonlyArray<Filed>
 }
 
 export const registered = (
-  records: ReadonlyArray<RecordOfPhone>,
-  undated: Undated,
+  records: ReadonlyArray<ConsentRecord>,
+  { undated, userKeys }: { readonly undated: Undated; readonly userKeys: UserKeys },
   circle: Circle,
   histories: Histories,
   ids: Ids
 ): Registered => {
   const growing = new Growing(histories)
   const filed: Array<Filed> = []
-  const onRecord = records.map((record): RecordOfPhone | null => {
-    const { phone } = record
-    const history = growing.historyOf(phone)
-    const known = Consent.recordedAlready(record, history)
-    if (known !== undefined) return { ...known, phone }
+  const onRecord = records.map((record): ConsentRecord | null => {
+    const { phone, userId } = record
+    const histories = keysNamed(record, userKeys).map((key) => growing.historyOf(key))
+    const known = histories.map((history) => Consent.recordedAlready(record, history))
+    const [first] = known
+    if (first !== undefined && !known.includes(undefined)) return { ...first, phone, userId }
     const undatedOne = undated.get(record.id)
-    if (undatedOne !== undefined && Consent.isKeptRefused(record, history, undatedOne.isErased)) return null
-    const placed = place(record, keysOfRegistered(record, circle), growing, () => ids.uuid(record.recordedAt))
+    if (
+      undatedOne !== undefined &&
+      histories.some((history) => Consent.isKeptRefused(record, history, undatedOne.isErased))
+    )
+      return null
+    const placed = place(record, keysOfRegistered(record, userKeys, circle), growing, () =>
+      ids.uuid(record.recordedAt)
+    )
     filed.push(...placed)
     return placed[0]?.record ?? record
   })

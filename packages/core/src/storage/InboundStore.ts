@@ -9,7 +9,7 @@ import type { PerhapsRefusal } from "../domain/consent/PerhapsRefusal.ts"
 import type { Instant } from "../domain/Instant.ts"
 import type { DoubtCount, UnreadCount } from "../domain/overview/StoreReadings.ts"
 import type { Page, Paged } from "../domain/Page.ts"
-import type { IdentityReport, Key } from "../domain/Person.ts"
+import type { IdentityReport, Key, Others } from "../domain/Person.ts"
 import type { Unattributed } from "../domain/Unattributed.ts"
 import type { UnreadHook } from "../domain/UnreadHook.ts"
 import type * as Event from "../domain/webhook/Event.ts"
@@ -76,13 +76,18 @@ export class InboundStore extends Context.Tag("@sendwright/core/storage/InboundS
      */
     readonly receive: (command: Inbound & { readonly now: Instant }) => Effect.Effect<Received, StorageError>
     /**
-     * All numbers of a person for each of these phones, where they are more than the one: the phone first, then those that
-     * the platform told together with it, and its other form.
+     * All keys of a person for each of these, where they are more than the one: that one first, then those that the platform
+     * told together with it, and the other form of a phone.
      */
-    readonly numbers: (query: {
+    readonly others: (query: {
       readonly accountId: string
-      readonly phones: ReadonlyArray<string>
-    }) => Effect.Effect<ReadonlyMap<string, ReadonlyArray<string>>, StorageError>
+      readonly keys: ReadonlyArray<Key>
+    }) => Effect.Effect<Others, StorageError>
+    /** The keys of a user id that are told of, one for each portfolio. */
+    readonly keysOfUser: (query: {
+      readonly accountId: string
+      readonly userId: string
+    }) => Effect.Effect<ReadonlyArray<Key>, StorageError>
     /** The texts that may be opt-outs and are recorded as none, newest first. */
     readonly perhapsRefusals: (query: {
       readonly accountId: string

@@ -5,6 +5,7 @@
  * that comes late changes nothing.
  */
 
+import * as Address from "../domain/Address.ts"
 import * as Erasure from "../domain/Erasure.ts"
 import type { Instant } from "../domain/Instant.ts"
 import type { EarlierAttempt } from "../domain/job/Attempts.ts"
@@ -130,7 +131,7 @@ export const claim = <H extends JobState>(
       probe,
       recipients: changes.map(({ after, before }) => ({
         index: after.index,
-        phone: after.phone,
+        address: after.address,
         values: after.values,
         attempts: after.attempts,
         dueAt: before.nextAt ?? now,
@@ -307,10 +308,11 @@ export const giveBack = <H extends JobState>(
 }
 
 /** True where the platform names the recipient by another number, or by a user id alone; never of one that was erased. */
-const isNamedOtherwise = ({ named }: Report, { phone }: RecipientResult): boolean =>
-  named !== undefined &&
-  !Erasure.isErased(phone) &&
-  (named.phone === null ? named.userId !== null : named.phone !== phone)
+const isNamedOtherwise = ({ named }: Report, { address }: RecipientResult): boolean => {
+  if (named === undefined || Erasure.isErased(address)) return false
+  const { phone, userId } = Address.personOf(address)
+  return named.phone === null ? named.userId !== null && named.userId !== userId : named.phone !== phone
+}
 
 /** Reports of this job's recipients; those of none are answered back. */
 export const receive = <H extends JobState>(
@@ -333,7 +335,7 @@ export const receive = <H extends JobState>(
       continue
     }
     const { fence, recipient: before } = fenced
-    if (isNamedOtherwise(report, before)) met.push({ sessionId, asked: before.phone, report })
+    if (isNamedOtherwise(report, before)) met.push({ sessionId, asked: before.address, report })
     const after = Transitions.report(before, report, now)
     current.set(index, { recipient: after, fence })
     if (after !== before) {
@@ -342,20 +344,18 @@ export const receive = <H extends JobState>(
       changes.push(earlier.length === 0 ? change : { ...change, earlier })
     }
     refused.push(...refusedBy(state.job, report, after))
-    if (after !== before && before.phone !== null && report.status !== "sent")
-      ended.push(endOf(sessionId, before.phone, report, after))
+    if (after !== before && report.status !== "sent") ended.push(endOf(sessionId, report, after))
   }
   return { unmatched, met, refused, ended, ...step(state, state.job, changes, now) }
 }
 
 const endOf = (
   sessionId: string,
-  phone: string,
   { at }: Report,
-  { attemptedAt, failure, status }: RecipientResult
+  { address, attemptedAt, failure, status }: RecipientResult
 ): ReportedEnd => ({
   sessionId,
-  phone,
+  address,
   failure: status === "failed" ? failure : null,
   attemptedAt: attemptedAt ?? at
 })

@@ -5,9 +5,11 @@
  *
  * The suite in `test/StorageSuite` holds every database to it.
  */
+
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import type * as Effect from "effect/Effect"
+import type { Address } from "../domain/Address.ts"
 import type { Demand } from "../domain/account/Plan.ts"
 import type { Charge } from "../domain/billing/Spending.ts"
 import type { Between, Looked } from "../domain/DerivedEvent.ts"
@@ -53,7 +55,7 @@ export interface IdempotencyRecord {
 }
 
 export interface NewRecipient extends Partial<RecipientTexts> {
-  readonly phone: string
+  readonly address: Address
   readonly values: ReadonlyArray<string>
   readonly market: string | null
   readonly price: string | null
@@ -113,7 +115,7 @@ export interface ClaimedJob {
   readonly probe: boolean
   readonly recipients: ReadonlyArray<{
     readonly index: number
-    readonly phone: string
+    readonly address: Address
     readonly values: ReadonlyArray<string>
     /** Counting this one. */
     readonly attempts: number
@@ -266,10 +268,10 @@ export interface Report {
   readonly pricing?: Pricing
 }
 
-/** A report whose platform names the recipient otherwise than the number that was asked for. */
+/** A report whose platform names the recipient otherwise than they were asked for. */
 export interface Met {
   readonly sessionId: string
-  readonly asked: string
+  readonly asked: Address
   readonly report: Report
 }
 
@@ -295,7 +297,7 @@ export interface ReportsApplied {
 /** How an attempt ended, as a report tells. */
 export interface ReportedEnd {
   readonly sessionId: string
-  readonly phone: string
+  readonly address: Address
   /** Null of one that succeeded. */
   readonly failure: Failure | null
   readonly attemptedAt: Instant
@@ -328,7 +330,7 @@ export type RetryResult = Data.TaggedEnum<{
 export const RetryResult = Data.taggedEnum<RetryResult>()
 
 /** What the cost of a delivered message is found by. */
-export type Delivered = Pick<RecipientResult, "phone" | "price" | "pricing">
+export type Delivered = Pick<RecipientResult, "address" | "price" | "pricing">
 
 /** For how long a report waits for its message: as long as the platform repeats it. */
 export const earlyReportMs = Time.day

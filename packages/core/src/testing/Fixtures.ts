@@ -6,6 +6,7 @@ import type { ApiKey } from "../domain/account/ApiKey.ts"
 import * as ApiKeys from "../domain/account/ApiKey.ts"
 import * as Plan from "../domain/account/Plan.ts"
 import type { RateCard } from "../domain/billing/RateCard.ts"
+import type { ConsentRecord } from "../domain/consent/Consent.ts"
 import * as Keywords from "../domain/consent/Keywords.ts"
 import * as FieldVersions from "../domain/FieldVersions.ts"
 import * as Ids from "../domain/Ids.ts"
@@ -18,7 +19,6 @@ import type { Session } from "../domain/session/Session.ts"
 import type { TemplateContent } from "../domain/template/Template.ts"
 import type { Received } from "../domain/webhook/Event.ts"
 import type { Endpoint } from "../domain/webhook/Webhook.ts"
-import type { RecordOfPhone } from "../storage/ConsentStore.ts"
 import type { AcceptSend } from "../storage/JobStore.ts"
 import type { DeliveryClaim } from "../storage/WebhookStore.ts"
 
@@ -140,7 +140,7 @@ export const namedTemplate = (names: ReadonlyArray<string>): TemplateContent =>
     bindings: names.map((placeholder) => ({ placeholder, buttonIndex: null }))
   })
 
-export const consent = (phone: string, some: Partial<RecordOfPhone> = {}): RecordOfPhone => ({
+export const consent = (phone: string, some: Partial<ConsentRecord> = {}): ConsentRecord => ({
   id: ids.uuid(now),
   phone,
   userId: null,
@@ -212,7 +212,7 @@ export const send = (
     perMinute: null,
     stopWhen: null,
     recipients: Array.from({ length: phones }, (_, index) => ({
-      phone: `346${String(index).padStart(8, "0")}`,
+      address: `346${String(index).padStart(8, "0")}`,
       externalId: `r${index}`,
       values: [`Name ${index}`],
       market: "*",

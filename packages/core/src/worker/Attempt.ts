@@ -2,9 +2,11 @@
  * One attempt per recipient: consent once more, then the sender, then what the answer means (contract.md §4). Used by the
  * send loop, and inline by direct messages.
  */
+
 import * as Effect from "effect/Effect"
 import { constFalse } from "effect/Function"
 import * as Random from "effect/Random"
+import type { Address } from "../domain/Address.ts"
 import type { Refusal } from "../domain/consent/Consent.ts"
 import * as Consents from "../domain/consent/Consent.ts"
 import * as Ids from "../domain/Ids.ts"
@@ -18,7 +20,7 @@ import * as FailureCatalogue from "../domain/session/FailureCatalogue.ts"
 import type { Connection } from "../domain/session/Session.ts"
 import * as Sanitize from "../sender/Sanitize.ts"
 import type { Named, OutboundMessage, SendResult } from "../sender/Sender.ts"
-import { canRecover, isAnswered, isCheckAnswered } from "../sender/Sender.ts"
+import { canRecover, isAnswered, isCheckAnswered, recipientOf } from "../sender/Sender.ts"
 import type { SessionSender } from "../sender/SessionSender.ts"
 import { portfolioOf } from "../sender/SessionSender.ts"
 import type { Inbound } from "../storage/InboundStore.ts"
@@ -261,7 +263,7 @@ export const isFresh = (askedAt: Instant, now: Instant): boolean =>
 /** The answer on the consent of a claim's people, which is asked for anew once it is old. */
 export interface Consent {
   readonly isFresh: () => boolean
-  readonly askAgain: (phone: string) => Effect.Effect<Refusal | undefined, StorageError>
+  readonly askAgain: (address: Address) => Effect.Effect<Refusal | undefined, StorageError>
 }
 
 /** The message to a recipient, and with what it is sent. */
@@ -295,7 +297,7 @@ const refused = (refusal: Refusal, { content }: ClaimedJob, maybeSent: boolean):
 const send = (prepared: Prepared, maybeSent: boolean): Effect.Effect<Attempted> => {
   const { consent, job, recipient } = prepared
   if (consent.isFresh()) return sendNow(prepared, maybeSent)
-  return Effect.matchCauseEffect(consent.askAgain(recipient.phone), {
+  return Effect.matchCauseEffect(consent.askAgain(recipient.address), {
     onFailure: (cause) =>
       Effect.as(
         Effect.logError("A message was not sent, since its consent could not be asked for", cause),
@@ -348,7 +350,7 @@ const tried = (
   stillOwns: StillOwns,
   consent: Consent
 ): Effect.Effect<Attempted> => {
-  const { attempts, index, maybeSent, phone: to, values } = recipient
+  const { address, attempts, index, maybeSent, values } = recipient
   if (sessionSender === undefined) {
     return meaning(
       sessionSender,
@@ -362,7 +364,7 @@ const tried = (
   const message: OutboundMessage = {
     messageId: Ids.messageId(job.jobId, index),
     sessionId: job.sessionId,
-    to,
+    ...recipientOf(address),
     content: job.content,
     values,
     attempt: attempts,
@@ -427,14 +429,14 @@ export interface Attempts {
 interface Refusals {
   readonly byPlace: ReadonlyMap<number, Refusal>
   readonly offset: number
-  /** Whether a number is in a market that is closed for what is sent. */
+  /** Whether somebody is in a market that is closed for what is sent. */
   readonly isClosed: ClosedMarkets.IsClosed
   readonly consent: Consent
 }
 
 /** Why one may not be attempted; or, where the platform may have the message and can be asked, why it may not be sent again. */
 const refusalOf = (
-  { maybeSent, phone }: ClaimedRecipient,
+  { address, maybeSent }: ClaimedRecipient,
   refusal: Refusal | undefined,
   purpose: Consents.Purpose,
   isClosed: ClosedMarkets.IsClosed,
@@ -442,7 +444,7 @@ const refusalOf = (
 ): Outcome | Failure | undefined => {
   if (refusal === undefined)
     // What the platform may have is its to answer.
-    return !maybeSent && isClosed(phone) ? Outcome.Failed({ failure: ClosedMarkets.failure }) : undefined
+    return !maybeSent && isClosed(address) ? Outcome.Failed({ failure: ClosedMarkets.failure }) : undefined
   const failure = consentGone(refusal, purpose)
   if (!maybeSent) return Outcome.Skipped({ failure })
   return canLookUp ? failure : Outcome.Unknown({ failure: withdrawn })

@@ -2,9 +2,11 @@
  * Performs what {@link Bulkhead} decides: what was claimed waits here, by session, and each attempt begins when it is its
  * session's turn. The only place where attempts run.
  */
+
 import * as Arrays from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import type { Address } from "../domain/Address.ts"
 import type { Instant } from "../domain/Instant.ts"
 import type { Failure } from "../domain/job/Recipient.ts"
 import * as Transitions from "../domain/job/Transitions.ts"
@@ -52,7 +54,7 @@ interface Begun {
 export interface Ended {
   readonly batch: Batch
   /** Null of one that was not attempted. */
-  readonly phone: string | null
+  readonly address: Address | null
   readonly settlement: Settlement
   readonly actionable: Attempted["actionable"]
 }
@@ -201,7 +203,7 @@ export class AttemptQueue {
     const { attempts, inFlight, job } = batch
     inFlight.add(batch)
     for (const settlement of attempts.settled)
-      inFlight.end({ batch, phone: null, settlement, actionable: null }, this.#now())
+      inFlight.end({ batch, address: null, settlement, actionable: null }, this.#now())
     if (attempts.queue.length === 0) return
     const isSuspect = attempts.queue.some(Transitions.isSuspect)
     const waiting = { batch, isSuspect, place: 0 }
@@ -287,7 +289,7 @@ export class AttemptQueue {
     this.#bulkhead.released(job.sessionId, dropped)
     for (const recipient of dropped)
       inFlight.end(
-        { batch, phone: null, settlement: attempts.release(recipient), actionable: null },
+        { batch, address: null, settlement: attempts.release(recipient), actionable: null },
         this.#now()
       )
   }
@@ -309,7 +311,7 @@ export class AttemptQueue {
     this.#bulkhead.ended(ticket, now)
     const tried = { ms: Math.round(now - beganAt), process: processOf(batch.worker) }
     const settlement = { ...settled, tried }
-    batch.inFlight.end({ batch, phone: recipient.phone, settlement, actionable }, now)
+    batch.inFlight.end({ batch, address: recipient.address, settlement, actionable }, now)
   }
 
   /** A fiber makes one attempt after the other for as long as one may begin. */

@@ -2,9 +2,11 @@
  * Tells the store how attempts end, where that can matter for a session whose last ones all ended with one failure
  * (`domain/session/SameFailure`): the ends of others cost nothing.
  */
+
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import type { Address } from "../domain/Address.ts"
 import * as Time from "../domain/Instant.ts"
 import * as SameFailure from "../domain/session/SameFailure.ts"
 import type { Attempted, End, Session } from "../domain/session/Session.ts"
@@ -13,9 +15,9 @@ import { SessionStore } from "../storage/SessionStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
 
 /** How an attempt ended; nothing of what is tried again, and of what nobody knows the outcome of. */
-export const endsOf = (outcome: Outcome, phone: string, attempted: Attempted): ReadonlyArray<End> => {
-  if (outcome._tag === "Accepted") return [{ phone, failure: null, attempted }]
-  return outcome._tag === "Failed" ? [{ phone, failure: outcome.failure, attempted }] : []
+export const endsOf = (outcome: Outcome, address: Address, attempted: Attempted): ReadonlyArray<End> => {
+  if (outcome._tag === "Accepted") return [{ address, failure: null, attempted }]
+  return outcome._tag === "Failed" ? [{ address, failure: outcome.failure, attempted }] : []
 }
 
 export class EqualFailures extends Context.Tag("@sendwright/core/worker/EqualFailures")<

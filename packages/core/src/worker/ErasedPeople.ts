@@ -23,7 +23,7 @@ const keysOf = ({ identity, perhapsRefusal }: InboundItem, portfolio: string): R
     : [
         ...Person.keysOf(identity.person, portfolio),
         ...(identity.formerly === null ? [] : Person.keysOf(identity.formerly, portfolio)),
-        ...(identity.asked === undefined ? [] : [identity.asked])
+        ...(identity.asked ?? [])
       ])
 ]
 

@@ -1,5 +1,7 @@
 /** Makes the items that the store applies of what a platform brought: named, dated, cut, and read for consent. */
+
 import { hash } from "node:crypto"
+import * as Address from "../domain/Address.ts"
 import type { Status } from "../domain/consent/Consent.ts"
 import * as Consent from "../domain/consent/Consent.ts"
 import * as Keywords from "../domain/consent/Keywords.ts"
@@ -15,8 +17,8 @@ import type * as Event from "../domain/webhook/Event.ts"
 import type { Acquaintance, HookContent, Preference } from "../sender/Sender.ts"
 import type { InboundItem, Word } from "../storage/InboundStore.ts"
 
-/** `asked`: the number that a message of ours was sent to which this one answers. */
-export type Message = HookContent["messages"][number] & { readonly asked?: string }
+/** `asked`: whom a message of ours was sent to which this one answers. */
+export type Message = HookContent["messages"][number] & { readonly asked?: Address.Address }
 
 export interface Brought {
   readonly messages: ReadonlyArray<Message>
@@ -109,28 +111,33 @@ const identityOf = (
     at = null,
     formerly = null
   }: {
-    readonly asked?: string | undefined
+    readonly asked?: Address.Address | undefined
     readonly at?: Instant | null | undefined
     readonly formerly?: Person.Person | null
   }
-): Person.IdentityReport => ({
-  person,
-  formerly,
-  ...(asked === undefined || asked === person.phone ? {} : { asked }),
-  ...(at === null ? {} : { at })
-})
+): Person.IdentityReport => {
+  const others = (asked === undefined ? [] : Address.keysOf(asked)).filter((key) => {
+    const { phone, userId } = Person.ofKey(key)
+    return phone === null ? userId !== person.userId : phone !== person.phone
+  })
+  return {
+    person,
+    formerly,
+    ...(others.length === 0 ? {} : { asked: others }),
+    ...(at === null ? {} : { at })
+  }
+}
 
 /** Who answers a message of ours is at least whom it was sent to. */
 const senderOf = ({ asked, from, userId }: Message): Person.Person | null =>
-  Person.read(from, userId) ?? Person.read(asked, null)
+  Person.read(from, userId) ?? (asked === undefined ? null : Address.personOf(asked))
 
 const ofPerson = ({ asked, at, formerly, phone, userId }: Acquaintance): ReadonlyArray<InboundItem> => {
   const person = Person.read(phone, userId)
   const before = formerly === undefined ? null : Person.read(formerly.phone, formerly.userId)
   if (person === null) return []
   const identity = identityOf(person, { asked, at, formerly: before })
-  if (before === null && identity.asked === undefined && (person.phone === null || person.userId === null))
-    return []
+  if (!Person.isLinked(identity)) return []
   return [{ id: null, identity, message: null, word: null, unattributed: null }]
 }
 

@@ -1,8 +1,10 @@
 /** Applies what people say, and who is who, as a platform tells it of a session. */
+
 import type * as Cause from "effect/Cause"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Address from "../domain/Address.ts"
 import * as Ids from "../domain/Ids.ts"
 import type { Instant } from "../domain/Instant.ts"
 import * as Time from "../domain/Instant.ts"
@@ -64,27 +66,33 @@ const recipientOf = Effect.fnUntraced(function* (
   if (job === null || job.sessionId !== session.id) return null
   const page = { limit: 1, after: place.index - 1 }
   const { items } = yield* jobs.results({ jobId: place.jobId, page })
-  return items.find(({ index }) => index === place.index)?.phone ?? null
+  return items.find(({ index }) => index === place.index)?.address ?? null
 })
 
 /** A preference is that of whom the platform names, and of whom the message was sent to. */
 const preferencesOf = Effect.fnUntraced(function* (jobs: Jobs, session: Session, preference: Preference) {
-  const phone = yield* recipientOf(jobs, session, preference.messageId)
-  if (phone === null || phone === preference.phone) return [preference]
-  if (preference.phone === null) return [{ ...preference, phone }]
-  const { id = null } = preference
-  return [preference, { ...preference, phone, id: id === null ? null : `${id} sent to ${phone}` }]
+  const address = yield* recipientOf(jobs, session, preference.messageId)
+  if (address === null) return [preference]
+  const { phone, userId } = Address.personOf(address)
+  const { id = null, phone: named, userId: namedUser = null } = preference
+  if ((phone ?? named) === named && (userId ?? namedUser) === namedUser) return [preference]
+  if (named === null && (userId ?? namedUser) === (namedUser ?? userId))
+    return [{ ...preference, phone, userId: namedUser ?? userId }]
+  const sentTo = { phone, userId, id: id === null ? null : `${id} sent to ${phone ?? userId}` }
+  return [preference, { ...preference, ...sentTo }]
 })
 
 const withPhone = Effect.fnUntraced(function* (jobs: Jobs, session: Session, each: Acquaintance) {
-  return each.phone === null ? { ...each, phone: yield* recipientOf(jobs, session, each.messageId) } : each
+  if (each.phone !== null) return each
+  const address = yield* recipientOf(jobs, session, each.messageId)
+  return address === null ? each : { ...each, phone: Address.personOf(address).phone }
 })
 
 /** The message of ours that it answers, by the platform's id. What is said in a group is said by many. */
 const answeredBy = ({ contextId, groupId }: InboundItems.Message): string | null =>
   contextId != null && groupId == null && contextId.length <= longestId ? contextId : null
 
-/** The messages, each answer to a message of ours with the number that this one was sent to. */
+/** The messages, each answer to a message of ours with whom this one was sent to. */
 const withAsked = Effect.fnUntraced(function* (
   jobs: Jobs,
   session: Session,

@@ -73,9 +73,9 @@ export const make = (
       }
       for (const [sessionId, some] of groupBy(ended, (end) => end.sessionId)) {
         const session = known?.id === sessionId ? known : yield* sessions.find(sessionId)
-        const ends = some.map(({ attemptedAt: since, failure, phone }) => ({
+        const ends = some.map(({ address, attemptedAt: since, failure }) => ({
+          address,
           failure,
-          phone,
           attempted: { since }
         }))
         if (session !== null) yield* equal.note(session, "receipt", ends)

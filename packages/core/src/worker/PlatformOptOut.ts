@@ -3,6 +3,7 @@
  * commit, because the platform tells it only once.
  */
 
+import * as Address from "../domain/Address.ts"
 import * as Consent from "../domain/consent/Consent.ts"
 import * as Ids from "../domain/Ids.ts"
 import type { Failure } from "../domain/job/Recipient.ts"
@@ -13,7 +14,7 @@ import type { ClaimedJob } from "../storage/JobStore.ts"
 /** The opt-out in a refusal; null where the refusal tells none. */
 export const read = (
   { accountId, fence, jobId, sessionId }: ClaimedJob,
-  { index, phone }: ClaimedJob["recipients"][number],
+  { address, index }: ClaimedJob["recipients"][number],
   failure: Failure
 ): Inbound | null =>
   FailureCatalogue.actionOf(failure) !== "revoke_marketing"
@@ -21,12 +22,12 @@ export const read = (
     : {
         accountId,
         sessionId,
-        portfolio: sessionId,
+        portfolio: Address.portfolioOf(address) ?? sessionId,
         items: [
           {
             // Of this answer, so that an outcome that is handed in twice tells it once.
             id: `${sessionId} ${Ids.messageId(jobId, index)} ${fence}`,
-            identity: { person: { phone, userId: null }, formerly: null },
+            identity: { person: Address.personOf(address), formerly: null },
             message: null,
             word: {
               purpose: "marketing",

@@ -2,6 +2,7 @@
 
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Address from "../domain/Address.ts"
 import type { Purpose, Refusal } from "../domain/consent/Consent.ts"
 import * as Time from "../domain/Instant.ts"
 import * as Job from "../domain/job/Job.ts"
@@ -10,6 +11,7 @@ import type { SecretBox } from "../secret/SecretBox.ts"
 import type { Senders } from "../sender/Sender.ts"
 import * as SessionSender from "../sender/SessionSender.ts"
 import { ConsentSource } from "../storage/ConsentSource.ts"
+import { InboundStore } from "../storage/InboundStore.ts"
 import * as JobSteps from "../storage/JobSteps.ts"
 import type { DispatchedJob } from "../storage/JobStore.ts"
 import * as Attempt from "./Attempt.ts"
@@ -35,71 +37,96 @@ const purposesOf = ({ category, content }: DispatchedJob): ReadonlyArray<Purpose
   return category === null || category === accepted ? [accepted] : [accepted, category]
 }
 
-export const make: Effect.Effect<Prepare, never, Circuits | ConsentSource | SecretBox | Senders> = Effect.gen(
-  function* () {
-    const circuits = yield* Circuits
-    const consents = yield* ConsentSource
-    const resolve = yield* SessionSender.make
+export const make: Effect.Effect<
+  Prepare,
+  never,
+  Circuits | ConsentSource | InboundStore | SecretBox | Senders
+> = Effect.gen(function* () {
+  const circuits = yield* Circuits
+  const consents = yield* ConsentSource
+  const people = yield* InboundStore
+  const resolve = yield* SessionSender.make
 
-    /** Who may have no message for one of these purposes, by their places. */
-    const refusals = Effect.fnUntraced(function* (
-      accountId: string,
-      phones: ReadonlyArray<string>,
-      purposes: ReadonlyArray<Purpose>
-    ) {
-      const found = new Map<number, Refusal>()
-      for (const purpose of purposes)
-        for (const [place, refusal] of yield* consents.refusals(accountId, phones, purpose))
-          found.set(place, refusal)
-      return found
-    })
+  /** Who may have no message for one of these purposes, by their places. */
+  const refusals = Effect.fnUntraced(function* (
+    accountId: string,
+    addresses: ReadonlyArray<Address.Address>,
+    purposes: ReadonlyArray<Purpose>
+  ) {
+    const found = new Map<number, Refusal>()
+    for (const purpose of purposes)
+      for (const [place, refusal] of yield* consents.refusals(accountId, addresses, purpose))
+        found.set(place, refusal)
+    return found
+  })
 
-    /** Jobs of one session, account and purposes share the look-ups. */
-    const prepareGroup = Effect.fnUntraced(function* (
-      jobs: ReadonlyArray<DispatchedJob>,
-      stillOwns: Attempt.StillOwns
-    ) {
-      const [first] = jobs
-      if (first === undefined) return []
-      const { accountId, session, sessionId } = first
-      const sessionSender = yield* resolve(session)
-      const phones = jobs.flatMap(({ recipients }) => recipients.map(({ phone }) => phone))
-      const purposes = purposesOf(first)
-      const clock = yield* Effect.clock
-      const askedAt = Time.unsafeNow(clock)
-      const byPlace = yield* refusals(accountId, phones, purposes)
-      const consent: Attempt.Consent = {
-        isFresh: () => Attempt.isFresh(askedAt, Time.unsafeNow(clock)),
-        askAgain: (phone) => Effect.map(refusals(accountId, [phone], purposes), (refused) => refused.get(0))
-      }
-      const category = first.category ?? Job.purpose(first.content)
-      const isClosed = ClosedMarkets.closedFor(sessionSender?.closedMarkets ?? [], category)
-      let offset = 0
-      return jobs.map((job): Prepared => {
-        const circuit = circuits.of(sessionId, job.probe)
-        const refused = { byPlace, offset, isClosed, consent }
-        offset += job.recipients.length
-        return { job, attempts: Attempt.prepareAttempts(sessionSender, job, circuit, stillOwns, refused) }
+  /** A one-time code goes to the number of a user id, where one is known by now (contract.md §14). */
+  const withNumbers = Effect.fnUntraced(function* (jobs: ReadonlyArray<DispatchedJob>) {
+    const keys = jobs.flatMap(({ content, recipients }) =>
+      Job.purpose(content) === "authentication"
+        ? recipients.flatMap(({ address }) => (Address.isUserId(address) ? [address] : []))
+        : []
+    )
+    const [first] = jobs
+    if (first === undefined || keys.length === 0) return jobs
+    const others = yield* people.others({ accountId: first.accountId, keys })
+    return jobs.map(
+      (job): DispatchedJob => ({
+        ...job,
+        recipients: job.recipients.map((each) => ({
+          ...each,
+          address: Address.withNumber(each.address, others)
+        }))
       })
-    })
+    )
+  })
 
-    return Effect.fnUntraced(function* (claimed, stillOwns) {
-      const kindOf = (job: DispatchedJob) => `${job.sessionId} ${job.accountId} ${purposesOf(job).join(" ")}`
-      const prepared: Array<Prepared> = []
-      const failed = new Set<string>()
-      for (const jobs of JobSteps.groupBy(claimed, kindOf).values()) {
-        const exit = yield* Effect.exit(prepareGroup(jobs, stillOwns))
-        if (Exit.isSuccess(exit)) {
-          prepared.push(...exit.value)
-          continue
-        }
-        yield* Effect.logError("Attempts could not begin", exit.cause)
-        for (const job of jobs) {
-          failed.add(job.sessionId)
-          prepared.push({ job, attempts: Attempt.released(job, circuits.of(job.sessionId, job.probe)) })
-        }
-      }
-      return { prepared, failed }
+  /** Jobs of one session, account and purposes share the look-ups. */
+  const prepareGroup = Effect.fnUntraced(function* (
+    claimed: ReadonlyArray<DispatchedJob>,
+    stillOwns: Attempt.StillOwns
+  ) {
+    const [first] = claimed
+    if (first === undefined) return []
+    const { accountId, session, sessionId } = first
+    const sessionSender = yield* resolve(session)
+    const jobs = yield* withNumbers(claimed)
+    const addresses = jobs.flatMap(({ recipients }) => recipients.map(({ address }) => address))
+    const purposes = purposesOf(first)
+    const clock = yield* Effect.clock
+    const askedAt = Time.unsafeNow(clock)
+    const byPlace = yield* refusals(accountId, addresses, purposes)
+    const consent: Attempt.Consent = {
+      isFresh: () => Attempt.isFresh(askedAt, Time.unsafeNow(clock)),
+      askAgain: (address) => Effect.map(refusals(accountId, [address], purposes), (refused) => refused.get(0))
+    }
+    const category = first.category ?? Job.purpose(first.content)
+    const isClosed = ClosedMarkets.closedFor(sessionSender?.closedMarkets ?? [], category)
+    let offset = 0
+    return jobs.map((job): Prepared => {
+      const circuit = circuits.of(sessionId, job.probe)
+      const refused = { byPlace, offset, isClosed, consent }
+      offset += job.recipients.length
+      return { job, attempts: Attempt.prepareAttempts(sessionSender, job, circuit, stillOwns, refused) }
     })
-  }
-)
+  })
+
+  return Effect.fnUntraced(function* (claimed, stillOwns) {
+    const kindOf = (job: DispatchedJob) => `${job.sessionId} ${job.accountId} ${purposesOf(job).join(" ")}`
+    const prepared: Array<Prepared> = []
+    const failed = new Set<string>()
+    for (const jobs of JobSteps.groupBy(claimed, kindOf).values()) {
+      const exit = yield* Effect.exit(prepareGroup(jobs, stillOwns))
+      if (Exit.isSuccess(exit)) {
+        prepared.push(...exit.value)
+        continue
+      }
+      yield* Effect.logError("Attempts could not begin", exit.cause)
+      for (const job of jobs) {
+        failed.add(job.sessionId)
+        prepared.push({ job, attempts: Attempt.released(job, circuits.of(job.sessionId, job.probe)) })
+      }
+    }
+    return { prepared, failed }
+  })
+})

@@ -10,7 +10,7 @@ import type { Job } from "../domain/job/Job.ts"
 import type { Paged } from "../domain/Page.ts"
 import type { Provider, Session } from "../domain/session/Session.ts"
 import { maximumRecipients } from "../schema/Requests.ts"
-import { Senders, type UnreportedMessage } from "../sender/Sender.ts"
+import { recipientOf, Senders, type UnreportedMessage } from "../sender/Sender.ts"
 import { JobStore } from "../storage/JobStore.ts"
 import { SessionStore } from "../storage/SessionStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
@@ -47,13 +47,13 @@ export const make: Effect.Effect<
   const unreportedOf = Effect.fnUntraced(function* ({ id: jobId, sessionId }: Job) {
     const { items } = yield* jobs.results({ jobId, page: { limit: maximumRecipients, after: null } })
     return items.flatMap(
-      ({ index, phone, status }): ReadonlyArray<UnreportedMessage> =>
+      ({ address, index, status }): ReadonlyArray<UnreportedMessage> =>
         status === "accepted" || status === "sent" || status === "unknown"
           ? [
               {
                 messageId: Ids.messageId(jobId, index),
                 sessionId,
-                to: phone,
+                ...recipientOf(address),
                 wasAccepted: status !== "unknown"
               }
             ]

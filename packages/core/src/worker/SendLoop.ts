@@ -15,6 +15,7 @@ import type { SecretBox } from "../secret/SecretBox.ts"
 import { canRecover, Senders } from "../sender/Sender.ts"
 import type { ConsentSource } from "../storage/ConsentSource.ts"
 import type { HappeningStore } from "../storage/HappeningStore.ts"
+import type { InboundStore } from "../storage/InboundStore.ts"
 import * as JobSteps from "../storage/JobSteps.ts"
 import type { Claim, DispatchedJob, Settlement, UnreadableJob } from "../storage/JobStore.ts"
 import { JobStore, Outcome } from "../storage/JobStore.ts"
@@ -147,8 +148,8 @@ const noteEnds = ({ equal, turns }: Parts, ended: ReadonlyArray<Ended>): Effect.
     JobSteps.groupBy(ended, ({ batch }) => batch.job.sessionId),
     ([sessionId, some]) => {
       const session = some[0]?.batch.job.session ?? { id: sessionId, failing: null }
-      const ends = some.flatMap(({ batch: { attempts, since }, phone, settlement: { outcome } }) =>
-        phone === null ? [] : endsOf(outcome, phone, { connection: attempts.connection, since })
+      const ends = some.flatMap(({ batch: { attempts, since }, address, settlement: { outcome } }) =>
+        address === null ? [] : endsOf(outcome, address, { connection: attempts.connection, since })
       )
       return equal.note(session, "answer", ends).pipe(
         Effect.tap((isStopped) =>
@@ -376,6 +377,7 @@ export const make = (options: {
   | EqualFailures
   | ConsentSource
   | HappeningStore
+  | InboundStore
   | JobStore
   | Heartbeat
   | SecretBox

@@ -30,7 +30,9 @@ export const suite = (layer: Stored) =>
         })
         expect(job.counts.queued).toBe(3)
         const found = yield* results(command.jobId)
-        expect(found.map(({ phone }) => phone)).toEqual(command.recipients.map(({ phone }) => phone))
+        expect(found.map(({ address: phone }) => phone)).toEqual(
+          command.recipients.map(({ address: phone }) => phone)
+        )
         expect(found[1]).toMatchObject({
           index: 1,
           externalId: "r1",

@@ -420,7 +420,7 @@ export const suite = (layer: Stored) => {
         expect(yield* statuses).toEqual(["failed", "queued", "unknown", "failed"])
         yield* jobs.retry({ jobId, now, selection: { statuses: ["unknown"] } })
         expect(yield* statuses).toEqual(["failed", "queued", "queued", "failed"])
-        yield* jobs.retry({ jobId, now, selection: { phones: [recipients[3]?.phone ?? ""] } })
+        yield* jobs.retry({ jobId, now, selection: { phones: [recipients[3]?.address ?? ""] } })
         expect(yield* statuses).toEqual(["failed", "queued", "queued", "queued"])
         yield* jobs.retry({ jobId, now, selection: { codes: ["broken"] } })
         expect(yield* statuses).toEqual(["queued", "queued", "queued", "queued"])

@@ -93,7 +93,7 @@ const accept = Effect.fnUntraced(function* (who: Owner, some: Parameters<typeof 
 })
 
 const recipient = (phone: string) => ({
-  phone,
+  address: phone,
   externalId: "customer-7",
   values: ["Ana"],
   market: "ES",
@@ -128,18 +128,18 @@ export const suite = (layer: Stored): void => {
         expect(yield* erase("recipients")).toMatchObject({ recipients: 1, canceled: 1, inFlight: 0 })
         const [theirs, others] = yield* results(jobId)
         expect(theirs).toMatchObject({
-          phone: "erased:aa",
+          address: "erased:aa",
           externalId: null,
           values: [""],
           status: "canceled",
           price: "0.0100",
           market: "*"
         })
-        expect(others).toMatchObject({ phone: other, values: ["Name 1"], status: "queued" })
+        expect(others).toMatchObject({ address: other, values: ["Name 1"], status: "queued" })
         expect((yield* find(jobId)).counts).toMatchObject({ queued: 1, canceled: 1 })
-        expect((yield* claim()).flatMap(({ recipients }) => recipients).map(({ phone }) => phone)).toEqual([
-          other
-        ])
+        expect(
+          (yield* claim()).flatMap(({ recipients }) => recipients).map(({ address: phone }) => phone)
+        ).toEqual([other])
         expect(yield* erase("recipients")).toEqual(Erasure.noCounts)
         // A sweep that is broken off here has told what went.
         const [listed] = (yield* (yield* ErasureStore).list({ limit: 1, after: null })).items
@@ -154,7 +154,7 @@ export const suite = (layer: Stored): void => {
         yield* listen(who.accountId)
         const { examples, of, ofBody, toBody } = ClientTexts.recipient
         const texts = ofBody(examples)
-        const recipients = [{ phone, ...texts, values: ["Ana"], market: null, price: null }]
+        const recipients = [{ address: phone, ...texts, values: ["Ana"], market: null, price: null }]
         const { jobId } = yield* accept(who, { recipients })
         expect((yield* results(jobId))[0]).toMatchObject(texts)
         const [claimed] = yield* claim(1)
@@ -187,7 +187,7 @@ export const suite = (layer: Stored): void => {
         const { jobId } = yield* accept(who)
         const [claimed] = yield* claim(1)
         expect(yield* erase("recipients")).toMatchObject({ recipients: 0, inFlight: 1 })
-        expect((yield* results(jobId))[0]).toMatchObject({ phone, status: "sending" })
+        expect((yield* results(jobId))[0]).toMatchObject({ address: phone, status: "sending" })
         const outcome = Outcome.Accepted({ providerId: "wamid.1", status: "accepted" })
         const fence = claimed?.fence ?? 0
         yield* jobs.settleAndClaim({
@@ -197,7 +197,7 @@ export const suite = (layer: Stored): void => {
         })
         expect(yield* erase("recipients")).toMatchObject({ recipients: 1, canceled: 0, inFlight: 0 })
         expect((yield* results(jobId))[0]).toMatchObject({
-          phone: "erased:aa",
+          address: "erased:aa",
           status: "accepted",
           providerId: null
         })
@@ -520,7 +520,7 @@ export const suite = (layer: Stored): void => {
           yield* erase("recipients")
           yield* jobs.receive({ now, sessionId, reports: [report("wamid.1")] })
           yield* jobs.applyEarlyReports({ now })
-          expect((yield* results(jobId))[0]).toMatchObject({ phone: "erased:aa", status: "accepted" })
+          expect((yield* results(jobId))[0]).toMatchObject({ address: "erased:aa", status: "accepted" })
         }).pipe(Effect.provide(layer))
     )
 
@@ -550,8 +550,14 @@ export const suite = (layer: Stored): void => {
         expect(yield* findAll("events", sought)).toHaveLength(3)
         expect(yield* findAll("recipients", sought)).toHaveLength(3)
         for (const part of Erasure.parts) yield* erase(part, sought)
-        expect((yield* results(first.jobId)).map(({ phone }) => phone)).toEqual(["erased:aa", "erased:cc"])
-        expect((yield* results(second.jobId)).map(({ phone }) => phone)).toEqual(["erased:aa", other])
+        expect((yield* results(first.jobId)).map(({ address: phone }) => phone)).toEqual([
+          "erased:aa",
+          "erased:cc"
+        ])
+        expect((yield* results(second.jobId)).map(({ address: phone }) => phone)).toEqual([
+          "erased:aa",
+          other
+        ])
         const asked = { phones: [other], purpose: "marketing" } as const
         expect((yield* consents.refusals({ accountId: one.accountId, ...asked })).size).toBe(1)
         expect((yield* consents.refusals({ accountId: two.accountId, ...asked })).size).toBe(0)
@@ -576,8 +582,8 @@ export const suite = (layer: Stored): void => {
         const [first, second] = [yield* accept(one), yield* accept(two)]
         const sought = { names: ofAll, accounts: new Set([one.accountId]) }
         expect(yield* erase("recipients", sought)).toMatchObject({ recipients: 1 })
-        expect((yield* results(first.jobId))[0]?.phone).toBe("erased:aa")
-        expect((yield* results(second.jobId))[0]?.phone).toBe(phone)
+        expect((yield* results(first.jobId))[0]?.address).toBe("erased:aa")
+        expect((yield* results(second.jobId))[0]?.address).toBe(phone)
       }).pipe(Effect.provide(layer))
     )
 

@@ -572,7 +572,7 @@ export const suite = (layer: Stored): void => {
       yield* jobs.accept(command)
       const [job] = yield* claim()
       const [first] = command.recipients
-      const phone = first?.phone ?? ""
+      const phone = first?.address ?? ""
       yield* some.grant(Time.before(now, 1), phone)
       const settlement: Settlement = {
         jobId: command.jobId,

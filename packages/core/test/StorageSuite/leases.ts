@@ -85,7 +85,13 @@ export const suite = (layer: Stored): void => {
       Effect.gen(function* () {
         const jobs = yield* JobStore
         const who = yield* owner
-        const of = (phone: string) => ({ phone, externalId: null, values: [], market: null, price: null })
+        const of = (phone: string) => ({
+          address: phone,
+          externalId: null,
+          values: [],
+          market: null,
+          price: null
+        })
         const pacing = { messagesPerSecond: null, pairIntervalMs: 1000 }
         yield* (yield* SessionStore).change({ id: who.sessionId, change: { pacing }, now })
         const recipients = ["34600000001", "34600000001", "34600000002"].map(of)

@@ -470,7 +470,7 @@ export const suite = (layer: Stored): void => {
         }
         const sums = [...merged].map(([name, count]) => [JSON.parse(name), count] as const)
         const of = (phone: string | null, status: string) =>
-          sums.filter(([each]) => each.phone === phone && each.status === status)
+          sums.filter(([each]) => each.address === phone && each.status === status)
         expect(of(null, "delivered")).toMatchObject([
           [{ isDelivered: true, price: "0.0100", market: "*" }, 2]
         ])

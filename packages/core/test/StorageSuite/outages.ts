@@ -289,7 +289,7 @@ export const suite = (layer: Stored): void => {
         expect(yield* claim(250, now + 3 * second)).toEqual([])
         const next = yield* claim(250, now + 11 * second)
         expect(counted(next)).toBe(1)
-        expect(next[0]?.recipients[0]?.phone).not.toBe(probe[0]?.recipients[0]?.phone)
+        expect(next[0]?.recipients[0]?.address).not.toBe(probe[0]?.recipients[0]?.address)
       }).pipe(Effect.provide(layer))
     )
 

@@ -156,7 +156,7 @@ export const suite = (layer: Stored): void => {
       Effect.gen(function* () {
         const jobs = yield* JobStore
         const who = yield* paced(null, 0)
-        const recipient = { phone: "34600000001", externalId: null, values: [], market: null, price: null }
+        const recipient = { address: "34600000001", externalId: null, values: [], market: null, price: null }
         yield* jobs.accept(Fixtures.send(who, { recipients: [recipient, recipient, recipient] }))
         expect(yield* send(10, now)).toBe(3)
       }).pipe(Effect.provide(layer))
@@ -166,7 +166,7 @@ export const suite = (layer: Stored): void => {
       Effect.gen(function* () {
         const jobs = yield* JobStore
         const who = yield* paced(null, 1000)
-        const recipient = { phone: "34600000001", externalId: null, values: [], market: null, price: null }
+        const recipient = { address: "34600000001", externalId: null, values: [], market: null, price: null }
         yield* jobs.accept(Fixtures.send(who, { recipients: [recipient, recipient, recipient] }))
         for (let second = 0; second < 3; second++)
           expect(yield* send(10, Time.after(now, second * 1000))).toBe(1)

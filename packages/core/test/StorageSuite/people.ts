@@ -38,7 +38,7 @@ const account = Effect.gen(function* () {
   const met = (identity: Person.IdentityReport, at = now) => receive([{ ...nothing, identity }], at)
   /** The platform names whom we asked for by a number. */
   const named = (asked: string, phone: string | null, userId: string | null = null, at = now) =>
-    met({ person: person(phone, userId), formerly: null, asked }, at)
+    met({ person: person(phone, userId), formerly: null, asked: [asked] }, at)
   const moved = (from: string, to: string, at: Time.Instant, userId: string | null = null) =>
     met({ person: person(to, userId), formerly: person(from), at }, at)
   const said = (
@@ -61,7 +61,7 @@ const account = Effect.gen(function* () {
     Effect.map(consents.refusals({ accountId, phones, purpose: "marketing" }), (found) =>
       phones.filter((_, place) => found.has(place))
     )
-  const numbers = (...phones: ReadonlyArray<string>) => inbound.numbers({ accountId, phones })
+  const numbers = (...phones: ReadonlyArray<string>) => inbound.others({ accountId, keys: phones })
   return { ...who, met, moved, named, numbers, receive, refused, register, said }
 })
 
@@ -208,7 +208,7 @@ export const suite = (layer: Stored): void => {
         const strangers = Array.from({ length: Person.maximumLinks }, (_, n) => `3461000000${n}`)
         for (const each of strangers) yield* named(each, waId)
         yield* register("granted", asked, Time.before(now, 10))
-        const identity = { person: person(waId), formerly: null, asked }
+        const identity = { person: person(waId), formerly: null, asked: [asked] }
         yield* receive(
           [{ ...nothing, identity, word: word("revoked", Time.after(now, 1)) }],
           Time.after(now, 1)
@@ -271,7 +271,7 @@ export const suite = (layer: Stored): void => {
       }).pipe(Effect.provide(layer))
     )
 
-    it.effect("has several numbers, of each of which all are found", () =>
+    it.effect("has several numbers and a user id, of each of which all are found", () =>
       Effect.gen(function* () {
         const { named, numbers } = yield* account
         const another = yield* account
@@ -280,7 +280,7 @@ export const suite = (layer: Stored): void => {
         yield* named(second, waId, userId)
         const found = yield* numbers(asked, waId, third, ...brazilian)
         expect([...found.keys()].toSorted()).toEqual([asked, waId, ...brazilian].toSorted())
-        expect(found.get(asked)?.toSorted()).toEqual([asked, waId, second].toSorted())
+        expect(found.get(asked)?.toSorted()).toEqual([asked, waId, second, `@${userId} p`].toSorted())
         expect(found.get(asked)?.[0]).toBe(asked)
         expect(found.get(brazilian[1] ?? "")).toEqual(brazilian.toReversed())
         expect(yield* another.numbers(asked)).toEqual(new Map())
@@ -297,13 +297,13 @@ export const suite = (layer: Stored): void => {
         })
         yield* sessions.create(session)
         const inbound = yield* InboundStore
-        const identity = { person: person(waId), formerly: null, asked }
+        const identity = { person: person(waId), formerly: null, asked: [asked] }
         const sessionId = session.id
         const items = [{ ...nothing, identity }]
         yield* inbound.receive({ accountId, sessionId, portfolio: "p", items, now })
         const phones = [asked, "5511987654399", waId, "551187654399", second]
         const recipients = phones.map((phone) => ({
-          phone,
+          address: phone,
           externalId: null,
           values: ["a"],
           market: null,
@@ -312,7 +312,7 @@ export const suite = (layer: Stored): void => {
         const command = Fixtures.send({ accountId, sessionId, publicKey }, { recipients })
         yield* jobs.accept(command)
         const claimed = yield* claim(10)
-        const sent = claimed.flatMap(({ recipients }) => recipients.map(({ phone }) => phone))
+        const sent = claimed.flatMap(({ recipients }) => recipients.map(({ address: phone }) => phone))
         expect(sent).toEqual([asked, "5511987654399", second])
         const later = yield* Effect.map(results(command.jobId), (all) => all.map(({ nextAt }) => nextAt))
         expect([later[2], later[3]]).toEqual([now + 6000, now + 6000])
@@ -359,7 +359,7 @@ export const suite = (layer: Stored): void => {
     it.effect("is not tied to its former owner again by what was told before, and comes late", () =>
       Effect.gen(function* () {
         const { met, moved, refused, said } = yield* account
-        const late = { person: person(waId, userId), formerly: null, asked, at: now }
+        const late = { person: person(waId, userId), formerly: null, asked: [asked], at: now }
         yield* moved(waId, second, at)
         yield* met(late, Time.after(at, Time.minute))
         yield* said("revoked", waId, Time.after(at, 2 * Time.minute))
@@ -400,7 +400,7 @@ export const suite = (layer: Stored): void => {
       const command = Fixtures.send({ accountId, sessionId, publicKey }, { phones: 2 })
       yield* jobs.accept(command)
       const [job] = yield* claim()
-      const [first = "", other = ""] = command.recipients.map(({ phone }) => phone)
+      const [first = "", other = ""] = command.recipients.map(({ address: phone }) => phone)
       const settle = (inbound = true) =>
         jobs.settleAndClaim({
           now,
@@ -415,7 +415,9 @@ export const suite = (layer: Stored): void => {
                     accountId,
                     sessionId,
                     portfolio: "p",
-                    items: [{ ...nothing, identity: { person: person(waId), formerly: null, asked: first } }]
+                    items: [
+                      { ...nothing, identity: { person: person(waId), formerly: null, asked: [first] } }
+                    ]
                   }
                 }
               : {})

@@ -140,7 +140,7 @@ export const suite = (layer: Stored): void => {
 
   describe("a session whose attempts all end with one failure", () => {
     const ended = (some: ReadonlyArray<number>, failure: Failure | null, since = now) =>
-      some.map((n) => ({ phone: `3460000000${n}`, failure, attempted: { since } }))
+      some.map((n) => ({ address: `3460000000${n}`, failure, attempted: { since } }))
     const unlisted = { code: "gateway_refused", provider_code: "no_credit", message: "", permanent: true }
     const six = [0, 1, 2, 3, 4, 5]
     const given = Effect.gen(function* () {

@@ -264,8 +264,8 @@ export const suite = (layer: Stored) =>
           const [first, second, third] = yield* results(jobId)
           const { price } = first ?? {}
           expect(yield* jobs.delivered(jobId)).toEqual([
-            { phone: first?.phone, price, pricing: null },
-            { phone: second?.phone, price, pricing: null }
+            { address: first?.address, price, pricing: null },
+            { address: second?.address, price, pricing: null }
           ])
           expect(third?.pricing).toEqual(pricing)
           // What a platform says first of its bill stays, by whichever report it comes.
@@ -281,7 +281,7 @@ export const suite = (layer: Stored) =>
             ended: expect.any(Array),
             met: []
           })
-          expect((yield* jobs.delivered(jobId))[1]).toEqual({ phone: second?.phone, price, pricing })
+          expect((yield* jobs.delivered(jobId))[1]).toEqual({ address: second?.address, price, pricing })
         }).pipe(Effect.provide(layer))
     )
   })

@@ -68,7 +68,7 @@ export const suite = (layer: Stored): void => {
             { jobId, fence, index: 0, outcome: Outcome.Accepted({ providerId: "p-1", status: "accepted" }) }
           ])
           yield* (yield* JobStore).settleAndClaim({ now, settlements, claim: null })
-          const [phone = "", other = ""] = first.recipients.map((each) => each.phone)
+          const [phone = "", other = ""] = first.recipients.map((each) => each.address)
           expect(yield* found({ recipients: [phone] }, { limit: 1 })).toEqual([
             [second.jobId, 0],
             [first.jobId, 0]
@@ -164,9 +164,12 @@ export const suite = (layer: Stored): void => {
     it.effect("fills a key's pages whatever others have of the same number", () =>
       Effect.gen(function* () {
         const [mine, others] = [yield* owner, yield* owner]
-        const [phone = ""] = Fixtures.send(mine).recipients.map((each) => each.phone)
+        const [phone = ""] = Fixtures.send(mine).recipients.map((each) => each.address)
         const sent = [yield* accept(mine)]
-        const alike = Array.from({ length: 4000 }, () => ({ ...Fixtures.send(mine).recipients[0], phone }))
+        const alike = Array.from({ length: 4000 }, () => ({
+          ...Fixtures.send(mine).recipients[0],
+          address: phone
+        }))
         const many = Fixtures.send(others, { phones: 1 })
         yield* (yield* JobStore).accept({
           ...many,

@@ -57,7 +57,7 @@ export const suite = (layer: Stored): void => {
         const rows = yield* found(command.jobId, { index: 1, publicKey: mine.publicKey })
         expect(rows).toMatchObject({
           job: { id: command.jobId, requestId: "request-1" },
-          recipient: { index: 1, phone: "34600000001", status: "queued" },
+          recipient: { index: 1, address: "34600000001", status: "queued" },
           account: { id: mine.accountId },
           session: { id: mine.sessionId },
           earlier: [],
@@ -102,7 +102,7 @@ export const suite = (layer: Stored): void => {
         const consents = yield* ConsentStore
         const { accountId, ...rest } = yield* owner
         const command = Fixtures.send({ accountId, ...rest }, { now: Time.after(now, 100) })
-        const phone = command.recipients[0]?.phone ?? ""
+        const phone = command.recipients[0]?.address ?? ""
         const record = (some: Parameters<typeof Fixtures.consent>[1]) =>
           consents.record({ accountId, records: [Fixtures.consent(phone, some)] })
         yield* record({
@@ -257,7 +257,7 @@ export const suite = (layer: Stored): void => {
           }),
           unattributed: null
         })
-        const phone = command.recipients[0]?.phone ?? ""
+        const phone = command.recipients[0]?.address ?? ""
         yield* (yield* InboundStore).receive({
           ...who,
           portfolio: "",

@@ -156,7 +156,7 @@ const perform = (step: Step, world: Cast, subject: number): Effect.Effect<unknow
           ...ClientTexts.job.of({}),
           priority: step.priority,
           recipients: phones.map((phone, index) => ({
-            phone: `3460000000${phone}`,
+            address: `3460000000${phone}`,
             externalId: index === 0 ? null : `r${index}`,
             values: [`Name ${index}`],
             market: "*",

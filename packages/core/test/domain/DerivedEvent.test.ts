@@ -88,7 +88,7 @@ const accepted = (recipients: number, at = now): Job.Job => ({
 
 const recipient = (index: number, some: Partial<Job.RecipientResult>): Job.RecipientResult => ({
   ...Job.newRecipient(
-    { phone: `3460000000${index}`, externalId: null, values: [], market: null, price: null },
+    { address: `3460000000${index}`, externalId: null, values: [], market: null, price: null },
     index,
     now
   ),

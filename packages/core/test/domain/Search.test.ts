@@ -22,7 +22,7 @@ describe("what a text may name", () => {
     const { jobs, phones } = Search.meaningsOf("+52 1 55 1234 5678")
     expect(phones).toEqual(["5215512345678", "525512345678"])
     expect(jobs.recipients).toEqual([...phones, "+52 1 55 1234 5678"])
-    expect(Search.withPhones(jobs, ["34600123456"]).recipients).toEqual([...jobs.recipients, "34600123456"])
+    expect(Search.withNames(jobs, ["34600123456"]).recipients).toEqual([...jobs.recipients, "34600123456"])
   })
 
   it("is a user id where it is one word", () => {

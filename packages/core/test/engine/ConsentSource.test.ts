@@ -60,7 +60,7 @@ describe("a source of the embedder's own", () => {
         // The records of the store say yes; the source does not any more.
         objectors.add(ben)
         yield* engine.drain
-        expect((yield* results(jobId)).map(({ phone, status }) => [phone, status])).toEqual([
+        expect((yield* results(jobId)).map(({ address: phone, status }) => [phone, status])).toEqual([
           [ana, "accepted"],
           [ben, "skipped"]
         ])
@@ -77,7 +77,7 @@ const revoke = Effect.fnUntraced(function* (
   purpose: "all" | "marketing" = "all"
 ) {
   const consents = yield* ConsentStore
-  const records = (yield* results(jobId)).map(({ phone }) =>
+  const records = (yield* results(jobId)).map(({ address: phone }) =>
     Fixtures.consent(phone, { status: "revoked", purpose, occurredAt: Time.at(1) })
   )
   yield* consents.record({ accountId, records })
@@ -104,7 +104,7 @@ describe("a message whose template has another category now", () => {
         const changed = { name: "order_shipped", language: "en", category: "MARKETING", components }
         yield* engine.admin.templates.importAll(sessionId, [{ ...changed, status: "APPROVED" }])
         yield* engine.drain
-        expect((yield* results(jobId)).map(({ phone, status }) => [phone, status])).toEqual([
+        expect((yield* results(jobId)).map(({ address: phone, status }) => [phone, status])).toEqual([
           [ana, "accepted"],
           [ben, "skipped"]
         ])

@@ -161,7 +161,7 @@ describe("the overview", () => {
         processes: [{ role: "api", version: "1.2.3", slots: 8 }]
       })
       expect(found.minutes.at(-1)).toMatchObject({ accepted: 3, done: 0, failed: 1 })
-      for (const { phone } of send.recipients) expect(JSON.stringify(found)).not.toContain(phone)
+      for (const { address: phone } of send.recipients) expect(JSON.stringify(found)).not.toContain(phone)
     }).pipe(Effect.provide(Memory.layer))
   )
 

@@ -51,6 +51,7 @@ const sent = (sender: Sender, given: Readonly<Record<string, unknown>>) => {
     messageId: "01980000-0000-7000-8000-000000000001",
     sessionId: "session",
     to: "34600000001",
+    userId: null,
     content: { kind: "direct", text: "Hello", linkPreview: false },
     values: [],
     attempt: 1,

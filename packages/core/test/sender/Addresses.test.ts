@@ -76,6 +76,7 @@ const message = (config: unknown): OutboundMessage => ({
   messageId: Fixtures.makeIds().uuid(Fixtures.now),
   sessionId: "session",
   to: "34600000001",
+  userId: null,
   content: { kind: "direct", text: "Hello", linkPreview: false },
   values: [],
   attempt: 1,

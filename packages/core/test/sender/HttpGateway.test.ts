@@ -88,6 +88,7 @@ const message = (config: object): OutboundMessage => ({
   messageId: Ids.messageId(Fixtures.makeIds().jobId(Fixtures.now), 0),
   sessionId: "session",
   to: "34600000001",
+  userId: null,
   content: { kind: "direct", text: "Hello", linkPreview: false },
   values: [],
   attempt: 1,

@@ -457,7 +457,7 @@ describe("Columns", () => {
   })
 
   const accepted = FastCheck.record({
-    phone: word,
+    address: word,
     ...Records.map(ClientTexts.recipient.of({}), () => orNull(word)),
     values: FastCheck.array(word),
     market: orNull(word),

@@ -31,7 +31,7 @@ export const job = (recipients: number): DispatchedJob => ({
   probe: false,
   recipients: Array.from({ length: recipients }, (_, index) => ({
     index,
-    phone: String(34_600_000_000 + index),
+    address: String(34_600_000_000 + index),
     values: [],
     attempts: 1,
     firstAttemptAt: Time.at(0),

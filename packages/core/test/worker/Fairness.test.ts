@@ -34,7 +34,9 @@ const behindPaced = Effect.gen(function* () {
     { accountId, sessionId: idOf(599), publicKey: "pk" },
     { now: Time.at(0), phones: 30 }
   )
-  const records = last.recipients.map(({ phone }) => Fixtures.consent(phone, { occurredAt: Time.at(0) }))
+  const records = last.recipients.map(({ address: phone }) =>
+    Fixtures.consent(phone, { occurredAt: Time.at(0) })
+  )
   yield* (yield* ConsentStore).record({ accountId, records })
   yield* jobs.accept(last)
   return last.jobId

@@ -239,7 +239,7 @@ describe("an outage", { timeout: loopsTimeout, concurrent: true }, () => {
         const open = (yield* results(jobId)).filter(({ status }) => status !== "accepted").slice(0, -1)
         yield* (yield* ConsentStore).record({
           accountId,
-          records: open.map(({ phone }) =>
+          records: open.map(({ address: phone }) =>
             Fixtures.consent(phone, { status: "revoked", occurredAt: now, recordedAt: now })
           )
         })
@@ -607,7 +607,9 @@ describe("a transient failure", { concurrent: true }, () => {
       now: Time.at(0),
       content: { kind: "template", templateId: 1, template }
     })
-    const records = command.recipients.map(({ phone }) => Fixtures.consent(phone, { occurredAt: Time.at(0) }))
+    const records = command.recipients.map(({ address: phone }) =>
+      Fixtures.consent(phone, { occurredAt: Time.at(0) })
+    )
     yield* (yield* ConsentStore).record({ accountId: who.accountId, records })
     yield* (yield* JobStore).accept(command)
     yield* Effect.gen(function* () {

@@ -97,7 +97,9 @@ export const acceptOf = Effect.fnUntraced(function* (
   now = 0
 ) {
   const command = Fixtures.send(who, { phones, now })
-  const records = command.recipients.map(({ phone }) => Fixtures.consent(phone, { occurredAt: Time.at(0) }))
+  const records = command.recipients.map(({ address: phone }) =>
+    Fixtures.consent(phone, { occurredAt: Time.at(0) })
+  )
   yield* (yield* ConsentStore).record({ accountId: who.accountId, records })
   yield* (yield* JobStore).accept(command)
   return command.jobId
@@ -115,7 +117,7 @@ export const backlog = Effect.fnUntraced(function* (count: number) {
   const jobs = yield* JobStore
   const who = yield* owner
   const commands = Array.from({ length: count }, () => Fixtures.send(who, { phones: 2, now: Time.at(0) }))
-  const phones = commands.flatMap(({ recipients }) => recipients.map(({ phone }) => phone))
+  const phones = commands.flatMap(({ recipients }) => recipients.map(({ address: phone }) => phone))
   const records = phones.map((phone) => Fixtures.consent(phone, { occurredAt: Time.at(0) }))
   yield* (yield* ConsentStore).record({ accountId: who.accountId, records })
   for (const command of commands) yield* jobs.accept(command)

@@ -30,7 +30,7 @@ export interface Part {
 const fields: ReadonlyArray<string> = Object.keys(Consents.NewConsent.fields)
 
 /** What an export has besides, which an import passes over. */
-const ofExports: ReadonlyArray<string> = ["account_id", "consent_id", "user_id", "reported_at", "recorded_at"]
+const ofExports: ReadonlyArray<string> = ["account_id", "consent_id", "reported_at", "recorded_at"]
 
 /** A column's name as the API writes it: letter case, spaces and hyphens are the spreadsheet's. */
 const columnOf = (cell: string): string => cell.toLowerCase().replaceAll(/[\s-]+/g, "_")
@@ -38,10 +38,13 @@ const columnOf = (cell: string): string => cell.toLowerCase().replaceAll(/[\s-]+
 const headerOf = (head: string, separator: Csv.Separator): Csv.Line | undefined =>
   Csv.read(head, separator).next().value ?? undefined
 
-const hasPhone = (line: Csv.Line | undefined): boolean =>
-  line?.fault === undefined && line?.cells.some((cell) => columnOf(cell) === "phone") === true
+/** Columns of which a table has one at least. */
+const named: ReadonlyArray<string> = ["phone", "user_id"]
 
-/** The separator that the text announces, else the first that makes a column of phones. */
+const namesPeople = (line: Csv.Line | undefined): boolean =>
+  line?.fault === undefined && line?.cells.some((cell) => named.includes(columnOf(cell))) === true
+
+/** The separator that the text announces, else the first that makes a column of people. */
 const separatorOf = (file: string, head: string): Either.Either<Csv.Separator, HelpDoc.HelpDoc> => {
   const announced = Csv.announced(head)
   const [first, ...others] = Csv.separators.filter((each) => announced === undefined || each === announced)
@@ -52,7 +55,7 @@ const separatorOf = (file: string, head: string): Either.Either<Csv.Separator, H
           `says in line 1 that its cells are separated by "${announced}": use a comma, a semicolon or a tab.`
         )
       )
-    : Either.right([first, ...others].find((each) => hasPhone(headerOf(head, each))) ?? first)
+    : Either.right([first, ...others].find((each) => namesPeople(headerOf(head, each))) ?? first)
 }
 
 const columnsOf = (
@@ -63,7 +66,11 @@ const columnsOf = (
   // A spreadsheet writes the columns that were once used, without a name.
   const names = given.slice(0, given.findLastIndex((name) => name !== "") + 1)
   const unknown = names.filter((name) => !fields.includes(name) && !ofExports.includes(name))
-  if (names.includes("phone") && unknown.length === 0 && new Set(names).size === names.length)
+  if (
+    names.some((name) => named.includes(name)) &&
+    unknown.length === 0 &&
+    new Set(names).size === names.length
+  )
     return Either.right(names)
   const which = unknown.length === 0 ? "" : ` It has: ${unknown.map((name) => `"${name}"`).join(", ")}.`
   return Either.left(

@@ -381,7 +381,9 @@ export interface ConsentRecord {
 }
 
 export interface ConsentInput {
-  readonly phone: string
+  readonly phone?: string | undefined
+  /** The platform's id of the person, beside or instead of the phone. */
+  readonly userId?: string | undefined
   /** Where it comes from, in your words: `checkout`, `import`. */
   readonly source: string
   /** `granted` unless said otherwise. */
@@ -400,7 +402,8 @@ export type ConsentOutcome =
       readonly recorded: false
       /** True where consent stays refused: the item tells no time, and outranks no refusal by the person's own words. */
       readonly keptRefused: boolean
-      readonly phone: string
+      readonly phone: string | null
+      readonly userId: string | null
       readonly issues: ReadonlyArray<Issue>
     }
 
@@ -1060,7 +1063,8 @@ export interface ExportedResult {
   readonly kind: "direct" | "template"
   readonly reference: string | null
   readonly messageId: string
-  readonly phone: string
+  readonly phone: string | null
+  readonly userId: string | null
   readonly externalId: string | null
   readonly status: RecipientStatus
   readonly errorCode: string | null

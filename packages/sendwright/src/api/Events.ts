@@ -40,12 +40,14 @@ interface ProgressEvent extends OfSession, RecipientTexts {
 /** A recipient of a job. */
 export interface RecipientEvent extends ProgressEvent {
   readonly jobId: string
-  readonly phone: string
+  readonly phone: string | null
+  readonly userId: string | null
 }
 
 /** A direct message. */
 export interface DirectMessageEvent extends ProgressEvent {
-  readonly to: string
+  readonly to: string | null
+  readonly userId: string | null
 }
 
 /** What a person wrote, or the button that they pressed. */

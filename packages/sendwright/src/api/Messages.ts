@@ -27,12 +27,14 @@ type GivenTexts = { readonly [Name in keyof RecipientTexts]?: string | undefined
 /** Somebody who gets a template, with what is their own. */
 export interface Recipient extends GivenTexts {
   /** Digits with the country calling code: `34600001234`. */
-  readonly phone: string
+  readonly phone?: string | undefined
+  /** The platform's id of them, such as `US.1349`, beside or instead of the number. */
+  readonly userId?: string | undefined
   /** Values by name, such as `body.1`; they go before those of all. */
   readonly variables?: Readonly<Record<string, string>> | undefined
 }
 
-/** One phone, one recipient, or a list of either. */
+/** One phone or user id, one recipient, or a list of them. */
 export type To = string | Recipient | ReadonlyArray<string | Recipient>
 
 /** A template and who gets it. */
@@ -98,7 +100,7 @@ export interface Transaction {
 }
 
 /** The one whom a text goes to, as {@link To} names them. */
-type OneTo = string | Pick<Recipient, "phone">
+type OneTo = string | Pick<Recipient, "phone" | "userId">
 
 export interface DirectMessage {
   /** One person. */
@@ -111,7 +113,9 @@ export interface DirectMessage {
 
 export interface DirectSent {
   readonly messageId: string
-  readonly to: string
+  /** Null where only a user id was given. */
+  readonly to: string | null
+  readonly userId: string | null
   readonly status: "accepted" | "sent"
   readonly createdAt: Date
   readonly replayed: boolean
@@ -130,7 +134,9 @@ export interface Failure {
 /** How far a message came. */
 export interface Progress {
   readonly messageId: string
-  readonly phone: string
+  /** Null where only a user id was given. */
+  readonly phone: string | null
+  readonly userId: string | null
   readonly status: RecipientStatus
   /** Null unless it failed, or nobody knows. */
   readonly error: Failure | null
@@ -201,8 +207,9 @@ export interface JobQuery {
 export interface Retry {
   /** `unknown` may send twice. */
   readonly statuses?: ReadonlyArray<"failed" | "unknown"> | undefined
-  /** Codes of failures; a permanent one is retried only by its code or its phone. */
+  /** Codes of failures; a permanent one is retried only by its code or its recipient. */
   readonly codes?: ReadonlyArray<string> | undefined
+  /** Phones, or user ids. */
   readonly phones?: ReadonlyArray<string> | undefined
   /** Counts only; nothing is queued. */
   readonly dryRun?: boolean | undefined
@@ -212,6 +219,13 @@ export interface Retried {
   readonly job: Job
   readonly counts: Readonly<Record<"failed" | "unknown", number>>
   readonly dryRun: boolean
+}
+
+/** A recipient who has no price, or gets nothing, and why. */
+export interface LeftOut {
+  readonly phone: string | null
+  readonly userId: string | null
+  readonly reason: string
 }
 
 /** What a send would cost. It binds nobody. */
@@ -232,8 +246,8 @@ export interface Estimate {
     readonly unitPrice: string
     readonly subtotal: string
   }>
-  readonly unpriced: ReadonlyArray<{ readonly phone: string; readonly reason: string }>
-  readonly undeliverable: ReadonlyArray<{ readonly phone: string; readonly reason: string }>
+  readonly unpriced: ReadonlyArray<LeftOut>
+  readonly undeliverable: ReadonlyArray<LeftOut>
 }
 
 /** Something that a search found. */

@@ -7,7 +7,10 @@ export interface Outbound {
   /** The same in every attempt, crash and restart: what a platform that deduplicates is given. */
   readonly messageId: string
   readonly sessionId: string
+  /** Digits; where no number is known the user id. */
   readonly to: string
+  /** The platform's id of the person; null where the app names none. */
+  readonly userId: string | null
   /** From 1. */
   readonly attempt: number
   readonly content:

@@ -13,8 +13,9 @@ export type Span =
 export interface Happened {
   readonly at: Date
   readonly type: EventType
-  /** The person whom it is about; null where it is about nobody. */
+  /** The person whom it is about; null where it is about nobody, or they are not known by it. */
   readonly phone: string | null
+  readonly userId: string | null
   readonly event: SendwrightEvent
 }
 
@@ -27,9 +28,10 @@ export interface Received {
   readonly text: string
 }
 
-/** Somebody with a phone. */
+/** Somebody with a phone, or whom only the platform's user id names. */
 export interface Person {
-  readonly phone: string
+  readonly phone: string | null
+  readonly userId: string | null
   /** What arrived, in its order. */
   readonly inbox: ReadonlyArray<Received>
   /** Writes a text to the session, `STOP` among them. */
@@ -46,7 +48,7 @@ export interface Person {
   readonly story: () => string
 }
 
-/** What the platform does with the next message to a phone, one call for each message; after them it delivers. */
+/** What the platform does with the next message to a phone or user id, one call for each message; after them it delivers. */
 export interface NextMessage {
   /** Refuses with one of WhatsApp's error codes: `131049`. */
   readonly fails: (code: string) => Platform
@@ -61,11 +63,12 @@ export interface NextMessage {
 }
 
 export interface Platform {
-  readonly next: (phone: string) => NextMessage
+  readonly next: (name: string) => NextMessage
   /** Each attempt that reached it. */
   readonly attempts: ReadonlyArray<{
     readonly at: Date
-    readonly phone: string
+    readonly phone: string | null
+    readonly userId: string | null
     readonly messageId: string
     readonly attempt: number
   }>
@@ -95,12 +98,13 @@ export interface TestSendwright {
   /** What a receiver of webhooks got, each verified by its signature. */
   readonly webhooks: ReadonlyArray<SendwrightEvent>
   readonly now: () => Date
-  readonly person: (phone: string) => Person
+  /** By a phone, or by a user id such as `US.1349`. */
+  readonly person: (name: string) => Person
   readonly send: (message: TestMessage) => Promise<Sent>
   /** Makes a template of a text; `{{1}}` in it is `body.1` of a send. */
   readonly template: (name: string, text: string) => Promise<void>
   /** Records consent anew, after a STOP too. */
-  readonly consent: (...phones: ReadonlyArray<string>) => Promise<void>
+  readonly consent: (...names: ReadonlyArray<string>) => Promise<void>
   /**
    * Lets time pass, from one due time to the next, and does what is due at each. Tells what happened. At most 400 days at
    * once; refused while another one is under way, in a handler too.

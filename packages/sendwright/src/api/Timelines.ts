@@ -43,7 +43,8 @@ export interface TimelineEntry {
 export interface TimelineMessage extends RecipientTexts {
   readonly messageId: string
   readonly jobId: string
-  readonly phone: string
+  readonly phone: string | null
+  readonly userId: string | null
   readonly status: RecipientStatus
   readonly error: Failure | null
   readonly reference: string | null

@@ -3,7 +3,7 @@
  * does not have is a fault, as in the REST API. What a value may be beyond its type is core's to say.
  */
 import { types } from "node:util"
-import { Fault, Phone, RequestDecoder, Search } from "@sendwright/core"
+import { Address, Fault, Phone, RequestDecoder, Search } from "@sendwright/core"
 import { ClientTexts } from "@sendwright/core/adapter"
 import * as Records from "effect/Record"
 import * as Schema from "effect/Schema"
@@ -59,7 +59,8 @@ export const templateQuery = input<Templates.TemplateQuery>(
 
 const purpose = oneOf("all", "marketing", "utility", "authentication", "direct")
 const consent = object({
-  phone: Text,
+  phone: optional(Text),
+  userId: optional(Text),
   source: Text,
   status: optional(oneOf("granted", "revoked")),
   purpose: optional(purpose),
@@ -121,10 +122,18 @@ const sendOf = input(nameOrId)
 const recipientTexts = <A>(text: A): Readonly<Record<keyof Messages.RecipientTexts, A>> =>
   Records.map(ClientTexts.recipient.of({}), () => text)
 
-const recipientMembers = { phone: anything, variables: anything, ...recipientTexts(anything) }
+const recipientMembers = {
+  phone: anything,
+  userId: anything,
+  variables: anything,
+  ...recipientTexts(anything)
+}
 
-/** A phone, or whatever else stands for a recipient, as core takes recipients. */
-const recipientOf = (given: unknown): unknown => (typeof given === "string" ? { phone: given } : given)
+/** A number is digits, and a user id begins with letters and a period. */
+const namedBy = (text: string) => (Address.userIdForm.test(text) ? { userId: text } : { phone: text })
+
+/** A phone or user id, or whatever else stands for a recipient, as core takes recipients. */
+const recipientOf = (given: unknown): unknown => (typeof given === "string" ? namedBy(given) : given)
 
 /** Whom `to` names, one by one; what is no list is one. */
 const recipientsOf = (to: unknown): unknown => {
@@ -165,10 +174,12 @@ const directMessage = object({
 })
 const directOf = input(directMessage)
 
-const onePhone = RequestDecoder.decoder(object({ phone: anything }))
+const onePerson = RequestDecoder.decoder(object({ phone: anything, userId: anything }))
 
-/** A direct message, and the phone of the one whom it goes to. */
-export const direct = (given: unknown): typeof directMessage.Type & { readonly phone: unknown } => {
+/** A direct message, and the names of the one whom it goes to. */
+export const direct = (
+  given: unknown
+): typeof directMessage.Type & { readonly phone?: unknown; readonly userId?: unknown } => {
   const message = directOf(given)
   const { to } = message
   if (Array.isArray(to) && to.length !== 1) {
@@ -176,9 +187,10 @@ export const direct = (given: unknown): typeof directMessage.Type & { readonly p
     throw Failures.invalid([Fault.make(["to"], "invalid_value", text)])
   }
   const one: unknown = Array.isArray(to) ? to[0] : to
+  if (typeof one === "string") return { ...message, ...namedBy(one) }
   if (typeof one !== "object" || one === null || Array.isArray(one)) return { ...message, phone: one }
-  const read = onePhone(one)
-  if (read._tag === "Right") return { ...message, phone: read.right.phone }
+  const read = onePerson(one)
+  if (read._tag === "Right") return { ...message, ...read.right }
   const within = Array.isArray(to) ? ["to", 0] : ["to"]
   throw Failures.invalid(read.left.map((fault) => ({ ...fault, path: [...within, ...fault.path] })))
 }
@@ -229,6 +241,15 @@ export const phone = (given: unknown): string => {
   throw Failures.invalid([Fault.make(["phone"], "recipient_invalid", fault)])
 }
 
+/** The phone or the user id that somebody is known by. */
+export const name = (given: unknown): string => {
+  const text = textOf(given)
+  return Address.read(text) === undefined ? phone(text) : text
+}
+
+/** Whom a name stands for. */
+export const named = (name: string) => Address.read(name) ?? { phone: name, userId: null }
+
 export const testText = input(Text, { name: "text" })
 const digits = { description: 'the digits of an error code, such as "131049"' }
 export const errorCode = input(Text.pipe(Schema.filter((text) => /^\d+$/.test(text), digits)), {
@@ -259,7 +280,8 @@ export const testKit = input(Schema.declare(isKit, { title: "what `createTestSen
 const OneTo = Schema.Union(
   Text,
   object({
-    phone: Text,
+    phone: optional(Text),
+    userId: optional(Text),
     variables: optional(Schema.Record({ key: Text, value: Text })),
     ...recipientTexts(optional(Text))
   })

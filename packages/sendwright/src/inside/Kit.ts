@@ -71,10 +71,15 @@ const shared = (given: Store) => {
 }
 
 /** The person whom an event is about. */
-const phoneOf = ({ data }: SendwrightEvent): string | null => {
-  if ("phone" in data) return data.phone
-  if ("to" in data) return data.to
-  return "from" in data ? data.from : null
+const personOf = ({ data }: SendwrightEvent) => ({
+  phone: "phone" in data ? data.phone : "to" in data ? data.to : "from" in data ? data.from : null,
+  userId: "userId" in data ? data.userId : null
+})
+
+/** The name under which a person's story is told. */
+const nameOf = (event: SendwrightEvent): string | null => {
+  const { phone, userId } = personOf(event)
+  return phone ?? userId
 }
 
 const wordsOf = (event: SendwrightEvent): string => {
@@ -86,7 +91,7 @@ const wordsOf = (event: SendwrightEvent): string => {
 
 interface Line {
   readonly at: number
-  readonly phone: string
+  readonly name: string
   /** Null until its event comes. */
   words: string | null
 }
@@ -103,15 +108,15 @@ class Journal {
     this.#clock = clock
   }
 
-  write(phone: string, words: string | null): Line {
-    const line = { at: this.#clock.now, phone, words }
+  write(name: string, words: string | null): Line {
+    const line = { at: this.#clock.now, name, words }
     this.lines.push(line)
     return line
   }
 
   /** Keeps the place of a consent: its event comes when the message that needs it may have gone already. */
-  recorded(consentId: string, phone: string): void {
-    this.#awaited.set(consentId, this.write(phone, null))
+  recorded(consentId: string, name: string): void {
+    this.#awaited.set(consentId, this.write(name, null))
   }
 
   readonly transport: WebhookTransport.WebhookTransport["Type"] = {
@@ -126,16 +131,16 @@ class Journal {
     const event = ofWire(verifyWebhook({ body, headers, secrets: this.secret, now: this.#clock.now }))
     if (!isEvent(event)) return
     this.webhooks.push(event)
-    const phone = phoneOf(event)
+    const name = nameOf(event)
     const line = "consentId" in event.data ? this.#awaited.get(event.data.consentId) : undefined
     if (line !== undefined) line.words = wordsOf(event)
-    else if (phone !== null) this.write(phone, wordsOf(event))
+    else if (name !== null) this.write(name, wordsOf(event))
   }
 
-  story(phone: string): string {
-    const lines = this.lines.filter((line) => line.phone === phone && line.words !== null)
+  story(name: string): string {
+    const lines = this.lines.filter((line) => line.name === name && line.words !== null)
     return lines.length === 0
-      ? `Nothing happened with ${phone}.`
+      ? `Nothing happened with ${name}.`
       : lines.map(({ at, words }) => `${new Date(at).toISOString()}  ${words}`).join("\n")
   }
 }
@@ -294,7 +299,7 @@ class Passing {
     }
     return this.#journal.webhooks
       .slice(from)
-      .map((event) => ({ at: event.createdAt, type: event.type, phone: phoneOf(event), event }))
+      .map((event) => ({ at: event.createdAt, type: event.type, ...personOf(event), event }))
   }
 
   async #to(until: Instant.Instant): Promise<void> {
@@ -335,43 +340,46 @@ const people =
     hear: (content: Parameters<TestPlatform["post"]>[0]) => Promise<void>
   ) =>
   (whose: string): Api.Person => {
-    const phone = Inputs.phone(whose)
+    const name = Inputs.name(whose)
+    const { phone, userId } = Inputs.named(name)
     let serial = 0
     return {
       phone,
+      userId,
       get inbox() {
-        return platform.inboxes.get(phone) ?? []
+        return platform.inboxes.get(name) ?? []
       },
       get refused() {
         const words = journal.webhooks.filter(
-          ({ data, type }) => type.startsWith("consent.") && "phone" in data && data.phone === phone
+          (event) =>
+            event.type.startsWith("consent.") && Object.values(personOf(event)).some((each) => each === name)
         )
         return words.at(-1)?.type === "consent.revoked"
       },
       replies: async (words) => {
         const text = Inputs.testText(words)
         serial += 1
-        journal.write(phone, `wrote: ${text}`)
-        const id = `in-${phone}-${clock.now}-${serial}`
-        await hear({ messages: [{ id, from: phone, text, type: "text", at: clock.now }] })
+        journal.write(name, `wrote: ${text}`)
+        const id = `in-${name}-${clock.now}-${serial}`
+        await hear({ messages: [{ id, from: phone, userId, text, type: "text", at: clock.now }] })
       },
       reads: async () => {
-        const last = platform.inboxes.get(phone)?.at(-1)
+        const last = platform.inboxes.get(name)?.at(-1)
         if (last === undefined)
-          throw new Error(`Nothing arrived that ${phone} could read.\n${journal.story(phone)}`)
+          throw new Error(`Nothing arrived that ${name} could read.\n${journal.story(name)}`)
         await hear({ reports: [platform.report(last, "read", clock.now)] })
       },
       blocks: () => {
-        journal.write(phone, "blocked the number")
-        platform.blocked.add(phone)
+        journal.write(name, "blocked the number")
+        platform.blocked.add(name)
       },
       changesNumber: async (next) => {
         const number = Inputs.phone(next)
-        journal.write(phone, `has the number ${number} from now on`)
-        const formerly = { phone, userId: null }
+        journal.write(name, `has the number ${number} from now on`)
+        const formerly = { phone, userId }
         await hear({ people: [{ phone: number, userId: null, formerly, at: clock.now }] })
       },
-      story: () => journal.story(phone)
+      story: () => journal.story(name)
     }
   }
 
@@ -379,9 +387,9 @@ const orders = (platform: TestPlatform): Api.Platform => {
   const facade: Api.Platform = {
     attempts: platform.attempts,
     next: (whose) => {
-      const phone = Inputs.phone(whose)
+      const name = Inputs.name(whose)
       const add = (script: Parameters<TestPlatform["script"]>[1]): Api.Platform => {
-        platform.script(phone, script)
+        platform.script(name, script)
         return facade
       }
       return {
@@ -420,33 +428,38 @@ const sendingBy = (
 ) => {
   const asked = new Set<string>()
   let serial = 0
-  const consent = async (...phones: ReadonlyArray<string>): Promise<void> => {
+  const consent = async (...names: ReadonlyArray<string>): Promise<void> => {
     // With its time it brings back whoever said STOP before; without one it would open nobody.
     const occurredAt = new Date(clock.now)
-    const consents = phones.map((phone) => ({ phone: Inputs.phone(phone), source: "test", occurredAt }))
-    for (const phone of phones) asked.add(phone)
-    if (phones.length === 0) return
+    const consents = names.map((name) => {
+      const { phone, userId } = Inputs.named(Inputs.name(name))
+      return { phone: phone ?? undefined, userId: userId ?? undefined, source: "test", occurredAt }
+    })
+    for (const name of names) asked.add(name)
+    if (names.length === 0) return
     const outcomes = await sw.admin.consents.record({ accountId: account.id, consents })
-    for (const [place, phone] of phones.entries()) {
+    for (const [place, name] of names.entries()) {
       const outcome = outcomes[place]
-      if (outcome?.recorded) journal.recorded(outcome.record.id, phone)
+      if (outcome?.recorded) journal.recorded(outcome.record.id, name)
     }
   }
   const send = async (given: Api.TestMessage) => {
     const { idempotencyKey, template = "hello", to, ...rest } = Inputs.testMessage(given)
-    const phones = [to].flat().map((each) => (typeof each === "string" ? each : each.phone))
-    await consent(...phones.filter((phone) => !asked.has(phone)))
+    const names = [to]
+      .flat()
+      .map((each) => (typeof each === "string" ? each : (each.phone ?? each.userId ?? "")))
+    await consent(...names.filter((name) => !asked.has(name)))
     serial += 1
     const key = idempotencyKey ?? `test-${serial}`
     const language = typeof template === "string" ? { language: "en" } : {}
     const message = { template, ...language, ...rest, to }
     try {
       const sent = await session.send({ ...message, idempotencyKey: key })
-      for (const phone of phones) journal.write(phone, `accepted: ${message.template} (job ${sent.jobId})`)
+      for (const name of names) journal.write(name, `accepted: ${message.template} (job ${sent.jobId})`)
       return sent
     } catch (error) {
       const code = SendwrightError.is(error) ? error.code : "an error"
-      for (const phone of phones) journal.write(phone, `refused: ${message.template} (${code})`)
+      for (const name of names) journal.write(name, `refused: ${message.template} (${code})`)
       throw error
     }
   }
@@ -464,7 +477,7 @@ export const createTestSendwright = async (options: Api.TestOptions = {}): Promi
   let drainer: Drainer | undefined
   const platform = new TestPlatform(
     () => drainer?.crash(),
-    (phone, attempt) => journal.write(phone, `attempt ${attempt}`)
+    (name, attempt) => journal.write(name, `attempt ${attempt}`)
   )
   const { close, store } = shared(options.store ?? Stores.memory())
   const sender = Senders.made("sandbox", Effect.succeed(platform.sender))

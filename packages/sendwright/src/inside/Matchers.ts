@@ -37,7 +37,7 @@ export const matchers: Api.Matchers = {
     return {
       pass,
       message: () =>
-        `${person.phone} should ${pass ? "not " : ""}have got a message${described(expected)}${wanted}, and got ${found}.${got(person)}\n\n${person.story()}`
+        `${person.phone ?? person.userId} should ${pass ? "not " : ""}have got a message${described(expected)}${wanted}, and got ${found}.${got(person)}\n\n${person.story()}`
     }
   },
   toHaveRefused: (somebody) => {
@@ -45,21 +45,24 @@ export const matchers: Api.Matchers = {
     return {
       pass: person.refused,
       message: () =>
-        `The last word of ${person.phone} should ${person.refused ? "not " : ""}be a refusal.\n\n${person.story()}`
+        `The last word of ${person.phone ?? person.userId} should ${person.refused ? "not " : ""}be a refusal.\n\n${person.story()}`
     }
   },
   toHaveSent: (kit, attempts, to) => {
     const t = Inputs.testKit(kit)
     const count = Inputs.times(attempts)
-    const phone = to === undefined ? undefined : Inputs.phone(to)
-    const found = t.platform.attempts.filter((each) => phone === undefined || each.phone === phone)
+    const name = to === undefined ? undefined : Inputs.name(to)
+    const found = t.platform.attempts.filter(
+      ({ phone, userId }) => name === undefined || phone === name || userId === name
+    )
     const pass = found.length === count
-    const phones = phone === undefined ? [...new Set(found.map((each) => each.phone))] : [phone]
-    const whom = phone === undefined ? "" : ` to ${phone}`
+    const names =
+      name === undefined ? [...new Set(found.map(({ phone, userId }) => phone ?? userId ?? ""))] : [name]
+    const whom = name === undefined ? "" : ` to ${name}`
     return {
       pass,
       message: () =>
-        `The platform should ${pass ? "not " : ""}have been asked ${times(count)}${whom}, and was ${times(found.length)}.\n\n${phones.map((each) => t.person(each).story()).join("\n\n")}`
+        `The platform should ${pass ? "not " : ""}have been asked ${times(count)}${whom}, and was ${times(found.length)}.\n\n${names.map((each) => t.person(each).story()).join("\n\n")}`
     }
   }
 }

@@ -46,7 +46,7 @@ const recordedOf = (result: Core.ConsentResult): Admin.ConsentOutcome =>
     : {
         recorded: false,
         keptRefused: result._tag === "KeptRefused",
-        phone: result.phone,
+        ...result.person,
         issues: ofItem(result.faults, "consents")
       }
 

@@ -65,6 +65,7 @@ const outbound = (message: CoreSenders.OutboundMessage): Api.Outbound => ({
   messageId: message.messageId,
   sessionId: message.sessionId,
   to: message.to,
+  userId: message.userId,
   attempt: message.attempt,
   content: contentOf(message),
   config: configOf(message.config)

@@ -76,7 +76,13 @@ interface Due {
 
 /** The state of one platform; `hook` is where it posts what people do. */
 export class TestPlatform {
-  readonly attempts: Array<{ at: Date; phone: string; messageId: string; attempt: number }> = []
+  readonly attempts: Array<{
+    at: Date
+    phone: string | null
+    userId: string | null
+    messageId: string
+    attempt: number
+  }> = []
   readonly inboxes = new Map<string, Array<Received>>()
   readonly blocked = new Set<string>()
   readonly #scripts = new Map<string, Array<Script>>()
@@ -129,8 +135,8 @@ export class TestPlatform {
   }
 
   #send(message: Outbound, now: Instant.Instant): Effect.Effect<CoreSenders.SendResult> {
-    const { attempt, messageId, to } = message
-    this.attempts.push({ at: new Date(now), phone: to, messageId, attempt })
+    const { attempt, messageId, to, userId } = message
+    this.attempts.push({ at: new Date(now), phone: to === userId ? null : to, userId, messageId, attempt })
     this.#onAttempt(to, attempt)
     const script = this.#scripts.get(to)?.shift() ?? delivers
     if (script.isTaken && !this.#taken.has(messageId)) {

@@ -9,7 +9,7 @@ import type {
   Size,
   Template as Templates
 } from "@sendwright/core"
-import { Ids, RetryPlan as RetryPlans } from "@sendwright/core"
+import { Address, Ids, RetryPlan as RetryPlans } from "@sendwright/core"
 import { ClientTexts } from "@sendwright/core/adapter"
 import { Templates as Wire } from "@sendwright/core/contract"
 import type * as Admin from "../api/Admin.ts"
@@ -40,7 +40,7 @@ const failure = (found: Recipient.Failure | null): Messages.Failure | null =>
 
 const progress = (jobId: string, found: Jobs.RecipientResult): Messages.Progress => ({
   messageId: Ids.messageId(jobId, found.index),
-  phone: found.phone,
+  ...Address.personOf(found.address),
   status: found.status,
   error: failure(found.failure),
   attempts: found.attempts,

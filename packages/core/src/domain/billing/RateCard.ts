@@ -1,9 +1,11 @@
 /** Dated prices per currency, market and category; a number's market is found by its longest prefix. */
 
+import * as Address from "../Address.ts"
 import * as Fault from "../Fault.ts"
 import type { Instant } from "../Instant.ts"
 import type { Pricing } from "../job/Recipient.ts"
 import * as Memo from "../Memo.ts"
+import type { Person } from "../Person.ts"
 import type { Readable } from "../Readable.ts"
 import * as ClosedMarkets from "../session/ClosedMarkets.ts"
 import * as Text from "../Text.ts"
@@ -129,10 +131,10 @@ export interface Estimate {
     readonly unitPrice: string
     readonly subtotal: string
   }>
-  readonly unpriced: ReadonlyArray<{ readonly phone: string; readonly reason: string }>
-  /** Phones to which the platform delivers nothing of the category: nothing is sent, and nothing is due. */
-  readonly undeliverable: ReadonlyArray<{ readonly phone: string; readonly reason: string }>
-  /** For each phone, in the order given; null when it has no price. */
+  readonly unpriced: ReadonlyArray<Person & { readonly reason: string }>
+  /** People to whom the platform delivers nothing of the category: nothing is sent, and nothing is due. */
+  readonly undeliverable: ReadonlyArray<Person & { readonly reason: string }>
+  /** For each recipient, in the order given; null when it has no price. */
   readonly prices: ReadonlyArray<Rate | null>
 }
 
@@ -153,8 +155,9 @@ const indexOf = Memo.ofObject((card: RateCard): Index => {
   return index
 })
 
-/** The price of one message by the longest prefix of the number (1-809 is not the United States). */
-export const rate = (card: RateCard, category: Category, phone: string): Rate | null => {
+/** The price of one message by the longest prefix of the number, or of one in the country of the user id (1-809 is not the United States). */
+export const rate = (card: RateCard, category: Category, address: Address.Address): Rate | null => {
+  const phone = Address.numberOf(address)
   const index = indexOf(card)[category]
   for (let length = Math.min(phone.length, longestPrefix); length >= 0; length--) {
     const found = index.get(phone.slice(0, length))
@@ -164,16 +167,18 @@ export const rate = (card: RateCard, category: Category, phone: string): Rate | 
 }
 
 /**
- * The price of each message, in the order of the phones; null when it has none. Without a card nothing has a price, nor has
+ * The price of each message, in the order of the recipients; null when it has none. Without a card nothing has a price, nor has
  * a message that is not delivered.
  */
 export const rates = (
   card: RateCard | null,
   category: Category,
-  phones: ReadonlyArray<string>,
-  isUndeliverable: (phone: string) => boolean = () => false
+  addresses: ReadonlyArray<Address.Address>,
+  isUndeliverable: ClosedMarkets.IsClosed = () => false
 ): ReadonlyArray<Rate | null> =>
-  phones.map((phone) => (card === null || isUndeliverable(phone) ? null : rate(card, category, phone)))
+  addresses.map((address) =>
+    card === null || isUndeliverable(address) ? null : rate(card, category, address)
+  )
 
 /** How many messages have each price. */
 const grouped = (prices: ReadonlyArray<Rate | null>) => {
@@ -202,15 +207,15 @@ export const total = (prices: ReadonlyArray<Rate | null>): string | null => {
 export const estimate = (
   card: RateCard | null,
   category: Category,
-  phones: ReadonlyArray<string>,
-  isUndeliverable: (phone: string) => boolean = () => false
+  addresses: ReadonlyArray<Address.Address>,
+  isUndeliverable: ClosedMarkets.IsClosed = () => false
 ): Estimate => {
   const reason =
     card === null
       ? "No rate card is in force for this currency."
       : "The rate card has no price for this market."
-  const prices = rates(card, category, phones, isUndeliverable)
-  const unpriced = phones.filter((phone, place) => prices[place] === null && !isUndeliverable(phone))
+  const prices = rates(card, category, addresses, isUndeliverable)
+  const unpriced = addresses.filter((address, place) => prices[place] === null && !isUndeliverable(address))
   const breakdown = grouped(prices)
     .map((group) => ({
       market: group.rate.market,
@@ -225,10 +230,10 @@ export const estimate = (
     complete: unpriced.length === 0,
     billableRecipients: breakdown.reduce((sum, { recipients }) => sum + recipients, 0),
     breakdown,
-    unpriced: unpriced.map((phone) => ({ phone, reason })),
-    undeliverable: phones
+    unpriced: unpriced.map((address) => ({ ...Address.personOf(address), reason })),
+    undeliverable: addresses
       .filter(isUndeliverable)
-      .map((phone) => ({ phone, reason: ClosedMarkets.failure.message })),
+      .map((address) => ({ ...Address.personOf(address), reason: ClosedMarkets.failure.message })),
     prices
   }
 }
@@ -249,10 +254,10 @@ const billedAs: ReadonlyMap<string, Category> = new Map<string, Category>([
  */
 export const cost = (
   {
-    phone,
+    address,
     price,
     pricing
-  }: { readonly phone: string; readonly price: string | null; readonly pricing: Pricing | null },
+  }: { readonly address: Address.Address; readonly price: string | null; readonly pricing: Pricing | null },
   accepted: Category | null,
   card: RateCard | null
 ): string | null => {
@@ -260,7 +265,7 @@ export const cost = (
   if (pricing.free) return "0"
   const category = billedAs.get(pricing.category)
   if (category === accepted) return price
-  return card === null || category === undefined ? null : (rate(card, category, phone)?.unitPrice ?? null)
+  return card === null || category === undefined ? null : (rate(card, category, address)?.unitPrice ?? null)
 }
 
 /** The card that prices a send now: the latest effective one, of those the last added. */

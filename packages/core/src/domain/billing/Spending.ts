@@ -1,4 +1,5 @@
 /** Recipients and their money of an account, summed by day, template, market or session. */
+import type { Address } from "../Address.ts"
 import * as Time from "../Instant.ts"
 import type { Job } from "../job/Job.ts"
 import { isReadable } from "../job/Job.ts"
@@ -17,7 +18,7 @@ export interface Charge {
   readonly price: string | null
   readonly pricing: Pricing | null
   /** The number of one that the platform billed in another category than it was sent in; null of the others. */
-  readonly phone: string | null
+  readonly address: Address | null
   readonly isDelivered: boolean
   readonly recipients: number
 }
@@ -116,14 +117,14 @@ export const summing = (by: Grouping) => {
           ...{ estimated: new Map<string, number>(), actual: new Map<string, number>() }
         }
         sums.set(name, sum)
-        const { isDelivered, phone, price, pricing, recipients, status } = charge
+        const { address, isDelivered, price, pricing, recipients, status } = charge
         sum.recipients += recipients
         sum.counts[standingOf(status)] += recipients
         addTo(sum.estimated, price, recipients)
         if (isDelivered)
           addTo(
             sum.actual,
-            RateCards.cost({ phone: phone ?? "", price, pricing }, category, card),
+            RateCards.cost({ address: address ?? "", price, pricing }, category, card),
             recipients
           )
       }

@@ -80,6 +80,24 @@ export const refusalText = (refusal: Refusal, purpose: Purpose): string => {
     : `The number has a new owner since ${at}, and what was granted for it has ended. Register what the new owner gave, or leave them out.`
 }
 
+const precedence = { Revoked: 0, Granted: 1, Missing: 2 } as const
+
+/**
+ * By person the verdicts on their names, which are in one list, those of each behind those of the one before: a refusal by
+ * one name is the person's, and a grant by one is enough where there is none.
+ */
+export const byPerson = <V extends Pick<Verdict, "_tag">>(
+  names: ReadonlyArray<{ readonly length: number }>,
+  verdicts: ReadonlyArray<V>
+): ReadonlyArray<V> => {
+  let from = 0
+  return names.flatMap(({ length }) => {
+    const own = verdicts.slice(from, from + length)
+    from += length
+    return own.toSorted((a, b) => precedence[a._tag] - precedence[b._tag]).slice(0, 1)
+  })
+}
+
 /** The verdicts that forbid a message, by their index. */
 export const refusals = <R extends Standing>(
   verdicts: ReadonlyArray<Verdict<R>>
@@ -194,33 +212,41 @@ export const isKeptRefused = (
   })
 
 interface Listed {
-  readonly phone: string
+  readonly phone?: string | undefined
+  readonly userId?: string | undefined
   readonly purpose?: Scope | undefined
   readonly status?: Status | undefined
 }
 
+const namesOf = ({ phone, userId }: Listed): ReadonlyArray<string> => [
+  ...(phone === undefined ? [] : Phone.forms(phone)),
+  ...(userId === undefined ? [] : [userId])
+]
+
 /**
- * Refusals of one list: a grant of the same number in it, of which nobody knows when it was given, does not outrank one, wherever
+ * Refusals of one list: a grant of the same person in it, of which nobody knows when it was given, does not outrank one, wherever
  * it stands. One that is wider than the refusal is recorded where it stands before it: the refusal then holds for its purpose.
  */
 export class ListRefusals {
   readonly #refusals = new Map<string, ReadonlyArray<{ readonly purpose: Scope; readonly place: number }>>()
 
   /** @param place in the list; left out where a list is read on and only what came before is asked for */
-  add({ phone, purpose = "all", status }: Listed, place = 0): void {
+  add({ purpose = "all", status, ...named }: Listed, place = 0): void {
     if (status !== "revoked") return
-    for (const form of Phone.forms(phone))
-      this.#refusals.set(form, [...(this.#refusals.get(form) ?? []), { purpose, place }])
+    for (const name of namesOf(named))
+      this.#refusals.set(name, [...(this.#refusals.get(name) ?? []), { purpose, place }])
   }
 
-  has({ phone, purpose = "all", status = "granted" }: Listed, place = Number.POSITIVE_INFINITY): boolean {
+  has({ purpose = "all", status = "granted", ...named }: Listed, place = Number.POSITIVE_INFINITY): boolean {
     return (
       status === "granted" &&
-      (this.#refusals.get(phone) ?? []).some(
-        (refusal) =>
-          refusal.purpose === "all" ||
-          refusal.purpose === purpose ||
-          (refusal.place < place && overlap(refusal.purpose, purpose))
+      namesOf(named).some((name) =>
+        (this.#refusals.get(name) ?? []).some(
+          (refusal) =>
+            refusal.purpose === "all" ||
+            refusal.purpose === purpose ||
+            (refusal.place < place && overlap(refusal.purpose, purpose))
+        )
       )
     )
   }

@@ -3,8 +3,10 @@
  * may get, which of them are attempted together, and which wait for their phone's interval.
  */
 
+import * as Address from "../Address.ts"
 import type { Instant } from "../Instant.ts"
 import * as Time from "../Instant.ts"
+import * as Person from "../Person.ts"
 import * as Retry from "../Retry.ts"
 import * as Circuit from "../session/Circuit.ts"
 import * as Pacing from "../session/Pacing.ts"
@@ -343,29 +345,29 @@ export const chooseProbe = <J extends DueJob>(
 /**
  * Defers recipients so that two messages to one person are at least the session's interval apart.
  *
- * @param times the next allowed time of each phone, where known; phones that are ready now are added
- * @param numbers all numbers of a phone's owner, where there are others (`Person.numbersOf`)
+ * @param times the next allowed time of each key of people, where known; those that are ready now are added
+ * @param others all keys of the person that a key stands for, where there are others (`Person.othersOf`)
  */
 export const spaceApart = (
   recipients: ReadonlyArray<RecipientResult>,
   times: Map<string, Instant>,
   intervalMs: number,
   now: Instant,
-  numbers: ReadonlyMap<string, ReadonlyArray<string>>
+  others: Person.Others
 ): { readonly ready: ReadonlyArray<RecipientResult>; readonly deferred: ReadonlyArray<RecipientResult> } => {
   const ready: Array<RecipientResult> = []
   const deferred: Array<RecipientResult> = []
   for (const recipient of recipients) {
     let last: Instant | null = null
-    const phones = numbers.get(recipient.phone) ?? [recipient.phone]
-    for (const phone of phones) {
-      const at = Pacing.pairedUntil(times.get(phone) ?? null, intervalMs, now)
+    const keys = Person.keysAmong(Address.keysOf(recipient.address), others)
+    for (const key of keys) {
+      const at = Pacing.pairedUntil(times.get(key) ?? null, intervalMs, now)
       if (at !== null && (last === null || at > last)) last = at
     }
     if (last !== null) deferred.push(Transitions.defer(recipient, last, now))
     else {
       ready.push(recipient)
-      for (const phone of phones) times.set(phone, Time.after(now, intervalMs))
+      for (const key of keys) times.set(key, Time.after(now, intervalMs))
     }
   }
   return { ready, deferred }

@@ -1,5 +1,5 @@
 /**
- * Jobs (contract.md §4): one accepted send with a recipient per number. A direct message is a job of one
+ * Jobs (contract.md §4): one accepted send with a recipient per person. A direct message is a job of one
  * recipient and kind `direct`, so that quota, idempotency, dispatch and history have a single path.
  *
  *   queued → processing → completed
@@ -7,6 +7,7 @@
  *   queued | paused → canceled      processing → canceling → canceled
  *   failed: one cause stopped the whole job before any recipient was accepted
  */
+import type { Address } from "../Address.ts"
 import type { Purpose } from "../consent/Consent.ts"
 import type { Instant } from "../Instant.ts"
 import * as Time from "../Instant.ts"
@@ -118,7 +119,7 @@ export const isTemplateJob = (job: Job): job is TemplateJob => job.content.kind 
 export interface RecipientResult extends ClientTexts.RecipientTexts {
   /** Its place in the job, from 0. */
   readonly index: number
-  readonly phone: string
+  readonly address: Address
   /** Resolved values, in the order of the template's variables; empty for a direct message, and once they are forgotten. */
   readonly values: ReadonlyArray<string>
   readonly status: Recipient.Status
@@ -299,13 +300,13 @@ export const newJob = (
 
 /** A recipient at its acceptance, due immediately. */
 export const newRecipient = (
-  recipient: Pick<RecipientResult, "phone" | "values" | "market" | "price"> &
+  recipient: Pick<RecipientResult, "address" | "values" | "market" | "price"> &
     Partial<ClientTexts.RecipientTexts>,
   index: number,
   now: Instant
 ): RecipientResult => ({
   index,
-  phone: recipient.phone,
+  address: recipient.address,
   ...ClientTexts.recipient.of(recipient),
   values: recipient.values,
   status: "queued",

@@ -48,13 +48,13 @@ const obstacles = {
 } as const
 
 const retry = ({ job, recipient }: Given): Next => {
-  const { failure, phone, status } = recipient
+  const { address, failure, status } = recipient
   if (!Jobs.isTemplateJob(job)) return no("retry", "A direct message is sent anew, as another message.")
   if (!Recipient.isRetryable(status))
     return no("retry", "Only what has failed, or whose outcome is unknown, is sent again.")
   const obstacle = Jobs.retryObstacle(job)
   if (obstacle !== null) return no("retry", obstacles[obstacle])
-  if (Erasure.isErased(phone)) return no("retry", "The person was erased.")
+  if (Erasure.isErased(address)) return no("retry", "The person was erased.")
   if (RetrySelection.judge({})(recipient) === "chosen")
     return yes("retry", "An operator's retry of its job sends it again.")
   return status === "unknown"

@@ -5,7 +5,9 @@
  * - `unknown` recipients only by `statuses`: the platform may have the message, and a retry may send it twice;
  * - permanent failures only by code in `codes` or phone in `phones`: unchanged, they fail again.
  */
+
 import * as Struct from "effect/Struct"
+import * as Address from "../Address.ts"
 import * as Erasure from "../Erasure.ts"
 import type { Instant } from "../Instant.ts"
 import type { RecipientResult } from "./Job.ts"
@@ -22,7 +24,7 @@ export interface RetrySelection {
   readonly statuses?: ReadonlyArray<Status> | undefined
   /** Codes of failures; any when absent. */
   readonly codes?: ReadonlyArray<string> | undefined
-  /** Any when absent. */
+  /** Phones, or user ids; any when absent. */
   readonly phones?: ReadonlyArray<string> | undefined
 }
 
@@ -45,11 +47,18 @@ const setOf = (names: ReadonlyArray<string> | undefined): ReadonlySet<string> | 
  */
 export type Verdict = "changed" | "chosen" | "other" | "permanent" | "unknown"
 
-type Judged = Pick<RecipientResult, "failure" | "phone" | "requeuedAt" | "status" | "updatedAt">
+type Judged = Pick<RecipientResult, "address" | "failure" | "requeuedAt" | "status" | "updatedAt">
 
 /** True for what an operator retried, or what was written, after a time: somebody else has dealt with it since. */
 const hasChanged = ({ requeuedAt, updatedAt }: Judged, since: Instant): boolean =>
   updatedAt > since || (requeuedAt !== null && requeuedAt >= since)
+
+/** True where the phone or the user id is in the list, and where there is no list. */
+export const namesOne = (phones: RetrySelection["phones"], address: Address.Address): boolean => {
+  if (phones === undefined) return true
+  const { phone, userId } = Address.personOf(address)
+  return [phone, userId].some((name) => name !== null && phones.includes(name))
+}
 
 /** @param since when a retry of many jobs began; null of one that is done at once */
 export const judge = (
@@ -58,12 +67,11 @@ export const judge = (
 ): ((recipient: Judged) => Verdict) => {
   const wanted = selection.statuses ?? byDefault
   const codes = setOf(selection.codes)
-  const phones = setOf(selection.phones)
-  const isNamed = codes !== undefined || phones !== undefined
+  const isNamed = codes !== undefined || selection.phones !== undefined
   return (recipient) => {
-    const { failure, phone, status } = recipient
-    if (!Recipient.isRetryable(status) || Erasure.isErased(phone)) return "other"
-    if (!matches(codes, failure?.code) || !matches(phones, phone)) return "other"
+    const { address, failure, status } = recipient
+    if (!Recipient.isRetryable(status) || Erasure.isErased(address)) return "other"
+    if (!matches(codes, failure?.code) || !namesOne(selection.phones, address)) return "other"
     if (!wanted.includes(status)) return status === "unknown" ? "unknown" : "other"
     if (status === "failed" && failure?.permanent === true && !isNamed) return "permanent"
     return since !== null && hasChanged(recipient, since) ? "changed" : "chosen"

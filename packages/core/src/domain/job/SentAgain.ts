@@ -5,6 +5,7 @@ import * as Time from "../Instant.ts"
 import type * as Job from "./Job.ts"
 import * as Plans from "./RetryPlan.ts"
 import type { RetrySelection } from "./RetrySelection.ts"
+import { namesOne } from "./RetrySelection.ts"
 
 /** An act is recorded in the commit that it is of, by the clock of a moment before or after. */
 const oneCommit = 5 * Time.second
@@ -65,12 +66,12 @@ export const retryOfJob = "jobs.retry"
 export const withAgain = (
   sums: Plans.Sums,
   jobId: string,
-  recipients: ReadonlyArray<Pick<Job.RecipientResult, "phone" | "requeuedAt">>,
+  recipients: ReadonlyArray<Pick<Job.RecipientResult, "address" | "requeuedAt">>,
   { acts, phones }: Pick<RetrySelection, "phones"> & { readonly acts: ReadonlyArray<Audit.Entry> },
   plan?: Pick<Plans.Plan, "begunAt" | "id">
 ): Plans.Sums => {
-  const again = recipients.flatMap(({ phone, requeuedAt }): ReadonlyArray<Plans.Again> => {
-    if (requeuedAt === null || phones?.includes(phone) === false) return []
+  const again = recipients.flatMap(({ address, requeuedAt }): ReadonlyArray<Plans.Again> => {
+    if (requeuedAt === null || !namesOne(phones, address)) return []
     const act = retryAt(acts, requeuedAt)
     const [operator, retryId] = [act?.operator ?? null, act === undefined ? null : retryIdOf(act)]
     const isOwn = plan !== undefined && retryId === plan.id

@@ -3,6 +3,7 @@
  * tells is null, and where more was there than is read the story says so.
  */
 
+import * as Address from "../Address.ts"
 import type * as Audit from "../Audit.ts"
 import type { Account } from "../account/Account.ts"
 import { isOfSession } from "../account/ApiKey.ts"
@@ -13,6 +14,7 @@ import type { Happening } from "../Happening.ts"
 import * as Ids from "../Ids.ts"
 import type { Instant } from "../Instant.ts"
 import * as Time from "../Instant.ts"
+import type { Person } from "../Person.ts"
 import * as Retention from "../Retention.ts"
 import * as FailureCatalogue from "../session/FailureCatalogue.ts"
 import type { Session } from "../session/Session.ts"
@@ -169,7 +171,7 @@ export const looks = (recipient: RecipientResult, earlier: ReadonlyArray<Earlier
 /** The target of an entry's link. */
 export type About =
   | { readonly of: "job" | "session" | "delivery" | "acts" | "deliveries"; readonly id: string }
-  | { readonly of: "consents"; readonly id: string; readonly phone: string }
+  | ({ readonly of: "consents"; readonly id: string } & Person)
 
 export interface Entry {
   readonly at: Instant
@@ -207,7 +209,8 @@ export interface Content {
 export interface Message extends ClientTexts.JobTexts, ClientTexts.RecipientTexts {
   readonly messageId: string
   readonly jobId: string
-  readonly phone: string
+  readonly phone: string | null
+  readonly userId: string | null
   readonly status: Recipient.Status
   readonly failure: Recipient.Failure | null
   readonly priority: Priority
@@ -295,8 +298,8 @@ const saidOf = (record: ConsentRecord): string =>
   `The record of ${Time.format(record.recordedAt)} (${record.source}), said at ${Time.format(record.occurredAt)}.`
 
 const consents = ({ decisions, job, recipient }: Rows): ReadonlyArray<Placed> => {
-  const { failure, phone, status, updatedAt } = recipient
-  const about = { of: "consents", id: job.accountId, phone } as const
+  const { address, failure, status, updatedAt } = recipient
+  const about = { of: "consents", id: job.accountId, ...Address.personOf(address) } as const
   return decisions.flatMap(({ at, record }, which) => {
     const isRefusal = status === "skipped" && at === updatedAt
     if (isRefusal)
@@ -433,7 +436,7 @@ const inbound = ({ job, recipient, replies, words }: Rows): ReadonlyArray<Placed
   ...words.map((record) =>
     entry("inbound", record.recordedAt, `The person ${record.status} consent for ${scopeOf(record)}`, {
       text: saidOf(record),
-      about: { of: "consents", id: job.accountId, phone: recipient.phone }
+      about: { of: "consents", id: job.accountId, ...Address.personOf(recipient.address) }
     })
   )
 ]
@@ -732,7 +735,7 @@ const messageOf = (rows: Rows, { actual, readsDirect }: Known): Message => {
   return {
     messageId: Ids.messageId(job.id, recipient.index),
     jobId: job.id,
-    phone: recipient.phone,
+    ...Address.personOf(recipient.address),
     status: recipient.status,
     failure: recipient.failure,
     ...ClientTexts.job.of(job),
@@ -747,7 +750,7 @@ const messageOf = (rows: Rows, { actual, readsDirect }: Known): Message => {
     estimated: recipient.price,
     actual,
     contentExpiredAt: job.contentExpiredAt,
-    isErased: Erasure.isErased(recipient.phone),
+    isErased: Erasure.isErased(recipient.address),
     content: contentOf(rows, readsDirect)
   }
 }

@@ -329,15 +329,18 @@ const idAfter = (
   reported: PlatformReport,
   isBefore: boolean
 ): string | null => {
-  if (Erasure.isErased(recipient.phone)) return null
+  if (Erasure.isErased(recipient.address)) return null
   return recipient.requeuedAt === null || isBefore
     ? (recipient.providerId ?? reported.providerId)
     : (reported.providerId ?? recipient.providerId)
 }
 
 /** Why it failed; of one who was erased without the number, which platforms write into their words. */
-const failureOf = ({ phone }: Job.RecipientResult, { failure }: PlatformReport): Recipient.Failure | null =>
-  failure !== null && Erasure.isErased(phone)
+const failureOf = (
+  { address }: Job.RecipientResult,
+  { failure }: PlatformReport
+): Recipient.Failure | null =>
+  failure !== null && Erasure.isErased(address)
     ? { ...failure, message: Phone.shorten(failure.message) }
     : failure
 

@@ -3,6 +3,7 @@
  * a refusal of the platform would end it. What is closed is data with a date, and a session may say otherwise.
  */
 
+import * as Address from "../Address.ts"
 import * as Fault from "../Fault.ts"
 import type { Failure } from "../job/Recipient.ts"
 import * as Memo from "../Memo.ts"
@@ -81,16 +82,17 @@ const indexOf = Memo.ofObject((markets: ReadonlyArray<ClosedMarket>) => {
   return byCategory
 })
 
-export type IsClosed = (phone: string) => boolean
+export type IsClosed = (address: Address.Address) => boolean
 
 /** Where nothing is closed. */
 export const nobody: IsClosed = () => false
 
-/** Whether a number is in a market that is closed for the category. */
+/** Whether somebody is in a market that is closed for the category. */
 export const closedFor = (markets: ReadonlyArray<ClosedMarket>, category: string): IsClosed => {
   const closed = indexOf(markets).get(category)
   if (closed === undefined) return nobody
-  return (phone) => {
+  return (address) => {
+    const phone = Address.numberOf(address)
     for (let length = 1; length <= phone.length; length++) if (closed.has(phone.slice(0, length))) return true
     return false
   }

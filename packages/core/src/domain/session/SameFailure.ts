@@ -4,6 +4,7 @@
  * itself, since a receipt is of an attempt that was long accepted; what fails alike counts whichever way it came. A receipt that a
  * message was sent is no end of its attempt: gateways tell it of those, too, that fail behind it.
  */
+import * as Address from "../Address.ts"
 import type { Instant } from "../Instant.ts"
 import * as Time from "../Instant.ts"
 import type { Failure } from "../job/Recipient.ts"
@@ -21,7 +22,7 @@ export type Way = "answer" | "receipt"
 
 /** An attempt that has ended; without a failure it succeeded, as far as is known. */
 export interface Ended {
-  readonly phone: string
+  readonly address: Address.Address
   readonly failure: Failure | null
   readonly attempted: { readonly since: Instant }
 }
@@ -33,7 +34,7 @@ export interface Streak {
   readonly count: number
   /** When the first of them was attempted: what went well before, and is told only now, is none of the last. */
   readonly since: Instant
-  /** The last digits of the first people's numbers: enough to tell three people apart, and too few to name anybody. */
+  /** The last characters of the first people's numbers or user ids: enough to tell three people apart, and too few to name anybody. */
   readonly people: ReadonlyArray<string>
   /** How often the session was blocked for it. */
   readonly blocks: number
@@ -44,7 +45,10 @@ export interface Streak {
 /** What a session's last attempts ended with, where that is a failure. */
 export type Failing = Readonly<Partial<Record<Way, Streak>>>
 
-const digitsOf = (phone: string): string => phone.slice(-4)
+const lastOf = (address: Address.Address): string => {
+  const { phone, userId } = Address.personOf(address)
+  return (phone ?? userId ?? "").slice(-4)
+}
 
 /** True of a failure that says something of the session, the account, the template or of nobody that is known. */
 export const counts = ({ code, permanent }: Failure): boolean => {
@@ -53,12 +57,12 @@ export const counts = ({ code, permanent }: Failure): boolean => {
 }
 
 /** The streak after one more attempt of the session; null while there is none. */
-export const next = (streak: Streak | null, { attempted, failure, phone }: Ended): Streak | null => {
+export const next = (streak: Streak | null, { address, attempted, failure }: Ended): Streak | null => {
   const { since } = attempted
   if (streak !== null && since < streak.since && failure === null) return streak
   if (failure === null || !counts(failure)) return null
   const { code, provider_code: providerCode } = failure
-  const person = digitsOf(phone)
+  const person = lastOf(address)
   if (streak?.code !== code || streak.providerCode !== providerCode)
     return { code, providerCode, count: 1, since, people: [person], blocks: 0, probeAt: null }
   const { count, people } = streak

@@ -209,6 +209,11 @@ export const codeOf = (
   return { body, buttons: variables.flatMap(({ key }, at) => (key.startsWith("button.") ? [at] : [])) }
 }
 
+/** True of a template that the platform sends to numbers alone (131062): its button copies or fills in a code. */
+export const needsNumber = ({ category, components }: Pick<Template, "category" | "components">): boolean =>
+  category === "authentication" &&
+  components.some((component) => component.type === "buttons" && component.buttons.length > 0)
+
 /** An authentication template's buttons need no code of their own (contract.md §13). */
 export const withOneCode = (
   category: Category,

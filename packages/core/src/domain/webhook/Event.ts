@@ -2,7 +2,9 @@
  * Events (contract.md §7): the messages that webhooks send. Each is written in the same commit as the change it
  * reports. Its body is encoded once, so that id and bytes are the same in all attempts.
  */
+
 import * as Arrays from "effect/Array"
+import * as Address from "../Address.ts"
 import type { ConsentRecord } from "../consent/Consent.ts"
 import type { PerhapsRefusal } from "../consent/PerhapsRefusal.ts"
 import * as Ids from "../Ids.ts"
@@ -118,6 +120,7 @@ const recipientData = (
 ): EventData.MessageData | EventData.RecipientData => {
   const { accountId: account_id, content, id, sessionId: session_id } = job
   const message_id = Ids.messageId(id, recipient.index)
+  const { phone, userId: user_id } = Address.personOf(recipient.address)
   const rest = {
     ...ClientTexts.job.toBody(job),
     ...ClientTexts.recipient.toBody(recipient),
@@ -130,8 +133,8 @@ const recipientData = (
     read_at: Time.formatOrNull(recipient.readAt)
   }
   return content.kind === "direct"
-    ? { account_id, session_id, message_id, to: recipient.phone, ...rest }
-    : { account_id, session_id, job_id: id, message_id, phone: recipient.phone, ...rest }
+    ? { account_id, session_id, message_id, to: phone, user_id, ...rest }
+    : { account_id, session_id, job_id: id, message_id, phone, user_id, ...rest }
 }
 
 /** A draft whose data are made once an endpoint subscribes to it. */

@@ -70,7 +70,8 @@ export const RecipientData = Schema.Struct({
   ...ofSession,
   job_id: Id,
   message_id: Id,
-  phone: Schema.String,
+  phone: NullableText,
+  user_id: NullableText,
   ...progress
 }).annotations({ identifier: "RecipientEventData" })
 export type RecipientData = typeof RecipientData.Type
@@ -79,7 +80,8 @@ export type RecipientData = typeof RecipientData.Type
 export const MessageData = Schema.Struct({
   ...ofSession,
   message_id: Id,
-  to: Schema.String,
+  to: NullableText,
+  user_id: NullableText,
   ...progress
 }).annotations({ identifier: "MessageEventData" })
 export type MessageData = typeof MessageData.Type

@@ -120,7 +120,7 @@ export const make = Effect.gen(function* () {
     for (const job of found) {
       const ofJob = charges.get(job.id) ?? []
       const { createdAt: now, currency } = job
-      const isOtherwise = ofJob.some(({ phone }) => phone !== null)
+      const isOtherwise = ofJob.some(({ address }) => address !== null)
       add(job, ofJob, isOtherwise ? yield* cards.inForce({ currency, now }) : null)
     }
     return found.reduce((sum, { recipients }) => sum + recipients, 0)

@@ -1,6 +1,8 @@
 /** Registration of consents, item by item, and what is known of a phone. */
+
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Address from "../../domain/Address.ts"
 import type { View } from "../../domain/Audit.ts"
 import * as Audit from "../../domain/Audit.ts"
 import type { ConsentRecord, Purpose, Scope, Status, Verdict } from "../../domain/consent/Consent.ts"
@@ -14,24 +16,27 @@ import * as Ids from "../../domain/Ids.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import * as Time from "../../domain/Instant.ts"
 import type { Page, Paged } from "../../domain/Page.ts"
+import type { Key } from "../../domain/Person.ts"
 import * as Person from "../../domain/Person.ts"
 import * as Phone from "../../domain/Phone.ts"
+import type { Session } from "../../domain/session/Session.ts"
 import type { Unattributed } from "../../domain/Unattributed.ts"
 import * as EventLoopBudget from "../../runtime/EventLoopBudget.ts"
 import { Signals } from "../../runtime/Signals.ts"
 import type { Readable } from "../../schema/Readable.ts"
 import * as PersonHash from "../../secret/PersonHash.ts"
+import * as SessionSender from "../../sender/SessionSender.ts"
 import { AccountStore } from "../../storage/AccountStore.ts"
-import type { RecordOfPhone, Undated } from "../../storage/ConsentStore.ts"
+import type { Undated, UserKeys } from "../../storage/ConsentStore.ts"
 import { ConsentStore } from "../../storage/ConsentStore.ts"
 import type { InboundItem, InPortfolio } from "../../storage/InboundStore.ts"
 import { InboundStore } from "../../storage/InboundStore.ts"
+import { SessionStore } from "../../storage/SessionStore.ts"
 import type { StorageError } from "../../storage/StorageError.ts"
 import * as Recorder from "./Recorder.ts"
 import * as ValidateName from "./ValidateName.ts"
 
-export interface NewConsent {
-  readonly phone: string
+export interface NewConsent extends Whose {
   readonly status?: Status | undefined
   readonly purpose?: Scope | undefined
   readonly source: string
@@ -42,12 +47,16 @@ export interface NewConsent {
 
 /** The outcome of one item: recorded, or its faults. */
 export type ConsentResult =
-  | { readonly _tag: "Recorded"; readonly record: RecordOfPhone }
-  | { readonly _tag: "Refused"; readonly phone: string; readonly faults: ReadonlyArray<Fault.Fault> }
+  | { readonly _tag: "Recorded"; readonly record: ConsentRecord }
+  | { readonly _tag: "Refused"; readonly person: Person.Person; readonly faults: ReadonlyArray<Fault.Fault> }
   /** It tells no time, and consent stays refused: by the person's own words, an erasure, or a refusal in the same list. */
-  | { readonly _tag: "KeptRefused"; readonly phone: string; readonly faults: ReadonlyArray<Fault.Fault> }
+  | {
+      readonly _tag: "KeptRefused"
+      readonly person: Person.Person
+      readonly faults: ReadonlyArray<Fault.Fault>
+    }
 
-/** The person whose consents are asked for: by a phone, or by a platform's user id. */
+/** A person: by a phone, by a platform's user id, or by both. */
 export interface Whose {
   readonly phone?: string | undefined
   readonly userId?: string | undefined
@@ -133,11 +142,11 @@ const userIdForm = "`user_id` must be 1 to 256 visible ASCII characters, as the 
 const skewMs = 5 * Time.minute
 
 const check = (item: Readable<NewConsent>, index: number, now: Instant): ReadonlyArray<Fault.Fault> => {
-  const { occurredAt: occurred, phone, proof, source } = item
-  const faults: Array<Fault.Fault> = []
+  const { occurredAt: occurred, proof, source } = item
   const at = (name: string) => ["consents", index, name]
-  const malformed = phone === undefined ? undefined : Phone.check(phone)
-  if (malformed !== undefined) faults.push(Fault.make(at("phone"), "recipient_invalid", malformed))
+  const ofNames = new Fault.Faults()
+  Address.addFaults(ofNames, { phone: item.phone, userId: item.userId }, at)
+  const faults = [...ofNames.list]
   if (source !== undefined) faults.push(...ValidateName.validateName(source, "source", 255, at("source")))
   if (proof !== undefined)
     faults.push(...ValidateName.validateName(proof, "proof", maximumProof, at("proof")))
@@ -158,17 +167,23 @@ const refused = (name: string, code: Fault.Code, message: string) =>
 const askedFor = ({
   phone,
   userId
-}: Whose): Effect.Effect<{ readonly phone: string } | { readonly userId: string }, InvalidRequest> => {
-  if (phone !== undefined && userId !== undefined)
-    return refused("user_id", "invalid_value", "Give either `phone` or `user_id`.")
-  if (userId !== undefined)
-    return Person.read(null, userId) === null
-      ? refused("user_id", "invalid_value", userIdForm)
-      : Effect.succeed({ userId })
-  if (phone === undefined) return refused("phone", "required", "Give `phone` or `user_id`.")
-  const message = Phone.check(phone)
-  return message === undefined ? Effect.succeed({ phone }) : refused("phone", "recipient_invalid", message)
+}: Whose): Effect.Effect<
+  ReadonlyArray<{ readonly phone: string } | { readonly userId: string }>,
+  InvalidRequest
+> => {
+  if (userId !== undefined && Person.read(null, userId) === null)
+    return refused("user_id", "invalid_value", userIdForm)
+  const message = phone === undefined ? undefined : Phone.check(phone)
+  if (message !== undefined) return refused("phone", "recipient_invalid", message)
+  if (phone === undefined && userId === undefined)
+    return refused("phone", "required", "Give `phone` or `user_id`.")
+  return Effect.succeed([
+    ...(phone === undefined ? [] : [{ phone }]),
+    ...(userId === undefined ? [] : [{ userId }])
+  ])
 }
+
+const missing: Verdict<ConsentRecord> = { _tag: "Missing" }
 
 /** A part of an import, as the audit log has it. */
 const shown = (results: ReadonlyArray<ConsentResult>): View => {
@@ -180,9 +195,10 @@ const shown = (results: ReadonlyArray<ConsentResult>): View => {
     refused: results.filter(({ _tag }) => _tag === "Refused").length
   }
   if (results.length > Audit.listedItems) return counts
-  const listed = records.map(({ id, phone, purpose, source, status }) => ({
+  const listed = records.map(({ id, phone, purpose, source, status, userId }) => ({
     consent_id: id,
-    phone: Audit.phone(phone),
+    phone: phone === null ? null : Audit.phone(phone),
+    ...(userId === null ? {} : { user_id: Audit.phone(userId) }),
     purpose,
     status,
     source: Audit.free(source)
@@ -190,17 +206,21 @@ const shown = (results: ReadonlyArray<ConsentResult>): View => {
   return { ...counts, consents: listed }
 }
 
+const personOf = ({ phone, userId }: Whose): Person.Person => ({
+  phone: phone ?? null,
+  userId: userId ?? null
+})
+
 const recordOf = (
   ids: Ids.Ids,
   item: NewConsent,
   now: Instant,
   undatedAt: Instant | undefined
-): RecordOfPhone => {
+): ConsentRecord => {
   const reportedAt = (item.occurredAt === undefined ? undatedAt : Time.parse(item.occurredAt)) ?? null
   return {
     id: ids.uuid(now),
-    phone: item.phone,
-    userId: null,
+    ...personOf(item),
     purpose: item.purpose ?? "all",
     status: item.status ?? "granted",
     source: item.source,
@@ -220,9 +240,9 @@ const erasedFault = (place: number, at: Instant): Fault.Fault =>
     `This person was erased on ${Time.format(at)}. What was said before counts no more; record what is said since.`
   )
 
-const keptRefused = (place: number, phone: string, message: string): ConsentResult => ({
+const keptRefused = (place: number, { phone, userId }: Person.Person, message: string): ConsentResult => ({
   _tag: "KeptRefused",
-  phone,
+  person: { phone, userId },
   faults: [Fault.make(["consents", place], "kept_refused", message)]
 })
 
@@ -230,7 +250,7 @@ const keptMessages = {
   closed:
     "Consent stays refused: the person said so, left the number, or was erased, and an item without `occurred_at` does not outrank that. Tell when they consented since.",
   inList:
-    "Consent stays refused: the same list has a refusal of this number. Tell in `occurred_at` when each was said.",
+    "Consent stays refused: the same list has a refusal of this person. Tell in `occurred_at` when each was said.",
   erased: "This is what is left of a person who was erased. Nothing is recorded of it."
 } as const
 
@@ -242,21 +262,23 @@ const withoutErased = (hash: PersonHash.PersonHash) =>
     results: ReadonlyArray<ConsentResult>,
     undated: Map<string, { readonly isErased: boolean }>
   ) {
-    const phones = results.flatMap((result) => (result._tag === "Recorded" ? [result.record.phone] : []))
-    const erased = yield* hash.erased(accountId, Person.written(phones))
+    // Of a user id no portfolio matters here.
+    const keysOf = (record: ConsentRecord) => Person.written(Person.keysOf(record, ""))
+    const records = results.flatMap((result) => (result._tag === "Recorded" ? [result.record] : []))
+    const erased = yield* hash.erased(accountId, new Set(records.flatMap(keysOf)))
     if (erased.size === 0) return results
     return results.map((result, place): ConsentResult => {
       if (result._tag !== "Recorded") return result
-      const { id, occurredAt, phone } = result.record
+      const { id, occurredAt, phone, userId } = result.record
       const at = Time.at(
-        Math.max(...Phone.forms(phone).map((form) => erased.get(form)?.at ?? Number.NEGATIVE_INFINITY))
+        Math.max(...keysOf(result.record).map((key) => erased.get(key)?.at ?? Number.NEGATIVE_INFINITY))
       )
       if (undated.has(id)) {
         undated.set(id, { isErased: Number.isFinite(at) })
         return result
       }
       return Erasure.isBefore(occurredAt, at)
-        ? { _tag: "Refused", phone, faults: [erasedFault(from + place, at)] }
+        ? { _tag: "Refused", person: { phone, userId }, faults: [erasedFault(from + place, at)] }
         : result
     })
   })
@@ -267,17 +289,18 @@ const recordingPart = (store: Context.Tag.Service<ConsentStore>, signals: Contex
     accountId: string,
     from: number,
     results: ReadonlyArray<ConsentResult>,
-    undated: Undated
+    undated: Undated,
+    userKeys: UserKeys
   ) {
     const records = results.flatMap((result) => (result._tag === "Recorded" ? [result.record] : []))
     if (records.length === 0) return results
-    const recorded = (yield* store.record({ accountId, records, undated })).values()
+    const recorded = (yield* store.record({ accountId, records, undated, userKeys })).values()
     yield* signals.deliveries.notify
     return results.map((result, place): ConsentResult => {
       if (result._tag !== "Recorded") return result
       const record = recorded.next().value ?? null
       return record === null
-        ? keptRefused(from + place, result.record.phone, keptMessages.closed)
+        ? keptRefused(from + place, result.record, keptMessages.closed)
         : { ...result, record }
     })
   }, Effect.uninterruptible)
@@ -305,7 +328,7 @@ const grantsOf = (
   given: ReadonlyArray<Consent.Given>,
   ofNew: ReadonlyArray<ConsentRecord>,
   now: Instant
-): ReadonlyArray<RecordOfPhone> => {
+): ReadonlyArray<ConsentRecord> => {
   // Somebody may have left the new number before, too.
   const freeSince = Time.max(
     ...ofNew.filter(({ source }) => source === Consent.numberChanged).map(({ occurredAt }) => occurredAt)
@@ -332,7 +355,7 @@ const endsOf = (
   history: ReadonlyArray<ConsentRecord>,
   { reason, to }: Move,
   now: Instant
-): ReadonlyArray<RecordOfPhone> =>
+): ReadonlyArray<ConsentRecord> =>
   Consent.grantedPurposes(history).map((purpose) => ({
     ...ofMove,
     id: ids.uuid(now),
@@ -472,6 +495,39 @@ export const make = Effect.gen(function* () {
     if ((yield* accounts.find(id)) === null) return yield* new NotFound({ what: "account" })
   })
 
+  const sessions = yield* SessionStore
+  const resolve = yield* SessionSender.make
+
+  /** The portfolios of all sessions: who is told of by none yet may be of any. */
+  const portfoliosOf = Effect.fnUntraced(function* (accountId: string) {
+    const found = new Set<string>()
+    let after: Page["after"] = null
+    do {
+      const { items, next }: Paged<Session> = yield* sessions.list({ accountId, page: { limit: 100, after } })
+      for (const session of items) found.add(SessionSender.portfolioOf(yield* resolve(session), session.id))
+      after = next
+    } while (after !== null)
+    return [...found]
+  })
+
+  /** The keys of the user ids in a part of a list: those that platforms told, else one in each portfolio. */
+  const userKeysOf = Effect.fnUntraced(function* (accountId: string, part: ReadonlyArray<ConsentResult>) {
+    const userIds = new Set(
+      part.flatMap((result) => (result._tag === "Recorded" ? (result.record.userId ?? []) : []))
+    )
+    const found = new Map<string, ReadonlyArray<Key>>()
+    if (userIds.size === 0) return found
+    const portfolios = yield* portfoliosOf(accountId)
+    for (const userId of userIds) {
+      const told = yield* inbound.keysOfUser({ accountId, userId })
+      found.set(
+        userId,
+        told.length > 0 ? told : portfolios.map((portfolio) => Person.keyOfUser(userId, portfolio))
+      )
+    }
+    return found
+  })
+
   const recordPart = recordingPart(store, signals)
   const hash = yield* PersonHash.make
   const counting = withoutErased(hash)
@@ -494,19 +550,20 @@ export const make = Effect.gen(function* () {
         if (from > 0) yield* EventLoopBudget.yieldIfSpent
         const undated = new Map<string, { readonly isErased: boolean }>()
         const checked = items.slice(from, from + atOnce).map((item, place): ConsentResult => {
-          const { phone } = item
+          const person = personOf(item)
           // An account's own export has such rows after an erasure.
-          if (Erasure.isErased(phone)) return keptRefused(from + place, phone, keptMessages.erased)
+          if (Erasure.isErased(person.phone ?? ""))
+            return keptRefused(from + place, person, keptMessages.erased)
           const faults = check(item, from + place, now)
-          if (faults.length > 0) return { _tag: "Refused", phone, faults }
+          if (faults.length > 0) return { _tag: "Refused", person, faults }
           const made = recordOf(ids, item, now, undatedAt)
           if (item.occurredAt !== undefined) return { _tag: "Recorded", record: made }
-          if (refusals.has(item, from + place)) return keptRefused(from + place, phone, keptMessages.inList)
+          if (refusals.has(item, from + place)) return keptRefused(from + place, person, keptMessages.inList)
           undated.set(made.id, { isErased: false })
           return { _tag: "Recorded", record: made }
         })
         const part = yield* counting(accountId, from, checked, undated)
-        const recording = recordPart(accountId, from, part, undated)
+        const recording = recordPart(accountId, from, part, undated, yield* userKeysOf(accountId, part))
         results.push(...(yield* record({ operation: "consents.record", entry }, recording)))
       }
       return results
@@ -525,13 +582,16 @@ export const make = Effect.gen(function* () {
     find: Effect.fnUntraced(function* (accountId, whose) {
       yield* account(accountId)
       const asked = yield* askedFor(whose)
-      const history = yield* store.history({ accountId, ...asked })
-      const current = Consent.purposes.map((purpose) => ({
-        purpose,
-        verdict: Consent.decide(history, purpose)
-      }))
-      const { phone = null, userId = null } = whose
-      return { phone, userId, current, history: [...history].reverse() }
+      const histories = yield* Effect.forEach(asked, (name) => store.history({ accountId, ...name }))
+      const current = Consent.purposes.map((purpose) => {
+        const verdicts = histories.map((history) => Consent.decide(history, purpose))
+        const [verdict = missing] = Consent.byPerson([asked], verdicts)
+        return { purpose, verdict }
+      })
+      // A record may be filed under both names.
+      const records = new Map(histories.flat().map((record) => [record.id, record]))
+      const newestFirst = [...records.values()].reverse().toSorted((a, b) => b.recordedAt - a.recordedAt)
+      return { ...personOf(whose), current, history: newestFirst }
     }),
     perhapsRefusals: Effect.fnUntraced(function* (accountId, page) {
       yield* account(accountId)

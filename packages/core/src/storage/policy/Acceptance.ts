@@ -3,6 +3,7 @@
  * transaction nothing is locked that another send needs, so the send is counted and not refused (docs/adr/0031).
  */
 
+import * as Address from "../../domain/Address.ts"
 import * as Idempotency from "../../domain/account/Idempotency.ts"
 import * as Plan from "../../domain/account/Plan.ts"
 import * as Time from "../../domain/Instant.ts"
@@ -50,7 +51,7 @@ function* countSent<B extends Backend>(
     if (arrival !== null) yield* rows.saveArrival(sessionId, arrival)
   }
   if (interval !== null) {
-    const phones = new Set(recipients.map(({ phone }) => phone))
+    const phones = new Set(recipients.flatMap(({ address }) => Address.keysOf(address)))
     yield* rows.savePhones(sessionId, [...phones], Time.after(now, interval))
   }
 }

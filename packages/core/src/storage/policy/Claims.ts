@@ -9,6 +9,7 @@
  *     probeOf:      lockDueJobs → chooseProbe → give, until one may go
  */
 
+import * as Address from "../../domain/Address.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import * as Time from "../../domain/Instant.ts"
 import type { Budget, DueJob, Turn, TurnOutcome, WaitingSession } from "../../domain/job/Claiming.ts"
@@ -19,6 +20,7 @@ import * as Pace from "../../domain/job/Pace.ts"
 import * as Priority from "../../domain/job/Priority.ts"
 import * as StopWhen from "../../domain/job/StopWhen.ts"
 import * as Transitions from "../../domain/job/Transitions.ts"
+import type * as Person from "../../domain/Person.ts"
 import * as Circuit from "../../domain/session/Circuit.ts"
 import * as Pacing from "../../domain/session/Pacing.ts"
 import * as SameFailure from "../../domain/session/SameFailure.ts"
@@ -312,12 +314,14 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
     ]
     const interval = chosen.length === 0 ? null : pacing.pairIntervalMs
     let times = new Map<string, Instant>()
-    let numbers: ReadonlyMap<string, ReadonlyArray<string>> = new Map()
+    let sameAs: Person.Others = new Map()
     const [first] = chosen
     if (interval !== null && first !== undefined) {
-      const asked = chosen.flatMap(({ recipients }) => recipients.map(({ phone }) => phone))
-      numbers = yield* rows.numbersOf(first.of.job.job.accountId, asked)
-      const phones = [...new Set([...asked, ...[...numbers.values()].flat()])]
+      const asked = chosen.flatMap(({ recipients }) =>
+        recipients.flatMap(({ address }) => Address.keysOf(address))
+      )
+      sameAs = yield* rows.othersOf(first.of.job.job.accountId, asked)
+      const phones = [...new Set([...asked, ...[...sameAs.values()].flat()])]
       times = yield* rows.phoneTimes({ sessionId: id, phones, now, latest: Time.after(now, interval) })
     }
     const claims: Array<ClaimStep<B>> = []
@@ -331,10 +335,10 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
       let deferred: ReadonlyArray<RecipientChange> = later.get(of) ?? []
       later.delete(of)
       if (interval !== null) {
-        const apart = Claiming.spaceApart(recipients, times, interval, now, numbers)
+        const apart = Claiming.spaceApart(recipients, times, interval, now, sameAs)
         ready = apart.ready
         deferred = [...deferred, ...apart.deferred.map(unclaimed)]
-        for (const { phone } of ready) messaged.add(phone)
+        for (const { address } of ready) for (const key of Address.keysOf(address)) messaged.add(key)
       }
       if (ready.length === 0) {
         others.push({ state: of.job, changes: deferred, drafts: [] })

@@ -11,6 +11,7 @@ import type { WaitingSession } from "../../domain/job/Claiming.ts"
 import type { Content, Job, RecipientResult } from "../../domain/job/Job.ts"
 import type { Priority } from "../../domain/job/Priority.ts"
 import type { Change } from "../../domain/job/Transitions.ts"
+import type { Key, Others } from "../../domain/Person.ts"
 import type { Outage } from "../../domain/session/Circuit.ts"
 import type { Pacing } from "../../domain/session/Pacing.ts"
 import type { Failing } from "../../domain/session/SameFailure.ts"
@@ -160,11 +161,8 @@ export interface JobRows<B extends Backend> {
   readonly arrival: (sessionId: string) => Tx<number | null, B>
   readonly saveArrival: (sessionId: string, arrival: number) => Tx<void, B>
 
-  /** As `InboundStore.numbers`. Takes no lock. */
-  readonly numbersOf: (
-    accountId: string,
-    phones: ReadonlyArray<string>
-  ) => Tx<ReadonlyMap<string, ReadonlyArray<string>>, B>
+  /** As `InboundStore.others`. Takes no lock. */
+  readonly othersOf: (accountId: string, keys: ReadonlyArray<Key>) => Tx<Others, B>
   /**
    * The times when the phones may have their next message, as far as they lie behind `now` and not behind `latest`. The
    * session's other times hold nobody up (`Pacing.pairedUntil`) and may be forgotten. The session's pacing is locked.

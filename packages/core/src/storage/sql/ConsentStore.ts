@@ -179,14 +179,19 @@ export const layer: Layer.Layer<ConsentStore, never, Database> = Layer.effect(
     const { evidence, refusals } = verdictsOf(db.dialect)
 
     return {
-      record: ({ accountId, records, undated = new Map() }) =>
+      record: ({ accountId, records, undated = new Map(), userKeys = new Map() }) =>
         db.write("ConsentStore.record", function* () {
           yield* serialize(People.serialized(accountId))
-          const circle = Person.circle(yield* people.linksFrom(accountId, InboundSteps.registering(records)))
-          const histories = yield* people.historiesOf(accountId, InboundSteps.outranked(records, circle))
+          const circle = Person.circle(
+            yield* people.linksFrom(accountId, InboundSteps.registering(records, userKeys))
+          )
+          const histories = yield* people.historiesOf(
+            accountId,
+            InboundSteps.outranked(records, userKeys, circle)
+          )
           const { filed, records: recorded } = InboundSteps.registered(
             records,
-            undated,
+            { undated, userKeys },
             circle,
             histories,
             ids

@@ -1,8 +1,10 @@
 /** Erases people in slices of a table's key, since no index is by name. */
+
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Equal from "effect/Equal"
 import * as Layer from "effect/Layer"
+import * as Address from "../../domain/Address.ts"
 import type { Counts, Part, Sought } from "../../domain/Erasure.ts"
 import * as Erasure from "../../domain/Erasure.ts"
 import * as Ids from "../../domain/Ids.ts"
@@ -67,7 +69,7 @@ const recipientsAtOnce = 4000
 const lastRecipient = `SELECT seq FROM sendwright_recipient WHERE seq > ? ORDER BY seq LIMIT 1 OFFSET ${recipientsAtOnce - 1}`
 
 /** What a search finds a recipient by. */
-const searchedOf = `SELECT ${recipients.only("phone", ...textNames).list} FROM sendwright_recipient WHERE seq = ?`
+const searchedOf = `SELECT ${recipients.only("address", ...textNames).list} FROM sendwright_recipient WHERE seq = ?`
 
 /** Early reports of a message. The platform's id may tell the number that it went to. */
 const forgetReports = `DELETE FROM sendwright_parked WHERE session = ? AND provider_id IN (
@@ -98,7 +100,8 @@ const rowsOf = (jobs: Jobs.StoredJobs, dialect: Dialect, ids: Ids.Ids): ErasureR
   const { elements } = dialect
   const ofPerson = `SELECT job.id, job.account, recipient.phone, ${inSql.placeOf("recipient.seq")} AS place
     FROM sendwright_recipient AS recipient JOIN sendwright_job AS job ON job.seq = ${inSql.jobOf("recipient.seq")}
-    WHERE recipient.seq > ? AND recipient.seq <= ? AND ${elements.among("recipient.phone")} ORDER BY recipient.seq`
+    WHERE recipient.seq > ? AND recipient.seq <= ? AND (${elements.among("recipient.phone")} OR recipient.phone LIKE '%@%')
+    ORDER BY recipient.seq`
   return {
     lockJobs,
     recipientsAt,
@@ -113,8 +116,13 @@ const rowsOf = (jobs: Jobs.StoredJobs, dialect: Dialect, ids: Ids.Ids): ErasureR
         kind === "phone" ? [text] : []
       )
       const found = yield* all(ofPerson, from, until, JSON.stringify(phones))
-      const isTheirs = (account: string, phone: string): boolean =>
-        isIn(sought, account) && Erasure.namesIn(sought.names, account).some((name) => name.text === phone)
+      const isTheirs = (account: string, address: Address.Address): boolean => {
+        const { phone, userId } = Address.personOf(address)
+        return (
+          isIn(sought, account) &&
+          Erasure.namesIn(sought.names, account).some(({ text }) => text === phone || text === userId)
+        )
+      }
       return {
         places: found
           .filter((row) => isTheirs(text(row, "account"), text(row, "phone")))
@@ -129,7 +137,8 @@ const rowsOf = (jobs: Jobs.StoredJobs, dialect: Dialect, ids: Ids.Ids): ErasureR
         yield* run(forgetReports, job.sessionId, key)
         for (const blank of blankings) yield* blank(key, redaction)
         const texts = Object.values(before).filter((each) => typeof each === "string")
-        yield* Segments.forgetKeys(key, texts)
+        const names = Object.values(Address.personOf(text(before, "phone"))).filter((each) => each !== null)
+        yield* Segments.forgetKeys(key, [...texts, ...names])
       }
       if (job.recipients > 1) return
       yield* run(forgetRequest, noFingerprint, seq)
@@ -259,9 +268,6 @@ export const layer: Layer.Layer<ErasureStore, never, Database> = Layer.effect(
         { searched, read: searching(dialect, searched) }
       ])
     )
-    const keysOfUser = `SELECT person FROM sendwright_person_link WHERE account = ? AND person >= ? AND person < ?
-      UNION SELECT person FROM sendwright_consent WHERE account = ? AND person >= ? AND person < ?`
-
     const searchOf = (part: Part) => {
       const found = search[part]
       if (found === undefined) throw new TypeError(`No table is searched for ${part}`)
@@ -284,11 +290,7 @@ export const layer: Layer.Layer<ErasureStore, never, Database> = Layer.effect(
       keys: ({ accountId, phones, userIds }) =>
         db.read("ErasureStore.keys", function* () {
           const keys: Array<Person.Key> = [...Person.written(phones)]
-          for (const userId of userIds) {
-            const range = Person.keysOfUser(userId)
-            for (const row of yield* all(keysOfUser, accountId, ...range, accountId, ...range))
-              keys.push(text(row, "person"))
-          }
+          for (const userId of userIds) keys.push(...(yield* People.keysOfUser(accountId, userId)))
           return Person.circle(yield* people.linksFrom(accountId, keys)).same(keys)
         }),
       begin: ({ accounts, erasure, marks, sealed, sought }) =>

@@ -23,8 +23,9 @@ export const layer: Layer.Layer<InboundStore, never, Database> = Layer.effect(
     return {
       receive: ({ now, ...inbound }) =>
         db.write("InboundStore.receive", () => apply(inbound, now), People.serialized(inbound.accountId)),
-      numbers: ({ accountId, phones }) =>
-        db.read("InboundStore.numbers", () => people.numbersOf(accountId, phones)),
+      keysOfUser: ({ accountId, userId }) =>
+        db.read("InboundStore.keysOfUser", () => People.keysOfUser(accountId, userId)),
+      others: ({ accountId, keys }) => db.read("InboundStore.others", () => people.othersOf(accountId, keys)),
       perhapsRefusals: ({ accountId, page }) =>
         db.readPage("InboundStore.perhapsRefusals", () => PerhapsRefusalRows.list(accountId, page)),
       perhapsRefusal: (id) => db.read("InboundStore.perhapsRefusal", () => PerhapsRefusalRows.find(id)),

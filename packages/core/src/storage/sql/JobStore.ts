@@ -47,7 +47,7 @@ function* seqOf(jobId: string): Program<number | undefined> {
   return row === undefined ? undefined : seq(row)
 }
 
-const billed = recipients.only("phone", "price", "pricing")
+const billed = recipients.only("address", "price", "pricing")
 
 const delivered = `SELECT ${billed.list} FROM sendwright_recipient
   WHERE seq BETWEEN ? AND ? AND (delivered_at IS NOT NULL OR read_at IS NOT NULL) ORDER BY seq`

@@ -43,6 +43,15 @@ export function* link(accountId: string, { ended, retained }: Learnt): Program<v
   )
 }
 
+const keysOfOne = `SELECT person FROM sendwright_person_link WHERE account = ? AND person >= ? AND person < ?
+  UNION SELECT person FROM sendwright_consent WHERE account = ? AND person >= ? AND person < ?`
+
+/** The keys of a user id, one for each portfolio. */
+export function* keysOfUser(accountId: string, userId: string): Program<ReadonlyArray<Key>> {
+  const range = Person.keysOfUser(userId)
+  return (yield* all(keysOfOne, accountId, ...range, accountId, ...range)).map((row) => text(row, "person"))
+}
+
 const kinds = scopes
   .flatMap((purpose) =>
     ["granted", "revoked"].map((status) => `SELECT '${purpose}' AS purpose, '${status}' AS status`)
@@ -120,12 +129,9 @@ export const make = ({ elements, lookUp }: Dialect) => {
       }
       yield* insertRecords(rows)
     },
-    /** The person's numbers of each phone that has more than itself (`Person.Circle`). */
-    *numbersOf(
-      accountId: string,
-      phones: ReadonlyArray<string>
-    ): Program<ReadonlyMap<string, ReadonlyArray<string>>> {
-      return Person.numbersOf(phones, yield* linksFrom(accountId, Person.written(phones)))
+    /** The person's keys of each that is not alone (`Person.Circle`). */
+    *othersOf(accountId: string, keys: ReadonlyArray<Key>): Program<Person.Others> {
+      return Person.othersOf(keys, yield* linksFrom(accountId, Person.written(keys)))
     },
     /** Those that decide may be older than the last ones, of who says yes and no a thousand times. */
     *historiesOf(accountId: string, keys: ReadonlyArray<Key>): Program<Histories> {

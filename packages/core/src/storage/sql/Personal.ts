@@ -2,6 +2,7 @@
  * What a column tells of people, which each column says where it is described. What an erasure looks through, what an export
  * shows and what stays follow from that (docs/adr/0044).
  */
+import * as Address from "../../domain/Address.ts"
 import type { Redaction } from "../../domain/Erasure.ts"
 import * as RetryPlan from "../../domain/job/RetryPlan.ts"
 import type { Report } from "../JobStore.ts"
@@ -78,6 +79,19 @@ export const phone: Personal = {
   ofTheirs: inText,
   ofOthers: (stored) => stored
 }
+/** The same by one name or two (`Address`). */
+export const address: Personal = ((
+  tokenOf: (stored: string, redaction: Redaction) => string | undefined
+) => ({
+  isAbout: (stored: string, redaction: Redaction) => tokenOf(stored, redaction) !== undefined,
+  ofTheirs: (stored: string, redaction: Redaction) => tokenOf(stored, redaction) ?? stored,
+  ofOthers: (stored: string) => stored
+}))((stored, redaction) =>
+  Address.keysOf(stored)
+    .map(redaction.tokenOf)
+    .find((token) => token !== undefined)
+)
+
 /** The same as a key of the account's (`Person.Key`). */
 export const personKey: Personal = {
   isAbout: (stored, { tokenOf }) => tokenOf(stored) !== undefined,

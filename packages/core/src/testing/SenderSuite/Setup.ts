@@ -143,6 +143,7 @@ const open = (context: TestContext, { platform, sender }: Subject) => {
         messageId: Ids.messageId(ids.jobId(now), messages),
         sessionId,
         to: `3460012${String(messages).padStart(4, "0")}`,
+        userId: null,
         content: { kind: "direct", text: `Hello Zoë 🎉 ${messages}.`, linkPreview: false },
         values: [],
         attempt: 1,

@@ -15,7 +15,7 @@ const card: RateCard = {
 }
 
 describe("what a delivered message cost", () => {
-  const accepted = { phone: "34600000001", price: "0.0170" }
+  const accepted = { address: "34600000001", price: "0.0170" }
   const billed = (category: string, free = false) =>
     cost({ ...accepted, pricing: { category, free } }, "utility", card)
 

@@ -13,7 +13,7 @@ const now = Time.at(1_900_000_000_000)
 
 const recipient = (index: number, some: Partial<RecipientResult> = {}): RecipientResult => ({
   ...Job.newRecipient(
-    { phone: `3460000000${index}`, externalId: null, values: [], market: null, price: null },
+    { address: `3460000000${index}`, externalId: null, values: [], market: null, price: null },
     index,
     now
   ),
@@ -240,7 +240,7 @@ describe("of a session's due jobs", () => {
 
 describe("two messages to one phone", () => {
   const interval = 6000
-  const to = (index: number, phone: string) => recipient(index, { phone })
+  const to = (index: number, phone: string) => recipient(index, { address: phone })
 
   it("are kept apart, and whoever waits is due when the phone may have the next", () => {
     const times = new Map([["1", Time.after(now, 1000)]])

@@ -12,7 +12,7 @@ const reported = FastCheck.constantFrom<Recipient.Reported>("accepted", "sent", 
 
 const recipient: Job.RecipientResult = {
   index: 0,
-  phone: "34600000001",
+  address: "34600000001",
   ...ClientTexts.recipient.of({}),
   values: [],
   status: "sending",

@@ -9,7 +9,7 @@ const phone = FastCheck.constantFrom("34600000001", "34600000002", "34600000003"
 const optional = <A>(arbitrary: FastCheck.Arbitrary<A>) => FastCheck.option(arbitrary, { nil: undefined })
 
 const recipient = FastCheck.record({
-  phone,
+  address: phone,
   requeuedAt: FastCheck.constant(null),
   updatedAt: FastCheck.constant(Time.at(0)),
   status: FastCheck.constantFrom(...Recipient.statuses),
@@ -81,7 +81,7 @@ describe("a retry", () => {
   it("chooses a permanent failure only where its code or its phone is named", () => {
     holds((chosen, { codes, phones }, one) => {
       if (chosen !== "failed" || one.failure?.permanent !== true) return
-      expect(codes?.includes(one.failure.code) === true || phones?.includes(one.phone) === true).toBe(true)
+      expect(codes?.includes(one.failure.code) === true || phones?.includes(one.address) === true).toBe(true)
     })
   })
 
@@ -90,20 +90,20 @@ describe("a retry", () => {
       if (chosen === null) return
       expect(statuses === undefined || statuses.includes(chosen)).toBe(true)
       expect(codes === undefined || codes.includes(one.failure?.code ?? "")).toBe(true)
-      expect(phones === undefined || phones.includes(one.phone)).toBe(true)
+      expect(phones === undefined || phones.includes(one.address)).toBe(true)
     })
   })
 
   it("chooses every recipient that is named by its status and its phone", () => {
     holds((_, some, one) => {
       if (one.status !== "failed" && one.status !== "unknown") return
-      const named = { statuses: [one.status], phones: [...(some.phones ?? []), one.phone] }
+      const named = { statuses: [one.status], phones: [...(some.phones ?? []), one.address] }
       expect(chooser(named)(one)).toBe(one.status)
     })
   })
 
   const failed = {
-    phone: "34600000001",
+    address: "34600000001",
     requeuedAt: null,
     updatedAt: Time.at(10),
     status: "failed",
@@ -127,7 +127,7 @@ describe("a retry", () => {
     ],
     ["an unknown one", { status: "unknown" }, "unknown"],
     ["one that was sent", { status: "sent" }, "other"],
-    ["one who was erased", { phone: "erased:0123456789abcdef01234567" }, "other"]
+    ["one who was erased", { address: "erased:0123456789abcdef01234567" }, "other"]
   ] as const)("that begins at a time makes of %s: %s %s", (_, some, verdict) => {
     expect(RetrySelection.judge({}, Time.at(20))({ ...failed, ...some })).toBe(verdict)
   })

@@ -25,7 +25,7 @@ const job: Jobs.Job = Jobs.newJob({
   recipients: 1
 })
 const fresh = Jobs.newRecipient(
-  command.recipients[0] ?? { phone: "", externalId: null, values: [], market: null, price: null },
+  command.recipients[0] ?? { address: "", externalId: null, values: [], market: null, price: null },
   0,
   now
 )
@@ -112,7 +112,7 @@ describe("what is told of a message", () => {
     expect(message).toMatchObject({
       jobId: job.id,
       messageId: `${job.id.slice(0, -3)}001`,
-      phone: fresh.phone,
+      phone: fresh.address,
       status: "accepted",
       template: { templateId: 1, name: "greeting", language: "en" },
       account: "Shop",
@@ -126,7 +126,7 @@ describe("what is told of a message", () => {
 
   it("is that its variables, and its person, are forgotten", () => {
     const expired = { ...job, contentExpiredAt: Time.after(now, minute) }
-    const gone = { ...accepted(Time.after(now, 1)), phone: `erased:${"0".repeat(24)}`, values: [] }
+    const gone = { ...accepted(Time.after(now, 1)), address: `erased:${"0".repeat(24)}`, values: [] }
     const { message, next, timeline } = story({
       job: expired,
       recipient: { ...gone, status: "failed", failure }
@@ -233,8 +233,8 @@ describe("what is told of a message", () => {
   })
 
   it("is the consent that decided, once where one decided twice, and its refusal", () => {
-    const record = Fixtures.consent(fresh.phone, { source: "checkout" })
-    const later = Fixtures.consent(fresh.phone, { purpose: "utility", recordedAt: Time.after(now, 5) })
+    const record = Fixtures.consent(fresh.address, { source: "checkout" })
+    const later = Fixtures.consent(fresh.address, { purpose: "utility", recordedAt: Time.after(now, 5) })
     const recipient = accepted(Time.after(now, minute))
     const decisions = [
       { at: now, record },
@@ -375,7 +375,7 @@ describe("what is told of a message", () => {
   })
 
   it("is what people answered, and what they said of consent since", () => {
-    const word = Fixtures.consent(fresh.phone, {
+    const word = Fixtures.consent(fresh.address, {
       status: "revoked",
       source: "inbound-message",
       recordedAt: Time.after(now, 2 * minute)

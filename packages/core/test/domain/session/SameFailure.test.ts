@@ -18,7 +18,7 @@ const ends = (
   since = Time.at(minute)
 ): ReadonlyArray<SameFailure.Ended> =>
   Array.from({ length: count }, (_, n) => ({
-    phone: `3460000000${n % people}`,
+    address: `3460000000${n % people}`,
     failure: of,
     attempted: { since }
   }))
@@ -66,7 +66,7 @@ describe("a session", () => {
       const block = SameFailure.block(streak, Time.at(0))
       times.push(block.until)
       streak = SameFailure.next(block.streak, {
-        phone: "34600000001",
+        address: "34600000001",
         failure: unlisted,
         attempted: { since: block.until }
       })

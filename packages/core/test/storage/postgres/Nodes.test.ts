@@ -494,7 +494,7 @@ describe("two nodes that claim simultaneously", () => {
         )
         const phones = answers
           .flatMap(({ claimed }) => claimed)
-          .flatMap(({ recipients }) => recipients.map(({ phone }) => phone))
+          .flatMap(({ recipients }) => recipients.map(({ address: phone }) => phone))
         expect([phones.length, new Set(phones).size]).toEqual([5, 5])
       }
     })

@@ -6,11 +6,11 @@ import { keysOf } from "../RecipientKeys.ts"
 import { flag, integer, seq } from "../RowReader.ts"
 import { recipients } from "./RecipientColumns.ts"
 
-const { market, phone, price, pricing, status } = recipients.columns
+const { address, market, price, pricing, status } = recipients.columns
 
 const isDelivered = "CASE WHEN delivered_at IS NULL AND read_at IS NULL THEN 0 ELSE 1 END"
 
-/** A phone is told of those alone that the platform billed in another category, which is text within the JSON. */
+/** An address is told of those alone that the platform billed in another category, which is text within the JSON. */
 const charges = `SELECT status, market, price, pricing, is_delivered, phone, count(*) AS recipients FROM (
     SELECT status, market, price, pricing, ${isDelivered} AS is_delivered,
       CASE WHEN pricing IS NULL OR pricing LIKE ? THEN '' ELSE phone END AS phone
@@ -26,7 +26,7 @@ function* ofJob(job: number, category: string | null): Program<ReadonlyArray<Cha
     market: market.read(row),
     price: price.read(row),
     pricing: pricing.read(row),
-    phone: phone.read(row) || null,
+    address: address.read(row) || null,
     isDelivered: flag(row, "is_delivered"),
     recipients: integer(row, "recipients")
   }))

@@ -31,7 +31,7 @@ import {
   word
 } from "../Columns.ts"
 import type { Dialect } from "../Database.ts"
-import { impersonal, mentionInJson, phone, said, saidTexts } from "../Personal.ts"
+import { address, impersonal, mentionInJson, said, saidTexts } from "../Personal.ts"
 import type { SqlValue } from "../Program.ts"
 import { placesPerJob } from "../RecipientKeys.ts"
 import * as RowReader from "../RowReader.ts"
@@ -56,7 +56,10 @@ export const recipients = table("sendwright_recipient", {
   key: ["seq"]
 })<RecipientRow>({
   key: integer("seq", impersonal, "long PRIMARY KEY"),
-  phone: text("phone", phone),
+  address: noted(
+    "A phone, or a user id with its portfolio (as a key of sendwright_person_link), or the phone and behind it the user id.",
+    text("phone", address)
+  ),
   ...texts,
   values: expiring("[]", json("variables", saidTexts)),
   market: textOrNull("market", impersonal),
@@ -89,7 +92,7 @@ export const recipients = table("sendwright_recipient", {
   )
 })
 
-const given = recipients.only("fence", "nextAt", "updatedAt", "market", "price", "values", "phone")
+const given = recipients.only("fence", "nextAt", "updatedAt", "market", "price", "values", "address")
 
 /** The columns of a new recipient's row; those come first that are the same for all recipients of most sends. */
 export const accepted = [...given.ordered, ...recipients.only(...textNames, "key").ordered]
@@ -108,13 +111,13 @@ export const writeAccepted = (
   values[at.market] = recipient.market
   values[at.price] = recipient.price
   values[at.values] = JSON.stringify(recipient.values)
-  values[at.phone] = recipient.phone
+  values[at.address] = recipient.address
   return [...values, ...textNames.map((name) => recipient[name] ?? null), key]
 }
 
 /** As each begins. The columns that are in neither have defaults. */
 const fresh: RecipientRow = {
-  ...Job.newRecipient({ phone: "", values: [], market: null, price: null }, 0, Time.at(0)),
+  ...Job.newRecipient({ address: "", values: [], market: null, price: null }, 0, Time.at(0)),
   key: 0,
   fence: null
 }
@@ -233,7 +236,7 @@ interface AnsweredRow extends RecipientRow {
 
 const answered = layout<AnsweredRow>()(
   "key",
-  "phone",
+  "address",
   "values",
   "market",
   "price",
@@ -288,7 +291,7 @@ const recipientOf = (
     key,
     recipient: {
       index: key % placesPerJob,
-      phone: elementOf(columns[at.phone], row),
+      address: elementOf(columns[at.address], row),
       ...ClientTexts.recipient.from((place) => elementOf(texts[place] ?? [], row)),
       values: elementOf(columns[at.values], row),
       status: statusOf("status", state[now.status]),

@@ -290,7 +290,7 @@ export const make = (
 
     saveArrival: PaceRows.save,
 
-    numbersOf: people.numbersOf,
+    othersOf: people.othersOf,
 
     phoneTimes: function* ({ latest, now, phones, sessionId }) {
       yield* run(forgetPairs, sessionId, now, latest)

@@ -3,6 +3,8 @@
  * written down later, 100,000 at a time and sorted: a look-up jumps into each of these segments, and reads through the
  * recipients that came since the last (docs/adr/0041).
  */
+import * as Address from "../../../domain/Address.ts"
+import * as Phone from "../../../domain/Phone.ts"
 import type { Dialect } from "../Database.ts"
 import type { Program, Row } from "../Program.ts"
 import { all, changes, get, run } from "../Program.ts"
@@ -83,12 +85,9 @@ const byKey = (a: Entry, b: Entry): number =>
 
 const entriesOf = (row: Row): ReadonlyArray<Entry> => {
   const recipient = seq(row)
-  const phone = text(row, "phone")
-  const externalId = textOrNull(row, "external_id")
-  const entry = { key: phone, recipient }
-  return externalId === null || externalId === "" || externalId === phone
-    ? [entry]
-    : [entry, { key: externalId, recipient }]
+  const { phone, userId } = Address.personOf(text(row, "phone"))
+  const keys = [phone, userId, textOrNull(row, "external_id")]
+  return [...new Set(keys)].flatMap((key) => (key === null || key === "" ? [] : [{ key, recipient }]))
 }
 
 /** The least entries of the slices, and the places behind them. */
@@ -189,7 +188,7 @@ export const writing = ({ elements }: Pick<Dialect, "elements">) => {
     ) AS entry
     WHERE EXISTS (
       SELECT 1 FROM sendwright_recipient AS recipient
-      WHERE recipient.seq = entry.recipient AND (recipient.phone = entry.key OR recipient.external_id = entry.key)
+      WHERE recipient.seq = entry.recipient AND (recipient.external_id = entry.key OR replace(recipient.phone, entry.key, '') <> recipient.phone)
     ) ON CONFLICT (segment, key, recipient) DO NOTHING`
 
   return function* (state: State): Program<Step> {
@@ -215,11 +214,19 @@ const inFresh = (condition: string): string => `SELECT seq FROM (
     SELECT seq, phone, external_id FROM sendwright_recipient WHERE seq > ? AND seq < ? ORDER BY seq DESC LIMIT ${mostFresh}
   ) AS fresh WHERE ${condition} ORDER BY seq DESC ${limited}`
 
-/** Answers the keys of the recipients that have one of the texts as their phone or external id, the newest first, before a place. */
+/** What a phone or a user id is found by where it is a part of an address. */
+const partOf = (key: string): ReadonlyArray<{ readonly condition: string; readonly value: string }> => {
+  if (Phone.form.test(key)) return [{ condition: "phone LIKE ?", value: `${key}@%` }]
+  return Address.userIdForm.test(key)
+    ? [{ condition: "replace(phone, ?, '') <> phone", value: `@${key} ` }]
+    : []
+}
+
+/** Answers the keys of the recipients that have one of the texts as their phone, user id or external id, the newest first, before a place. */
 export const finding = ({ elements: { among }, lookUp }: Pick<Dialect, "elements" | "lookUp">) => {
   // All keys are looked for in one reading.
-  const ofOne = inFresh("phone = ? OR external_id = ?")
-  const ofSeveral = inFresh(`${among("phone")} OR ${among("external_id")}`)
+  const ofOne = "phone = ? OR external_id = ?"
+  const ofSeveral = `${among("phone")} OR ${among("external_id")}`
   const ofSegment = "found.segment = segment.id AND found.key = ? AND found.recipient < ?"
   const inSegments = `SELECT found.recipient AS seq FROM sendwright_segment AS segment
       ${lookUp("sendwright_segment_key", "found", ofSegment)}
@@ -233,9 +240,12 @@ export const finding = ({ elements: { among }, lookUp }: Pick<Dialect, "elements
     const [first, ...others] = new Set(keys)
     if (first === undefined) return []
     const last = integerOrNull((yield* get(covered)) ?? {}, "last") ?? -1
-    const [text, wanted] =
+    const [whole, wanted] =
       others.length === 0 ? [ofOne, first] : [ofSeveral, JSON.stringify([first, ...others])]
-    const fresh = before > last ? yield* all(text, last, before, wanted, wanted, limit) : []
+    const parts = [first, ...others].flatMap(partOf)
+    const text = inFresh([whole, ...parts.map(({ condition }) => condition)].join(" OR "))
+    const given = [wanted, wanted, ...parts.map(({ value }) => value)]
+    const fresh = before > last ? yield* all(text, last, before, ...given, limit) : []
     const found = new Set(fresh.map(seq))
     if (fresh.length < limit)
       for (const key of [first, ...others])

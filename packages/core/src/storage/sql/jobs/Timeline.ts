@@ -1,4 +1,5 @@
 /** All that rows tell of one message (`domain/job/Timeline`): each part by an index, and no more than is bounded there. */
+import * as Address from "../../../domain/Address.ts"
 import type * as Audit from "../../../domain/Audit.ts"
 import * as Consent from "../../../domain/consent/Consent.ts"
 import * as Ids from "../../../domain/Ids.ts"
@@ -7,6 +8,7 @@ import * as Time from "../../../domain/Instant.ts"
 import type { Job } from "../../../domain/job/Job.ts"
 import * as Jobs from "../../../domain/job/Job.ts"
 import * as Timeline from "../../../domain/job/Timeline.ts"
+import type { Key } from "../../../domain/Person.ts"
 import { findAccount } from "../AccountStore.ts"
 import { auditEntries } from "../codec/AuditEntry.ts"
 import { consents, readConsent } from "../codec/Consent.ts"
@@ -15,7 +17,7 @@ import { endpoints } from "../codec/Endpoint.ts"
 import type { Dialect } from "../Database.ts"
 import * as Happenings from "../Happenings.ts"
 import * as IndexScan from "../IndexScan.ts"
-import type { Program, Row } from "../Program.ts"
+import type { Program, Row, SqlParameter } from "../Program.ts"
 import { all, get } from "../Program.ts"
 import { recipientKey } from "../RecipientKeys.ts"
 import { end, instant, integer, limited, seq, text, textOrNull } from "../RowReader.ts"
@@ -41,15 +43,29 @@ const said = `SELECT ${consents.list} FROM (
   ) AS newest WHERE recorded_at >= ? AND source IN ('${Consent.inboundSources.message}', '${Consent.inboundSources.platform}')
   ORDER BY seq DESC LIMIT ${most.words + 1}`
 
-function* decisionsOf(job: Job, phone: string, times: ReadonlyArray<Instant>) {
+/** By all names of a recipient, each of whom has records of their own. */
+const ofKeys = function* (
+  statement: string,
+  account: string,
+  keys: ReadonlyArray<Key>,
+  ...rest: ReadonlyArray<SqlParameter>
+) {
+  const rows: Array<Row> = []
+  for (const key of keys) rows.push(...(yield* all(statement, account, key, ...rest)))
+  return rows
+}
+
+function* decisionsOf(job: Job, keys: ReadonlyArray<Key>, times: ReadonlyArray<Instant>) {
   const cut: Array<Cut> = []
   const decisions: Array<Timeline.Decision> = []
   if (!Jobs.isReadable(job.content)) return { decisions, cut }
   const purpose = Jobs.purpose(job.content)
   for (const at of times) {
-    const row = yield* get(decided, job.accountId, phone, purpose, at)
-    if (row !== undefined) decisions.push({ at, record: readConsent(row) })
-    else if ((yield* get(isLong, job.accountId, phone)) === undefined) decisions.push({ at, record: null })
+    const [record] = (yield* ofKeys(decided, job.accountId, keys, purpose, at))
+      .map(readConsent)
+      .toSorted((a, b) => Number(a.status === "granted") - Number(b.status === "granted"))
+    if (record !== undefined) decisions.push({ at, record })
+    else if ((yield* ofKeys(isLong, job.accountId, keys)).length === 0) decisions.push({ at, record: null })
     else cut.push({ kind: "consent", at })
   }
   return { decisions, cut }
@@ -81,7 +97,13 @@ function* rangeOf({ from, to }: Timeline.Span): Program<readonly [number, number
   return [before === undefined ? 0 : seq(before), after === undefined ? end : seq(after)]
 }
 
-/** The account, the message's id, and what an event has that came from the number. */
+/** What an event has that came from them. */
+const fromThem = (address: Address.Address): string => {
+  const { phone, userId } = Address.personOf(address)
+  return phone === null ? `"user_id":${JSON.stringify(userId)}` : `"from":"${phone}"`
+}
+
+/** The account, the message's id, and what an event has that came from its recipient. */
 type Named = readonly [accountId: string, messageId: string, from: string]
 
 /** Events that tell of the message, or are from its number; and the times at which there were more than are looked at. */
@@ -151,7 +173,7 @@ const finding = ({ contains, lookUp, within }: Dialect) => {
   return function* (
     job: Job,
     messageId: string,
-    phone: string,
+    address: Address.Address,
     { commits, receipts }: Timeline.Looks
   ): Program<Found> {
     const found = new Found()
@@ -159,7 +181,7 @@ const finding = ({ contains, lookUp, within }: Dialect) => {
     const keys = theirs.slice(0, most.endpoints)
     if (keys.length === 0) return found
     if (theirs.length > keys.length) found.cut.push({ kind: "webhook", at: job.createdAt })
-    const named: Named = [job.accountId, messageId, `"from":"${phone}"`]
+    const named: Named = [job.accountId, messageId, fromThem(address)]
     for (const at of commits) yield* ofMoment(at, named, found)
     for (const span of receipts) if (!found.tells(span.status)) yield* behind(span, keys, named, found)
     return found
@@ -207,8 +229,8 @@ const webhooks = (dialect: Dialect) => {
     return { deliveries: found, isCut }
   }
 
-  return function* (job: Job, messageId: string, phone: string, looks: Timeline.Looks) {
-    const { cut, events } = yield* eventsOf(job, messageId, phone, looks)
+  return function* (job: Job, messageId: string, address: Address.Address, looks: Timeline.Looks) {
+    const { cut, events } = yield* eventsOf(job, messageId, address, looks)
     const told = new Map([...events].filter(([, row]) => text(row, "type") !== received))
     const replies = [...events.values()].filter((row) => text(row, "type") === received).map(replyOf)
     if (told.size === 0) return { deliveries: [], replies, cut }
@@ -277,10 +299,12 @@ export const make = ({ dialect, find, recipients, recipientsOf }: StoredJobs) =>
     const key = recipientKey(stored.seq, index)
     const recipient = (yield* recipients(recipientAt, job.sessionId, key))[0]?.recipient
     if (recipient === undefined) return null
-    const { phone } = recipient
+    const keys = Address.keysOf(recipient.address)
     const earlier = cutTo("attempt", yield* EarlierAttempts.lastOf(key, most.attempts + 1), most.attempts)
-    const decided = yield* decisionsOf(job, phone, Timeline.decisionTimes(job, recipient))
-    const spoken = (yield* all(said, job.accountId, phone, job.createdAt)).map(readConsent).reverse()
+    const decided = yield* decisionsOf(job, keys, Timeline.decisionTimes(job, recipient))
+    const spoken = (yield* ofKeys(said, job.accountId, keys, job.createdAt))
+      .map(readConsent)
+      .toSorted((a, b) => a.recordedAt - b.recordedAt)
     const words = cutTo(
       "inbound",
       spoken.map((record) => ({ at: record.recordedAt, record })),
@@ -289,7 +313,7 @@ export const make = ({ dialect, find, recipients, recipientsOf }: StoredJobs) =>
     const acts = cutTo("retried", yield* actsOn(jobId, most.acts + 1), most.acts)
     const happened = yield* happeningsOf(job, Time.after(Timeline.dispatchedAt(recipient) ?? now, 1))
     const looks = Timeline.looks(recipient, earlier.kept)
-    const told = yield* webhooksOf(job, Ids.messageId(jobId, index), phone, looks)
+    const told = yield* webhooksOf(job, Ids.messageId(jobId, index), recipient.address, looks)
     return {
       job,
       recipient,
