@@ -137,6 +137,9 @@ const member = (value: unknown, name: string): unknown =>
     ? Reflect.get(value, name)
     : undefined
 
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
 const nameOf = (value: unknown): string | null | undefined =>
   value === undefined || typeof value === "string" ? value : null
 
@@ -144,6 +147,7 @@ const nameOf = (value: unknown): string | null | undefined =>
 const directFaults = (body: unknown): ReadonlyArray<Fault.Fault> => {
   const text = member(body, "message")
   const path = ["message"]
+  if (!isObject(body)) return []
   const found = new Fault.Faults()
   const names = { phone: nameOf(member(body, "to")), userId: nameOf(member(body, "user_id")) }
   Address.addFaults(found, names, (name) => [name === "phone" ? "to" : name])
@@ -254,9 +258,6 @@ interface Readable {
   >
 }
 
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
-
 const textOf = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined)
 
 const variablesOf = (value: unknown): Variables.Values | undefined | null =>
@@ -267,8 +268,8 @@ const recipientsOf = (value: unknown): Readable["recipients"] =>
   Array.isArray(value) && value.length <= Requests.maximumRecipients
     ? value.map((recipient: unknown) => ({
         ...Records.map(ClientTexts.recipient.requested, (_, name) => textOf(member(recipient, name))),
-        phone: nameOf(member(recipient, "phone")),
-        user_id: nameOf(member(recipient, "user_id")),
+        phone: isObject(recipient) ? nameOf(member(recipient, "phone")) : null,
+        user_id: isObject(recipient) ? nameOf(member(recipient, "user_id")) : null,
         variables: isObject(recipient) ? variablesOf(recipient["variables"]) : null
       }))
     : []
