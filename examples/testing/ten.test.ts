@@ -11,11 +11,9 @@ const remind = (session: Session, { id, name, phone }: { id: string; name: strin
     idempotencyKey: `appointment-${id}`
   })
 const listen = (sw: Sendwright) => {
-  const toCall: Array<string> = []
+  const toCall: Array<string | null> = []
   const canceled: Array<string> = []
-  sw.on("recipient.failed", ({ data }) => {
-    if (data.phone !== null) toCall.push(data.phone)
-  })
+  sw.on("recipient.failed", ({ data }) => void toCall.push(data.phone))
   sw.on("message.received", ({ data }) => {
     if (data.from !== null && /can't come/i.test(data.text)) canceled.push(data.from)
   })

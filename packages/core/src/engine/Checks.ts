@@ -594,6 +594,24 @@ export const make = Effect.gen(function* () {
         faults.add(["recipients", index, "user_id"], "recipient_needs_number", needsNumber)
   })
 
+  /** Whom the recipients name; adds the faults of those whom the platform cannot reach by it. */
+  const examineNames = Effect.fnUntraced(function* (
+    caller: Caller,
+    { recipients }: Readable,
+    template: Template.Template | null,
+    faults: Fault.Faults
+  ) {
+    const portfolio = yield* portfolioFor(
+      caller,
+      recipients.map(({ user_id }) => user_id)
+    )
+    const addresses = recipients.map((recipient) => addressOf(recipient, portfolio))
+    for (const place of yield* foreign(caller, addresses))
+      faults.add(["recipients", place, "user_id"], "recipient_invalid", ofOtherPortfolio)
+    if (template !== null && Template.needsNumber(template)) yield* findNumberless(caller, addresses, faults)
+    return addresses
+  })
+
   /** The template, and every recipient's values in the order of its variables; adds the faults of both. */
   const examine = Effect.fnUntraced(function* (
     caller: Caller,
@@ -610,14 +628,7 @@ export const make = Effect.gen(function* () {
       if (faults.isFull) break
       addRecipientFaults(faults, index, recipient)
     }
-    const portfolio = yield* portfolioFor(
-      caller,
-      recipients.map(({ user_id }) => user_id)
-    )
-    const addresses = recipients.map((recipient) => addressOf(recipient, portfolio))
-    for (const place of yield* foreign(caller, addresses))
-      faults.add(["recipients", place, "user_id"], "recipient_invalid", ofOtherPortfolio)
-    if (template !== null && Template.needsNumber(template)) yield* findNumberless(caller, addresses, faults)
+    const addresses = yield* examineNames(caller, request, template, faults)
     const values: Array<ReadonlyArray<string>> = []
     if (template === null || !template.sendable || request.variables === null)
       return { addresses, template, values }

@@ -483,18 +483,9 @@ const decisions = (inbound: Context.Tag.Service<InboundStore>, record: Recorder.
       )
 })
 
-export const make = Effect.gen(function* () {
-  const accounts = yield* AccountStore
+/** Finds the keys under which user ids are recorded. */
+const userKeys = Effect.gen(function* () {
   const inbound = yield* InboundStore
-  const store = yield* ConsentStore
-  const signals = yield* Signals
-  const record = yield* Recorder.make
-  const ids = Ids.make(yield* Ids.RandomBytes)
-
-  const account = Effect.fnUntraced(function* (id: string) {
-    if ((yield* accounts.find(id)) === null) return yield* new NotFound({ what: "account" })
-  })
-
   const sessions = yield* SessionStore
   const resolve = yield* SessionSender.make
 
@@ -511,7 +502,7 @@ export const make = Effect.gen(function* () {
   })
 
   /** The keys of the user ids in a part of a list: those that platforms told, else one in each portfolio. */
-  const userKeysOf = Effect.fnUntraced(function* (accountId: string, part: ReadonlyArray<ConsentResult>) {
+  return Effect.fnUntraced(function* (accountId: string, part: ReadonlyArray<ConsentResult>) {
     const userIds = new Set(
       part.flatMap((result) => (result._tag === "Recorded" ? (result.record.userId ?? []) : []))
     )
@@ -527,7 +518,21 @@ export const make = Effect.gen(function* () {
     }
     return found
   })
+})
 
+export const make = Effect.gen(function* () {
+  const accounts = yield* AccountStore
+  const inbound = yield* InboundStore
+  const store = yield* ConsentStore
+  const signals = yield* Signals
+  const record = yield* Recorder.make
+  const ids = Ids.make(yield* Ids.RandomBytes)
+
+  const account = Effect.fnUntraced(function* (id: string) {
+    if ((yield* accounts.find(id)) === null) return yield* new NotFound({ what: "account" })
+  })
+
+  const userKeysOf = yield* userKeys
   const recordPart = recordingPart(store, signals)
   const hash = yield* PersonHash.make
   const counting = withoutErased(hash)
