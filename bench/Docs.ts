@@ -54,11 +54,17 @@ const capacity = (results: ReadonlyArray<Results>): string => {
   return [header, header.map(() => "---"), ...rows].map((row) => `| ${row.join(" | ")} |`).join("\n")
 }
 
-export const write = (page: URL, results: ReadonlyArray<Results>): void => {
-  const text = readFileSync(page, "utf8")
-  const figured = between(text, "figures", markdown(results))
-  writeFileSync(page, between(figured, "capacity", capacity(results)))
-  // Tables have their columns aligned, as everywhere in the documents.
-  const biome = fileURLToPath(new URL("../node_modules/@biomejs/biome/bin/biome", page))
-  spawnSync(process.execPath, [biome, "format", "--write", fileURLToPath(page)], { stdio: "inherit" })
+/** Writes `docs/figures.md` and the capacity of `docs/performance.md` below `root`. */
+export const write = (root: URL, results: ReadonlyArray<Results>): void => {
+  const written = {
+    figures: ["figures", markdown(results)],
+    performance: ["capacity", capacity(results)]
+  } as const
+  for (const [name, [mark, text]] of Object.entries(written)) {
+    const page = new URL(`docs/${name}.md`, root)
+    writeFileSync(page, between(readFileSync(page, "utf8"), mark, text))
+    // Tables have their columns aligned, as everywhere in the documents.
+    const biome = fileURLToPath(new URL("node_modules/@biomejs/biome/bin/biome", root))
+    spawnSync(process.execPath, [biome, "format", "--write", fileURLToPath(page)], { stdio: "inherit" })
+  }
 }

@@ -1,6 +1,6 @@
 /**
  * The benchmark suite. `npm run bench` measures everything, `npm run bench -- accept drain` some parts, `--quick` in
- * rounds that are short and few, `--write-docs` writes the figures into docs/performance.md.
+ * rounds that are short and few, `--write-docs` writes the figures into docs/figures.md and docs/performance.md.
  */
 import { spawnSync } from "node:child_process"
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
@@ -104,7 +104,7 @@ await withBench(options, async (bench) => {
 const results = kept()
 const chart = new URL("chart.svg", folder)
 writeFileSync(chart, Report.chart(results))
-if (options["write-docs"]) Docs.write(new URL("docs/performance.md", root), results)
+if (options["write-docs"]) Docs.write(root, results)
 const short = results
   .flatMap(({ figures }) => figures.flatMap(({ targets }) => targets))
   .filter(({ passed }) => !passed)
