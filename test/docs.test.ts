@@ -17,10 +17,10 @@ const read = (path: string): string => readFileSync(new URL(path, import.meta.ur
 const blockOf = (page: string, heading: string): unknown =>
   JSON.parse(/```json\n([\s\S]*?)```/.exec(page.slice(page.indexOf(heading)))?.[1] ?? "null")
 
-describe("docs/webhooks.md", () => {
-  const page = read("../docs/webhooks.md")
+describe("docs/verify.md", () => {
+  const page = read("../docs/verify.md")
   const { body, headers, previous_secret, secret } = Schema.decodeUnknownSync(Vectors)(
-    blockOf(page, "### Test vectors")
+    blockOf(page, "## Test vectors")
   )
 
   it("has vectors that are what we send", () => {
@@ -79,7 +79,7 @@ describe("docs/security.md", () => {
   })
 })
 
-describe.each(["architecture.md", "changing.md", "dispatch.md"])("docs/%s", (name) => {
+describe.each(["architecture.md", "breaks.md", "changing.md", "dispatch.md"])("docs/%s", (name) => {
   it("names files and functions that are there", () => {
     const page = read(`../docs/${name}`)
     // `worker/Batch` (`prepare`, `start`), also as `host/http/NodeServer`; `http` is the folder of packages/http.
