@@ -209,7 +209,14 @@ export const make = Effect.gen(function* () {
     "POST /api/v1/template-messages/send": ["", () => send(1)],
     "POST /api/public/messages/send": [
       "",
-      () => ({ to: phone(0), message: "Hello", linkPreview: true, reference: "spring" })
+      () => ({
+        to: phone(0),
+        message: "Hello",
+        linkPreview: true,
+        buttons: [{ id: "yes", title: "Yes" }],
+        reply_to: "wamid.1",
+        reference: "spring"
+      })
     ],
     "POST /admin/v1/accounts": ["", () => ({ name: "Shop", currency: "EUR", plan })],
     "PATCH /admin/v1/accounts/:id": [account.id, () => ({ name: "Shop", currency: "EUR", plan })],

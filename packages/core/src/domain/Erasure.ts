@@ -9,6 +9,7 @@ import * as Ids from "./Ids.ts"
 import type { Instant } from "./Instant.ts"
 import * as Time from "./Instant.ts"
 import * as ClientTexts from "./job/ClientTexts.ts"
+import * as Direct from "./job/Direct.ts"
 import type { Job, RecipientResult } from "./job/Job.ts"
 import { isReadable } from "./job/Job.ts"
 import type { Key } from "./Person.ts"
@@ -345,7 +346,7 @@ export const shown = (job: Job, recipient: RecipientResult): Readonly<Record<str
   const what = !isReadable(content)
     ? {}
     : content.kind === "direct"
-      ? { text: content.text }
+      ? Direct.shown(content)
       : {
           template: content.template.name,
           language: content.template.language,

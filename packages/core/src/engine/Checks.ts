@@ -49,6 +49,7 @@ import * as Ids from "../domain/Ids.ts"
 import type { Instant } from "../domain/Instant.ts"
 import * as Time from "../domain/Instant.ts"
 import * as ClientTexts from "../domain/job/ClientTexts.ts"
+import * as Direct from "../domain/job/Direct.ts"
 import * as Keyring from "../domain/Keyring.ts"
 import * as Person from "../domain/Person.ts"
 import * as Phone from "../domain/Phone.ts"
@@ -100,7 +101,13 @@ const knownForMs = Time.second
 // 6 ------------------------------------------------------------------------------------------------------------
 
 const decodeTemplate = RequestDecoder.decoder(Requests.TemplateMessageRequest)
-const decodeDirect = RequestDecoder.decoder(Requests.DirectMessageRequest)
+const readDirect = RequestDecoder.decoder(Requests.DirectMessageRequest)
+
+const decodeDirect = (body: unknown): ReturnType<typeof readDirect> =>
+  Either.flatMap(readDirect(body), (request) => {
+    const mixed = Direct.mixed(request)
+    return mixed.length === 0 ? Either.right(request) : Either.left(mixed)
+  })
 
 const textNames = Struct.keys(ClientTexts.recipient.requested)
 
@@ -145,28 +152,11 @@ const nameOf = (value: unknown): string | null | undefined =>
 
 /** The faults of a direct message that can be found without looking anything up. */
 const directFaults = (body: unknown): ReadonlyArray<Fault.Fault> => {
-  const text = member(body, "message")
-  const path = ["message"]
   if (!isObject(body)) return []
   const found = new Fault.Faults()
   const names = { phone: nameOf(member(body, "to")), userId: nameOf(member(body, "user_id")) }
   Address.addFaults(found, names, (name) => [name === "phone" ? "to" : name])
-  const faults = [...found.list]
-  if (typeof text !== "string") return faults
-  if (Text.isLonger(text, Requests.maximumMessageLength)) {
-    faults.push(
-      Fault.make(
-        path,
-        "out_of_range",
-        `\`message\` must be at most ${Requests.maximumMessageLength} characters.`
-      )
-    )
-  } else if (Text.isBlank(text)) {
-    faults.push(Fault.make(path, "out_of_range", "`message` must not be blank."))
-  } else if (!Text.isStorable(text)) {
-    faults.push(Fault.make(path, "invalid_value", "`message` must be well-formed text without NUL."))
-  }
-  return faults
+  return [...found.list, ...Direct.faults(body)]
 }
 
 const keyPath = ["headers", "Idempotency-Key"]

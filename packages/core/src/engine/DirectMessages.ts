@@ -22,6 +22,7 @@ import * as Time from "../domain/Instant.ts"
 import type { EarlierAttempt, Tried } from "../domain/job/Attempts.ts"
 import * as Attempts from "../domain/job/Attempts.ts"
 import * as ClientTexts from "../domain/job/ClientTexts.ts"
+import * as Direct from "../domain/job/Direct.ts"
 import * as Job from "../domain/job/Job.ts"
 import * as Priority from "../domain/job/Priority.ts"
 import type { Failure } from "../domain/job/Recipient.ts"
@@ -323,7 +324,7 @@ const acceptSend = (
   accountId: account.id,
   sessionId: session.id,
   publicKey: key.publicKey,
-  content: { kind: "direct", text: request.message, linkPreview: request.linkPreview ?? false },
+  content: Direct.of(request),
   ...ClientTexts.job.ofBody(request),
   priority: Priority.ofDirect,
   perMinute: null,

@@ -7,6 +7,7 @@ import * as Schema from "effect/Schema"
 import * as Address from "../domain/Address.ts"
 import type { Fault } from "../domain/Fault.ts"
 import * as ClientTexts from "../domain/job/ClientTexts.ts"
+import * as Direct from "../domain/job/Direct.ts"
 import { Pace } from "../domain/job/Pace.ts"
 import { Priority } from "../domain/job/Priority.ts"
 import * as StopWhen from "../domain/job/StopWhen.ts"
@@ -18,7 +19,6 @@ const isRecord = (input: unknown): input is Readonly<Record<string, unknown>> =>
   typeof input === "object" && input !== null && !Array.isArray(input)
 
 export const maximumRecipients = 250
-export const maximumMessageLength = 4096
 /** In one object: as many as a template may ask for. */
 export const maximumVariables = Template.maximumVariables
 
@@ -167,10 +167,51 @@ export const templateBody = (given: unknown): unknown => {
 export const DirectMessageRequest = Schema.Struct({
   to: Schema.optional(PhoneText),
   user_id: Schema.optional(UserIdText),
-  message: Schema.String.annotations({
-    description: "Well-formed text without NUL that is not blank.",
-    jsonSchema: { minLength: 1, maxLength: maximumMessageLength }
-  }),
+  message: Schema.optional(
+    Schema.String.annotations({
+      description:
+        "Well-formed text without NUL that is not blank; at most 1,024 characters with buttons. A message has this, `media` or a `location`.",
+      jsonSchema: { minLength: 1, maxLength: Direct.maximumText }
+    })
+  ),
+  media: Schema.optional(
+    Schema.Struct({
+      type: Schema.Literal(...Direct.mediaTypes),
+      url: Schema.String.annotations({ description: "https, of a public host: the platform fetches it." }),
+      caption: Schema.optional(
+        Schema.String.annotations({ description: "At most 1,024 characters; none of audio and stickers." })
+      ),
+      filename: Schema.optional(Schema.String.annotations({ description: "Of a document alone." }))
+    })
+  ),
+  location: Schema.optional(
+    Schema.Struct({
+      latitude: Schema.Number.annotations({ jsonSchema: { minimum: -90, maximum: 90 } }),
+      longitude: Schema.Number.annotations({ jsonSchema: { minimum: -180, maximum: 180 } }),
+      name: Schema.optional(Schema.String),
+      address: Schema.optional(Schema.String)
+    })
+  ),
+  buttons: Schema.optional(
+    Schema.Array(
+      Schema.Struct({
+        id: Schema.String.annotations({
+          description: "Comes back as the `payload` of the message that pressing it sends.",
+          jsonSchema: { minLength: 1, maxLength: 256 }
+        }),
+        title: Schema.String.annotations({
+          description: "Other than those of the other buttons.",
+          jsonSchema: { minLength: 1, maxLength: 20 }
+        })
+      })
+    ).pipe(Schema.minItems(1), Schema.maxItems(Direct.maximumButtons))
+  ),
+  reply_to: Schema.optional(
+    Schema.String.annotations({
+      description:
+        "The platform's id of the message of theirs that this answers, as `message.received` tells it."
+    })
+  ),
   linkPreview: Schema.optional(
     Schema.Boolean.annotations({ description: "Whether a link preview is made; false when absent." })
   ),

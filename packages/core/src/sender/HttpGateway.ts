@@ -139,8 +139,11 @@ const bodyOf = ({ content, messageId, sessionId, to, userId, values }: OutboundM
     ...(userId === null ? {} : { user_id: userId })
   }
   if (content.kind === "direct") {
-    const text = { body: content.text, link_preview: content.linkPreview }
-    return JSON.stringify({ ...common, type: "text", text })
+    const { buttons, linkPreview, location, media, replyTo: reply_to, text: body } = content
+    if (media !== undefined) return JSON.stringify({ ...common, type: "media", media, reply_to })
+    if (location !== undefined) return JSON.stringify({ ...common, type: "location", location, reply_to })
+    const text = { body, link_preview: linkPreview }
+    return JSON.stringify({ ...common, type: "text", text, buttons, reply_to })
   }
   const { language, name, variables } = content.template
   const template = {

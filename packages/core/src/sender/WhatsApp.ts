@@ -9,6 +9,7 @@ import type * as Scope from "effect/Scope"
 import type { Instant } from "../domain/Instant.ts"
 import * as Time from "../domain/Instant.ts"
 import * as Json from "../domain/Json.ts"
+import type * as Direct from "../domain/job/Direct.ts"
 import * as Job from "../domain/job/Job.ts"
 import type { Failure } from "../domain/job/Recipient.ts"
 import * as Memo from "../domain/Memo.ts"
@@ -44,6 +45,21 @@ const templateOf = (content: TemplateContent, values: ReadonlyArray<string>) => 
   return { name, language: { code: language }, ...(components.length === 0 ? {} : { components }) }
 }
 
+/** The platform's type of a message and its object; of a missing member JSON says nothing. */
+const directOf = (content: Direct.Content): Readonly<Record<string, unknown>> => {
+  const { buttons, linkPreview, location, media, replyTo, text } = content
+  const context = replyTo === undefined ? {} : { context: { message_id: replyTo } }
+  if (media !== undefined) {
+    const { type, url, ...rest } = media
+    return { ...context, type, [type]: { link: url, ...rest } }
+  }
+  if (location !== undefined) return { ...context, type: "location", location }
+  if (buttons === undefined)
+    return { ...context, type: "text", text: { body: text, preview_url: linkPreview } }
+  const action = { buttons: buttons.map((reply) => ({ type: "reply", reply })) }
+  return { ...context, type: "interactive", interactive: { type: "button", body: { text }, action } }
+}
+
 /** A one-time code goes to the number where one is known, and all else to the user id, which stays when the number changes. */
 const recipientOf = ({ content, to, userId }: OutboundMessage) =>
   userId === null || (to !== userId && Job.purpose(content) === "authentication")
@@ -61,7 +77,7 @@ const bodyOf = (message: OutboundMessage): string => {
   return JSON.stringify(
     content.kind === "template"
       ? { ...common, type: "template", template: templateOf(content.template, values) }
-      : { ...common, type: "text", text: { body: content.text, preview_url: content.linkPreview } }
+      : { ...common, ...directOf(content) }
   )
 }
 

@@ -102,11 +102,42 @@ export interface Transaction {
 /** The one whom a text goes to, as {@link To} names them. */
 type OneTo = string | Pick<Recipient, "phone" | "userId">
 
+/** What the platform fetches from an https URL and shows. */
+export interface Media {
+  readonly type: "image" | "video" | "audio" | "document" | "sticker"
+  readonly url: string
+  /** At most 1,024 characters; none of audio and stickers. */
+  readonly caption?: string | undefined
+  /** Of a document alone. */
+  readonly filename?: string | undefined
+}
+
+export interface Location {
+  readonly latitude: number
+  readonly longitude: number
+  readonly name?: string | undefined
+  readonly address?: string | undefined
+}
+
+/** Below a text; what it sends when pressed has the id as its `payload`. */
+export interface ReplyButton {
+  readonly id: string
+  /** At most 20 characters, other than those of the other buttons. */
+  readonly title: string
+}
+
+/** It has a text, `media` or a `location`. */
 export interface DirectMessage {
   /** One person. */
   readonly to: OneTo | readonly [OneTo]
-  readonly text: string
+  readonly text?: string | undefined
   readonly linkPreview?: boolean | undefined
+  /** Of a text: 1 to 3. */
+  readonly buttons?: ReadonlyArray<ReplyButton> | undefined
+  readonly media?: Media | undefined
+  readonly location?: Location | undefined
+  /** The id of the message of theirs that it answers, as `message.received` tells it. */
+  readonly replyTo?: string | undefined
   readonly reference?: string | undefined
   readonly idempotencyKey?: string | undefined
 }

@@ -1,5 +1,5 @@
 /** How messages leave: by one of ours, or by a sender of your own. */
-import type { Failure } from "./Messages.ts"
+import type { Failure, Location, Media, ReplyButton } from "./Messages.ts"
 import type { PlatformTemplate } from "./Templates.ts"
 
 /** One attempt to send one message. */
@@ -26,7 +26,16 @@ export interface Outbound {
         readonly body: string
         readonly footer: string | null
       }
-    | { readonly kind: "direct"; readonly text: string; readonly linkPreview: boolean }
+    | {
+        readonly kind: "direct"
+        /** Empty of `media` and of a `location`. */
+        readonly text: string
+        readonly linkPreview: boolean
+        readonly buttons?: ReadonlyArray<ReplyButton>
+        readonly media?: Media
+        readonly location?: Location
+        readonly replyTo?: string
+      }
   /** The session's `config`. */
   readonly config: Readonly<Record<string, unknown>>
 }

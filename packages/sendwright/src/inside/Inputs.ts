@@ -169,6 +169,10 @@ const directMessage = object({
   to: anything,
   text: anything,
   linkPreview: anything,
+  buttons: anything,
+  media: anything,
+  location: anything,
+  replyTo: anything,
   reference: anything,
   idempotencyKey: optional(Text)
 })

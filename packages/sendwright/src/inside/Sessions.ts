@@ -143,8 +143,8 @@ const sendingOf = (
     sendDirect: async (message, ...more: ReadonlyArray<unknown>) => {
       if (more.some((each) => each !== undefined))
         throw noTransaction("sendDirect sends at once, in no transaction: it takes the message alone.")
-      const { idempotencyKey, phone, text, to, userId, ...rest } = Inputs.direct(message)
-      const body = Object.entries({ ...rest, to: phone, user_id: userId, message: text })
+      const { idempotencyKey, phone, replyTo, text, to, userId, ...rest } = Inputs.direct(message)
+      const body = Object.entries({ ...rest, to: phone, user_id: userId, message: text, reply_to: replyTo })
       const request = new Requests.Unchecked(
         Object.fromEntries(body.filter(([, value]) => value !== undefined))
       )

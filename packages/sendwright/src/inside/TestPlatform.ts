@@ -64,7 +64,7 @@ export const scripts = {
 
 const contentOf = ({ content, values }: Outbound): Pick<Received, "template" | "text"> =>
   content.kind === "direct"
-    ? { template: null, text: content.text }
+    ? { template: null, text: content.text || (content.media?.caption ?? "") }
     : { template: content.template.name, text: Rendering.render(content.template, values).body }
 
 interface Due {

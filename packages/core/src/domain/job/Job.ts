@@ -14,6 +14,7 @@ import * as Time from "../Instant.ts"
 import * as Memo from "../Memo.ts"
 import type { Template, TemplateContent } from "../template/Template.ts"
 import * as ClientTexts from "./ClientTexts.ts"
+import type * as Direct from "./Direct.ts"
 import type { Priority } from "./Priority.ts"
 import * as Recipient from "./Recipient.ts"
 import type { StopWhen } from "./StopWhen.ts"
@@ -45,7 +46,7 @@ export type PauseReason = (typeof pauseReasons)[number]
 /** The content that is sent, frozen at acceptance: a template edited later does not change a running job. */
 export type Content =
   | { readonly kind: "template"; readonly templateId: number; readonly template: TemplateContent }
-  | { readonly kind: "direct"; readonly text: string; readonly linkPreview: boolean }
+  | Direct.Content
 
 /** The rest of a content whose stored form was damaged: the job itself says so much of it. */
 export type UnreadableContent =

@@ -25,6 +25,7 @@ import type { Delivery, Endpoint } from "../webhook/Webhook.ts"
 import type { Attempt, EarlierAttempt } from "./Attempts.ts"
 import * as Attempts from "./Attempts.ts"
 import * as ClientTexts from "./ClientTexts.ts"
+import * as Direct from "./Direct.ts"
 import type { Job, RecipientResult } from "./Job.ts"
 import * as Jobs from "./Job.ts"
 import type { Next } from "./Next.ts"
@@ -716,8 +717,13 @@ const contentOf = (
 ): Content => {
   if (!Jobs.isReadable(content)) return noContent
   if (content.kind === "direct") {
-    const isTold = readsDirect && contentExpiredAt === null && content.text !== ""
-    return { ...noContent, body: isTold ? content.text : null }
+    if (!readsDirect || contentExpiredAt !== null) return noContent
+    const { buttons = [] } = content
+    return {
+      ...noContent,
+      body: Direct.words(content) || null,
+      buttons: buttons.map(({ title }) => ({ type: "quick_reply", text: title }))
+    }
   }
   const { body, buttons = [], footer = null, header = null } = Rendering.render(content.template, values)
   return { header, body, footer, buttons }

@@ -132,7 +132,11 @@ const textFault = (value: string): string | undefined => {
 }
 
 /** No private network is allowed here, because the platform fetches the media. */
-const mediaUrlFault = PublicUrl.make({ protocols: ["https"], maximum: mediaUrlLength, networks: [] }).fault
+export const mediaUrlFault = PublicUrl.make({
+  protocols: ["https"],
+  maximum: mediaUrlLength,
+  networks: []
+}).fault
 
 /** The fault of a suffix's characters. */
 const suffixTextFault = (value: string): string | undefined => {
