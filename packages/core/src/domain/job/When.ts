@@ -1,0 +1,357 @@
+/**
+ * When a message may go (contract.md §14 "Time"): a moment that was asked for, its expiry, and the hours that are allowed at the
+ * recipient's place. Zones are the platform's own (`Intl`), those of a number follow from its country.
+ */
+import metadata from "libphonenumber-js/min/metadata"
+import * as Address from "../Address.ts"
+import type { Instant } from "../Instant.ts"
+import * as Time from "../Instant.ts"
+import * as Memo from "../Memo.ts"
+import * as Phone from "../Phone.ts"
+import * as ClosedMarkets from "../session/ClosedMarkets.ts"
+import type { Category } from "../template/Template.ts"
+import type { Failure } from "./Recipient.ts"
+
+/** A local time in a zone, or at the recipient's place. */
+export interface Local {
+  readonly local: string
+  readonly timeZone: string
+}
+
+/** Names the zone of whoever the message is for. */
+export const recipientZone = "recipient"
+
+export type Moment = Instant | Local
+
+/** The hours of a day in which messages may go, and what becomes of one outside of them. */
+export interface Hours {
+  readonly from: string
+  readonly to: string
+  /** Monday is 1; null = all days. Hours over midnight are of the day on which they begin. */
+  readonly days: ReadonlyArray<number> | null
+  readonly outside: "hold" | "skip"
+}
+
+/** A session's hours by purpose. */
+export type QuietHours = Readonly<Partial<Record<Category, Hours>>>
+
+/** What a send asks for, as it was accepted or changed last. */
+export interface Timing {
+  readonly sendAt: Moment | null
+  readonly expiresAt: Moment | null
+  readonly hours: Hours | null
+  /** The first due time of its recipients. */
+  readonly startsAt: Instant
+  /** The first expiry of those that are left; null when none of them expires. */
+  readonly expiring: Instant | null
+}
+
+/** What a recipient has of its own. */
+export interface Own {
+  readonly sendAt: Moment | null
+  readonly expiresAt: Moment | null
+  readonly timeZone: string | null
+}
+
+export const nothingOwn: Own = { sendAt: null, expiresAt: null, timeZone: null }
+
+/** A message may be asked for and expire so much later, at most. */
+export const furthestMs = 366 * Time.day
+
+export const localForm = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d$/
+export const hourForm = /^(?:[01]\d|2[0-3]):[0-5]\d$/
+
+// Zones ------------------------------------------------------------------------------------------------------------
+
+const formatOf = (timeZone: string): Intl.DateTimeFormat =>
+  new Intl.DateTimeFormat("en-US", {
+    timeZone,
+    calendar: "gregory",
+    numberingSystem: "latn",
+    hourCycle: "h23",
+    year: "numeric",
+    month: "numeric",
+    day: "numeric",
+    hour: "numeric",
+    minute: "numeric",
+    second: "numeric",
+    era: "short"
+  })
+
+/** True of the name of a zone; an offset is none, since it knows no summer. */
+export const isZone = (name: string): boolean => {
+  if (!/^[A-Za-z][\w+/-]{0,63}$/.test(name)) return false
+  try {
+    return formatOf(name) !== undefined
+  } catch {
+    return false
+  }
+}
+
+interface Zone {
+  readonly format: Intl.DateTimeFormat
+  /** Offsets by the quarter of an hour: no zone changes within one. */
+  readonly offsets: Map<number, number>
+}
+
+const quarter = 15 * Time.minute
+const mostOffsets = 512
+
+const made = new Map<string, Zone>()
+
+const zoneOf = (name: string): Zone => {
+  const known = made.get(name)
+  if (known !== undefined) return known
+  const zone = { format: formatOf(name), offsets: new Map<number, number>() }
+  made.set(name, zone)
+  return zone
+}
+
+/** How far the zone's clocks are ahead of UTC, in milliseconds. */
+export const offsetAt = (name: string, at: Instant): number => {
+  const { format, offsets } = zoneOf(name)
+  const from = Math.floor(at / quarter) * quarter
+  const known = offsets.get(from)
+  if (known !== undefined) return known
+  const parts = new Map(format.formatToParts(from).map(({ type, value }) => [type, value]))
+  const part = (type: Intl.DateTimeFormatPartTypes): number => Number(parts.get(type))
+  const local = Date.UTC(
+    part("year"),
+    part("month") - 1,
+    part("day"),
+    part("hour"),
+    part("minute"),
+    part("second")
+  )
+  if (offsets.size >= mostOffsets) offsets.clear()
+  offsets.set(from, local - from)
+  return local - from
+}
+
+/**
+ * The instant of a zone's local time, both as if they were UTC's. One that does not exist is the next that does, one that exists
+ * twice is the first.
+ */
+const instantIn = (zone: string, local: number): Instant => {
+  const [early, late] = [Time.at(local - Time.day), Time.at(local + Time.day)]
+  const before = offsetAt(zone, early)
+  const after = offsetAt(zone, late)
+  const first = Time.at(local - Math.max(before, after))
+  const second = Time.at(local - Math.min(before, after))
+  if (first + offsetAt(zone, first) === local) return first
+  if (second + offsetAt(zone, second) === local) return second
+  // The clocks skip it: the change is the next time that exists.
+  let [low, high] = [early, late]
+  while (high - low > 1) {
+    const middle = Time.at((low + high) / 2)
+    if (offsetAt(zone, middle) === before) low = middle
+    else high = middle
+  }
+  return high
+}
+
+const localOf = (text: string): number => Time.parse(`${text}:00Z`) ?? Number.NaN
+
+/** False of a day that no calendar has. */
+export const isLocal = (text: string): boolean => localForm.test(text) && !Number.isNaN(localOf(text))
+
+/** When a moment is; of several zones, when it is that in all of them. */
+export const instantOf = (moment: Moment, zones: ReadonlyArray<string>): Instant => {
+  if (typeof moment === "number") return moment
+  const { local, timeZone } = moment
+  const at = localOf(local)
+  return timeZone === recipientZone
+    ? Time.max(...zones.map((zone) => instantIn(zone, at)))
+    : instantIn(timeZone, at)
+}
+
+// Of a number ------------------------------------------------------------------------------------------------------
+
+/** Countries of which `Intl` knows no zone, as of tzdata 2026a. */
+const otherZones: Readonly<Record<string, string>> = {
+  AC: "Atlantic/St_Helena",
+  TA: "Atlantic/St_Helena",
+  XK: "Europe/Belgrade"
+}
+
+/** The name of the method in Node 20, and of the getter before it. */
+interface WithZones extends Intl.Locale {
+  readonly timeZones?: ReadonlyArray<string>
+  readonly getTimeZones?: () => ReadonlyArray<string>
+}
+
+const knownZones = (country: string): ReadonlyArray<string> => {
+  const locale: WithZones = new Intl.Locale(`und-${country}`)
+  return locale.getTimeZones?.() ?? locale.timeZones ?? []
+}
+
+/** The zones of countries, with which nobody is called at night whoever of them it is. */
+const zonesIn = (
+  (memo: Memo.Memo<ReadonlyArray<string>>) => (countries: ReadonlyArray<string>) =>
+    memo(countries.join(" "), () => {
+      const zones = new Set(
+        countries.flatMap((country) => {
+          const known = knownZones(country)
+          return known.length > 0 ? known : [otherZones[country] ?? "UTC"]
+        })
+      )
+      return zones.size > 0 ? [...zones] : ["UTC"]
+    })
+)(Memo.make(512))
+
+const isInUnitedStates = ClosedMarkets.closedFor(ClosedMarkets.whatsApp, "marketing")
+
+/** The first digits that tell a country of others with its calling code; undefined of the code's other countries. */
+const leadingOf = (country: string): RegExp | undefined => {
+  const entry: ReadonlyArray<unknown> | undefined = Object.entries(metadata.countries).find(
+    ([name]) => name === country
+  )?.[1]
+  const digits = entry?.[10]
+  return typeof digits === "string" ? new RegExp(`^(?:${digits})`) : undefined
+}
+
+const countriesByCode: ReadonlyMap<
+  string,
+  ReadonlyArray<readonly [country: string, leading: RegExp | undefined]>
+> = new Map(
+  Object.entries(metadata.country_calling_codes).map(([code, countries]) => [
+    code,
+    countries.map((country) => [country, leadingOf(country)] as const)
+  ])
+)
+
+/** The countries that a number may be of. */
+export const countriesOf = (phone: string): ReadonlyArray<string> => {
+  if (isInUnitedStates(phone)) return ["US"]
+  const code = Phone.callingCode(phone) ?? ""
+  const countries = countriesByCode.get(code) ?? []
+  const national = phone.slice(code.length)
+  const told = countries.filter(([, leading]) => leading?.test(national))
+  const some = told.length > 0 ? told : countries.filter(([, leading]) => leading === undefined)
+  return (some.length > 0 ? some : countries).map(([country]) => country)
+}
+
+/** The zones that somebody may be in. */
+export const zonesOf = (address: Address.Address, timeZone: string | null): ReadonlyArray<string> => {
+  if (timeZone !== null) return [timeZone]
+  const { phone, userId } = Address.personOf(address)
+  return zonesIn(phone === null ? [Address.countryOf(userId ?? "") ?? ""] : countriesOf(phone))
+}
+
+// Hours ------------------------------------------------------------------------------------------------------------
+
+const minutesOf = (hour: string): number =>
+  (Number(hour.slice(0, 2)) * 60 + Number(hour.slice(3))) * Time.minute
+
+/** Monday is 1. */
+const weekdayOf = (day: number): number => ((((day / Time.day + 3) % 7) + 7) % 7) + 1
+
+/** The first time from `after` on that is within the hours in a zone; null where no day has any. */
+const nextIn = ({ days, from, to }: Hours, zone: string, after: Instant): Instant | null => {
+  const [begin, end] = [minutesOf(from), minutesOf(to)]
+  const local = after + offsetAt(zone, after)
+  const today = Math.floor(local / Time.day) * Time.day
+  // Hours over midnight may have begun yesterday; a week later each day has come.
+  for (let day = today - Time.day; day <= today + 8 * Time.day; day += Time.day) {
+    if (days !== null && !days.includes(weekdayOf(day))) continue
+    const last = instantIn(zone, end > begin ? day + end : day + Time.day + end)
+    const first = instantIn(zone, day + begin)
+    if (after < last && first < last) return Time.max(first, after)
+  }
+  return null
+}
+
+/** Hours that do not come within so many changes from one zone's to another's never come. */
+const mostChanges = 200
+
+/** The first time from `after` on that is within all hours in all zones; null where there is none. */
+export const next = (
+  hours: ReadonlyArray<Hours>,
+  zones: ReadonlyArray<string>,
+  after: Instant
+): Instant | null => {
+  let at = after
+  for (let change = 0; change < mostChanges; change++) {
+    let latest = at
+    for (const each of hours)
+      for (const zone of zones) {
+        const found = nextIn(each, zone, at)
+        if (found === null) return null
+        if (found > latest) latest = found
+      }
+    if (latest === at) return at
+    at = latest
+  }
+  return null
+}
+
+// A recipient's turn -----------------------------------------------------------------------------------------------
+
+/** The rules by which a recipient's time is told. */
+export interface Rules {
+  readonly timing: Pick<Timing, "expiresAt" | "hours" | "sendAt"> | null
+  readonly own: Own | null
+  readonly address: Address.Address
+  /** The session's hours of the purpose. */
+  readonly quiet: Hours | null
+}
+
+const hoursOf = ({ quiet, timing }: Rules): ReadonlyArray<Hours> =>
+  [timing?.hours ?? null, quiet].filter((hours) => hours !== null)
+
+const zonesBy = ({ address, own }: Rules): ReadonlyArray<string> => zonesOf(address, own?.timeZone ?? null)
+
+/** When a recipient expires; null when it does not. */
+export const expiry = (rules: Rules): Instant | null => {
+  const moment = rules.own?.expiresAt ?? rules.timing?.expiresAt ?? null
+  return moment === null ? null : instantOf(moment, zonesBy(rules))
+}
+
+/** When a recipient was asked to be sent; what lies in the past is now. */
+export const askedFor = (rules: Rules, now: Instant): Instant => {
+  const moment = rules.own?.sendAt ?? rules.timing?.sendAt ?? null
+  return moment === null ? now : Time.max(instantOf(moment, zonesBy(rules)), now)
+}
+
+/** What is to be done with a recipient at its turn. */
+export type Turn =
+  | { readonly _tag: "Now" | "Expired" | "Outside" }
+  | { readonly _tag: "Later"; readonly at: Instant }
+
+/** Asked before each attempt. */
+export const turn = (rules: Rules, now: Instant): Turn => {
+  const hours = hoursOf(rules)
+  const end = expiry(rules)
+  if (end !== null && end <= now) return { _tag: "Expired" }
+  if (hours.length === 0) return { _tag: "Now" }
+  const zones = zonesBy(rules)
+  const at = next(hours, zones, now)
+  if (at === now) return { _tag: "Now" }
+  const isSkipped = hours.some((each) => each.outside === "skip" && next([each], zones, now) !== now)
+  if (at === null || isSkipped) return { _tag: "Outside" }
+  return end !== null && end <= at ? { _tag: "Expired" } : { _tag: "Later", at }
+}
+
+/** When a recipient's first attempt is due. What has no time left by then is due when it was asked for, to be ended. */
+export const dueAt = (rules: Rules, now: Instant): Instant => {
+  const asked = askedFor(rules, now)
+  const found = turn(rules, asked)
+  return found._tag === "Later" ? found.at : asked
+}
+
+/** The failure of a recipient that is not sent any more for its time. */
+export const failureOf = (tag: "Expired" | "Outside"): Failure => ({
+  code: tag === "Expired" ? "expired" : "outside_hours",
+  provider_code: null,
+  message:
+    tag === "Expired"
+      ? "The message expired before it could be sent."
+      : "Its turn came outside the hours that are allowed at the recipient's place.",
+  permanent: true
+})
+
+/** The rules that hours break. */
+export const hoursFault = ({ days, from, to }: Pick<Hours, "days" | "from" | "to">): string | undefined => {
+  if (from === to) return "`to` must be another time than `from`."
+  return days !== null && new Set(days).size < days.length ? "`days` must name each day once." : undefined
+}
