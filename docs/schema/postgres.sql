@@ -443,9 +443,14 @@ CREATE TABLE sendwright_progress (
   first_failed bigint,
   -- Of a job with a pace of its own, as in sendwright_pace, but in whole milliseconds.
   arrival bigint,
+  -- When its recipients may be sent, in JSON; null of a job that was asked for without a time.
+  timing text,
+  -- The next time at which some of its recipients may expire.
+  expires_at bigint,
   CONSTRAINT sendwright_progress_pkey PRIMARY KEY (seq)
 ) WITH (fillfactor=70);
 CREATE INDEX sendwright_progress_due ON sendwright_progress USING btree (session, priority, next_at, seq) WHERE next_at IS NOT NULL;
+CREATE INDEX sendwright_progress_expiring ON sendwright_progress USING btree (expires_at) WHERE expires_at IS NOT NULL;
 -- Of lists of jobs, by an expression, as the order of jobs: a statement takes no other for it.
 CREATE INDEX sendwright_progress_failing ON sendwright_progress USING btree ((seq + 0)) WHERE failures > 0;
 CREATE INDEX sendwright_progress_failures ON sendwright_progress USING btree (completed_at, seq) WHERE failures > 0;
@@ -493,6 +498,8 @@ CREATE TABLE sendwright_recipient (
   seq bigint NOT NULL,
   -- A phone, or a user id with its portfolio (as a key of sendwright_person_link), or the phone and behind it the user id.
   phone text NOT NULL,
+  -- The times and the zone that it has of its own, in JSON.
+  timing text,
   external_id text,
   variables text NOT NULL,
   market text,

@@ -408,9 +408,14 @@ CREATE TABLE sendwright_progress (
   -- Of a job that failures pause: how many of its first recipients failed for good.
   first_failed INTEGER,
   -- Of a job with a pace of its own, as in sendwright_pace, but in whole milliseconds.
-  arrival INTEGER
+  arrival INTEGER,
+  -- When its recipients may be sent, in JSON; null of a job that was asked for without a time.
+  timing TEXT,
+  -- The next time at which some of its recipients may expire.
+  expires_at INTEGER
 ) STRICT;
 CREATE INDEX sendwright_progress_due ON sendwright_progress (session, priority, next_at, seq) WHERE next_at IS NOT NULL;
+CREATE INDEX sendwright_progress_expiring ON sendwright_progress (expires_at) WHERE expires_at IS NOT NULL;
 -- Of lists of jobs, by an expression, as the order of jobs: a statement takes no other for it.
 CREATE INDEX sendwright_progress_failing ON sendwright_progress ((seq + 0)) WHERE failures > 0;
 CREATE INDEX sendwright_progress_failures ON sendwright_progress (completed_at, seq) WHERE failures > 0;
@@ -447,6 +452,8 @@ CREATE TABLE sendwright_recipient (
   seq INTEGER PRIMARY KEY,
   -- A phone, or a user id with its portfolio (as a key of sendwright_person_link), or the phone and behind it the user id.
   phone TEXT NOT NULL,
+  -- The times and the zone that it has of its own, in JSON.
+  timing TEXT,
   external_id TEXT,
   variables TEXT NOT NULL,
   market TEXT,

@@ -48,8 +48,8 @@ describe("a name that is not known", () => {
   })
 
   it("does not send at once what was to be sent later, or not at all", async () => {
-    const body = { ...sendBody(owner.templateId, phone), dry_run: true, send_at: "2099-01-01T00:00:00Z" }
-    refused(await owner.send(body, "later"), "unknown_field /dry_run", "unknown_field /send_at")
+    const body = { ...sendBody(owner.templateId, phone), dry_run: true, deliver_at: "2099-01-01T00:00:00Z" }
+    refused(await owner.send(body, "later"), "unknown_field /dry_run", "unknown_field /deliver_at")
     expect(items((await owner.get("/api/v1/template-messages")).json, "jobs")).toEqual([])
     // It left its key free.
     expect((await owner.send(sendBody(owner.templateId, phone), "later")).status).toBe(202)

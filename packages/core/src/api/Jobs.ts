@@ -4,9 +4,11 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { ClientTexts, Pace, Reference, StopWhen } from "../adapter.ts"
 import * as Address from "../domain/Address.ts"
+import type * as When from "../domain/job/When.ts"
 import * as Either from "../effect/Either.ts"
 import type { Engine, Page } from "../index.ts"
 import { Admin, Job as Domain, Errors, EventData, Fault, Ids, Phone, Priority, Recipient } from "../index.ts"
+import * as Times from "../schema/Times.ts"
 import { computed, list, nullOr, part, struct } from "./Codec.ts"
 import * as Endpoint from "./Endpoint.ts"
 import * as Examples from "./Examples.ts"
@@ -26,6 +28,26 @@ export const links = (jobId: string, prefix: string) => ({
 const templateIdOf = ({ content }: Domain.Job): number =>
   content.kind === "template" ? content.templateId : 0
 
+const timingOf = ({ timing }: Domain.Job): When.Timing | null => timing
+
+/** When a job may be sent, as it was accepted or changed last. */
+const timed = {
+  send_at: computed(
+    Schema.NullOr(Times.Moment).annotations({ description: "null: it was not asked for at a time." }),
+    (job: Domain.Job) => Times.toldMoment(timingOf(job)?.sendAt ?? null)
+  ),
+  expires_at: computed(Schema.NullOr(Times.Moment), (job: Domain.Job) =>
+    Times.toldMoment(timingOf(job)?.expiresAt ?? null)
+  ),
+  hours: computed(Schema.NullOr(Times.Hours), (job: Domain.Job) =>
+    Times.toldHours(timingOf(job)?.hours ?? null)
+  ),
+  starts_at: computed(
+    Wire.Time.schema.annotations({ description: "When the first of its recipients is due." }),
+    (job: Domain.Job, prefix) => Wire.Time.of(timingOf(job)?.startsAt ?? job.createdAt, prefix)
+  )
+}
+
 const listed = {
   job_id: computed(Wire.Id, ({ id }: Domain.Job) => id),
   status: Schema.Literal(...Domain.statuses),
@@ -34,6 +56,7 @@ const listed = {
   priority: Priority.Priority.annotations({ description: "What goes first within its session." }),
   pace: computed(Schema.NullOr(Pace.Pace), Pace.told),
   stop_when: computed(Schema.NullOr(StopWhen.StopWhen), StopWhen.told),
+  ...timed,
   recipients: Wire.Count,
   counts: EventData.Counts,
   created_at: Wire.Time,

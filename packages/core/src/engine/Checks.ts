@@ -78,6 +78,7 @@ import { TemplateStore } from "../storage/TemplateStore.ts"
 import { Transactions } from "../storage/Transactions.ts"
 import * as Admission from "./Admission.ts"
 import type { Caller, Credentials, DirectCommand, SendCommand, Unauthorized } from "./Operations.ts"
+import * as Timings from "./Timings.ts"
 
 // 3, 4, 5 ------------------------------------------------------------------------------------------------------
 
@@ -295,6 +296,7 @@ export interface ResolvedRequest {
   readonly addresses: ReadonlyArray<Address.Address>
   /** Each recipient's, in the order of the template's variables. */
   readonly values: ReadonlyArray<ReadonlyArray<string>>
+  readonly times: Timings.Timed
 }
 
 const templateFault = (template: Template.Template | null): ReadonlyArray<Fault.Fault> => {
@@ -654,9 +656,10 @@ export const make = Effect.gen(function* () {
   ) {
     const faults = new Fault.Faults()
     const { addresses, template, values } = yield* examine(caller, request, faults, now)
+    const times = Timings.read(request, addresses, null, now, faults)
     if (template === null || faults.list.length > 0) return yield* invalid(faults.list)
     const { currency = caller.account.currency, recipients, variables } = request
-    const resolved: ResolvedRequest = { template, currency, recipients, variables, addresses, values }
+    const resolved: ResolvedRequest = { template, currency, recipients, variables, addresses, values, times }
     return resolved
   })
 

@@ -43,7 +43,7 @@ const replayed = (record: IdempotencyRecord): Acknowledgement => ({
 
 const acceptSend = (
   { account, key, session }: Caller,
-  { addresses, currency, recipients, template, values }: Checks.ResolvedRequest,
+  { addresses, currency, recipients, template, times, values }: Checks.ResolvedRequest,
   {
     idempotency,
     jobId,
@@ -67,8 +67,10 @@ const acceptSend = (
   priority: Priority.priorityOf(request.priority, template.category),
   perMinute: Pace.of(request.pace),
   stopWhen: StopWhen.of(request.stop_when),
+  timing: times.timing,
   recipients: recipients.map((given, place) => ({
     address: addresses[place] ?? "",
+    ...times.recipients[place],
     ...ClientTexts.recipient.ofBody(given),
     values: values[place] ?? [],
     market: prices[place]?.market ?? null,

@@ -14,6 +14,7 @@ import * as StopWhen from "../domain/job/StopWhen.ts"
 import * as Phone from "../domain/Phone.ts"
 import * as Template from "../domain/template/Template.ts"
 import * as ParseResult from "../effect/ParseResult.ts"
+import * as Times from "./Times.ts"
 
 const isRecord = (input: unknown): input is Readonly<Record<string, unknown>> =>
   typeof input === "object" && input !== null && !Array.isArray(input)
@@ -86,11 +87,30 @@ const UserIdText = Schema.String.annotations({
 
 /** Its members are in the order that `Idempotency` compares them in: what has it need not be copied. */
 export const Recipient = Schema.Struct({
+  expires_at: Schema.optional(Times.Moment.annotations({ description: "Its own, instead of the send's." })),
   ...ClientTexts.recipient.requested,
   phone: Schema.optional(PhoneText),
+  send_at: Schema.optional(Times.Moment.annotations({ description: "Its own, instead of the send's." })),
+  time_zone: Schema.optional(
+    Times.Zone.annotations({
+      description: "Where the recipient is, where you know it better than the country of its number tells."
+    })
+  ),
   user_id: Schema.optional(UserIdText),
   variables: Schema.optional(Variables)
 }).annotations({ identifier: "Recipient" })
+
+/** When the recipients of a send may be sent. */
+const times = {
+  send_at: Times.Moment.annotations({
+    description:
+      "When it is sent: an instant, or a local time and its zone, at most 366 days ahead. With the `time_zone` `recipient` it is that time at each recipient's place. What lies in the past is now."
+  }),
+  expires_at: Times.Moment.annotations({
+    description: "After it nobody is sent anything any more: who is left is `skipped` as `expired`."
+  }),
+  hours: Times.Hours
+}
 
 export const TemplateMessageRequest = Schema.Struct({
   template_id: Schema.Int.annotations({ description: "Id of the template.", jsonSchema: safeInteger }),
@@ -107,14 +127,27 @@ export const TemplateMessageRequest = Schema.Struct({
   ),
   pace: Schema.optional(Pace),
   stop_when: Schema.optional(StopWhen.StopWhen),
+  send_at: Schema.optional(times.send_at),
+  expires_at: Schema.optional(times.expires_at),
+  hours: Schema.optional(times.hours),
   recipients: Schema.Array(Recipient).pipe(Schema.minItems(1), Schema.maxItems(maximumRecipients))
 }).annotations({ identifier: "TemplateMessageRequest" })
 export type TemplateMessageRequest = typeof TemplateMessageRequest.Type
 
+/** A moment in process. */
+export type Moment = Date | { readonly local: string; readonly timeZone: string }
+
 /** A recipient of a {@link TemplateMessage}. */
 export interface TemplateRecipient
-  extends Omit<typeof Recipient.Type, keyof typeof ClientTexts.recipient.requested | "user_id">,
-    Readonly<Partial<Record<keyof ClientTexts.RecipientTexts | "userId", string | undefined>>> {}
+  extends Omit<
+      typeof Recipient.Type,
+      keyof typeof ClientTexts.recipient.requested | "expires_at" | "send_at" | "time_zone" | "user_id"
+    >,
+    Readonly<Partial<Record<keyof ClientTexts.RecipientTexts | "userId", string | undefined>>> {
+  readonly sendAt?: Moment | undefined
+  readonly expiresAt?: Moment | undefined
+  readonly timeZone?: string | undefined
+}
 
 /**
  * A send or an estimate in process: the contract's body with its names in camelCase. It becomes that body before
@@ -122,16 +155,38 @@ export interface TemplateRecipient
  * the body, too (`/template_id`, `/recipients/0/external_id`), and have one form wherever they are shown.
  */
 export interface TemplateMessage
-  extends Omit<TemplateMessageRequest, "pace" | "recipients" | "stop_when" | "template_id"> {
+  extends Omit<
+    TemplateMessageRequest,
+    "expires_at" | "pace" | "recipients" | "send_at" | "stop_when" | "template_id"
+  > {
   readonly templateId: number
   readonly pace?: { readonly perMinute: number } | undefined
   readonly stopWhen?: StopWhen.StopWhen | undefined
+  readonly sendAt?: Moment | undefined
+  readonly expiresAt?: Moment | undefined
   readonly recipients: ReadonlyArray<TemplateRecipient>
+}
+
+const momentBody = (given: unknown): unknown => {
+  if (given instanceof Date) return Number.isNaN(given.getTime()) ? String(given) : given.toISOString()
+  if (!isRecord(given)) return given
+  const { timeZone, ...rest } = given
+  return timeZone === undefined ? rest : { ...rest, time_zone: timeZone }
+}
+
+const timesBody = (given: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> => {
+  const { expiresAt, sendAt, timeZone, ...rest } = given
+  return {
+    ...rest,
+    ...(expiresAt === undefined ? {} : { expires_at: momentBody(expiresAt) }),
+    ...(sendAt === undefined ? {} : { send_at: momentBody(sendAt) }),
+    ...(timeZone === undefined ? {} : { time_zone: timeZone })
+  }
 }
 
 const recipientBody = (given: unknown): unknown => {
   if (!isRecord(given)) return given
-  const renamed = ClientTexts.recipient.renamed(given)
+  const renamed = timesBody(ClientTexts.recipient.renamed(given))
   if (!("userId" in renamed)) return renamed
   const { userId, ...rest } = renamed
   return userId === undefined ? rest : { ...rest, user_id: userId }
@@ -154,7 +209,7 @@ const recipientBodies = (given: unknown): unknown =>
 /** The contract's body of a request in process, as far as a caller without types gives one. */
 export const templateBody = (given: unknown): unknown => {
   if (!isRecord(given)) return given
-  const { pace, recipients, stopWhen, templateId, ...rest } = ClientTexts.job.renamed(given)
+  const { pace, recipients, stopWhen, templateId, ...rest } = timesBody(ClientTexts.job.renamed(given))
   return defined({
     template_id: templateId,
     ...rest,

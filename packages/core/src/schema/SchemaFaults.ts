@@ -145,6 +145,11 @@ const addMistyped = (ast: AST.AST, path: Path, faults: Fault.Faults): void => {
   }
 }
 
+/** True of a member of a union that the value is no kind of: a refined string is no object. */
+const isOfOtherKind = (issue: ParseResult.ParseIssue): boolean =>
+  issue._tag === "Type" ||
+  (issue._tag === "Refinement" && issue.kind === "From" && isOfOtherKind(issue.issue))
+
 /** Of a union, the fault of the one member that is meant; of anything else, all faults within. */
 const addComposite = (
   issue: Extract<ParseResult.ParseIssue, { readonly _tag: "Composite" }>,
@@ -157,7 +162,7 @@ const addComposite = (
     return
   }
   const others = issues.filter((each) => each._tag !== "Type" || !isLiteral(each.ast))
-  const [real = issue] = others
+  const real = others.find((each) => !isOfOtherKind(each)) ?? others[0] ?? issue
   if (real._tag === "Type" || real === issue) addMistyped(issue.ast, path, faults)
   else addIssue(real, path, faults)
 }

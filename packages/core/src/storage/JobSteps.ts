@@ -128,10 +128,12 @@ export const claim = <H extends JobState>(
       accountId,
       sessionId,
       content,
+      timing: job.timing,
       probe,
       recipients: changes.map(({ after, before }) => ({
         index: after.index,
         address: after.address,
+        timing: after.timing,
         values: after.values,
         attempts: after.attempts,
         dueAt: before.nextAt ?? now,

@@ -34,6 +34,7 @@ import type { StopWhen } from "../domain/job/StopWhen.ts"
 import type { Tally } from "../domain/job/Tally.ts"
 import type * as Timeline from "../domain/job/Timeline.ts"
 import type { Backlog } from "../domain/job/Waiting.ts"
+import type * as When from "../domain/job/When.ts"
 import type { Unknowns } from "../domain/overview/StoreReadings.ts"
 import type { Page, Paged } from "../domain/Page.ts"
 import type { OfJobs } from "../domain/Search.ts"
@@ -56,6 +57,9 @@ export interface IdempotencyRecord {
 
 export interface NewRecipient extends Partial<RecipientTexts> {
   readonly address: Address
+  readonly timing?: When.Own | null
+  /** When its first attempt is due; absent: at once. */
+  readonly dueAt?: Instant
   readonly values: ReadonlyArray<string>
   readonly market: string | null
   readonly price: string | null
@@ -74,6 +78,8 @@ export interface AcceptSend extends JobTexts {
   readonly priority: Priority
   readonly perMinute: number | null
   readonly stopWhen: StopWhen | null
+  /** Null or absent of a send whose recipients all go at once. */
+  readonly timing?: When.Timing | null
   readonly recipients: ReadonlyArray<NewRecipient>
   readonly currency: string
   readonly estimatedCost: string | null
@@ -109,6 +115,7 @@ export interface ClaimedJob {
   readonly accountId: string
   readonly sessionId: string
   readonly content: Content
+  readonly timing: When.Timing | null
   /** The claim's number: no other claim of its recipients has it. A settlement under another one changes nothing. */
   readonly fence: number
   /** True when its session's platform does not answer: its one recipient asks it again (`domain/session/Circuit`). */
@@ -116,6 +123,7 @@ export interface ClaimedJob {
   readonly recipients: ReadonlyArray<{
     readonly index: number
     readonly address: Address
+    readonly timing: When.Own | null
     readonly values: ReadonlyArray<string>
     /** Counting this one. */
     readonly attempts: number
@@ -231,9 +239,9 @@ export type Outcome = Data.TaggedEnum<{
   Unknown: { readonly failure: Failure }
   /** Consent was gone at dispatch. */
   Skipped: { readonly failure: Failure }
-  /** The worker stops: due again at once, at no cost of an attempt. Uncertain: its attempt was under way. With a failure the platform was asked, and
-   * refused for now. */
-  Released: { readonly maybeSent: boolean; readonly failure?: Failure }
+  /** The worker stops, or its hours have not come: due again at once or at a time, at no cost of an attempt. Uncertain: its attempt
+   * was under way. With a failure the platform was asked, and refused for now. */
+  Released: { readonly maybeSent: boolean; readonly failure?: Failure; readonly at?: Instant }
 }>
 export const Outcome = Data.taggedEnum<Outcome>()
 

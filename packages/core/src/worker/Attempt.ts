@@ -14,6 +14,7 @@ import type { Instant } from "../domain/Instant.ts"
 import * as Time from "../domain/Instant.ts"
 import * as Job from "../domain/job/Job.ts"
 import type { Failure } from "../domain/job/Recipient.ts"
+import * as When from "../domain/job/When.ts"
 import * as Retry from "../domain/Retry.ts"
 import * as ClosedMarkets from "../domain/session/ClosedMarkets.ts"
 import * as FailureCatalogue from "../domain/session/FailureCatalogue.ts"
@@ -274,6 +275,23 @@ interface Prepared {
   readonly message: OutboundMessage
   readonly stillOwns: StillOwns
   readonly consent: Consent
+  readonly turnOf: TurnOf
+}
+
+/** The outcome of an attempt that is not made for its time; undefined where it is made. */
+const untimely = (turn: When.Turn, maybeSent: boolean): Outcome | undefined => {
+  switch (turn._tag) {
+    case "Now":
+      return undefined
+    case "Later":
+      return Outcome.Released({ maybeSent, at: turn.at })
+    case "Expired":
+    case "Never":
+    case "Outside": {
+      const failure = When.failureOf(turn._tag)
+      return maybeSent ? Outcome.Unknown({ failure }) : Outcome.Skipped({ failure })
+    }
+  }
 }
 
 const sendNow = (prepared: Prepared, maybeSent: boolean): Effect.Effect<Attempted> => {
@@ -293,9 +311,9 @@ const refused = (refusal: Refusal, { content }: ClaimedJob, maybeSent: boolean):
     : Outcome.Skipped({ failure: consentGone(refusal, Job.purpose(content)) })
 })
 
-/** Sends, if the person still consents after what was waited for: a look-up, a check, the end of others' attempts. */
+/** Sends, if the person still consents and its hours have not ended after what was waited for: a look-up, a check, the end of others' attempts. */
 const send = (prepared: Prepared, maybeSent: boolean): Effect.Effect<Attempted> => {
-  const { consent, job, recipient } = prepared
+  const { consent, job, recipient, turnOf } = prepared
   if (consent.isFresh()) return sendNow(prepared, maybeSent)
   return Effect.matchCauseEffect(consent.askAgain(recipient.address), {
     onFailure: (cause) =>
@@ -304,7 +322,14 @@ const send = (prepared: Prepared, maybeSent: boolean): Effect.Effect<Attempted> 
         givenUp
       ),
     onSuccess: (refusal) =>
-      refusal === undefined ? sendNow(prepared, maybeSent) : Effect.succeed(refused(refusal, job, maybeSent))
+      refusal !== undefined
+        ? Effect.succeed(refused(refusal, job, maybeSent))
+        : Effect.flatMap(Time.now, (now) => {
+            const outcome = untimely(turnOf(recipient, now), maybeSent)
+            return outcome === undefined
+              ? sendNow(prepared, maybeSent)
+              : Effect.succeed({ ...givenUp, outcome })
+          })
   })
 }
 
@@ -348,7 +373,8 @@ const tried = (
   recipient: ClaimedRecipient,
   refusal: Failure | undefined,
   stillOwns: StillOwns,
-  consent: Consent
+  consent: Consent,
+  turnOf: TurnOf
 ): Effect.Effect<Attempted> => {
   const { address, attempts, index, maybeSent, values } = recipient
   if (sessionSender === undefined) {
@@ -370,12 +396,12 @@ const tried = (
     attempt: attempts,
     config: sessionSender.config
   }
-  const prepared = { sessionSender, job, recipient, message, stillOwns, consent }
+  const prepared = { sessionSender, job, recipient, message, stillOwns, consent, turnOf }
   const made = Effect.suspend(() => (maybeSent ? lookUpOrSend(prepared, refusal) : send(prepared, false)))
   return job.probe ? checkFirst(prepared, made) : made
 }
 
-/** One attempt. */
+/** One attempt of what goes at once. */
 export const attempt = (
   sessionSender: SessionSender | undefined,
   job: ClaimedJob,
@@ -383,7 +409,7 @@ export const attempt = (
   stillOwns: StillOwns,
   consent: Consent
 ): Effect.Effect<Attempted> =>
-  Effect.suspend(() => tried(sessionSender, job, recipient, undefined, stillOwns, consent)).pipe(
+  Effect.suspend(() => tried(sessionSender, job, recipient, undefined, stillOwns, consent, always)).pipe(
     Effect.catchAllDefect((defect) => broken(sessionSender, job, recipient, defect))
   )
 
@@ -429,10 +455,18 @@ export interface Attempts {
 interface Refusals {
   readonly byPlace: ReadonlyMap<number, Refusal>
   readonly offset: number
+  readonly now: Instant
   /** Whether somebody is in a market that is closed for what is sent. */
   readonly isClosed: ClosedMarkets.IsClosed
   readonly consent: Consent
+  readonly turnOf: TurnOf
 }
+
+/** Whether it is a recipient's turn. */
+export type TurnOf = (recipient: ClaimedRecipient, now: Instant) => When.Turn
+
+/** Of what has no time. */
+export const always: TurnOf = () => ({ _tag: "Now" })
 
 /** Why one may not be attempted; or, where the platform may have the message and can be asked, why it may not be sent again. */
 const refusalOf = (
@@ -440,11 +474,15 @@ const refusalOf = (
   refusal: Refusal | undefined,
   purpose: Consents.Purpose,
   isClosed: ClosedMarkets.IsClosed,
-  canLookUp: boolean
+  canLookUp: boolean,
+  turn: When.Turn
 ): Outcome | Failure | undefined => {
-  if (refusal === undefined)
+  if (refusal === undefined) {
     // What the platform may have is its to answer.
-    return !maybeSent && isClosed(address) ? Outcome.Failed({ failure: ClosedMarkets.failure }) : undefined
+    if (!maybeSent && isClosed(address)) return Outcome.Failed({ failure: ClosedMarkets.failure })
+    const isOver = turn._tag !== "Now" && turn._tag !== "Later"
+    return isOver && maybeSent && canLookUp ? When.failureOf(turn._tag) : untimely(turn, maybeSent)
+  }
   const failure = consentGone(refusal, purpose)
   if (!maybeSent) return Outcome.Skipped({ failure })
   return canLookUp ? failure : Outcome.Unknown({ failure: withdrawn })
@@ -456,7 +494,7 @@ export const prepareAttempts = (
   job: ClaimedJob,
   circuit: SessionCircuit,
   stillOwns: StillOwns,
-  { byPlace, consent, isClosed, offset }: Refusals
+  { byPlace, consent, isClosed, now, offset, turnOf }: Refusals
 ): Attempts => {
   const { fence, jobId } = job
   const sender = sessionSender?.sender
@@ -472,7 +510,8 @@ export const prepareAttempts = (
   const canLookUp = sender?.lookUp !== undefined
   const askedFirst = new Map<ClaimedRecipient, Failure>()
   for (const [place, recipient] of job.recipients.entries()) {
-    const refused = refusalOf(recipient, byPlace.get(offset + place), purpose, isClosed, canLookUp)
+    const turn = turnOf(recipient, now)
+    const refused = refusalOf(recipient, byPlace.get(offset + place), purpose, isClosed, canLookUp, turn)
     if (refused !== undefined && "_tag" in refused) {
       circuit.unused()
       settled.push(settlement(recipient, refused))
@@ -488,7 +527,7 @@ export const prepareAttempts = (
     goesOn: circuit.mayBegin,
     begin: (recipient) => {
       circuit.began()
-      return tried(sessionSender, job, recipient, askedFirst.get(recipient), stillOwns, consent)
+      return tried(sessionSender, job, recipient, askedFirst.get(recipient), stillOwns, consent, turnOf)
     },
     broken: (recipient, defect) => broken(sessionSender, job, recipient, defect),
     settle: (recipient, { answered, asked, inbound, mayPass, outcome }) => {
@@ -518,6 +557,8 @@ export const released = (job: ClaimedJob, circuit: SessionCircuit): Attempts => 
     byPlace: new Map(),
     offset: 0,
     isClosed: ClosedMarkets.nobody,
+    now: Time.at(0),
+    turnOf: always,
     consent: { isFresh: constFalse, askAgain: () => Effect.succeed(undefined) }
   })
   return { ...nobody, settled: recipients.map(nobody.release) }

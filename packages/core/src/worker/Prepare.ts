@@ -6,6 +6,7 @@ import * as Address from "../domain/Address.ts"
 import type { Purpose, Refusal } from "../domain/consent/Consent.ts"
 import * as Time from "../domain/Instant.ts"
 import * as Job from "../domain/job/Job.ts"
+import * as When from "../domain/job/When.ts"
 import * as ClosedMarkets from "../domain/session/ClosedMarkets.ts"
 import type { SecretBox } from "../secret/SecretBox.ts"
 import type { Senders } from "../sender/Sender.ts"
@@ -105,7 +106,12 @@ export const make: Effect.Effect<
     let offset = 0
     return jobs.map((job): Prepared => {
       const circuit = circuits.of(sessionId, job.probe)
-      const refused = { byPlace, offset, isClosed, consent }
+      const { timing } = job
+      const turnOf: Attempt.TurnOf =
+        timing === null
+          ? Attempt.always
+          : ({ address, timing: own }, now) => When.turn({ timing, own, address, quiet: null }, now)
+      const refused = { byPlace, offset, now: askedAt, isClosed, consent, turnOf }
       offset += job.recipients.length
       return { job, attempts: Attempt.prepareAttempts(sessionSender, job, circuit, stillOwns, refused) }
     })

@@ -37,6 +37,7 @@ import * as retries from "./retries.ts"
 import type { Stored } from "./Setup.ts"
 import * as search from "./search.ts"
 import * as timeline from "./timeline.ts"
+import * as times from "./times.ts"
 import * as traces from "./traces.ts"
 import * as turns from "./turns.ts"
 import * as waiting from "./waiting.ts"
@@ -64,6 +65,7 @@ export const suite = (name: string, layer: Stored): void => {
     people.suite(layer)
     history.suite(layer)
     holds.suite(layer)
+    times.suite(layer)
     erasure.suite(layer)
     happenings.suite(layer)
     glance.suite(layer)

@@ -17,9 +17,9 @@ const valid = { template_id: 1, recipients: [{ phone: "34600000001" }] }
 
 describe("a member that the schema does not define", () => {
   it("is refused by its pointer, at every depth", () => {
-    expect(decodeSend({ ...valid, dry_run: true, send_at: "2026-01-01T00:00:00Z" })).toEqual([
+    expect(decodeSend({ ...valid, dry_run: true, deliver_at: "2026-01-01T00:00:00Z" })).toEqual([
       ["/dry_run", "unknown_field"],
-      ["/send_at", "unknown_field"]
+      ["/deliver_at", "unknown_field"]
     ])
     expect(decodeSend({ ...valid, recipients: [{ phone: "34600000001", name: "Ana" }] })).toEqual([
       ["/recipients/0/name", "unknown_field"]

@@ -456,12 +456,16 @@ describe("Columns", () => {
     )
   })
 
+  const moment = FastCheck.oneof(time, FastCheck.record({ local: word, timeZone: word }))
   const accepted = FastCheck.record({
     address: word,
     ...Records.map(ClientTexts.recipient.of({}), () => orNull(word)),
     values: FastCheck.array(word),
     market: orNull(word),
-    price: orNull(word)
+    price: orNull(word),
+    timing: orNull(
+      FastCheck.record({ sendAt: orNull(moment), expiresAt: orNull(moment), timeZone: orNull(word) })
+    )
   })
   const failure = FastCheck.record({
     code: word,
@@ -658,7 +662,23 @@ describe("Columns", () => {
     updatedAt: time,
     completedAt: orNull(time),
     firstFailed: orNull(number),
-    arrival: orNull(number)
+    arrival: orNull(number),
+    timing: orNull(
+      FastCheck.record({
+        sendAt: orNull(moment),
+        expiresAt: orNull(moment),
+        hours: orNull(
+          FastCheck.record({
+            from: word,
+            to: word,
+            days: orNull(FastCheck.array(number)),
+            outside: of(["hold", "skip"] as const)
+          })
+        ),
+        startsAt: time,
+        expiring: orNull(time)
+      })
+    )
   })
 
   it("sendwright_progress: a job on its way is read as it was", () => {

@@ -26,12 +26,14 @@ export const job = (recipients: number): DispatchedJob => ({
     failing: null
   },
   category: null,
+  timing: null,
   content: { kind: "direct", text: "Hello", linkPreview: false },
   fence: 1,
   probe: false,
   recipients: Array.from({ length: recipients }, (_, index) => ({
     index,
     address: String(34_600_000_000 + index),
+    timing: null,
     values: [],
     attempts: 1,
     firstAttemptAt: Time.at(0),
@@ -52,6 +54,8 @@ export const circuit: SessionCircuit = {
 export const noRefusals = {
   byPlace: new Map(),
   offset: 0,
+  now: Time.at(0),
+  turnOf: Attempt.always,
   isClosed: ClosedMarkets.nobody,
   consent: { isFresh: () => true, askAgain: () => Effect.succeed(undefined) }
 }

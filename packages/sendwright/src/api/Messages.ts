@@ -32,6 +32,11 @@ export interface Recipient extends GivenTexts {
   readonly userId?: string | undefined
   /** Values by name, such as `body.1`; they go before those of all. */
   readonly variables?: Readonly<Record<string, string>> | undefined
+  /** Its own, instead of the send's. */
+  readonly sendAt?: Moment | undefined
+  readonly expiresAt?: Moment | undefined
+  /** Where the recipient is, where you know it better than the country of its number tells. */
+  readonly timeZone?: string | undefined
 }
 
 /** One phone or user id, one recipient, or a list of them. */
@@ -63,6 +68,15 @@ export interface Message {
    * recipients. It is asked no more once the send was resumed.
    */
   readonly stopWhen?: StopWhen | undefined
+  /**
+   * When it is sent: a date, or a local time with its zone, at most 366 days ahead. With the `timeZone` `recipient` it is that
+   * time at each recipient's place. What lies in the past is now.
+   */
+  readonly sendAt?: Moment | undefined
+  /** After it nobody is sent anything any more: who is left is `skipped` as `expired`. */
+  readonly expiresAt?: Moment | undefined
+  /** The hours at each recipient's place in which messages go. */
+  readonly hours?: Hours | undefined
 }
 
 export interface Pace {
@@ -73,6 +87,18 @@ export interface StopWhen {
   /** 1 to 100. */
   readonly failedPercent: number
   readonly ofFirst: number
+}
+
+export type Moment = Date | { readonly local: string; readonly timeZone: string }
+
+/** Hours of the day, such as 09:00 to 20:00; over midnight where `to` is before `from`. */
+export interface Hours {
+  readonly from: string
+  readonly to: string
+  /** Monday is 1; all days when absent. */
+  readonly days?: ReadonlyArray<number> | null | undefined
+  /** What becomes of a message whose turn comes at another hour: it waits for the next that is allowed, or is `skipped`. */
+  readonly outside?: "hold" | "skip" | undefined
 }
 
 export type Priority = "high" | "low" | "normal"
@@ -203,6 +229,11 @@ export interface Job {
   readonly priority: Priority
   readonly pace: Pace | null
   readonly stopWhen: StopWhen | null
+  readonly sendAt: Moment | null
+  readonly expiresAt: Moment | null
+  readonly hours: Hours | null
+  /** When the first of its recipients is due. */
+  readonly startsAt: Date
   readonly recipients: number
   /** One number for each status; they sum to `recipients`. */
   readonly counts: Counts

@@ -115,6 +115,9 @@ const nameOrId = object({
   priority: anything,
   pace: anything,
   stopWhen: anything,
+  sendAt: anything,
+  expiresAt: anything,
+  hours: anything,
   idempotencyKey: optional(Text)
 })
 const sendOf = input(nameOrId)
@@ -126,6 +129,9 @@ const recipientMembers = {
   phone: anything,
   userId: anything,
   variables: anything,
+  sendAt: anything,
+  expiresAt: anything,
+  timeZone: anything,
   ...recipientTexts(anything)
 }
 

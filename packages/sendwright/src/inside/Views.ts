@@ -7,7 +7,8 @@ import type {
   Recipient,
   Search,
   Size,
-  Template as Templates
+  Template as Templates,
+  When
 } from "@sendwright/core"
 import { Address, Ids, RetryPlan as RetryPlans } from "@sendwright/core"
 import { ClientTexts } from "@sendwright/core/adapter"
@@ -67,6 +68,9 @@ export const message = ({
 
 const templateIdOf = ({ content }: Jobs.Job): number => (content.kind === "template" ? content.templateId : 0)
 
+const momentOrNull = (moment: When.Moment | null): Messages.Moment | null =>
+  typeof moment === "number" ? date(moment) : moment
+
 export const job = (found: Jobs.Job): Messages.Job => ({
   id: found.id,
   accountId: found.accountId,
@@ -78,6 +82,10 @@ export const job = (found: Jobs.Job): Messages.Job => ({
   priority: found.priority,
   pace: found.perMinute === null ? null : { perMinute: found.perMinute },
   stopWhen: found.stopWhen,
+  sendAt: momentOrNull(found.timing?.sendAt ?? null),
+  expiresAt: momentOrNull(found.timing?.expiresAt ?? null),
+  hours: found.timing?.hours ?? null,
+  startsAt: date(found.timing?.startsAt ?? found.createdAt),
   recipients: found.recipients,
   counts: found.counts,
   currency: found.currency,

@@ -18,6 +18,7 @@ import type * as Direct from "./Direct.ts"
 import type { Priority } from "./Priority.ts"
 import * as Recipient from "./Recipient.ts"
 import type { StopWhen } from "./StopWhen.ts"
+import type * as When from "./When.ts"
 
 export type Status = "queued" | "processing" | "paused" | "canceling" | "canceled" | "completed" | "failed"
 export const statuses: ReadonlyArray<Status> = [
@@ -87,6 +88,8 @@ export interface Job extends ClientTexts.JobTexts {
   /** Its own pace (`domain/job/Pace`); null where it has none. */
   readonly perMinute: number | null
   readonly stopWhen: StopWhen | null
+  /** When its recipients may be sent; null of one that was asked for without a time. */
+  readonly timing: When.Timing | null
   readonly status: Status
   readonly pauseReason: PauseReason | null
   /** How many of its first recipients failed for good (`domain/job/StopWhen`); null where nobody asks, or no more. */
@@ -121,6 +124,8 @@ export interface RecipientResult extends ClientTexts.RecipientTexts {
   /** Its place in the job, from 0. */
   readonly index: number
   readonly address: Address
+  /** The times and the zone that it has of its own; null without any. */
+  readonly timing: When.Own | null
   /** Resolved values, in the order of the template's variables; empty for a direct message, and once they are forgotten. */
   readonly values: ReadonlyArray<string>
   readonly status: Recipient.Status
@@ -269,9 +274,11 @@ export const newJob = (
     | "updatedAt"
     | "completedAt"
     | "contentExpiredAt"
+    | "timing"
   > & {
     readonly jobId: string
     readonly now: Instant
+    readonly timing?: When.Timing | null
   }
 ): Job => ({
   id: accepted.jobId,
@@ -285,6 +292,7 @@ export const newJob = (
   priority: accepted.priority,
   perMinute: accepted.perMinute,
   stopWhen: accepted.stopWhen,
+  timing: accepted.timing ?? null,
   status: "queued",
   pauseReason: null,
   firstFailed: accepted.stopWhen === null ? null : 0,
@@ -299,15 +307,16 @@ export const newJob = (
   contentExpiredAt: null
 })
 
-/** A recipient at its acceptance, due immediately. */
+/** A recipient at its acceptance, due immediately unless it has a time. */
 export const newRecipient = (
   recipient: Pick<RecipientResult, "address" | "values" | "market" | "price"> &
-    Partial<ClientTexts.RecipientTexts>,
+    Partial<ClientTexts.RecipientTexts & Pick<RecipientResult, "timing"> & { readonly dueAt: Instant }>,
   index: number,
   now: Instant
 ): RecipientResult => ({
   index,
   address: recipient.address,
+  timing: recipient.timing ?? null,
   ...ClientTexts.recipient.of(recipient),
   values: recipient.values,
   status: "queued",
@@ -323,7 +332,7 @@ export const newRecipient = (
   price: recipient.price,
   pricing: null,
   sequence: 0,
-  nextAt: now,
+  nextAt: recipient.dueAt ?? now,
   updatedAt: now,
   sentAt: null,
   deliveredAt: null,

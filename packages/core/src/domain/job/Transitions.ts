@@ -143,7 +143,7 @@ export type Settled =
       readonly failure: Recipient.Failure
       readonly maybeSent: boolean
     }
-  | { readonly _tag: "Released"; readonly maybeSent: boolean }
+  | { readonly _tag: "Released"; readonly maybeSent: boolean; readonly at?: Instant }
 
 const settledFlags = { crashCount: 0, maybeSent: false }
 
@@ -256,10 +256,11 @@ const settleReleased = (
   const maybeSent = recipient.maybeSent || outcome.maybeSent
   if (isCanceled(job)) return settleCanceled(recipient, maybeSent, recipient.failure, now)
   const attempts = recipient.attempts - 1
+  const nextAt = outcome.at ?? now
   // The claim was the recipient's last change.
-  const retryingSince = retryingLater(recipient, recipient.updatedAt, now)
+  const retryingSince = retryingLater(recipient, recipient.updatedAt, nextAt)
   const status = attempts === 0 && !maybeSent ? "queued" : recipient.status
-  return changedTo(recipient, status, { attempts, maybeSent, nextAt: now, retryingSince }, now)
+  return changedTo(recipient, status, { attempts, maybeSent, nextAt, retryingSince }, now)
 }
 
 /**

@@ -97,15 +97,10 @@ interface Zone {
 const quarter = 15 * Time.minute
 const mostOffsets = 512
 
-const made = new Map<string, Zone>()
-
-const zoneOf = (name: string): Zone => {
-  const known = made.get(name)
-  if (known !== undefined) return known
-  const zone = { format: formatOf(name), offsets: new Map<number, number>() }
-  made.set(name, zone)
-  return zone
-}
+const zoneOf = (
+  (memo: Memo.Memo<Zone>) => (name: string) =>
+    memo(name, () => ({ format: formatOf(name), offsets: new Map() }))
+)(Memo.make(1024))
 
 /** How far the zone's clocks are ahead of UTC, in milliseconds. */
 export const offsetAt = (name: string, at: Instant): number => {
@@ -315,7 +310,7 @@ export const askedFor = (rules: Rules, now: Instant): Instant => {
 
 /** What is to be done with a recipient at its turn. */
 export type Turn =
-  | { readonly _tag: "Now" | "Expired" | "Outside" }
+  | { readonly _tag: "Now" | "Expired" | "Never" | "Outside" }
   | { readonly _tag: "Later"; readonly at: Instant }
 
 /** Asked before each attempt. */
@@ -328,7 +323,8 @@ export const turn = (rules: Rules, now: Instant): Turn => {
   const at = next(hours, zones, now)
   if (at === now) return { _tag: "Now" }
   const isSkipped = hours.some((each) => each.outside === "skip" && next([each], zones, now) !== now)
-  if (at === null || isSkipped) return { _tag: "Outside" }
+  if (isSkipped) return { _tag: "Outside" }
+  if (at === null) return { _tag: "Never" }
   return end !== null && end <= at ? { _tag: "Expired" } : { _tag: "Later", at }
 }
 
@@ -339,8 +335,8 @@ export const dueAt = (rules: Rules, now: Instant): Instant => {
   return found._tag === "Later" ? found.at : asked
 }
 
-/** The failure of a recipient that is not sent any more for its time. */
-export const failureOf = (tag: "Expired" | "Outside"): Failure => ({
+/** The failure of a recipient that is not sent any more for its time. Hours that never come end it, too. */
+export const failureOf = (tag: "Expired" | "Never" | "Outside"): Failure => ({
   code: tag === "Expired" ? "expired" : "outside_hours",
   provider_code: null,
   message:

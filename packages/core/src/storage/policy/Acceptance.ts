@@ -85,8 +85,8 @@ export function* accept<B extends Backend>(rows: JobRows<B>, command: AcceptSend
     requestId: command.requestId ?? null,
     idempotencyKey: key
   })
-  // Its commit comes when the embedder likes, so it has no place among those that are due in their order.
-  const hasPlace = claim === null && !isEmbedded
+  // Its commit comes when the embedder likes, or its time later, so it has no place among those that are due in their order.
+  const hasPlace = claim === null && !isEmbedded && job.timing === null
   const dueAt = hasPlace ? Claiming.firstDueAt(facts.lastDueAt, now) : null
   if (!(yield* rows.insertJob(command, job, dueAt, facts))) {
     const again = refusal(command, yield* rows.acceptanceFacts(query))

@@ -358,6 +358,7 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
       accountId: claimed.accountId,
       sessionId: claimed.sessionId,
       content: claimed.content,
+      timing: claimed.timing,
       fence: fences[at] ?? 0,
       probe: claimed.probe,
       recipients: claimed.recipients,

@@ -259,6 +259,7 @@ CREATE INDEX sendwright_progress_due ON sendwright_progress (session, priority, 
 CREATE INDEX sendwright_progress_going ON sendwright_progress (session, status, seq)
   WHERE status IN ('queued', 'processing', 'paused');
 CREATE INDEX sendwright_progress_failures ON sendwright_progress (completed_at, seq) WHERE failures > 0;
+CREATE INDEX sendwright_progress_expiring ON sendwright_progress (expires_at) WHERE expires_at IS NOT NULL;
 -- Of lists of jobs, by an expression, as the order of jobs: a statement takes no other for it.
 CREATE INDEX sendwright_progress_failing ON sendwright_progress ((seq + 0)) WHERE failures > 0;
 

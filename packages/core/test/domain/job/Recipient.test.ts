@@ -13,6 +13,7 @@ const reported = FastCheck.constantFrom<Recipient.Reported>("accepted", "sent", 
 const recipient: Job.RecipientResult = {
   index: 0,
   address: "34600000001",
+  timing: null,
   ...ClientTexts.recipient.of({}),
   values: [],
   status: "sending",

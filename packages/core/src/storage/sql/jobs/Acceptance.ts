@@ -224,7 +224,7 @@ export const inserting = (rows: StoredJobs) => {
     if (dueAt === null && claim === null) {
       const inserted = yield* findInserted(job)
       if (inserted === undefined) return false
-      yield* rows.setDue([inserted], now)
+      yield* rows.setDue([inserted], job.timing?.startsAt ?? now)
     }
     return true
   }

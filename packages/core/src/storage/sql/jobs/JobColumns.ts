@@ -11,6 +11,7 @@ import type { Counts } from "../../../domain/job/Recipient.ts"
 import * as Recipient from "../../../domain/job/Recipient.ts"
 import type { StopWhen } from "../../../domain/job/StopWhen.ts"
 import * as Transitions from "../../../domain/job/Transitions.ts"
+import type * as When from "../../../domain/job/When.ts"
 import type { JobState } from "../../JobSteps.ts"
 import type { Column } from "../Columns.ts"
 import {
@@ -153,9 +154,12 @@ interface ProgressRow
     | "priority"
     | "sessionId"
     | "status"
+    | "timing"
     | "updatedAt"
   > {
   readonly seq: number
+  /** When it is looked for those who expired; null where nobody of it can expire any more. */
+  readonly expiresAt: Instant | null
   readonly nextAt: Instant | null
   /** How many of its recipients are failed or unknown: an index has the jobs with some. */
   readonly failures: number
@@ -189,6 +193,14 @@ export const progress = table("sendwright_progress", {
   arrival: noted(
     "Of a job with a pace of its own, as in sendwright_pace, but in whole milliseconds.",
     integerOrNull("arrival", impersonal)
+  ),
+  timing: noted(
+    "When its recipients may be sent, in JSON; null of a job that was asked for without a time.",
+    nullable(json<When.Timing>("timing", impersonal))
+  ),
+  expiresAt: noted(
+    "The next time at which some of its recipients may expire.",
+    instantOrNull("expires_at", impersonal)
   )
 })
 
@@ -202,6 +214,8 @@ export const writtenProgress = progress.only(
   "updatedAt",
   "completedAt",
   "contentExpiredAt",
+  "timing",
+  "expiresAt",
   "nextAt",
   "failures",
   "firstFailed",
@@ -242,6 +256,8 @@ export const progressOf = ({ job, seq }: StoredJob, nextAt: Instant | null): Pro
   updatedAt: job.updatedAt,
   completedAt: job.completedAt,
   contentExpiredAt: job.contentExpiredAt,
+  timing: job.timing,
+  expiresAt: Job.hasEnded(job.status) ? null : (job.timing?.expiring ?? null),
   nextAt,
   failures: job.counts.failed + job.counts.unknown,
   firstFailed: job.firstFailed,
@@ -290,6 +306,7 @@ export const changedOf = layout<ProgressRow>()(
   "updatedAt",
   "completedAt",
   "contentExpiredAt",
+  "timing",
   "nextAt",
   "firstFailed",
   "arrival"
@@ -394,7 +411,8 @@ export const ofChanged = (
     completedAt: changed[now.completedAt],
     contentExpiredAt: changed[now.contentExpiredAt],
     firstFailed: changed[now.firstFailed],
-    arrival: changed[now.arrival]
+    arrival: changed[now.arrival],
+    timing: changed[now.timing]
   }
   return {
     seq,

@@ -10,6 +10,7 @@ import type { RecipientResult } from "../../../domain/job/Job.ts"
 import * as Job from "../../../domain/job/Job.ts"
 import * as Recipient from "../../../domain/job/Recipient.ts"
 import * as Transitions from "../../../domain/job/Transitions.ts"
+import type * as When from "../../../domain/job/When.ts"
 import type { FencedRecipient, RecipientChange } from "../../JobSteps.ts"
 import type { NewRecipient } from "../../JobStore.ts"
 import type { Columns } from "../Columns.ts"
@@ -60,6 +61,10 @@ export const recipients = table("sendwright_recipient", {
     "A phone, or a user id with its portfolio (as a key of sendwright_person_link), or the phone and behind it the user id.",
     text("phone", address)
   ),
+  timing: noted(
+    "The times and the zone that it has of its own, in JSON.",
+    nullable(json<When.Own>("timing", said))
+  ),
   ...texts,
   values: expiring("[]", json("variables", saidTexts)),
   market: textOrNull("market", impersonal),
@@ -92,7 +97,16 @@ export const recipients = table("sendwright_recipient", {
   )
 })
 
-const given = recipients.only("fence", "nextAt", "updatedAt", "market", "price", "values", "address")
+const given = recipients.only(
+  "timing",
+  "fence",
+  "nextAt",
+  "updatedAt",
+  "market",
+  "price",
+  "values",
+  "address"
+)
 
 /** The columns of a new recipient's row; those come first that are the same for all recipients of most sends. */
 export const accepted = [...given.ordered, ...recipients.only(...textNames, "key").ordered]
@@ -106,7 +120,8 @@ export const writeAccepted = (
   const { at } = given
   const values = given.blank()
   values[at.fence] = isApart ? apart : null
-  values[at.nextAt] = now
+  values[at.timing] = recipient.timing ? JSON.stringify(recipient.timing) : null
+  values[at.nextAt] = recipient.dueAt ?? now
   values[at.updatedAt] = now
   values[at.market] = recipient.market
   values[at.price] = recipient.price
@@ -244,6 +259,7 @@ const answered = layout<AnsweredRow>()(
   "updatedAt",
   "progress",
   "claim",
+  "timing",
   ...textNames
 )
 
@@ -285,13 +301,14 @@ const recipientOf = (
   key: number,
   row: number
 ): StoredRecipient => {
-  const [, , , , , , , , , ...texts] = columns
+  const [, , , , , , , , , , ...texts] = columns
   const state = elementOf(columns[at.progress], row) ?? untouchedProgress
   return {
     key,
     recipient: {
       index: key % placesPerJob,
       address: elementOf(columns[at.address], row),
+      timing: elementOf(columns[at.timing], row),
       ...ClientTexts.recipient.from((place) => elementOf(texts[place] ?? [], row)),
       values: elementOf(columns[at.values], row),
       status: statusOf("status", state[now.status]),

@@ -1,0 +1,112 @@
+/** When the recipients of a send are due (contract.md §14 "Time"), or what is wrong with the times that were asked for. */
+import type { Address } from "../domain/Address.ts"
+import type * as Fault from "../domain/Fault.ts"
+import type { Instant } from "../domain/Instant.ts"
+import * as Time from "../domain/Instant.ts"
+import * as When from "../domain/job/When.ts"
+import type { TemplateMessageRequest } from "../schema/Requests.ts"
+import * as Times from "../schema/Times.ts"
+
+export interface Timed {
+  /** Null where nobody has a time: all go at once. */
+  readonly timing: When.Timing | null
+  /** Each recipient's own, and when it is due first. */
+  readonly recipients: ReadonlyArray<{ readonly timing: When.Own | null; readonly dueAt: Instant }>
+}
+
+const momentOrNull = (given: Times.Moment | null | undefined): When.Moment | null =>
+  given === undefined || given === null ? null : Times.momentOf(given)
+
+const ownOf = (given: TemplateMessageRequest["recipients"][number]): When.Own | null =>
+  given.send_at === undefined && given.expires_at === undefined && given.time_zone === undefined
+    ? null
+    : {
+        sendAt: momentOrNull(given.send_at),
+        expiresAt: momentOrNull(given.expires_at),
+        timeZone: given.time_zone ?? null
+      }
+
+const tooFar = "must be at most 366 days from now."
+
+/** Adds what is wrong with the hours themselves. */
+export const addHoursFault = (
+  hours: Pick<Times.Hours, "days" | "from" | "to"> | null | undefined,
+  path: Fault.Fault["path"],
+  faults: Fault.Faults
+): void => {
+  if (hours === undefined || hours === null) return
+  const message = When.hoursFault({ from: hours.from, to: hours.to, days: hours.days ?? null })
+  if (message !== undefined) faults.add(path, "invalid_value", message)
+}
+
+/** A recipient with the rules of its time. */
+interface Placed {
+  readonly place: number
+  readonly own: When.Own | null
+  readonly rules: When.Rules
+}
+
+/** Adds what is wrong with a recipient's moments. What is the send's own is told once, and not of each recipient. */
+const addMomentFaults = (
+  { own, place, rules }: Placed,
+  asked: Instant,
+  now: Instant,
+  faults: Fault.Faults
+): void => {
+  const latest = Time.after(now, When.furthestMs)
+  const end = When.expiry(rules)
+  const add = (name: "expires_at" | "send_at", isOwn: boolean, message: string): void => {
+    const path = isOwn ? ["recipients", place, name] : [name]
+    const isKnown = faults.list.some((fault) => fault.path.join() === path.join())
+    if (!isKnown) faults.add(path, "out_of_range", `\`${name}\` ${message}`)
+  }
+  if (asked > latest) add("send_at", own !== null && own.sendAt !== null, tooFar)
+  if (end === null) return
+  const isOwn = own !== null && own.expiresAt !== null
+  if (end <= asked) add("expires_at", isOwn, "must be later than the message is sent.")
+  else if (end > latest) add("expires_at", isOwn, tooFar)
+}
+
+const never =
+  "The allowed hours never come in all time zones that the recipient may be in: give its `time_zone`."
+
+/** When a recipient is due first. */
+const dueOf = (placed: Placed, now: Instant, faults: Fault.Faults): Instant => {
+  const { place, rules } = placed
+  const asked = When.askedFor(rules, now)
+  addMomentFaults(placed, asked, now, faults)
+  if (faults.list.length > 0) return asked
+  const turn = When.turn(rules, asked)
+  if (turn._tag === "Never") faults.add(["recipients", place, "time_zone"], "invalid_value", never)
+  return turn._tag === "Later" ? turn.at : asked
+}
+
+/** @param quiet the session's hours for what is sent */
+export const read = (
+  request: Pick<TemplateMessageRequest, "expires_at" | "hours" | "recipients" | "send_at">,
+  addresses: ReadonlyArray<Address>,
+  quiet: When.Hours | null,
+  now: Instant,
+  faults: Fault.Faults
+): Timed => {
+  const { hours, recipients } = request
+  const timing = {
+    sendAt: momentOrNull(request.send_at),
+    expiresAt: momentOrNull(request.expires_at),
+    hours: hours === undefined ? null : Times.hoursOf(hours)
+  }
+  addHoursFault(hours, ["hours"], faults)
+  const owns = recipients.map(ownOf)
+  const isTimed = [...Object.values(timing), quiet, ...owns].some((each) => each !== null)
+  if (!isTimed) return { timing: null, recipients: owns.map((timing) => ({ timing, dueAt: now })) }
+  const due: Array<Timed["recipients"][number]> = []
+  let expiring: Instant | null = null
+  for (const [place, own] of owns.entries()) {
+    if (faults.isFull) break
+    const rules = { timing, own, address: addresses[place] ?? "", quiet }
+    due.push({ timing: own, dueAt: dueOf({ place, own, rules }, now, faults) })
+    expiring = Time.firstOf([expiring, When.expiry(rules)])
+  }
+  const startsAt = Time.min(...due.map(({ dueAt }) => dueAt))
+  return { timing: { ...timing, startsAt, expiring }, recipients: due }
+}

@@ -1,0 +1,111 @@
+/** Jobs at a time: they wait apart from their session's order, and cost nothing until they are due (contract.md §14 "Time"). */
+
+import { describe, expect, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import type { Instant } from "../../src/domain/Instant.ts"
+import * as Time from "../../src/domain/Instant.ts"
+import type * as When from "../../src/domain/job/When.ts"
+import { JobStore } from "../../src/storage/JobStore.ts"
+import * as Fixtures from "../../src/testing/Fixtures.ts"
+import type { Stored } from "./Setup.ts"
+import { claim, now, owner, results } from "./Setup.ts"
+
+const untimed: When.Timing = { sendAt: null, expiresAt: null, hours: null, startsAt: now, expiring: null }
+const later = (minutes: number): Instant => Time.after(now, minutes * Time.minute)
+
+const accepted = (due: ReadonlyArray<number>, some: Partial<When.Timing> = {}) =>
+  Effect.gen(function* () {
+    const who = yield* owner
+    const jobs = yield* JobStore
+    const send = (minutes: ReadonlyArray<number>) => {
+      const command = Fixtures.send(who, { phones: minutes.length })
+      const startsAt = later(Math.min(...minutes))
+      const recipients = command.recipients.map((each, place) => ({
+        ...each,
+        dueAt: later(minutes[place] ?? 0)
+      }))
+      return Effect.as(
+        jobs.accept({ ...command, recipients, timing: { ...untimed, startsAt, ...some } }),
+        command.jobId
+      )
+    }
+    return { ...who, jobs, send, jobId: yield* send(due) }
+  })
+
+const claimedAt = (at: Instant) =>
+  Effect.map(claim(10, at), (jobs) =>
+    jobs.flatMap(({ jobId, recipients }) => recipients.map(({ index }) => [jobId, index]))
+  )
+
+export const suite = (layer: Stored): void => {
+  describe("a job at a time", () => {
+    it.effect("is claimed by nobody before it is due, and holds up nothing of its session", () =>
+      Effect.gen(function* () {
+        const { accountId, jobId, jobs, publicKey, sessionId } = yield* accepted([10, 20])
+        const other = Fixtures.send({ accountId, publicKey, sessionId }, { phones: 1 })
+        yield* jobs.accept(other)
+        expect(yield* claimedAt(now)).toEqual([[other.jobId, 0]])
+        expect(yield* jobs.nextDue(now)).toBe(later(10))
+        expect(yield* claimedAt(Time.before(later(10), 1))).toEqual([])
+        expect(yield* claimedAt(later(10))).toEqual([[jobId, 0]])
+        expect(yield* jobs.nextDue(later(10))).toBe(later(20))
+        expect(yield* claimedAt(later(20))).toEqual([[jobId, 1]])
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("is held and let go on as any other", () =>
+      Effect.gen(function* () {
+        const { jobId, jobs } = yield* accepted([10])
+        yield* jobs.hold({ jobId, isHeld: true, now })
+        expect(yield* claimedAt(later(10))).toEqual([])
+        yield* jobs.hold({ jobId, isHeld: false, now })
+        expect(yield* claimedAt(later(9))).toEqual([])
+        expect(yield* claimedAt(later(10))).toEqual([[jobId, 0]])
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("tells its times and its recipients' own as they were accepted", () =>
+      Effect.gen(function* () {
+        const who = yield* owner
+        const jobs = yield* JobStore
+        const command = Fixtures.send(who, { phones: 2 })
+        const timing: When.Timing = {
+          sendAt: { local: "2026-12-24T09:00", timeZone: "recipient" },
+          expiresAt: later(30),
+          hours: { from: "09:00", to: "20:00", days: [1, 2], outside: "skip" },
+          startsAt: later(1),
+          expiring: later(30)
+        }
+        const own: When.Own = { sendAt: later(2), expiresAt: null, timeZone: "Europe/Madrid" }
+        const [first, second] = command.recipients
+        if (first === undefined || second === undefined) throw new Error("It has two")
+        const recipients = [
+          { ...first, dueAt: later(1) },
+          { ...second, dueAt: later(2), timing: own }
+        ]
+        yield* jobs.accept({ ...command, timing, recipients })
+        expect((yield* jobs.find(command.jobId))?.timing).toEqual(timing)
+        expect((yield* results(command.jobId)).map(({ nextAt, timing }) => [nextAt, timing])).toEqual([
+          [later(1), null],
+          [later(2), own]
+        ])
+        const [claimed] = yield* claim(10, later(2))
+        expect(claimed?.timing).toEqual(timing)
+        expect(claimed?.recipients.map(({ timing }) => timing)).toEqual([null, own])
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("waits again for a time that an attempt is put off to, at no cost of an attempt", () =>
+      Effect.gen(function* () {
+        const { jobId, jobs } = yield* accepted([10])
+        const [claimed] = yield* claim(10, later(10))
+        const outcome = { _tag: "Released", maybeSent: false, at: later(60) } as const
+        const settlements = [{ jobId, fence: claimed?.fence ?? 0, index: 0, outcome }]
+        yield* jobs.settleAndClaim({ now: later(10), settlements, claim: null })
+        expect((yield* results(jobId))[0]).toMatchObject({ status: "queued", attempts: 0, nextAt: later(60) })
+        expect(yield* claimedAt(later(59))).toEqual([])
+        expect(yield* claimedAt(later(60))).toEqual([[jobId, 0]])
+      }).pipe(Effect.provide(layer))
+    )
+  })
+}
