@@ -70,7 +70,7 @@ describe("@sendwright/core's public names", () => {
         "Estimates Event EventData FailureCatalogue Fault Happening Health HttpGateway Ids Instant Job Keywords Memory Money Operator Page",
         "People PerhapsRefusal Person Phone Plan Priority RateCard Readiness Recipient Rendering RequestDecoder Requests Restore",
         "RestoreDecision Retention Retry RetryPlan RetrySelection Sandbox Search SecretBox Secrets Sender Session Signature Size Spending StorageAdmin StorageError Stores",
-        "Template Timeline Unattributed UndiciTransport UnreadHook Variables Waiting Webhook WebhookTransport WhatsApp Worker"
+        "Template Timeline Unattributed UndiciTransport UnreadHook Variables Waiting Webhook WebhookTransport WhatsApp When Worker"
       )
     ],
     [
