@@ -76,7 +76,7 @@ describe("@sendwright/core's public names", () => {
     [
       "adapter",
       words(
-        "ClientTexts Csv Diagnosis EventLoopBudget Exposition Folder Idempotency Json JsonScan Memo Metrics Moment Pace PublicUrl RateLimit Reachability Readable Reference StopWhen StoreClock Suggestion",
+        "Caps ClientTexts Csv Diagnosis EventLoopBudget Exposition Folder Idempotency Json JsonScan Memo Metrics Moment Pace PublicUrl RateLimit Reachability Readable Reference StopWhen StoreClock Suggestion",
         "Text Throttle Timers Url"
       )
     ],

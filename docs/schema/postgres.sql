@@ -12,6 +12,8 @@ CREATE TABLE sendwright_account (
   updated_at bigint NOT NULL,
   -- How long its rows are kept, in JSON: what differs from the defaults; null where nothing does.
   retention text,
+  -- How many messages a person may have, by purpose; null where there is no cap.
+  caps text,
   CONSTRAINT sendwright_account_pkey PRIMARY KEY (seq),
   CONSTRAINT sendwright_account_id_key UNIQUE (id)
 );
@@ -78,6 +80,17 @@ CREATE TABLE sendwright_busy (
   priority text COLLATE "C" NOT NULL,
   CONSTRAINT sendwright_busy_pkey PRIMARY KEY (session, priority)
 );
+
+-- Messages that count against an account's caps.
+CREATE TABLE sendwright_capped (
+  account text COLLATE "C" NOT NULL,
+  phone text COLLATE "C" NOT NULL,
+  purpose text COLLATE "C" NOT NULL,
+  message text COLLATE "C" NOT NULL,
+  at bigint NOT NULL,
+  CONSTRAINT sendwright_capped_pkey PRIMARY KEY (account, phone, purpose, message)
+);
+CREATE INDEX sendwright_capped_at ON sendwright_capped USING btree (account, at);
 
 -- A claim has the untouched recipients of its session from first to last, keys of theirs both, and those whose rows have its
 -- fence. jobs: those of which it has some, in JSON, but for whole ones in their session's order. open: how many outcomes it

@@ -11,7 +11,9 @@ CREATE TABLE sendwright_account (
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL,
   -- How long its rows are kept, in JSON: what differs from the defaults; null where nothing does.
-  retention TEXT
+  retention TEXT,
+  -- How many messages a person may have, by purpose; null where there is no cap.
+  caps TEXT
 ) STRICT;
 CREATE INDEX sendwright_account_retention ON sendwright_account (id) WHERE retention IS NOT NULL;
 
@@ -73,6 +75,17 @@ CREATE TABLE sendwright_busy (
   priority TEXT NOT NULL,
   PRIMARY KEY (session, priority)
 ) STRICT, WITHOUT ROWID;
+
+-- Messages that count against an account's caps.
+CREATE TABLE sendwright_capped (
+  account TEXT NOT NULL,
+  phone TEXT NOT NULL,
+  purpose TEXT NOT NULL,
+  message TEXT NOT NULL,
+  at INTEGER NOT NULL,
+  PRIMARY KEY (account, phone, purpose, message)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX sendwright_capped_at ON sendwright_capped (account, at);
 
 -- A claim has the untouched recipients of its session from first to last, keys of theirs both, and those whose rows have its
 -- fence. jobs: those of which it has some, in JSON, but for whole ones in their session's order. open: how many outcomes it

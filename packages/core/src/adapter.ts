@@ -3,6 +3,7 @@
  * text from outside, limits, and a fair share of the event loop.
  */
 
+export * as Caps from "./domain/account/Caps.ts"
 export * as Idempotency from "./domain/account/Idempotency.ts"
 export * as RateLimit from "./domain/account/RateLimit.ts"
 export * as Csv from "./domain/Csv.ts"

@@ -2,6 +2,7 @@
 import * as Effect from "effect/Effect"
 import * as Records from "effect/Record"
 import * as Schema from "effect/Schema"
+import { Caps } from "../adapter.ts"
 import * as Either from "../effect/Either.ts"
 import type { Admin } from "../index.ts"
 import {
@@ -55,6 +56,7 @@ const account = struct(
     currency: Wire.Text,
     plan,
     retention,
+    caps: Schema.Struct(Records.map(Caps.none, () => Schema.NullOr(Caps.Cap))),
     created_at: Wire.Time,
     updated_at: Wire.Time
   },
@@ -96,7 +98,8 @@ const RetentionChange = Schema.Struct({
 const settings = {
   currency: optional(Currency.Currency),
   plan: optional(PlanChange),
-  retention: optional(RetentionChange)
+  retention: optional(RetentionChange),
+  caps: optional(Caps.Change)
 }
 
 const settingsOf = <
@@ -201,6 +204,7 @@ const example: typeof account.schema.Type = {
   currency: "EUR",
   plan: plan.of(Plans.defaults, ""),
   retention: retention.of(Retentions.defaults, ""),
+  caps: Caps.none,
   created_at: Examples.at,
   updated_at: Examples.at
 }
@@ -251,7 +255,7 @@ export const admin = [
       request: { name: "Corner Shop Madrid", plan: { minimum_wait_ms: 1000 } },
       command: {
         name: "accounts change",
-        description: "Change an account, its plan, or how long its rows are kept."
+        description: "Change an account, its plan, its caps, or how long its rows are kept."
       }
     },
     ({ admin }, { path, payload }) => admin.accounts.change(path.id, settingsOf(payload))

@@ -16,7 +16,7 @@ export class AccountStore extends Context.Tag("@sendwright/core/storage/AccountS
     /** Replaces the given fields; null when there is no such account. */
     readonly change: (command: {
       readonly id: string
-      readonly change: Partial<Pick<Account, "name" | "currency" | "plan" | "retention">>
+      readonly change: Partial<Pick<Account, "name" | "currency" | "plan" | "retention" | "caps">>
       readonly now: Instant
     }) => Effect.Effect<Account | null, StorageError>
   }

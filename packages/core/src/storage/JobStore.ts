@@ -719,6 +719,12 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
       readonly dryRun?: boolean
     }) => Effect.Effect<RetryResult | null, StorageError>
 
+    /**
+     * Counts messages that are about to be attempted against the account's cap of their purpose; answers the places of those that
+     * are one too many, whoever attempts others meanwhile.
+     */
+    readonly overCap: (query: CapQuery) => Effect.Effect<ReadonlySet<number>, StorageError>
+
     /** Units accepted by the account on a UTC day (`YYYY-MM-DD`). */
     readonly usage: (query: {
       readonly accountId: string
@@ -736,6 +742,19 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
     ) => Effect.Effect<Instant | null, StorageError>
   }
 >() {}
+
+export interface CapQuery {
+  readonly accountId: string
+  readonly purpose: Category
+  readonly messages: ReadonlyArray<{
+    readonly message: string
+    readonly address: Address
+    /** The begin of the first of so many of the person's days. */
+    readonly since: (days: number) => Instant
+    readonly isAgain: boolean
+  }>
+  readonly now: Instant
+}
 
 /** The verbs that tell later what became of sends. */
 export type PastSends = Pick<

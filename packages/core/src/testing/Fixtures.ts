@@ -4,6 +4,7 @@ import type { Entry } from "../domain/Audit.ts"
 import type { Account } from "../domain/account/Account.ts"
 import type { ApiKey } from "../domain/account/ApiKey.ts"
 import * as ApiKeys from "../domain/account/ApiKey.ts"
+import * as Caps from "../domain/account/Caps.ts"
 import * as Plan from "../domain/account/Plan.ts"
 import type { RateCard } from "../domain/billing/RateCard.ts"
 import type { ConsentRecord } from "../domain/consent/Consent.ts"
@@ -43,6 +44,7 @@ export const account = (some: Partial<Account> = {}): Account => ({
   name: "Account",
   currency: "EUR",
   plan: Plan.defaults,
+  caps: Caps.none,
   retention: Retention.defaults,
   createdAt: now,
   updatedAt: now,

@@ -442,6 +442,8 @@ export interface Attempts {
   broken(recipient: ClaimedRecipient, defect: unknown): Effect.Effect<Attempted>
   /** What became of one who was attempted. */
   settle(recipient: ClaimedRecipient, attempted: Attempted): Settlement
+  /** One who is not attempted. */
+  skip(recipient: ClaimedRecipient, failure: Failure): Settlement
   /** One whose attempt did not begin is due again, at no cost. */
   release(recipient: ClaimedRecipient): Settlement
   /** One whose attempt was interrupted is due again at no cost where a repetition does no harm; else it is unknown. */
@@ -534,6 +536,10 @@ export const prepareAttempts = (
       circuit.ended(answered, asked)
       const settled = settlement(recipient, mayPass && circuit.isOpen() ? spared(outcome) : outcome)
       return inbound === null ? settled : { ...settled, inbound }
+    },
+    skip: (recipient, failure) => {
+      circuit.unused()
+      return settlement(recipient, Outcome.Skipped({ failure }))
     },
     release: (recipient) => {
       circuit.unused()

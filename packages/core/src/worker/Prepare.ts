@@ -1,9 +1,12 @@
 /** What attempts need: senders, and who may have nothing any more (contract.md §4, docs/adr/0034). */
 
+import * as Arrays from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Address from "../domain/Address.ts"
+import * as Caps from "../domain/account/Caps.ts"
 import type { Purpose, Refusal } from "../domain/consent/Consent.ts"
+import * as Ids from "../domain/Ids.ts"
 import * as Time from "../domain/Instant.ts"
 import * as Job from "../domain/job/Job.ts"
 import * as When from "../domain/job/When.ts"
@@ -15,6 +18,7 @@ import { ConsentSource } from "../storage/ConsentSource.ts"
 import { InboundStore } from "../storage/InboundStore.ts"
 import * as JobSteps from "../storage/JobSteps.ts"
 import type { DispatchedJob } from "../storage/JobStore.ts"
+import { JobStore } from "../storage/JobStore.ts"
 import * as Attempt from "./Attempt.ts"
 import { Circuits } from "./Circuits.ts"
 
@@ -41,11 +45,12 @@ const purposesOf = ({ category, content }: DispatchedJob): ReadonlyArray<Purpose
 export const make: Effect.Effect<
   Prepare,
   never,
-  Circuits | ConsentSource | InboundStore | SecretBox | Senders
+  Circuits | ConsentSource | InboundStore | JobStore | SecretBox | Senders
 > = Effect.gen(function* () {
   const circuits = yield* Circuits
   const consents = yield* ConsentSource
   const people = yield* InboundStore
+  const stored = yield* JobStore
   const resolve = yield* SessionSender.make
 
   /** Who may have no message for one of these purposes, by their places. */
@@ -82,6 +87,33 @@ export const make: Effect.Effect<
     )
   })
 
+  /** Without those who have had as many messages as the account's caps allow. Whom consent or time refuses counts for nothing. */
+  const withinCaps = Effect.fnUntraced(function* (
+    prepared: ReadonlyArray<Prepared>,
+    { accountId, category, content }: DispatchedJob
+  ) {
+    const purpose = category ?? Job.purpose(content)
+    const now = yield* Time.now
+    const asked = prepared.flatMap(({ attempts, job }) =>
+      attempts.queue.map((recipient) => ({ jobId: job.jobId, recipient }))
+    )
+    if (purpose === "direct" || asked.length === 0) return prepared
+    const messages = asked.map(({ jobId, recipient: { address, index, maybeSent } }) => ({
+      message: Ids.messageId(jobId, index),
+      address,
+      since: (days: number) => Caps.sinceOf(address, days, now),
+      isAgain: maybeSent
+    }))
+    const places = yield* stored.overCap({ accountId, purpose, messages, now })
+    if (places.size === 0) return prepared
+    const over = new Set(asked.flatMap(({ recipient }, place) => (places.has(place) ? [recipient] : [])))
+    return prepared.map(({ attempts, job }): Prepared => {
+      const [queue, capped] = Arrays.partition(attempts.queue, (recipient) => over.has(recipient))
+      const skipped = capped.map((recipient) => attempts.skip(recipient, Caps.failure))
+      return { job, attempts: { ...attempts, queue, settled: [...attempts.settled, ...skipped] } }
+    })
+  })
+
   /** Jobs of one session, account and purposes share the look-ups. */
   const prepareGroup = Effect.fnUntraced(function* (
     claimed: ReadonlyArray<DispatchedJob>,
@@ -104,7 +136,7 @@ export const make: Effect.Effect<
     const category = first.category ?? Job.purpose(first.content)
     const isClosed = ClosedMarkets.closedFor(sessionSender?.closedMarkets ?? [], category)
     let offset = 0
-    return jobs.map((job): Prepared => {
+    const prepared = jobs.map((job): Prepared => {
       const circuit = circuits.of(sessionId, job.probe)
       const { timing } = job
       const turnOf: Attempt.TurnOf =
@@ -115,6 +147,7 @@ export const make: Effect.Effect<
       offset += job.recipients.length
       return { job, attempts: Attempt.prepareAttempts(sessionSender, job, circuit, stillOwns, refused) }
     })
+    return yield* withinCaps(prepared, first)
   })
 
   return Effect.fnUntraced(function* (claimed, stillOwns) {

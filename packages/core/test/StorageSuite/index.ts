@@ -6,6 +6,7 @@ import { describe } from "@effect/vitest"
 import * as accept from "./accept.ts"
 import * as audit from "./audit.ts"
 import * as backlog from "./backlog.ts"
+import * as caps from "./caps.ts"
 import * as causes from "./causes.ts"
 import * as clocks from "./clocks.ts"
 import * as deliveries from "./deliveries.ts"
@@ -55,6 +56,7 @@ export const suite = (name: string, layer: Stored): void => {
     clocks.suite(layer)
     turns.suite(layer)
     pace.suite(layer)
+    caps.suite(layer)
     fairness.suite(layer)
     priorities.suite(layer)
     causes.suite(layer)

@@ -130,6 +130,11 @@ describe("Columns", () => {
       name: word,
       currency: word,
       plan: FastCheck.constant(Fixtures.account().plan),
+      caps: FastCheck.record({
+        authentication: orNull(FastCheck.record({ most: number, days: number })),
+        utility: FastCheck.constant(null),
+        marketing: FastCheck.constant(null)
+      }),
       retention: FastCheck.record({
         deliveriesDays: FastCheck.option(number),
         contentsDays: FastCheck.option(number),

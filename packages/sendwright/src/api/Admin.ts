@@ -48,6 +48,17 @@ export interface Retention {
   readonly consentsDays: number | null
 }
 
+/** At most so many messages of a purpose to a person within so many of the person's days. */
+export interface Cap {
+  readonly most: number
+  readonly days: number
+}
+
+/** Over all sessions of an account; null for no cap. One more is skipped with the code `capped`. */
+export type Caps = { readonly [Purpose in "authentication" | "marketing" | "utility"]: Cap | null }
+
+export type CapsInput = { readonly [Purpose in keyof Caps]?: Caps[Purpose] | undefined }
+
 /** A tenant: it owns sessions, consents and webhooks. */
 export interface Account {
   readonly id: string
@@ -56,6 +67,7 @@ export interface Account {
   readonly currency: string
   readonly plan: Plan
   readonly retention: Retention
+  readonly caps: Caps
   readonly createdAt: Date
   readonly updatedAt: Date
 }
@@ -80,6 +92,7 @@ export interface AccountInput {
   /** Fields that are absent have their defaults. */
   readonly plan?: PlanInput | undefined
   readonly retention?: RetentionInput | undefined
+  readonly caps?: CapsInput | undefined
 }
 
 export interface AccountChange {
@@ -88,6 +101,7 @@ export interface AccountChange {
   readonly currency?: string | undefined
   readonly plan?: PlanInput | undefined
   readonly retention?: RetentionInput | undefined
+  readonly caps?: CapsInput | undefined
 }
 
 export interface UsageInput {

@@ -1,6 +1,7 @@
 /** Accounts and their plans. */
 import * as Effect from "effect/Effect"
 import type { Account } from "../../domain/account/Account.ts"
+import * as Caps from "../../domain/account/Caps.ts"
 import type { Plan } from "../../domain/account/Plan.ts"
 import * as Plans from "../../domain/account/Plan.ts"
 import * as Currency from "../../domain/billing/Currency.ts"
@@ -39,6 +40,7 @@ export interface Accounts {
     readonly currency?: string | undefined
     readonly plan?: PlanChange | undefined
     readonly retention?: RetentionChange | undefined
+    readonly caps?: Caps.CapsChange | undefined
   }) => Effect.Effect<Account, InvalidRequest | StorageError>
   readonly find: (id: string) => Effect.Effect<Account, NotFound | StorageError>
   readonly list: (page: Page) => Effect.Effect<Paged<Account>, StorageError>
@@ -49,6 +51,7 @@ export interface Accounts {
       readonly currency?: string | undefined
       readonly plan?: PlanChange | undefined
       readonly retention?: RetentionChange | undefined
+      readonly caps?: Caps.CapsChange | undefined
     }
   ) => Effect.Effect<Account, InvalidRequest | NotFound | StorageError>
   /**
@@ -158,8 +161,13 @@ export const make = Effect.gen(function* () {
       return { by, from, to, wholeSince: Time.max(...since), groups: sums.sums() }
     }),
     list: store.list,
-    create: Effect.fnUntraced(function* ({ currency, name, plan, retention }) {
-      yield* refuseIf([...nameFaults(name), ...Currency.faults(currency), ...Retention.faults(retention)])
+    create: Effect.fnUntraced(function* ({ caps, currency, name, plan, retention }) {
+      yield* refuseIf([
+        ...nameFaults(name),
+        ...Currency.faults(currency),
+        ...Retention.faults(retention),
+        ...Caps.faults(caps)
+      ])
       const now = yield* Time.now
       const account: Account = {
         id: ids.uuid(now),
@@ -167,20 +175,27 @@ export const make = Effect.gen(function* () {
         currency: currency ?? "USD",
         plan: changed(Plans.defaults, plan),
         retention: Retention.changed(Retention.defaults, retention),
+        caps: Caps.changed(Caps.none, caps),
         createdAt: now,
         updatedAt: now
       }
       yield* store.create(account)
       return account
     }),
-    change: Effect.fnUntraced(function* (id, { currency, name, plan, retention }) {
-      yield* refuseIf([...nameFaults(name), ...Currency.faults(currency), ...Retention.faults(retention)])
+    change: Effect.fnUntraced(function* (id, { caps, currency, name, plan, retention }) {
+      yield* refuseIf([
+        ...nameFaults(name),
+        ...Currency.faults(currency),
+        ...Retention.faults(retention),
+        ...Caps.faults(caps)
+      ])
       const account = yield* find(id)
       const now = yield* Time.now
       const change = {
         ...(name === undefined ? {} : { name }),
         ...(currency === undefined ? {} : { currency }),
         ...(plan === undefined ? {} : { plan: changed(account.plan, plan) }),
+        ...(caps === undefined ? {} : { caps: Caps.changed(account.caps, caps) }),
         ...(retention === undefined ? {} : { retention: Retention.changed(account.retention, retention) })
       }
       return (yield* store.change({ id, change, now })) ?? (yield* missing)

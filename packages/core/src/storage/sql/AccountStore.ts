@@ -14,7 +14,7 @@ import { limited, newestFirst, seq } from "./RowReader.ts"
 
 const insert = insertInto("sendwright_account", accounts.names)
 
-const changeable = accounts.only("name", "currency", "plan", "retention", "updatedAt")
+const changeable = accounts.only("name", "currency", "plan", "retention", "caps", "updatedAt")
 
 const update = `UPDATE sendwright_account SET ${changeable.assignments} WHERE id = ?`
 

@@ -3,6 +3,7 @@ import type { Part, Redaction } from "../../domain/Erasure.ts"
 import * as Time from "../../domain/Instant.ts"
 import * as Person from "../../domain/Person.ts"
 import type { Finding } from "../ErasureStore.ts"
+import { counted } from "./CapRows.ts"
 import type { Described, DescribedTable } from "./Columns.ts"
 import { auditEntries } from "./codec/AuditEntry.ts"
 import { consents } from "./codec/Consent.ts"
@@ -244,6 +245,7 @@ export const tables: Readonly<Record<Exclude<Part, "recipients">, Searched>> = {
         : null
   }),
   pairs: searchedOf(pairs, { atOnce: 2000 }),
+  caps: searchedOf(counted, { atOnce: 2000 }),
   refusals: searchedOf(perhapsRefusals),
   texts: searchedOf(unattributedItems),
   unread: searchedOf(unreadHooks, { atOnce: 300 }),

@@ -14,6 +14,7 @@ import { counted } from "../policy/Counted.ts"
 import * as Counting from "../policy/Counting.ts"
 import * as Workers from "../policy/Workers.ts"
 import type { StorageError } from "../StorageError.ts"
+import * as CapRows from "./CapRows.ts"
 import { Database } from "./Database.ts"
 import * as InboundRows from "./InboundRows.ts"
 import * as IndexScan from "./IndexScan.ts"
@@ -266,6 +267,7 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
           return Page.cut(recipients, page.limit, ({ index }) => index)
         }),
 
+      overCap: CapRows.make(db),
       charges: (jobs) => db.readPage("JobStore.charges", () => Charges.ofJobs(jobs)),
 
       delivered: (jobId) =>

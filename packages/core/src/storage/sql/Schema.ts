@@ -6,6 +6,7 @@
  * that one database has alone are in its own `Schema.ts`.
  */
 
+import { counted } from "./CapRows.ts"
 import type { Described, DescribedTable } from "./Columns.ts"
 import { accounts } from "./codec/Account.ts"
 import { apiKeys } from "./codec/ApiKey.ts"
@@ -173,6 +174,10 @@ ${made(Others.paces)}${rows({ clustered: true, room: 50 })};
 -- next_at: not before it the session's next message to the phone.
 ${made(Others.pairs)}${rows({ clustered: true })};
 CREATE INDEX sendwright_pair_next ON sendwright_pair (session, next_at);
+
+-- Messages that count against an account's caps.
+${made(counted)}${rows({ clustered: true })};
+CREATE INDEX sendwright_capped_at ON sendwright_capped (account, at);
 
 -- Reports of which only the platform's id is known, and not yet of which message that is.
 ${made(Others.parked)}${rows()};

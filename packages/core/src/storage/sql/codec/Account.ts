@@ -1,5 +1,6 @@
 /** The columns of `sendwright_account`. */
 import type { Account } from "../../../domain/account/Account.ts"
+import * as Caps from "../../../domain/account/Caps.ts"
 import * as Plan from "../../../domain/account/Plan.ts"
 import * as Retention from "../../../domain/Retention.ts"
 import { type Column, exact, instant, json, noted, nullable, table, text } from "../Columns.ts"
@@ -22,6 +23,15 @@ export const retention: Column<Retention.Retention, null> = {
   write: (all) => ownRetention.write(Retention.own(all))
 }
 
+const ownCaps = nullable(json<Caps.CapsChange>("caps", impersonal))
+
+/** Null where there are none. */
+const caps: Column<Caps.Caps, null> = {
+  ...ownCaps,
+  read: (row) => Caps.changed(Caps.none, ownCaps.read(row) ?? undefined),
+  write: (all) => ownCaps.write(Object.values(all).some((cap) => cap !== null) ? all : null)
+}
+
 export const accounts = table("sendwright_account", { kept: "registered" })<Account>({
   id: exact("id", impersonal, "exact NOT NULL UNIQUE"),
   name: text("name", impersonal),
@@ -32,5 +42,6 @@ export const accounts = table("sendwright_account", { kept: "registered" })<Acco
   retention: noted(
     "How long its rows are kept, in JSON: what differs from the defaults; null where nothing does.",
     retention
-  )
+  ),
+  caps: noted("How many messages a person may have, by purpose; null where there is no cap.", caps)
 })
