@@ -101,6 +101,23 @@ const changed = (plan: Plan, change: PlanChange | undefined): Plan => ({
   subscription: change?.subscription ?? plan.subscription
 })
 
+type Input = Parameters<Accounts["change"]>[1]
+
+const faultsOf = ({ caps, currency, name, retention }: Input) => [
+  ...nameFaults(name),
+  ...Currency.faults(currency),
+  ...Retention.faults(retention),
+  ...Caps.faults(caps)
+]
+
+const changeOf = (account: Account, { caps, currency, name, plan, retention }: Input): Partial<Account> => ({
+  ...(name === undefined ? {} : { name }),
+  ...(currency === undefined ? {} : { currency }),
+  ...(plan === undefined ? {} : { plan: changed(account.plan, plan) }),
+  ...(caps === undefined ? {} : { caps: Caps.changed(account.caps, caps) }),
+  ...(retention === undefined ? {} : { retention: Retention.changed(account.retention, retention) })
+})
+
 const missing = Effect.fail(new NotFound({ what: "account" }))
 
 export const make = Effect.gen(function* () {
@@ -162,12 +179,7 @@ export const make = Effect.gen(function* () {
     }),
     list: store.list,
     create: Effect.fnUntraced(function* ({ caps, currency, name, plan, retention }) {
-      yield* refuseIf([
-        ...nameFaults(name),
-        ...Currency.faults(currency),
-        ...Retention.faults(retention),
-        ...Caps.faults(caps)
-      ])
+      yield* refuseIf(faultsOf({ caps, currency, name, retention }))
       const now = yield* Time.now
       const account: Account = {
         id: ids.uuid(now),
@@ -182,23 +194,11 @@ export const make = Effect.gen(function* () {
       yield* store.create(account)
       return account
     }),
-    change: Effect.fnUntraced(function* (id, { caps, currency, name, plan, retention }) {
-      yield* refuseIf([
-        ...nameFaults(name),
-        ...Currency.faults(currency),
-        ...Retention.faults(retention),
-        ...Caps.faults(caps)
-      ])
+    change: Effect.fnUntraced(function* (id, input) {
+      yield* refuseIf(faultsOf(input))
       const account = yield* find(id)
       const now = yield* Time.now
-      const change = {
-        ...(name === undefined ? {} : { name }),
-        ...(currency === undefined ? {} : { currency }),
-        ...(plan === undefined ? {} : { plan: changed(account.plan, plan) }),
-        ...(caps === undefined ? {} : { caps: Caps.changed(account.caps, caps) }),
-        ...(retention === undefined ? {} : { retention: Retention.changed(account.retention, retention) })
-      }
-      return (yield* store.change({ id, change, now })) ?? (yield* missing)
+      return (yield* store.change({ id, change: changeOf(account, input), now })) ?? (yield* missing)
     }),
     usage: Effect.fnUntraced(function* (id) {
       const { plan } = yield* find(id)
