@@ -84,11 +84,11 @@ CREATE TABLE sendwright_busy (
 -- Messages that count against an account's caps.
 CREATE TABLE sendwright_capped (
   account text COLLATE "C" NOT NULL,
-  phone text COLLATE "C" NOT NULL,
+  person text COLLATE "C" NOT NULL,
   purpose text COLLATE "C" NOT NULL,
   message text COLLATE "C" NOT NULL,
   at bigint NOT NULL,
-  CONSTRAINT sendwright_capped_pkey PRIMARY KEY (account, phone, purpose, message)
+  CONSTRAINT sendwright_capped_pkey PRIMARY KEY (account, person, purpose, message)
 );
 CREATE INDEX sendwright_capped_at ON sendwright_capped USING btree (account, at);
 

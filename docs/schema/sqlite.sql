@@ -79,11 +79,11 @@ CREATE TABLE sendwright_busy (
 -- Messages that count against an account's caps.
 CREATE TABLE sendwright_capped (
   account TEXT NOT NULL,
-  phone TEXT NOT NULL,
+  person TEXT NOT NULL,
   purpose TEXT NOT NULL,
   message TEXT NOT NULL,
   at INTEGER NOT NULL,
-  PRIMARY KEY (account, phone, purpose, message)
+  PRIMARY KEY (account, person, purpose, message)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX sendwright_capped_at ON sendwright_capped (account, at);
 
