@@ -42,6 +42,34 @@ const purposesOf = ({ category, content }: DispatchedJob): ReadonlyArray<Purpose
   return category === null || category === accepted ? [accepted] : [accepted, category]
 }
 
+/** Without those who have had as many messages as the account's caps allow. Whom consent or time refuses counts for nothing. */
+const keepingCaps = (stored: typeof JobStore.Service) =>
+  Effect.fnUntraced(function* (
+    prepared: ReadonlyArray<Prepared>,
+    { accountId, category, content }: DispatchedJob
+  ) {
+    const purpose = category ?? Job.purpose(content)
+    const now = yield* Time.now
+    const asked = prepared.flatMap(({ attempts, job }) =>
+      attempts.queue.map((recipient) => ({ jobId: job.jobId, recipient }))
+    )
+    if (purpose === "direct" || asked.length === 0) return prepared
+    const messages = asked.map(({ jobId, recipient: { address, index, maybeSent } }) => ({
+      message: Ids.messageId(jobId, index),
+      address,
+      since: (days: number) => Caps.sinceOf(address, days, now),
+      isAgain: maybeSent
+    }))
+    const places = yield* stored.overCap({ accountId, purpose, messages, now })
+    if (places.size === 0) return prepared
+    const over = new Set(asked.flatMap(({ recipient }, place) => (places.has(place) ? [recipient] : [])))
+    return prepared.map(({ attempts, job }): Prepared => {
+      const [queue, capped] = Arrays.partition(attempts.queue, (recipient) => over.has(recipient))
+      const skipped = capped.map((recipient) => attempts.skip(recipient, Caps.failure))
+      return { job, attempts: { ...attempts, queue, settled: [...attempts.settled, ...skipped] } }
+    })
+  })
+
 export const make: Effect.Effect<
   Prepare,
   never,
@@ -50,7 +78,7 @@ export const make: Effect.Effect<
   const circuits = yield* Circuits
   const consents = yield* ConsentSource
   const people = yield* InboundStore
-  const stored = yield* JobStore
+  const withinCaps = keepingCaps(yield* JobStore)
   const resolve = yield* SessionSender.make
 
   /** Who may have no message for one of these purposes, by their places. */
@@ -85,33 +113,6 @@ export const make: Effect.Effect<
         }))
       })
     )
-  })
-
-  /** Without those who have had as many messages as the account's caps allow. Whom consent or time refuses counts for nothing. */
-  const withinCaps = Effect.fnUntraced(function* (
-    prepared: ReadonlyArray<Prepared>,
-    { accountId, category, content }: DispatchedJob
-  ) {
-    const purpose = category ?? Job.purpose(content)
-    const now = yield* Time.now
-    const asked = prepared.flatMap(({ attempts, job }) =>
-      attempts.queue.map((recipient) => ({ jobId: job.jobId, recipient }))
-    )
-    if (purpose === "direct" || asked.length === 0) return prepared
-    const messages = asked.map(({ jobId, recipient: { address, index, maybeSent } }) => ({
-      message: Ids.messageId(jobId, index),
-      address,
-      since: (days: number) => Caps.sinceOf(address, days, now),
-      isAgain: maybeSent
-    }))
-    const places = yield* stored.overCap({ accountId, purpose, messages, now })
-    if (places.size === 0) return prepared
-    const over = new Set(asked.flatMap(({ recipient }, place) => (places.has(place) ? [recipient] : [])))
-    return prepared.map(({ attempts, job }): Prepared => {
-      const [queue, capped] = Arrays.partition(attempts.queue, (recipient) => over.has(recipient))
-      const skipped = capped.map((recipient) => attempts.skip(recipient, Caps.failure))
-      return { job, attempts: { ...attempts, queue, settled: [...attempts.settled, ...skipped] } }
-    })
   })
 
   /** Jobs of one session, account and purposes share the look-ups. */
