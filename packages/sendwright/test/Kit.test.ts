@@ -35,6 +35,28 @@ const wrong = (value: unknown): never => value as never
 const statusOf = async (t: Awaited<ReturnType<typeof open>>, jobId: string) =>
   (await t.session.job(jobId)).results.map(({ status }) => status)
 
+describe("a person whom only a user id names", () => {
+  it("gets messages, answers, and has nothing any more after a STOP", async () => {
+    const t = await open()
+    const ana = t.person("ES.1349")
+    expect([ana.phone, ana.userId]).toEqual([null, "ES.1349"])
+    const { jobId } = await t.send({ to: "ES.1349" })
+    await t.advance("1 min")
+    expect(ana.inbox).toHaveLength(1)
+    expect((await t.session.job(jobId)).results[0]).toMatchObject({ phone: null, userId: "ES.1349" })
+    await ana.replies("STOP")
+    expect(ana.refused).toBe(true)
+    await expect(t.session.sendDirect({ to: { userId: "ES.1349" }, text: "Hello" })).rejects.toMatchObject({
+      code: "consent_required"
+    })
+    await t.consent("ES.1349")
+    expect(await t.session.sendDirect({ to: "ES.1349", text: "Hello" })).toMatchObject({
+      to: null,
+      userId: "ES.1349"
+    })
+  })
+})
+
 describe("time", () => {
   it("goes from due time to due time, and tells what happened", async () => {
     const t = await open({ now: new Date("2026-03-01T08:00:00Z") })

@@ -3,6 +3,7 @@ import { createHmac } from "node:crypto"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as TestClock from "effect/TestClock"
+import * as Address from "../../src/domain/Address.ts"
 import * as Time from "../../src/domain/Instant.ts"
 import * as Engine from "../../src/engine/Engine.ts"
 import * as SecretBox from "../../src/secret/SecretBox.ts"
@@ -21,6 +22,9 @@ export interface Sent {
 
 const secret = "a-secret-of-the-platform"
 const [number, waba] = ["106540352242922", "102290129340398"]
+
+/** A number, or a user id. */
+const whose = (name: string) => (Address.read(name)?.userId == null ? { phone: name } : { userId: name })
 
 /** How the platform names whom a number was asked for by; whoever is not in it is named by the number itself. */
 export type Names = Map<string, Sender.Named>
@@ -132,20 +136,22 @@ export const shopOver = Effect.fnUntraced(function* <E>(stores: Layer.Layer<Stor
       ]
     })
   })
-  const register = (phone: string, status: "granted" | "revoked" = "granted") =>
+  const register = (name: string, status: "granted" | "revoked" = "granted") =>
     Effect.flatMap(Time.now, (now) =>
-      admin.consents.record(account.id, [{ phone, source: "form", status, occurredAt: Time.format(now) }])
+      admin.consents.record(account.id, [
+        { ...whose(name), source: "form", status, occurredAt: Time.format(now) }
+      ])
     )
   const caller = engine.identify({ publicKey: key.publicKey, secretKey })
   /** Accepts a send of the template; answers its job, or why it was refused. */
-  const sendOf = (templateId: number, ...phones: ReadonlyArray<string>) => {
+  const sendOf = (templateId: number, ...names: ReadonlyArray<string>) => {
     count += 1
-    const request = { templateId, recipients: phones.map((phone) => ({ phone })) }
+    const request = { templateId, recipients: names.map(whose) }
     return Effect.flatMap(caller, (who) =>
       Effect.either(engine.send(who, { idempotencyKey: `send-${count}`, request }))
     )
   }
-  const send = (...phones: ReadonlyArray<string>) => sendOf(newsId, ...phones)
+  const send = (...names: ReadonlyArray<string>) => sendOf(newsId, ...names)
   const statuses = (jobId: string) =>
     Effect.map(
       Effect.flatMap(caller, (who) => engine.job(who, jobId, { page: { limit: 250, after: null } })),
@@ -162,6 +168,7 @@ export const shopOver = Effect.fnUntraced(function* <E>(stores: Layer.Layer<Stor
     hook,
     importTemplate,
     message,
+    newsId,
     names,
     post,
     recorder: yield* Effect.provide(RecordingTransport.Recorder, context),

@@ -1,5 +1,5 @@
 /**
- * Random histories of who is who and of what they say: answers, receipts, replies, changed numbers, some of it late and
+ * Random histories of who is who, by numbers and user ids, and of what they say: answers, receipts, replies, changed numbers, some of it late and
  * twice. A plain model of what the platform has told says to whom nothing may go; the engine may refuse more, and never less.
  */
 import { describe, expect, it } from "@effect/vitest"
@@ -90,8 +90,8 @@ const play = (seed: number, steps: number) =>
     let refusals = 0
     let needless = 0
 
-    const ownerOf = (phone: string): Someone | undefined =>
-      people.find(({ account, asked }) => account === phone || asked.includes(phone))
+    const ownerOf = (name: string): Someone | undefined =>
+      people.find(({ account, asked, userId }) => account === name || userId === name || asked.includes(name))
     /** The names by which the platform tells of somebody: either, or both. */
     const nameOf = ({ account, userId }: Someone): Named =>
       draw() < 0.6
@@ -103,12 +103,12 @@ const play = (seed: number, steps: number) =>
       [phone, userId].filter((name) => name !== null)
 
     const drain = Effect.gen(function* () {
-      for (const { asked, account } of people) {
-        for (const phone of [...asked, account]) {
-          const someone = ownerOf(phone)
+      for (const { account, asked, userId } of people) {
+        for (const name of [...asked, account, userId]) {
+          const someone = ownerOf(name)
           if (someone === undefined) continue
-          if (draw() < 0.5) shop.names.set(phone, nameOf(someone))
-          else shop.names.delete(phone)
+          if (draw() < 0.5) shop.names.set(name, nameOf(someone))
+          else shop.names.delete(name)
         }
       }
       const before = shop.sent.length
@@ -128,11 +128,12 @@ const play = (seed: number, steps: number) =>
 
     const offer = Effect.gen(function* () {
       const someone = pick(people)
-      const phone = someone === undefined ? undefined : pick([...someone.asked, someone.account])
-      if (phone === undefined) return
-      const mayHave = expected.mayHave(phone)
-      const answer = yield* shop.send(phone)
-      if (Either.isRight(answer)) expect([seed, phone, mayHave]).toEqual([seed, phone, true])
+      const name =
+        someone === undefined ? undefined : pick([...someone.asked, someone.account, someone.userId])
+      if (name === undefined) return
+      const mayHave = expected.mayHave(name)
+      const answer = yield* shop.send(name)
+      if (Either.isRight(answer)) expect([seed, name, mayHave]).toEqual([seed, name, true])
       else {
         refusals += 1
         if (mayHave) needless += 1
@@ -187,17 +188,18 @@ const play = (seed: number, steps: number) =>
 
     const register = Effect.gen(function* () {
       const someone = pick(people)
-      const phone = someone === undefined ? undefined : pick([...someone.asked, someone.account])
-      if (phone === undefined) return
+      const name =
+        someone === undefined ? undefined : pick([...someone.asked, someone.account, someone.userId])
+      if (name === undefined) return
       const status = draw() < 0.7 ? "granted" : "revoked"
-      yield* shop.register(phone, status)
-      expected.say(phone, status, false)
+      yield* shop.register(name, status)
+      expected.say(name, status, false)
     })
 
     for (const someone of people) {
-      for (const phone of [...someone.asked, someone.account]) {
-        yield* shop.register(phone)
-        expected.say(phone, "granted", false)
+      for (const name of [...someone.asked, someone.account, someone.userId]) {
+        yield* shop.register(name)
+        expected.say(name, "granted", false)
       }
     }
     const kinds = [
