@@ -23,6 +23,8 @@ import * as Fixtures from "../../src/testing/Fixtures.ts"
 import { purgeAll, tell } from "../StorageSuite/Setup.ts"
 import type { Ending, History, Step } from "./History.ts"
 import { sessions } from "./History.ts"
+import type { Seen, Taken } from "./Model.ts"
+import { Model } from "./Model.ts"
 
 export interface Subject {
   readonly name: string
@@ -126,6 +128,13 @@ const prepare = ({ accountId, idOf, sessionIds }: Cast) =>
   })
 
 const workerOf = (place: number): string => `worker-${place}`
+
+/** What a step changes of the world before any store is asked. */
+const begin = (step: Step, world: Cast): void => {
+  if (step.do === "clock") world.now += step.ms
+  if (step.do === "purge") world.now += weekMs
+  if (step.do === "accept") world.jobIds.set(step.job, world.idOf(step.job))
+}
 
 /** What a store is asked by a step. @param subject its place among the stores */
 const perform = (step: Step, world: Cast, subject: number): Effect.Effect<unknown, unknown, Stores> =>
@@ -412,9 +421,7 @@ export const compare = (
       yield* within(subject, prepare(world))
     }
     for (const [place, step] of history.entries()) {
-      if (step.do === "clock") world.now += step.ms
-      if (step.do === "purge") world.now += weekMs
-      if (step.do === "accept") world.jobIds.set(step.job, world.idOf(step.job))
+      begin(step, world)
       const isLong = (place + 1) % lookEvery === 0 || place === history.length - 1
       const observe = (subject: Subject) =>
         within(
@@ -438,6 +445,69 @@ export const compare = (
         const fences = claimed.map((ofStore) => ofStore[place]?.fence ?? 0)
         for (const { index } of recipients) world.attempts.push({ jobId, fences, index })
       }
+    }
+    return null
+  }).pipe(Effect.orDie)
+
+/** What a store shows to the model. */
+const shown = (world: Cast): Effect.Effect<Seen, unknown, Stores> =>
+  Effect.gen(function* () {
+    const jobs = yield* JobStore
+    const { jobs: found } = yield* glance(world)
+    const recipients = yield* Effect.forEach(found, ({ id }) =>
+      Effect.map(
+        jobs.results({ jobId: id, page: everything }),
+        ({ items }) => [id, items.map(({ status }) => status)] as const
+      )
+    )
+    return { jobs: found, recipients: new Map(recipients) }
+  })
+
+/** Runs the history over the first store and holds it against the model after every step. */
+export const obey = ([subject]: ReadonlyArray<Subject>, history: History): Effect.Effect<Difference | null> =>
+  Effect.gen(function* () {
+    if (subject === undefined) return null
+    const world = cast()
+    const model = new Model()
+    yield* subject.clear
+    yield* Effect.provide(prepare(world), subject.stores)
+    for (const [place, step] of history.entries()) {
+      begin(step, world)
+      const settled =
+        step.do !== "exchange"
+          ? []
+          : step.settle.flatMap(([back, ending]) => {
+              const attempt = world.attempts.at(-1 - (back % Math.max(1, world.attempts.length)))
+              return attempt === undefined
+                ? []
+                : [
+                    {
+                      jobId: attempt.jobId,
+                      index: attempt.index,
+                      fence: attempt.fences[0] ?? 0,
+                      end: ending.end,
+                      stopsJob: ending.end === "failed" && ending.stopsJob,
+                      maybeSent: "maybeSent" in ending && ending.maybeSent
+                    }
+                  ]
+            })
+      const reported =
+        step.do !== "receive"
+          ? []
+          : step.reports.map(({ index, job, status }) => ({
+              jobId: world.jobIds.get(job) ?? world.idOf(job),
+              index,
+              status
+            }))
+      const answer = yield* Effect.provide(seen(perform(step, world, 0)), subject.stores)
+      const claimed: ReadonlyArray<Taken> = claimedIn(answer).flatMap(({ fence, jobId, recipients }) =>
+        recipients.map(({ index }) => ({ jobId, index, fence }))
+      )
+      for (const { fence, index, jobId } of claimed) world.attempts.push({ jobId, fences: [fence], index })
+      const jobId = "job" in step ? (world.jobIds.get(step.job) ?? world.idOf(step.job)) : null
+      const state = yield* Effect.provide(shown(world), subject.stores)
+      const wrong = model.after({ step, jobId, settled, claimed, reported }, state)
+      if (wrong !== null) return { step: place, stores: `${subject.name} and the model`, at: wrong }
     }
     return null
   }).pipe(Effect.orDie)
