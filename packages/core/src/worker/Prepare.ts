@@ -54,10 +54,10 @@ const keepingCaps = (stored: typeof JobStore.Service) =>
       attempts.queue.map((recipient) => ({ jobId: job.jobId, recipient }))
     )
     if (purpose === "direct" || asked.length === 0) return prepared
-    const messages = asked.map(({ jobId, recipient: { address, index, maybeSent } }) => ({
+    const messages = asked.map(({ jobId, recipient: { address, index, maybeSent, timing } }) => ({
       message: Ids.messageId(jobId, index),
       address,
-      since: (days: number) => Caps.sinceOf(address, days, now),
+      since: (days: number) => Caps.sinceOf(address, timing?.timeZone ?? null, days, now),
       isAgain: maybeSent
     }))
     const places = yield* stored.overCap({ accountId, purpose, messages, now })

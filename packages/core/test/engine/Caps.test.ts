@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import * as TestClock from "effect/TestClock"
 import { greeting } from "../../../../test/support/Template.ts"
 import * as Caps from "../../src/domain/account/Caps.ts"
+import * as Time from "../../src/domain/Instant.ts"
 import * as Engine from "../../src/engine/Engine.ts"
 import * as TestEngine from "../../src/testing/TestEngine.ts"
 
@@ -51,6 +52,16 @@ describe("the caps of an account", () => {
       expect(yield* first("e")).toBe("delivered")
     }).pipe(Effect.provide(TestEngine.layer))
   )
+
+  it("count from the begin of the person's first day, where they may be", () => {
+    const now = Time.at(Date.UTC(2026, 10, 2, 23, 30))
+    const since = (address: string, timeZone: string | null, days: number) =>
+      Time.format(Caps.sinceOf(address, timeZone, days, now))
+    expect(since("4915112345678", null, 1)).toBe("2026-11-02T23:00:00.000Z")
+    expect(since("4915112345678", null, 10)).toBe("2026-10-24T22:00:00.000Z")
+    expect(since("34600000100", null, 1)).toBe("2026-11-02T00:00:00.000Z")
+    expect(since("34600000100", "Asia/Tokyo", 1)).toBe("2026-11-02T15:00:00.000Z")
+  })
 
   it.effect("are changed one by one, and refused where they are none", () =>
     Effect.gen(function* () {

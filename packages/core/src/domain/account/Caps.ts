@@ -3,10 +3,12 @@
  * "Time"). A message counts once, from its last attempt.
  */
 import * as Schema from "effect/Schema"
+import type { Address } from "../Address.ts"
 import * as Fault from "../Fault.ts"
 import type { Instant } from "../Instant.ts"
 import * as Time from "../Instant.ts"
 import type { Failure } from "../job/Recipient.ts"
+import * as When from "../job/When.ts"
 import type { Category } from "../template/Template.ts"
 
 const mostMessages = 1000
@@ -65,9 +67,14 @@ export const failure: Failure = {
 /** No message counts longer: a person's days begin up to a day and a zone before. */
 export const countsForMs = 33 * Time.day
 
-/** The begin of the first of so many days of a person, of whom the day ends with this one. */
-export const sinceOf = (_address: string, days: number, now: Instant): Instant =>
-  Time.before(Time.startOfUtcDay(now), (days - 1) * Time.day)
+/** The begin of the first of so many days of a person, the last of which is now; in whichever of their zones it was first. */
+export const sinceOf = (address: Address, timeZone: string | null, days: number, now: Instant): Instant =>
+  Time.min(
+    ...When.zonesOf(address, timeZone).map((zone) => {
+      const first = Time.utcDay(Time.at(now + When.offsetAt(zone, now) - (days - 1) * Time.day))
+      return When.instantOf({ local: `${first}T00:00`, timeZone: zone }, [])
+    })
+  )
 
 /** A message to a person, by all keys of that person. */
 export interface Asked {
