@@ -133,7 +133,7 @@ const result = struct(
 const waitingFor = struct({
   limiter: Wire.Text.annotations({
     description:
-      "`pace`, `retry`, `client` while that holds the job (`pause`) or its failures do (`stop_when`), `session`, `template`, `content` when that was damaged in the store and cannot be read, `platform` while that does not answer (`until` it is asked again), `restore` while the store was restored from a backup and nothing is sent, or `worker` when no process that sends was alive for 15 seconds."
+      "`schedule` or `hours` `until` the first of those is due who were not attempted, `pace`, `retry`, `client` while that holds the job (`pause`) or its failures do (`stop_when`), `session`, `template`, `content` when that was damaged in the store and cannot be read, `platform` while that does not answer (`until` it is asked again), `restore` while the store was restored from a backup and nothing is sent, or `worker` when no process that sends was alive for 15 seconds."
   }),
   until: Wire.NullableTime
 })

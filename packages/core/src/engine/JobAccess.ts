@@ -5,11 +5,12 @@ import * as RateCard from "../domain/billing/RateCard.ts"
 import { JobEnded, NotFound } from "../domain/Errors.ts"
 import type { Instant } from "../domain/Instant.ts"
 import * as Time from "../domain/Instant.ts"
-import type { Job, TemplateJob } from "../domain/job/Job.ts"
+import type { Job, RecipientResult, TemplateJob } from "../domain/job/Job.ts"
 import { dispatchable, isReadable, isTemplateJob } from "../domain/job/Job.ts"
 import * as Pace from "../domain/job/Pace.ts"
 import type { Status as RecipientStatus } from "../domain/job/Recipient.ts"
 import * as Waiting from "../domain/job/Waiting.ts"
+import * as When from "../domain/job/When.ts"
 import type { Page } from "../domain/Page.ts"
 import * as Circuit from "../domain/session/Circuit.ts"
 import type { Pacing } from "../domain/session/Pacing.ts"
@@ -47,12 +48,27 @@ const waitOfHindered = (job: Job, session: Session | null, now: Instant): JobDet
 const waitsForContent = ({ content, counts }: Job, nextAt: Instant | null): boolean =>
   !isReadable(content) && (counts.queued > 0 || nextAt !== null)
 
+/** What the first of those waits for whom nobody attempted; null where its time has come. */
+export const waitOfTurn = (
+  { timing }: Job,
+  recipients: ReadonlyArray<RecipientResult>,
+  now: Instant
+): JobDetail["waitingFor"] => {
+  const [first] = recipients
+    .filter(({ nextAt, status }) => status === "queued" && nextAt !== null)
+    .sort((a, b) => (a.nextAt ?? now) - (b.nextAt ?? now))
+  if (timing === null || first === undefined || first.nextAt === null || first.nextAt <= now) return null
+  const asked = When.askedFor({ timing, own: first.timing, address: first.address, quiet: null }, now)
+  return { limiter: asked > now ? "schedule" : "hours", until: first.nextAt }
+}
+
 /** @param isDispatched true while any worker is alive that sends due messages */
 const waitingFor = (
   job: Job,
   nextAt: Instant | null,
   session: Session | null,
   isDispatched: boolean,
+  turn: JobDetail["waitingFor"],
   now: Instant
 ): JobDetail["waitingFor"] => {
   const pacing = session?.pacing ?? unpaced
@@ -60,6 +76,8 @@ const waitingFor = (
   if (job.status === "paused") return hindered
   if (!isOpen(job)) return null
   if (waitsForContent(job, nextAt)) return { limiter: "content", until: null }
+  // Nothing else keeps it before its time.
+  if (turn !== null) return turn
   if (!isDispatched) return { limiter: "worker", until: null }
   if (hindered !== null) return hindered
   if (job.counts.queued > 0) {
@@ -98,11 +116,16 @@ const templateOf = Effect.fnUntraced(function* (
 export const waiting = Effect.gen(function* () {
   const heartbeat = yield* Heartbeat
   const quarantineWatch = yield* QuarantineWatch
-  return Effect.fnUntraced(function* (job: Job, nextAt: Instant | null, session: Session | null) {
+  return Effect.fnUntraced(function* (
+    job: Job,
+    nextAt: Instant | null,
+    session: Session | null,
+    queued: ReadonlyArray<RecipientResult>
+  ) {
     const now = yield* Time.now
     if (isUnended(job) && (yield* quarantineWatch.look) !== null) return forRestore
     const isDispatched = !isOpen(job) || (yield* heartbeat.isDispatched)
-    return waitingFor(job, nextAt, session, isDispatched, now)
+    return waitingFor(job, nextAt, session, isDispatched, waitOfTurn(job, queued, now), now)
   })
 })
 
@@ -163,6 +186,10 @@ export const make = Effect.gen(function* () {
     const actualCost = yield* actualCostOf(job)
     const waiting =
       job.counts.sending > 0 ? yield* jobs.results({ jobId: job.id, status: "sending", page: whole }) : null
+    const queued =
+      job.timing === null || job.counts.queued === 0
+        ? []
+        : (yield* jobs.results({ jobId: job.id, status: "queued", page: whole })).items
     const due = waiting?.items.flatMap(({ nextAt }) => (nextAt === null ? [] : [nextAt])) ?? []
     const session = yield* sessions.find(job.sessionId)
     const pacing = session?.pacing ?? unpaced
@@ -173,7 +200,7 @@ export const make = Effect.gen(function* () {
       template,
       results,
       actualCost,
-      waitingFor: yield* waitsFor(job, nextAt, session),
+      waitingFor: yield* waitsFor(job, nextAt, session, queued),
       expectedCompletionAt: expectedCompletionAt(job, pacing, now)
     }
     return found

@@ -25,7 +25,8 @@ export const make = Effect.gen(function* () {
     if (rows === null) return yield* new NotFound({ what: "message" })
     const { job, recipient, session } = rows
     const readsDirect = key === undefined || key.permissions.includes("direct:read")
-    const waiting = recipient.nextAt === null ? null : yield* waitsFor(job, recipient.nextAt, session)
+    const waiting =
+      recipient.nextAt === null ? null : yield* waitsFor(job, recipient.nextAt, session, [recipient])
     const actual = yield* costOf(job, recipient)
     return Timeline.story(rows, { now, waiting, actual, isOperator: key === undefined, readsDirect })
   })

@@ -68,7 +68,7 @@ const begin = Effect.fnUntraced(function* (text: string, phones: ReadonlyArray<s
 describe("a send at a time", () => {
   it.effect("goes at that time and not before, and what was sent meanwhile is not held up", () =>
     Effect.gen(function* () {
-      const { became, send } = yield* begin("2026-12-01T12:00:00Z")
+      const { became, engine, job, send } = yield* begin("2026-12-01T12:00:00Z")
       const { jobId } = yield* send({ sendAt: new Date("2026-12-24T08:00:00Z") })
       const { jobId: atOnce } = yield* send({})
       yield* goTo("2026-12-24T07:59:59.999Z")
@@ -76,6 +76,9 @@ describe("a send at a time", () => {
         status: "queued",
         results: ["queued until 2026-12-24T08:00:00.000Z"]
       })
+      const until = at("2026-12-24T08:00:00Z")
+      expect((yield* job(jobId)).waitingFor).toEqual({ limiter: "schedule", until })
+      expect((yield* engine.admin.jobs.list({ page, isStuck: true })).items).toEqual([])
       expect((yield* became(atOnce)).status).toBe("completed")
       yield* goTo("2026-12-24T08:00:00Z")
       expect(yield* became(jobId)).toEqual({
@@ -201,7 +204,9 @@ describe("a send within hours", () => {
       yield* TestClock.setTime(at("2026-12-01T19:00:00Z"))
       yield* engine.drain
       expect((yield* became(jobId)).results).toEqual(["queued until 2026-12-02T09:00:00.000Z"])
-      expect((yield* job(jobId)).results.items[0]?.attempts).toBe(0)
+      const found = yield* job(jobId)
+      expect(found.results.items[0]?.attempts).toBe(0)
+      expect(found.waitingFor).toEqual({ limiter: "hours", until: at("2026-12-02T09:00:00Z") })
       yield* goTo("2026-12-02T09:00:00Z")
       expect((yield* became(jobId)).results).toEqual(["delivered 2026-12-02T09:00:00.000Z"])
     }).pipe(Effect.provide(layer))

@@ -614,6 +614,8 @@ const forWhat: Readonly<Record<Limiter | "content", string>> = {
   worker: "a worker",
   restore: "a decision after a restore",
   client: "its client, who holds its job",
+  schedule: "its time",
+  hours: "hours that are allowed at the recipient's place",
   content: "its content, which cannot be read"
 }
 

@@ -15,7 +15,9 @@ export const limiters = [
   "retry",
   "worker",
   "restore",
-  "client"
+  "client",
+  "schedule",
+  "hours"
 ] as const
 export type Limiter = (typeof limiters)[number]
 

@@ -37,7 +37,8 @@ const isOut = `EXISTS (
 const isStuck = `job.created_at <= ? AND ${Order.status} NOT IN ${listed(Jobs.statuses.filter(Jobs.hasEnded))}
       AND (${isOut} OR NOT ${changed("progress.updated_at > ?")}
         AND (${changed("progress.status = 'paused'")} OR NOT ${isSessionMoving}))
-      AND NOT ${changed(`progress.pause_reason IN ${listed(Jobs.heldFor)}`)}`
+      AND NOT ${changed(`progress.pause_reason IN ${listed(Jobs.heldFor)}`)}
+      AND NOT ${changed("progress.timing IS NOT NULL AND progress.next_at > ?")}`
 
 const isNewest = `job.reference IS NOT NULL AND NOT EXISTS (
       SELECT 1 FROM sendwright_job AS later
@@ -94,7 +95,7 @@ const parametersOf = (query: ListJobs): ReadonlyArray<SqlParameter> => {
     ...twice(likely ?? undefined),
     has === "failures" ? 1 : null,
     has === "waiting" ? 1 : null,
-    ...[stuck, stuck, stuck, stuck, stuck, stuck],
+    ...[stuck, stuck, stuck, stuck, stuck, stuck, stuck],
     ...[query.isNewestOfReference === true ? 1 : null, first, second]
   ]
 }
