@@ -707,6 +707,16 @@ CREATE TABLE sendwright_unread_hook (
 );
 CREATE INDEX sendwright_unread_hook_received ON sendwright_unread_hook USING btree (received_at);
 
+-- Until when a session may answer a person with free text, by each of their names, and until when free of charge.
+CREATE TABLE sendwright_window (
+  session text COLLATE "C" NOT NULL,
+  person text COLLATE "C" NOT NULL,
+  open_until bigint NOT NULL,
+  free_until bigint,
+  CONSTRAINT sendwright_window_pkey PRIMARY KEY (session, person)
+);
+CREATE INDEX sendwright_window_open ON sendwright_window USING btree (session, open_until);
+
 -- The last count with which each worker said that it lives.
 CREATE TABLE sendwright_worker (
   id text COLLATE "C" NOT NULL,

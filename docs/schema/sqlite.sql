@@ -658,6 +658,16 @@ CREATE TABLE sendwright_unread_hook (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX sendwright_unread_hook_received ON sendwright_unread_hook (received_at);
 
+-- Until when a session may answer a person with free text, by each of their names, and until when free of charge.
+CREATE TABLE sendwright_window (
+  session TEXT NOT NULL,
+  person TEXT NOT NULL,
+  open_until INTEGER NOT NULL,
+  free_until INTEGER,
+  PRIMARY KEY (session, person)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX sendwright_window_open ON sendwright_window (session, open_until);
+
 -- The last count with which each worker said that it lives.
 CREATE TABLE sendwright_worker (
   id TEXT PRIMARY KEY,

@@ -43,6 +43,7 @@ type Shown<Value> =
           readonly [Name in keyof Value as Name extends string ? Camel<Name> : never]: Name extends
             | `${string}_at`
             | `${string}_since`
+            | `${string}_until`
             ? Dated<Value[Name]>
             : Shown<Value[Name]>
         }

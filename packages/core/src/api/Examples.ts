@@ -208,7 +208,8 @@ export const eventData = {
     payload: null,
     content: { body: "When will it be here?" },
     context_id: null,
-    group_id: null
+    group_id: null,
+    window_until: later
   },
   "inbound.unattributed": {
     ...owner,

@@ -15,6 +15,7 @@ const headings = {
   events: "What was told to the account's systems",
   delivery_answers: "What these systems answered",
   links: "Names that stand for one person",
+  windows: "Until when you may be answered with free text",
   doubtful_texts: "Texts that may be refusals",
   unread_hooks: "News of the platform that was not understood",
   early_reports: "Receipts whose message is not known yet"

@@ -154,6 +154,8 @@ export interface InboundMessage {
   readonly contextId?: string | null
   /** The platform's id of the group in which it was said. */
   readonly groupId?: string | null
+  /** True when an advertisement brought them, and answers are free of charge for three days. */
+  readonly isReferred?: boolean
   /**
    * True when somebody else holds the conversation, such as the platform's own agent: it is read for consent and for who
    * is who, and told to nobody.

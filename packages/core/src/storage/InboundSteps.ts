@@ -10,6 +10,8 @@ import * as Time from "../domain/Instant.ts"
 import * as Occurrence from "../domain/Occurrence.ts"
 import type { Circle, Key, Known, Learnt, Link, NumberChange } from "../domain/Person.ts"
 import * as Person from "../domain/Person.ts"
+import type { Window } from "../domain/session/Window.ts"
+import * as Windows from "../domain/session/Window.ts"
 import type { Draft } from "../domain/webhook/Event.ts"
 import * as Event from "../domain/webhook/Event.ts"
 import type { Undated, UserKeys } from "./ConsentStore.ts"
@@ -94,8 +96,8 @@ export const named = (
 ]
 
 /** True for an item that says nothing but who is who. */
-const isIntroduction = ({ message, unattributed, word }: InboundItem): boolean =>
-  message === null && word === null && unattributed === null
+const isIntroduction = ({ message, unattributed, window, word }: InboundItem): boolean =>
+  message === null && word === null && unattributed === null && window === undefined
 
 /** The items that say nothing but who is who: platforms do so with every answer and receipt. */
 export const introductions = (items: ReadonlyArray<InboundItem>): ReadonlyArray<InboundItem> =>
@@ -412,6 +414,15 @@ export const records = (batch: Batch, ids: Ids, now: Instant): ReadonlyArray<Fil
 export const received = ({ beyond }: Learnt): Received => ({
   crowded: [...new Set(beyond.map(({ person }) => person))]
 })
+
+/** The windows that a batch opens, by each name of whose it is. */
+export const windows = (items: ReadonlyArray<InboundItem>, portfolio: string): ReadonlyMap<Key, Window> => {
+  const opened = new Map<Key, Window>()
+  for (const item of items)
+    if (item.window !== undefined)
+      for (const key of keysOf(item, portfolio)) opened.set(key, Windows.later(item.window, opened.get(key)))
+  return opened
+}
 
 /** The texts of a batch that the operator is to look at. */
 export const perhapsRefusals = (

@@ -10,6 +10,7 @@ import type { Instant } from "../domain/Instant.ts"
 import type { DoubtCount, UnreadCount } from "../domain/overview/StoreReadings.ts"
 import type { Page, Paged } from "../domain/Page.ts"
 import type { IdentityReport, Key, Others } from "../domain/Person.ts"
+import type { Window } from "../domain/session/Window.ts"
 import type { Unattributed } from "../domain/Unattributed.ts"
 import type { UnreadHook } from "../domain/UnreadHook.ts"
 import type * as Event from "../domain/webhook/Event.ts"
@@ -43,6 +44,8 @@ export interface InboundItem {
   readonly word: Word | null
   readonly unattributed: Unattributed | null
   readonly perhapsRefusal?: PerhapsRefusal
+  /** What their message opens. */
+  readonly window?: Window
 }
 
 /** What is kept with the scope of the user ids in it. */
@@ -88,6 +91,11 @@ export class InboundStore extends Context.Tag("@sendwright/core/storage/InboundS
       readonly accountId: string
       readonly userId: string
     }) => Effect.Effect<ReadonlyArray<Key>, StorageError>
+    /** What the last messages of a person opened, by all of these names; null where none of them wrote, or long ago. */
+    readonly window: (query: {
+      readonly sessionId: string
+      readonly keys: ReadonlyArray<Key>
+    }) => Effect.Effect<Window | null, StorageError>
     /** The texts that may be opt-outs and are recorded as none, newest first. */
     readonly perhapsRefusals: (query: {
       readonly accountId: string

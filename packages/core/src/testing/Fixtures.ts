@@ -237,5 +237,6 @@ export const received = (some: Pick<Received, "id" | "person" | "text" | "at">):
   payload: null,
   content: { body: some.text },
   contextId: null,
-  groupId: null
+  groupId: null,
+  windowUntil: Time.after(some.at, Time.day)
 })

@@ -12,6 +12,7 @@ import type { Instant } from "../domain/Instant.ts"
 import * as Occurrence from "../domain/Occurrence.ts"
 import * as Person from "../domain/Person.ts"
 import type { Session } from "../domain/session/Session.ts"
+import * as Window from "../domain/session/Window.ts"
 import type { Kind } from "../domain/Unattributed.ts"
 import type * as Event from "../domain/webhook/Event.ts"
 import type { Acquaintance, HookContent, Preference } from "../sender/Sender.ts"
@@ -84,24 +85,41 @@ const statusOf = (message: Message, { keywords }: Session): Status | undefined =
   return areOwnWords ? ofText : undefined
 }
 
+/** What a message to the session alone opens; news of a person is no message of theirs. */
+const windowOf = (
+  { at, groupId = null, isReferred = false, type }: Message,
+  now: Instant
+): Window.Window | undefined =>
+  groupId === null && type !== "system" ? Window.opened(Occurrence.since(at, now), isReferred) : undefined
+
+const opening = (message: Message, now: Instant): ReadonlyArray<Required<Pick<InboundItem, "window">>> => {
+  const window = windowOf(message, now)
+  return window === undefined ? [] : [{ window }]
+}
+
 const received = (
-  { at, content, contextId, groupId, label, payload, type }: Message,
+  message: Message,
   id: string,
   person: Person.Person,
   text: string,
   now: Instant
-): Event.Received => ({
-  id,
-  person,
-  text,
-  at: Occurrence.occurredAt(at, now),
-  type: type ?? null,
-  label: label === null || label === undefined ? null : ExternalText.lines(label, ExternalText.longest.words),
-  payload: payload ?? null,
-  content: content ?? null,
-  contextId: contextId ?? null,
-  groupId: groupId ?? null
-})
+): Event.Received => {
+  const { at, content, contextId, groupId, label, payload, type } = message
+  return {
+    id,
+    person,
+    text,
+    at: Occurrence.occurredAt(at, now),
+    type: type ?? null,
+    label:
+      label === null || label === undefined ? null : ExternalText.lines(label, ExternalText.longest.words),
+    payload: payload ?? null,
+    content: content ?? null,
+    contextId: contextId ?? null,
+    groupId: groupId ?? null,
+    windowUntil: windowOf(message, now)?.openUntil ?? null
+  }
+}
 
 /** Who it is, by all that the platform named them by and that we asked for. */
 const identityOf = (
@@ -236,10 +254,17 @@ export function* make(
     const said = word === null ? [] : [{ ...nothing, id: name, word }]
     const met = Person.isLinked(identity) ? [{ ...nothing, id: null }] : []
     const doubtful = perhapsRefusal({ session, ids, now }, message, person, { id, status, text: cut, facts })
+    const opens = opening(message, now)
     // Who answers us is told apart from what they say.
-    if (isAside) return [...met, ...said, ...doubtful]
+    if (isAside)
+      return [...met, ...opens.map((each) => ({ ...nothing, id: null, ...each })), ...said, ...doubtful]
     const itself = nameOf(session, { id, at, person, status: undefined, facts })
-    const ofMessage = { ...nothing, id: itself, message: received(message, messageId, person, cut, now) }
+    const ofMessage = {
+      ...nothing,
+      id: itself,
+      message: received(message, messageId, person, cut, now),
+      ...opens[0]
+    }
     return [ofMessage, ...said, ...doubtful]
   }
 

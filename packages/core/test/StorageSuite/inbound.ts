@@ -7,6 +7,7 @@ import * as Time from "../../src/domain/Instant.ts"
 import * as Occurrence from "../../src/domain/Occurrence.ts"
 import type { Paged } from "../../src/domain/Page.ts"
 import * as Person from "../../src/domain/Person.ts"
+import * as Window from "../../src/domain/session/Window.ts"
 import type { UnreadHook } from "../../src/domain/UnreadHook.ts"
 import * as UnreadHooks from "../../src/domain/UnreadHook.ts"
 import { ConsentStore } from "../../src/storage/ConsentStore.ts"
@@ -60,6 +61,37 @@ const account = Effect.gen(function* () {
 })
 
 export const suite = (layer: Stored): void => {
+  describe("what a message opens", () => {
+    it.effect("stays as the latest told it, by each name of the person, until long after", () =>
+      Effect.gen(function* () {
+        const { inbound, receive, sessionId } = yield* account
+        const opens = (id: string, at: Time.Instant, isReferred = false): InboundItem => ({
+          ...met(person(phone, userId)),
+          id,
+          window: Window.opened(at, isReferred)
+        })
+        const openUntil = Time.after(now, Time.day)
+        const freeUntil = Time.after(now, 3 * Time.day - 5)
+        yield* receive([
+          opens("m1", Time.before(now, 5), true),
+          opens("m2", now),
+          opens("m2", Time.after(now, 9))
+        ])
+        yield* receive([opens("m3", Time.before(now, 1000))])
+        const found = (keys: ReadonlyArray<string>, of = sessionId) => inbound.window({ sessionId: of, keys })
+        expect(yield* found([phone])).toEqual({ openUntil, freeUntil })
+        expect(yield* found(["34600000002", Person.keyOfUser(userId, "p")])).toEqual({ openUntil, freeUntil })
+        for (const keys of [[], ["34600000002"], [Person.keyOfUser(userId, "q")]])
+          expect(yield* found(keys)).toBeNull()
+        expect(yield* found([phone], "other")).toBeNull()
+        const later = Time.after(now, 40 * Time.day)
+        const other = { ...opens("m4", later), identity: { person: person("34600000002"), formerly: null } }
+        yield* receive([other], later)
+        expect(yield* found([phone])).toBeNull()
+      }).pipe(Effect.provide(layer))
+    )
+  })
+
   describe("what comes in", () => {
     it.effect("is applied once with its event and its consent, however often it comes", () =>
       Effect.gen(function* () {

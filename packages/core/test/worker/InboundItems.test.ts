@@ -82,12 +82,15 @@ describe("the items of a hook", () => {
       const making = InboundItems.make(session, { messages, people: [], preferences: [] }, ids, now)
       let made = making.next()
       while (made.done !== true) made = making.next()
+      const window = { openUntil: now + Time.day, freeUntil: null }
       expect(made.value).toMatchObject([
+        { word: null, message: null, window },
+        { word: null, message: null, window },
         { word: { status: "revoked" }, message: null },
-        { word: null, message: { id: "m1" } },
+        { word: null, message: { id: "m1", windowUntil: now + Time.day }, window },
         { word: { status: "revoked" }, message: null }
       ])
-      const [first, , again] = made.value
+      const [, , first, , again] = made.value
       expect(again?.id).toBe(first?.id)
     })
   )

@@ -511,6 +511,7 @@ export interface ErasureCounts {
   readonly deliveryAnswers: number
   readonly consents: number
   readonly links: number
+  readonly windows: number
   readonly doubtfulTexts: number
   readonly unattributedTexts: number
   readonly unreadHooks: number
@@ -561,6 +562,7 @@ export interface PersonExport extends NamesByAccount {
   readonly events: Things
   readonly deliveryAnswers: Things
   readonly links: Things
+  readonly windows: Things
   readonly doubtfulTexts: Things
   readonly unreadHooks: Things
   readonly earlyReports: Things

@@ -66,6 +66,8 @@ export interface ReceivedEvent extends OfSession {
   /** The platform's id of the message that it answers. */
   readonly contextId: string | null
   readonly groupId: string | null
+  /** Until when it may be answered with free text, by this message; null of one that opens nothing. */
+  readonly windowUntil: Date | null
 }
 
 export interface UnattributedEvent extends OfSession {

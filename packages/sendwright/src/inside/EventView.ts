@@ -10,7 +10,7 @@ const theirs: ReadonlySet<string> = new Set([
   "disable_info"
 ])
 
-const isTime = (name: string): boolean => name.endsWith("_at") || name.endsWith("_since")
+const isTime = (name: string): boolean => /_(?:at|since|until)$/.test(name)
 
 const camel = (name: string): string => name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
 

@@ -254,6 +254,8 @@ export interface Received {
   /** The message that it answers. */
   readonly contextId: string | null
   readonly groupId: string | null
+  /** Until when free text may be answered, by this message; null of one that opens nothing. */
+  readonly windowUntil: Instant | null
 }
 
 export const messageReceived = (session: Pick<Session, "id">, message: Received): Draft => ({
@@ -270,7 +272,8 @@ export const messageReceived = (session: Pick<Session, "id">, message: Received)
     payload: message.payload,
     content: message.content,
     context_id: message.contextId,
-    group_id: message.groupId
+    group_id: message.groupId,
+    window_until: Time.formatOrNull(message.windowUntil)
   } satisfies Drafted<EventData.ReceivedData>
 })
 

@@ -104,7 +104,8 @@ export const ReceivedData = Schema.Struct({
   payload: NullableText,
   content: PlatformObject,
   context_id: NullableText,
-  group_id: NullableText
+  group_id: NullableText,
+  window_until: NullableTime
 }).annotations({ identifier: "ReceivedEventData" })
 export type ReceivedData = typeof ReceivedData.Type
 

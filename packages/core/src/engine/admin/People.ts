@@ -57,6 +57,7 @@ const shownParts = {
   events: "events",
   deliveryAnswers: "attempts",
   links: "links",
+  windows: "windows",
   doubtfulTexts: "refusals",
   unreadHooks: "unread",
   earlyReports: "reports"

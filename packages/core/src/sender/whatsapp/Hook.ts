@@ -343,6 +343,7 @@ const readMessage = (message: unknown, contacts: Contacts, place: Place, isAside
     content: contentOfMessage(message, type),
     contextId: Json.textAt(message, "context", "id") ?? null,
     groupId: Json.textAt(message, "group_id") ?? null,
+    ...(Json.valueAt(message, "referral") === undefined ? {} : { isReferred: true }),
     isAside
   })
 }

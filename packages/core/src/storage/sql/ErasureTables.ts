@@ -20,6 +20,7 @@ import type { Personal } from "./Personal.ts"
 import type { Program, Row, SqlParameter } from "./Program.ts"
 import { all, get, run } from "./Program.ts"
 import { instantOrNull, integer, integerOrNull, text, textOrNull } from "./RowReader.ts"
+import { windows } from "./WindowRows.ts"
 
 type KeyColumn = Pick<Described, "isTime" | "name" | "type">
 
@@ -246,6 +247,10 @@ export const tables: Readonly<Record<Exclude<Part, "recipients">, Searched>> = {
   }),
   pairs: searchedOf(pairs, { atOnce: 2000 }),
   caps: searchedOf(counted, { atOnce: 2000 }),
+  windows: searchedOf(windows, {
+    atOnce: 2000,
+    told: (row) => ({ ...toldOf(windows)(row), ...personOf(row, "person") })
+  }),
   refusals: searchedOf(perhapsRefusals),
   texts: searchedOf(unattributedItems),
   unread: searchedOf(unreadHooks, { atOnce: 300 }),

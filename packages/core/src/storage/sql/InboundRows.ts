@@ -13,6 +13,7 @@ import * as PerhapsRefusalRows from "./PerhapsRefusalRows.ts"
 import type { Program } from "./Program.ts"
 import { all } from "./Program.ts"
 import { text } from "./RowReader.ts"
+import * as WindowRows from "./WindowRows.ts"
 
 const insertUnattributed = insertRows("sendwright_unattributed", unattributedItems.names)
 
@@ -51,6 +52,7 @@ export const make = (dialect: Dialect, ids: Ids) => {
       )
     )
     yield* PerhapsRefusalRows.retain(accountId, InboundSteps.perhapsRefusals(items, portfolio))
+    yield* WindowRows.open(sessionId, InboundSteps.windows(items, portfolio), now)
     yield* Events.append(ids, accountId, InboundSteps.drafts(sessionId, items, filed), now)
     return InboundSteps.received(learnt)
   }

@@ -11,6 +11,7 @@ import * as IndexScan from "./IndexScan.ts"
 import * as People from "./People.ts"
 import * as PerhapsRefusalRows from "./PerhapsRefusalRows.ts"
 import * as UnreadHookRows from "./UnreadHookRows.ts"
+import * as WindowRows from "./WindowRows.ts"
 
 const ofAccount = IndexScan.make("sendwright_unattributed", `seq, ${unattributedItems.list}`, ["account"])
 
@@ -26,6 +27,8 @@ export const layer: Layer.Layer<InboundStore, never, Database> = Layer.effect(
       keysOfUser: ({ accountId, userId }) =>
         db.read("InboundStore.keysOfUser", () => People.keysOfUser(accountId, userId)),
       others: ({ accountId, keys }) => db.read("InboundStore.others", () => people.othersOf(accountId, keys)),
+      window: ({ keys, sessionId }) =>
+        db.read("InboundStore.window", () => WindowRows.find(db.dialect, sessionId, keys)),
       perhapsRefusals: ({ accountId, page }) =>
         db.readPage("InboundStore.perhapsRefusals", () => PerhapsRefusalRows.list(accountId, page)),
       perhapsRefusal: (id) => db.read("InboundStore.perhapsRefusal", () => PerhapsRefusalRows.find(id)),

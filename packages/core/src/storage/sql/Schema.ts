@@ -32,6 +32,7 @@ import { perhapsRefusals } from "./PerhapsRefusalRows.ts"
 import { inSql } from "./RecipientKeys.ts"
 import { isOwnRequestId } from "./RequestIds.ts"
 import { tallies } from "./TallyRows.ts"
+import { windows } from "./WindowRows.ts"
 
 /** The types that each database says in its own words. */
 interface Types {
@@ -178,6 +179,10 @@ CREATE INDEX sendwright_pair_next ON sendwright_pair (session, next_at);
 -- Messages that count against an account's caps.
 ${made(counted)}${rows({ clustered: true })};
 CREATE INDEX sendwright_capped_at ON sendwright_capped (account, at);
+
+-- Until when a session may answer a person with free text, by each of their names, and until when free of charge.
+${made(windows)}${rows({ clustered: true })};
+CREATE INDEX sendwright_window_open ON sendwright_window (session, open_until);
 
 -- Reports of which only the platform's id is known, and not yet of which message that is.
 ${made(Others.parked)}${rows()};

@@ -1,0 +1,63 @@
+/** The rows of `sendwright_window`: of each name of a person who wrote to a session, until when it may answer with free text. */
+import type { Instant } from "../../domain/Instant.ts"
+import * as Time from "../../domain/Instant.ts"
+import type { Key } from "../../domain/Person.ts"
+import type { Window } from "../../domain/session/Window.ts"
+import * as Windows from "../../domain/session/Window.ts"
+import { exact, instant, instantOrNull, table } from "./Columns.ts"
+import type { Dialect } from "./Database.ts"
+import { insertRows } from "./Insert.ts"
+import { impersonal, personKey } from "./Personal.ts"
+import type { Program } from "./Program.ts"
+import { all, run } from "./Program.ts"
+
+interface WindowRow extends Window {
+  readonly sessionId: string
+  readonly person: Key
+}
+
+export const windows = table("sendwright_window", {
+  kept: "passing",
+  part: "windows",
+  goes: true,
+  key: ["session", "person"]
+})<WindowRow>({
+  sessionId: exact("session", impersonal),
+  person: exact("person", personKey),
+  openUntil: instant("open_until", impersonal),
+  freeUntil: instantOrNull("free_until", impersonal)
+})
+
+const later = (column: string): string =>
+  `CASE WHEN sendwright_window.${column} > coalesce(excluded.${column}, 0) THEN sendwright_window.${column} ELSE excluded.${column} END`
+
+const insert = insertRows("sendwright_window", windows.names, {
+  onConflict: `(session, person) DO UPDATE SET open_until = ${later("open_until")}, free_until = ${later("free_until")}`
+})
+
+const forget = "DELETE FROM sendwright_window WHERE session = ? AND open_until < ?"
+
+/** What was told later stays, in whatever order it comes. */
+export function* open(sessionId: string, opened: ReadonlyMap<Key, Window>, now: Instant): Program<void> {
+  if (opened.size === 0) return
+  // In one order, as others of the session write the same rows.
+  const rows = Array.from(opened, ([person, window]) => ({ sessionId, person, ...window }))
+  yield* insert(rows.toSorted((a, b) => (a.person < b.person ? -1 : 1)).map((row) => windows.write(row)))
+  yield* run(forget, sessionId, Time.before(now, Windows.keptMs))
+}
+
+export function* find(
+  { elements }: Dialect,
+  sessionId: string,
+  keys: ReadonlyArray<Key>
+): Program<Window | null> {
+  const rows = yield* all(
+    `SELECT ${windows.list} FROM sendwright_window WHERE session = ? AND ${elements.among("person")}`,
+    sessionId,
+    JSON.stringify(keys)
+  )
+  let found: Window | undefined
+  for (const { freeUntil, openUntil } of rows.map(windows.read))
+    found = Windows.later({ freeUntil, openUntil }, found)
+  return found ?? null
+}
