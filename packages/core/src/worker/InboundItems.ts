@@ -121,6 +121,14 @@ const received = (
   }
 }
 
+const wordOf = (status: Status, proof: string, at: Instant | null): Word => ({
+  purpose: "all",
+  status,
+  source: Consent.inboundSources.message,
+  proof,
+  reportedAt: Occurrence.timeOf(at)
+})
+
 /** Who it is, by all that the platform named them by and that we asked for. */
 const identityOf = (
   person: Person.Person,
@@ -241,16 +249,7 @@ export function* make(
     const proof = ExternalText.lines(`Message ${messageId}: ${cut.trim()}`, ExternalText.longest.words)
     const identity = identityOf(person, { asked: message.asked, at })
     const nothing = { identity, message: null, word: null, unattributed: null }
-    const word: Word | null =
-      status === undefined
-        ? null
-        : {
-            purpose: "all",
-            status,
-            source: Consent.inboundSources.message,
-            proof,
-            reportedAt: Occurrence.timeOf(at)
-          }
+    const word = status === undefined ? null : wordOf(status, proof, at)
     const said = word === null ? [] : [{ ...nothing, id: name, word }]
     const met = Person.isLinked(identity) ? [{ ...nothing, id: null }] : []
     const doubtful = perhapsRefusal({ session, ids, now }, message, person, { id, status, text: cut, facts })

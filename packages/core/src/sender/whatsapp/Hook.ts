@@ -308,6 +308,9 @@ const contentOfMessage = (message: unknown, type: string | null): unknown => {
   )
 }
 
+/** An advertisement brought them. */
+const isReferred = (message: unknown): boolean => Json.valueAt(message, "referral") !== undefined
+
 const readMessage = (message: unknown, contacts: Contacts, place: Place, isAside = false): void => {
   const { found } = place
   const id = Json.textAt(message, "id") ?? null
@@ -343,7 +346,7 @@ const readMessage = (message: unknown, contacts: Contacts, place: Place, isAside
     content: contentOfMessage(message, type),
     contextId: Json.textAt(message, "context", "id") ?? null,
     groupId: Json.textAt(message, "group_id") ?? null,
-    ...(Json.valueAt(message, "referral") === undefined ? {} : { isReferred: true }),
+    isReferred: isReferred(message),
     isAside
   })
 }
