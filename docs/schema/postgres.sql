@@ -713,8 +713,11 @@ CREATE TABLE sendwright_window (
   person text COLLATE "C" NOT NULL,
   open_until bigint NOT NULL,
   free_until bigint,
+  closed_at bigint,
+  aside_at bigint,
   CONSTRAINT sendwright_window_pkey PRIMARY KEY (session, person)
 );
+CREATE INDEX sendwright_window_aside ON sendwright_window USING btree (session) WHERE aside_at IS NOT NULL;
 CREATE INDEX sendwright_window_open ON sendwright_window USING btree (session, open_until);
 
 -- The last count with which each worker said that it lives.

@@ -664,8 +664,11 @@ CREATE TABLE sendwright_window (
   person TEXT NOT NULL,
   open_until INTEGER NOT NULL,
   free_until INTEGER,
+  closed_at INTEGER,
+  aside_at INTEGER,
   PRIMARY KEY (session, person)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX sendwright_window_aside ON sendwright_window (session) WHERE aside_at IS NOT NULL;
 CREATE INDEX sendwright_window_open ON sendwright_window (session, open_until);
 
 -- The last count with which each worker said that it lives.

@@ -164,6 +164,7 @@ export const known = (
         provider: "trusting",
         sessionId: platformsId(operation),
         code: "consent_required",
+        person: "34600000100",
         who: doubtful
       }
       return name === "name" && operation.path.includes("/operators/") ? operator : known[name]

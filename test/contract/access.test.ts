@@ -32,6 +32,8 @@ const names: Readonly<
   "public.test": { permission: null, foreign: [] },
   "v1.timeline": { permission: "jobs:read", foreign: ["message", "job"] },
   "public.sendDirect": { permission: "direct:send", foreign: [] },
+  // A window is of the session, by no id.
+  "public.window": { permission: "direct:send", foreign: ["message", "job"] },
   "public.message": { permission: "direct:read", foreign: ["message", "job"] }
 }
 

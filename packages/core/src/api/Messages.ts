@@ -8,8 +8,8 @@ import { Ids, Requests } from "../index.ts"
 import { codec, struct } from "./Codec.ts"
 import * as Endpoint from "./Endpoint.ts"
 import * as Examples from "./Examples.ts"
-import { forKey, forKeyUnchecked, forOperator, one, pageOf, replayed } from "./Operation.ts"
-import { byAccount, IdempotencyKey, paging, Uuid } from "./Parameters.ts"
+import { answer, forKey, forKeyUnchecked, forOperator, one, pageOf, replayed } from "./Operation.ts"
+import { byAccount, IdempotencyKey, Person, paging, Uuid } from "./Parameters.ts"
 import * as Texts from "./Texts.ts"
 import * as Wire from "./Wire.ts"
 
@@ -23,6 +23,17 @@ const acknowledgement = struct(
     createdAt: Wire.Time
   },
   "DirectAcknowledgement"
+)
+
+const told = struct(
+  {
+    ok: Wire.isOk,
+    open: Schema.Boolean,
+    until: Wire.NullableTime,
+    free_until: Wire.NullableTime,
+    certain: Schema.Boolean
+  },
+  "Window"
 )
 
 /** Of a job and of its only recipient, what is told of a message. */
@@ -121,6 +132,18 @@ export const direct = [
     },
     (engine, caller, { idempotencyKey, payload, requestId }) =>
       engine.sendDirect(caller, { idempotencyKey, requestId, request: payload })
+  ),
+  forKey(
+    Endpoint.get("window", "/api/public/window/:person").setPath(Schema.Struct({ person: Person })),
+    "direct:send",
+    answer(told, { ...Wire.ok, open: true, until: later, free_until: null, certain: true }),
+    {
+      summary: "Read until when a person may be answered with free text",
+      description:
+        "By their number or their user id, over all names that are known of them: a day from their last message to the session (`until`, which may be past), and free of charge for three where an advertisement brought them (`free_until`). `certain` is false where another app or an agent has messages of the session, and of somebody who never wrote until the session has heard somebody for a day.",
+      refusals: ["invalid_request"]
+    },
+    (engine, caller, { path }) => engine.window(caller, path.person)
   ),
   forKey(
     Endpoint.get("message", "/api/public/messages/:messageId").setPath(Schema.Struct({ messageId: Uuid })),

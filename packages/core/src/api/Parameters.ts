@@ -3,7 +3,7 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as AST from "effect/SchemaAST"
 import { Text } from "../adapter.ts"
-import { Instant, Page } from "../index.ts"
+import { Address, Instant, Page } from "../index.ts"
 
 const uuid = /^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$/
 
@@ -33,6 +33,15 @@ export const Rotation = Schema.Struct({
   overlap_seconds: Schema.optional(Schema.Int.pipe(Schema.between(0, 604_800)))
 })
 export const overlap = ({ overlap_seconds }: typeof Rotation.Type) => ({ overlapSeconds: overlap_seconds })
+
+export const Person = about(
+  Schema.String.pipe(
+    Schema.filter((text) => Address.read(text) !== undefined, {
+      description: "a phone, digits with the country calling code, or a user id such as US.1349"
+    })
+  ),
+  "The person's phone, digits with the country calling code, or their user id."
+)
 
 export const IdempotencyKey = Schema.String.annotations({
   description: "1 to 128 visible ASCII characters, bare or as a quoted string (RFC 8941).",

@@ -312,6 +312,8 @@ const templateFault = (template: Template.Template | null): ReadonlyArray<Fault.
   return [Fault.make(["template_id"], "template_unsupported", `The template cannot be sent: ${why}`)]
 }
 
+const notNamed = "It must be a phone, digits with the country calling code, or a user id such as US.1349."
+
 /** Whom a recipient names, as far as it can be read. */
 const addressOf = (
   { phone, user_id: userId }: Readable["recipients"][number],
@@ -736,18 +738,49 @@ export const make = Effect.gen(function* () {
       }
     )
 
+  const addressed = Effect.fnUntraced(function* (
+    caller: Caller,
+    names: Readable["recipients"][number],
+    path: ReadonlyArray<string>
+  ) {
+    const address = addressOf(names, yield* portfolioFor(caller, [names.user_id]))
+    if ((yield* foreign(caller, [address])).size > 0)
+      return yield* invalid([Fault.make(path, "recipient_invalid", ofOtherPortfolio)])
+    return address
+  })
+
   /** Whom a direct message is for, once its names and its text are checked. */
   const direct = Effect.fnUntraced(function* (caller: Caller, request: DirectMessageRequest) {
     const faults = directFaults(request)
     if (faults.length > 0) return yield* invalid(faults)
     const { to: phone, user_id } = request
-    const address = addressOf({ phone, user_id }, yield* portfolioFor(caller, [user_id]))
-    if ((yield* foreign(caller, [address])).size > 0)
-      return yield* invalid([Fault.make(["user_id"], "recipient_invalid", ofOtherPortfolio)])
-    return address
+    return yield* addressed(caller, { phone, user_id }, ["user_id"])
   })
 
-  return { direct, identify, callerOf, authorize, findByIdempotencyKey, misshapen, resolve, consent, accept }
+  /** Whom a path names. */
+  const person = Effect.fnUntraced(function* (caller: Caller, name: string) {
+    const named = Address.read(name)
+    const path = ["path", "person"]
+    if (named === undefined) return yield* invalid([Fault.make(path, "recipient_invalid", notNamed)])
+    return yield* addressed(
+      caller,
+      { phone: named.phone ?? undefined, user_id: named.userId ?? undefined },
+      path
+    )
+  })
+
+  return {
+    direct,
+    person,
+    identify,
+    callerOf,
+    authorize,
+    findByIdempotencyKey,
+    misshapen,
+    resolve,
+    consent,
+    accept
+  }
 })
 
 export type Checks = Effect.Effect.Success<typeof make>

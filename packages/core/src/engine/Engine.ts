@@ -32,6 +32,7 @@ import type { Status as RecipientStatus } from "../domain/job/Recipient.ts"
 import type { Story } from "../domain/job/Timeline.ts"
 import type { Page, Paged } from "../domain/Page.ts"
 import type { Result } from "../domain/Search.ts"
+import type * as Window from "../domain/session/Window.ts"
 import type { Template } from "../domain/template/Template.ts"
 import { Signals } from "../runtime/Signals.ts"
 import type { TemplateMessage, Unchecked } from "../schema/Requests.ts"
@@ -89,6 +90,7 @@ import * as Sends from "./Sends.ts"
 import { storeTimed } from "./StoreTimed.ts"
 import * as Templates from "./Templates.ts"
 import * as Timelines from "./Timelines.ts"
+import * as Windows from "./Windows.ts"
 
 export type * from "./Operations.ts"
 
@@ -152,6 +154,11 @@ export class Engine extends Context.Tag("@sendwright/core/engine/Engine")<
       | SendFailed
       | StoreQuarantined
     >
+    /** Until when the person whom a number or a user id names may be answered with free text, as far as the session knows. */
+    readonly window: (
+      caller: Caller,
+      name: string
+    ) => Effect.Effect<Window.Told, Unauthorized | InvalidRequest>
     /** A direct message of this key as it is now. A receipt may have settled one whose outcome was unknown. */
     readonly message: (caller: Caller, messageId: string) => Effect.Effect<Message, Unauthorized | NotFound>
     /** The story of a message of this key, a recipient's or a direct one. */
@@ -246,6 +253,7 @@ const make = Effect.gen(function* () {
   const sends = yield* Sends.make(checks, ids)
   const templates = yield* Templates.make
   const timelines = yield* Timelines.make
+  const windows = yield* Windows.make(checks)
   const outside = yield* OutsideTransaction.make
   const direct = yield* DirectMessages.make({
     checks,
@@ -280,6 +288,7 @@ const make = Effect.gen(function* () {
     estimate: allowed("messages:estimate", sends.estimate),
     send: allowed("messages:send", sends.send),
     sendDirect: (...args: Parameters<typeof sendDirect>) => outside("engine.sendDirect")(sendDirect(...args)),
+    window: allowed("direct:send", windows.find),
     message: allowed("direct:read", messages.find),
     timeline: allowed("jobs:read", timelines.own),
     jobs: allowed("jobs:read", jobs.list),

@@ -18,6 +18,8 @@ import type { DirectMessageRequest, TemplateMessage, Unchecked } from "../schema
 import type { Identity } from "../storage/ApiKeyStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
 
+export type { Told as WindowNow } from "../domain/session/Window.ts"
+
 /** The credentials that a caller presents; `undefined` for a header that is absent. */
 export interface Credentials {
   readonly publicKey: string | undefined

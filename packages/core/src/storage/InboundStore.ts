@@ -10,7 +10,7 @@ import type { Instant } from "../domain/Instant.ts"
 import type { DoubtCount, UnreadCount } from "../domain/overview/StoreReadings.ts"
 import type { Page, Paged } from "../domain/Page.ts"
 import type { IdentityReport, Key, Others } from "../domain/Person.ts"
-import type { Window } from "../domain/session/Window.ts"
+import type { Heard, Window } from "../domain/session/Window.ts"
 import type { Unattributed } from "../domain/Unattributed.ts"
 import type { UnreadHook } from "../domain/UnreadHook.ts"
 import type * as Event from "../domain/webhook/Event.ts"
@@ -91,11 +91,13 @@ export class InboundStore extends Context.Tag("@sendwright/core/storage/InboundS
       readonly accountId: string
       readonly userId: string
     }) => Effect.Effect<ReadonlyArray<Key>, StorageError>
-    /** What the last messages of a person opened, by all of these names; null where none of them wrote, or long ago. */
+    /** What the last messages of a person opened, by all names of whom these stand for. */
     readonly window: (query: {
+      readonly accountId: string
       readonly sessionId: string
       readonly keys: ReadonlyArray<Key>
-    }) => Effect.Effect<Window | null, StorageError>
+      readonly now: Instant
+    }) => Effect.Effect<Heard, StorageError>
     /** The texts that may be opt-outs and are recorded as none, newest first. */
     readonly perhapsRefusals: (query: {
       readonly accountId: string

@@ -87,10 +87,12 @@ const statusOf = (message: Message, { keywords }: Session): Status | undefined =
 
 /** What a message to the session alone opens; news of a person is no message of theirs. */
 const windowOf = (
-  { at, groupId = null, isReferred = false, type }: Message,
+  { at, groupId = null, isAside = false, isReferred = false, type }: Message,
   now: Instant
 ): Window.Window | undefined =>
-  groupId === null && type !== "system" ? Window.opened(Occurrence.since(at, now), isReferred) : undefined
+  groupId === null && type !== "system"
+    ? Window.opened(Occurrence.since(at, now), { isAside, isReferred })
+    : undefined
 
 const opening = (message: Message, now: Instant): ReadonlyArray<Required<Pick<InboundItem, "window">>> => {
   const window = windowOf(message, now)

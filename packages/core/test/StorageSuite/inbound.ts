@@ -64,11 +64,11 @@ export const suite = (layer: Stored): void => {
   describe("what a message opens", () => {
     it.effect("stays as the latest told it, by each name of the person, until long after", () =>
       Effect.gen(function* () {
-        const { inbound, receive, sessionId } = yield* account
+        const { accountId, inbound, receive, sessionId } = yield* account
         const opens = (id: string, at: Time.Instant, isReferred = false): InboundItem => ({
           ...met(person(phone, userId)),
           id,
-          window: Window.opened(at, isReferred)
+          window: Window.opened(at, { isReferred })
         })
         const openUntil = Time.after(now, Time.day)
         const freeUntil = Time.after(now, 3 * Time.day - 5)
@@ -78,9 +78,11 @@ export const suite = (layer: Stored): void => {
           opens("m2", Time.after(now, 9))
         ])
         yield* receive([opens("m3", Time.before(now, 1000))])
-        const found = (keys: ReadonlyArray<string>, of = sessionId) => inbound.window({ sessionId: of, keys })
-        expect(yield* found([phone])).toEqual({ openUntil, freeUntil })
-        expect(yield* found(["34600000002", Person.keyOfUser(userId, "p")])).toEqual({ openUntil, freeUntil })
+        const found = (keys: ReadonlyArray<string>, of = sessionId) =>
+          Effect.map(inbound.window({ accountId, sessionId: of, keys, now }), ({ window }) => window)
+        const window = { openUntil, freeUntil, closedAt: null, asideAt: null }
+        expect(yield* found([phone])).toEqual(window)
+        expect(yield* found(["34600000002", Person.keyOfUser(userId, "p")])).toEqual(window)
         for (const keys of [[], ["34600000002"], [Person.keyOfUser(userId, "q")]])
           expect(yield* found(keys)).toBeNull()
         expect(yield* found([phone], "other")).toBeNull()
@@ -88,6 +90,33 @@ export const suite = (layer: Stored): void => {
         const other = { ...opens("m4", later), identity: { person: person("34600000002"), formerly: null } }
         yield* receive([other], later)
         expect(yield* found([phone])).toBeNull()
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("is known by every name of the person, and surely once somebody was heard for a day", () =>
+      Effect.gen(function* () {
+        const { accountId, inbound, receive, sessionId } = yield* account
+        const [ana, ben] = ["34600000003", "34600000004"]
+        const wrote = (who: ReturnType<typeof person>, at: Time.Instant, isAside = false): InboundItem => ({
+          ...met(who),
+          window: Window.opened(at, { isAside })
+        })
+        const told = (key: string, at: Time.Instant) =>
+          Effect.map(inbound.window({ accountId, sessionId, keys: [key], now: at }), (heard) =>
+            Window.told(heard, at)
+          )
+        const until = Time.after(now, Time.day)
+        yield* receive([wrote(person(ana), now), met(person(ana, "ES.3"))])
+        const open = { open: true, until, freeUntil: null, certain: true }
+        expect(yield* told(ana, now)).toEqual(open)
+        expect(yield* told(Person.keyOfUser("ES.3", "p"), now)).toEqual(open)
+        const nobody = { open: false, until: null, freeUntil: null, certain: false }
+        expect(yield* told(ben, now)).toEqual(nobody)
+        expect(yield* told(ben, until)).toEqual({ ...nobody, certain: true })
+        expect(yield* told(ana, until)).toEqual({ ...open, open: false })
+        yield* receive([wrote(person(ben), now, true)], now)
+        expect(yield* told(ana, now)).toEqual({ ...open, certain: false })
+        expect(yield* told(ben, now)).toEqual({ ...open, certain: false })
       }).pipe(Effect.provide(layer))
     )
   })

@@ -46,6 +46,7 @@ const operations = (
     ["estimate", "messages:estimate", engine.estimate(caller, request)],
     ["send", "messages:send", engine.send(caller, { idempotencyKey: "order-1", request })],
     ["sendDirect", "direct:send", engine.sendDirect(caller, { idempotencyKey: undefined, request: direct })],
+    ["window", "direct:send", engine.window(caller, phone)],
     ["message", "direct:read", engine.message(caller, "none")],
     ["jobs", "jobs:read", engine.jobs(caller, { page })],
     ["job", "jobs:read", engine.job(caller, "none", { page })],

@@ -82,10 +82,11 @@ describe("the items of a hook", () => {
       const making = InboundItems.make(session, { messages, people: [], preferences: [] }, ids, now)
       let made = making.next()
       while (made.done !== true) made = making.next()
-      const window = { openUntil: now + Time.day, freeUntil: null }
+      const window = { openUntil: now + Time.day, freeUntil: null, closedAt: null, asideAt: null }
+      const itAside = { ...window, asideAt: now }
       expect(made.value).toMatchObject([
-        { word: null, message: null, window },
-        { word: null, message: null, window },
+        { word: null, message: null, window: itAside },
+        { word: null, message: null, window: itAside },
         { word: { status: "revoked" }, message: null },
         { word: null, message: { id: "m1", windowUntil: now + Time.day }, window },
         { word: { status: "revoked" }, message: null }

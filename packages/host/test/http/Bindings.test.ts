@@ -43,6 +43,7 @@ const engine = (given: Partial<EngineService> = {}): EngineService =>
     job: dies("job"),
     search: dies("search"),
     message: dies("message"),
+    window: dies("window"),
     timeline: dies("timeline"),
     cancel: dies("cancel"),
     pause: dies("pause"),

@@ -32,6 +32,7 @@ const stub = (given: Partial<EngineService>): EngineService =>
     job: () => Effect.dieMessage("job"),
     search: () => Effect.dieMessage("search"),
     message: () => Effect.dieMessage("message"),
+    window: () => Effect.dieMessage("window"),
     timeline: () => Effect.dieMessage("timeline"),
     cancel: () => Effect.dieMessage("cancel"),
     pause: () => Effect.dieMessage("pause"),

@@ -178,6 +178,17 @@ export interface DirectSent {
   readonly replayed: boolean
 }
 
+/** Until when a person may be answered with free text. */
+export interface Window {
+  readonly open: boolean
+  /** When it closes, or has closed; null where they did not write, as far as is known. */
+  readonly until: Date | null
+  /** Until when messages are free of charge; null where an advertisement did not bring them. */
+  readonly freeUntil: Date | null
+  /** False where the platform may know more: another app or an agent has messages of the session, too. */
+  readonly certain: boolean
+}
+
 /** Why a message failed. */
 export interface Failure {
   readonly code: string

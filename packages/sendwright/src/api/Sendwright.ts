@@ -16,7 +16,8 @@ import type {
   Retry,
   Send,
   Sent,
-  Transaction
+  Transaction,
+  Window
 } from "./Messages.ts"
 import type { Hook, Report, Sender } from "./Sender.ts"
 import type { Template, TemplateQuery } from "./Templates.ts"
@@ -87,6 +88,8 @@ export interface Session {
   readonly resume: (jobId: string) => Promise<Job>
   /** Queues recipients of a job again that failed. */
   readonly retry: (jobId: string, which?: Retry) => Promise<Retried>
+  /** Until when somebody may be answered with free text, by their number or their user id. */
+  readonly window: (person: string) => Promise<Window>
   /** A direct message. */
   readonly message: (id: string) => Promise<DirectResult>
   /**

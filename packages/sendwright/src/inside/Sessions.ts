@@ -210,6 +210,7 @@ export const make =
           Views.found
         )
       },
+      window: async (given) => Views.window(await run(engine.window(await caller(), Inputs.name(given)))),
       message: async (id) => Views.message(await run(engine.message(await caller(), id))),
       timeline: async (messageId) => Views.timeline(await run(engine.timeline(await caller(), messageId))),
       templates: async function* (query = {}) {

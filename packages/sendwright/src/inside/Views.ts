@@ -179,6 +179,13 @@ const told = ({ about: _, at, until, ...entry }: CoreTimeline.Entry): Timelines.
   ...(until === undefined ? {} : { until: dateOrNull(until) })
 })
 
+export const window = ({ certain, freeUntil, open, until }: Engine.WindowNow): Messages.Window => ({
+  open,
+  until: dateOrNull(until),
+  freeUntil: dateOrNull(freeUntil),
+  certain
+})
+
 export const timeline = ({ message, next, timeline }: CoreTimeline.Story): Timelines.Timeline => {
   const { failure: refused, ...rest } = message
   const { content, template } = rest

@@ -9,13 +9,52 @@ export interface Window {
   readonly openUntil: Instant
   /** Null where nothing is free of charge. */
   readonly freeUntil: Instant | null
+  /** When the last message began that the platform refused for a closed window; null without one. */
+  readonly closedAt: Instant | null
+  /** When they last wrote what another app or an agent handles; null where they wrote nothing of it. */
+  readonly asideAt: Instant | null
+}
+
+/** What a session knows of a person's window. */
+export interface Heard {
+  /** Null where they never wrote, or long ago. */
+  readonly window: Window | null
+  /** True where another app or an agent has had messages of the session. */
+  readonly isShared: boolean
+  /** True where somebody's message came a day ago or before, so that the messages of the last day came too. */
+  readonly isHearing: boolean
+}
+
+/** A window as it is now. */
+export interface Told {
+  readonly open: boolean
+  /** When it closes, or has closed; null where none is known. */
+  readonly until: Instant | null
+  readonly freeUntil: Instant | null
+  readonly certain: boolean
 }
 
 /** @param at when they wrote */
-export const opened = (at: Instant, isReferred: boolean): Window => ({
+export const opened = (
+  at: Instant,
+  { isAside = false, isReferred = false }: { readonly isReferred?: boolean; readonly isAside?: boolean } = {}
+): Window => ({
   openUntil: Time.after(at, Time.day),
-  freeUntil: isReferred ? Time.after(at, 3 * Time.day) : null
+  freeUntil: isReferred ? Time.after(at, 3 * Time.day) : null,
+  closedAt: null,
+  asideAt: isAside ? at : null
 })
+
+/** @param at when the message began that the platform refused */
+export const closed = (at: Instant): Window => ({
+  openUntil: at,
+  freeUntil: null,
+  closedAt: at,
+  asideAt: null
+})
+
+const laterOf = (one: Instant | null, other: Instant | null): Instant | null =>
+  one === null || other === null ? (one ?? other) : Time.max(one, other)
 
 /** Of two that are told in any order. */
 export const later = (one: Window, other: Window | undefined): Window =>
@@ -23,11 +62,32 @@ export const later = (one: Window, other: Window | undefined): Window =>
     ? one
     : {
         openUntil: Time.max(one.openUntil, other.openUntil),
-        freeUntil:
-          one.freeUntil === null || other.freeUntil === null
-            ? (one.freeUntil ?? other.freeUntil)
-            : Time.max(one.freeUntil, other.freeUntil)
+        freeUntil: laterOf(one.freeUntil, other.freeUntil),
+        closedAt: laterOf(one.closedAt, other.closedAt),
+        asideAt: laterOf(one.asideAt, other.asideAt)
       }
+
+/** The end: what they wrote before a message that was refused opens nothing any more. The platform tells whole seconds. */
+const untilOf = ({ closedAt, openUntil }: Window): Instant =>
+  closedAt !== null && Time.before(openUntil, Time.day - Time.second) <= closedAt
+    ? Time.min(openUntil, closedAt)
+    : openUntil
+
+export const told = ({ isHearing, isShared, window }: Heard, now: Instant): Told => {
+  const until = window === null ? null : untilOf(window)
+  return {
+    open: until !== null && until > now,
+    until,
+    freeUntil: window?.freeUntil ?? null,
+    certain: !isShared && (window !== null || isHearing)
+  }
+}
+
+/** True when free text would surely be refused. Who never wrote is left to the platform, which may know more of them. */
+export const isSurelyClosed = (heard: Heard, now: Instant): boolean => {
+  const { certain, freeUntil, open } = told(heard, now)
+  return heard.window !== null && certain && !open && (freeUntil === null || freeUntil <= now)
+}
 
 /** For so long a window is kept that is over: that somebody wrote long ago says nothing of now. */
 export const keptMs = 30 * Time.day

@@ -3,6 +3,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Ids from "../../domain/Ids.ts"
 import * as Page from "../../domain/Page.ts"
+import * as Person from "../../domain/Person.ts"
 import { InboundStore } from "../InboundStore.ts"
 import { unattributedItems } from "./codec/Unattributed.ts"
 import { Database } from "./Database.ts"
@@ -27,8 +28,11 @@ export const layer: Layer.Layer<InboundStore, never, Database> = Layer.effect(
       keysOfUser: ({ accountId, userId }) =>
         db.read("InboundStore.keysOfUser", () => People.keysOfUser(accountId, userId)),
       others: ({ accountId, keys }) => db.read("InboundStore.others", () => people.othersOf(accountId, keys)),
-      window: ({ keys, sessionId }) =>
-        db.read("InboundStore.window", () => WindowRows.find(db.dialect, sessionId, keys)),
+      window: ({ accountId, keys, now, sessionId }) =>
+        db.read("InboundStore.window", function* () {
+          const named = Person.keysAmong(keys, yield* people.othersOf(accountId, keys))
+          return yield* WindowRows.find(db.dialect, sessionId, named, now)
+        }),
       perhapsRefusals: ({ accountId, page }) =>
         db.readPage("InboundStore.perhapsRefusals", () => PerhapsRefusalRows.list(accountId, page)),
       perhapsRefusal: (id) => db.read("InboundStore.perhapsRefusal", () => PerhapsRefusalRows.find(id)),

@@ -183,6 +183,7 @@ CREATE INDEX sendwright_capped_at ON sendwright_capped (account, at);
 -- Until when a session may answer a person with free text, by each of their names, and until when free of charge.
 ${made(windows)}${rows({ clustered: true })};
 CREATE INDEX sendwright_window_open ON sendwright_window (session, open_until);
+CREATE INDEX sendwright_window_aside ON sendwright_window (session) WHERE aside_at IS NOT NULL;
 
 -- Reports of which only the platform's id is known, and not yet of which message that is.
 ${made(Others.parked)}${rows()};

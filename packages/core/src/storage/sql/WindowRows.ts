@@ -2,14 +2,15 @@
 import type { Instant } from "../../domain/Instant.ts"
 import * as Time from "../../domain/Instant.ts"
 import type { Key } from "../../domain/Person.ts"
-import type { Window } from "../../domain/session/Window.ts"
+import type { Heard, Window } from "../../domain/session/Window.ts"
 import * as Windows from "../../domain/session/Window.ts"
 import { exact, instant, instantOrNull, table } from "./Columns.ts"
 import type { Dialect } from "./Database.ts"
 import { insertRows } from "./Insert.ts"
 import { impersonal, personKey } from "./Personal.ts"
 import type { Program } from "./Program.ts"
-import { all, run } from "./Program.ts"
+import { all, get, run } from "./Program.ts"
+import { flag } from "./RowReader.ts"
 
 interface WindowRow extends Window {
   readonly sessionId: string
@@ -25,14 +26,16 @@ export const windows = table("sendwright_window", {
   sessionId: exact("session", impersonal),
   person: exact("person", personKey),
   openUntil: instant("open_until", impersonal),
-  freeUntil: instantOrNull("free_until", impersonal)
+  freeUntil: instantOrNull("free_until", impersonal),
+  closedAt: instantOrNull("closed_at", impersonal),
+  asideAt: instantOrNull("aside_at", impersonal)
 })
 
 const later = (column: string): string =>
-  `CASE WHEN sendwright_window.${column} > coalesce(excluded.${column}, 0) THEN sendwright_window.${column} ELSE excluded.${column} END`
+  `${column} = CASE WHEN sendwright_window.${column} > coalesce(excluded.${column}, 0) THEN sendwright_window.${column} ELSE excluded.${column} END`
 
 const insert = insertRows("sendwright_window", windows.names, {
-  onConflict: `(session, person) DO UPDATE SET open_until = ${later("open_until")}, free_until = ${later("free_until")}`
+  onConflict: `(session, person) DO UPDATE SET ${["open_until", "free_until", "closed_at", "aside_at"].map(later).join(", ")}`
 })
 
 const forget = "DELETE FROM sendwright_window WHERE session = ? AND open_until < ?"
@@ -46,18 +49,28 @@ export function* open(sessionId: string, opened: ReadonlyMap<Key, Window>, now: 
   yield* run(forget, sessionId, Time.before(now, Windows.keptMs))
 }
 
+// What a refusal of ours alone left is nothing that was heard.
+const heard = `SELECT
+    CASE WHEN EXISTS (SELECT 1 FROM sendwright_window WHERE session = ? AND aside_at IS NOT NULL) THEN 1 ELSE 0 END AS is_shared,
+    CASE WHEN EXISTS (
+      SELECT 1 FROM sendwright_window WHERE session = ? AND open_until <= ? AND open_until <> coalesce(closed_at, 0)
+    ) THEN 1 ELSE 0 END AS is_hearing`
+
+/** @param keys all names of the person */
 export function* find(
   { elements }: Dialect,
   sessionId: string,
-  keys: ReadonlyArray<Key>
-): Program<Window | null> {
+  keys: ReadonlyArray<Key>,
+  now: Instant
+): Program<Heard> {
   const rows = yield* all(
     `SELECT ${windows.list} FROM sendwright_window WHERE session = ? AND ${elements.among("person")}`,
     sessionId,
     JSON.stringify(keys)
   )
-  let found: Window | undefined
-  for (const { freeUntil, openUntil } of rows.map(windows.read))
-    found = Windows.later({ freeUntil, openUntil }, found)
-  return found ?? null
+  let window: Window | undefined
+  for (const { person: _, sessionId: __, ...row } of rows.map(windows.read))
+    window = Windows.later(row, window)
+  const known = (yield* get(heard, sessionId, sessionId, now)) ?? {}
+  return { window: window ?? null, isShared: flag(known, "is_shared"), isHearing: flag(known, "is_hearing") }
 }

@@ -1,0 +1,26 @@
+/** Until when a person may be answered with free text (contract.md §14). */
+import * as Effect from "effect/Effect"
+import * as Address from "../domain/Address.ts"
+import * as Time from "../domain/Instant.ts"
+import * as Window from "../domain/session/Window.ts"
+import { InboundStore } from "../storage/InboundStore.ts"
+import type * as Checks from "./Checks.ts"
+import type { Caller } from "./Operations.ts"
+import { spanIfTraced } from "./SpanIfTraced.ts"
+
+export const make = Effect.fnUntraced(function* (checks: Checks.Checks) {
+  const inbound = yield* InboundStore
+
+  const heard = Effect.fnUntraced(function* ({ account, session }: Caller, address: Address.Address) {
+    const now = yield* Time.now
+    const keys = Address.keysOf(address)
+    return yield* inbound.window({ accountId: account.id, sessionId: session.id, keys, now })
+  })
+
+  const find = Effect.fnUntraced(function* (caller: Caller, name: string) {
+    const found = yield* heard(caller, yield* checks.person(caller, name))
+    return Window.told(found, yield* Time.now)
+  })
+
+  return { heard, find: spanIfTraced("Engine.window", find) }
+})
