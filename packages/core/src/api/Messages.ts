@@ -119,14 +119,15 @@ export const direct = [
     {
       summary: "Send one text message now",
       description:
-        "Answers once the platform took it. An `Idempotency-Key` is optional, and works as it does for template sends: a request that repeats one still under way waits for its answer. While the session's platform does not answer, the message is refused with `send_failed` and without a `messageId`: nothing is recorded, and the same request may be repeated under the same key.",
+        "Answers once the platform took it. Where the person's window is certainly over it is refused with `window_closed`, and the platform is not asked. An `Idempotency-Key` is optional, and works as it does for template sends: a request that repeats one still under way waits for its answer. While the session's platform does not answer, the message is refused with `send_failed` and without a `messageId`: nothing is recorded, and the same request may be repeated under the same key.",
       request: { to: phone, message: "Your order is ready.", linkPreview: false },
       refusals: [
         "consent_required",
         "daily_limit_reached",
         "idempotency_conflict",
         "minimum_wait_active",
-        "send_failed"
+        "send_failed",
+        "window_closed"
       ],
       isIdempotent: true
     },

@@ -129,6 +129,11 @@ const entries = {
     description:
       'The platform refused the direct message, for the reason given. With `outcome: "unknown"` it is not known whether the platform took it; a receipt settles it later, and `links.status` is where to read it.'
   },
+  window_closed: {
+    status: 422,
+    description:
+      "The person's last message to the session is more than 24 hours old, so the platform would refuse free text. It was not asked, nothing was recorded, and the Idempotency-Key stays free. Send a template, or wait until they write."
+  },
   rate_limited: {
     status: 429,
     description:
@@ -277,6 +282,7 @@ export const describe: (error: EngineError) => Problem = Match.typeTags<EngineEr
       }
     })
   },
+  WindowClosed: (error) => problem("window_closed", error.message),
   ContentExpired: (error) => problem("content_expired", error.message),
   JobEnded: (error) => problem("job_ended", error.message),
   // No request is in a transaction of an embedder.

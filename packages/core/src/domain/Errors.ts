@@ -190,6 +190,16 @@ export class SendFailed extends Data.TaggedError("SendFailed")<{
   }
 }
 
+/** The platform would refuse the text: the person's window is over (contract.md §14). Nothing was asked or recorded. */
+export class WindowClosed extends Data.TaggedError("WindowClosed")<{
+  readonly until: Instant | null
+}> {
+  override get message(): string {
+    const since = this.until === null ? "" : ` since ${Time.format(this.until)}`
+    return `The person's window is closed${since}: the platform takes free text within 24 hours after their last message. Send a template.`
+  }
+}
+
 /**
  * The operation acts outside the database and was called inside a transaction of the embedder, whose rollback would
  * forget what it did. Nothing was done.

@@ -54,6 +54,7 @@ import * as Checks from "./Checks.ts"
 import * as DirectInFlight from "./DirectInFlight.ts"
 import type { Caller, DirectAcknowledgement, DirectCommand } from "./Operations.ts"
 import { spanIfTraced } from "./SpanIfTraced.ts"
+import type * as Windows from "./Windows.ts"
 
 /** The stored answer of a direct message, which a replay gives again. */
 const Answer = Schema.parseJson(
@@ -403,12 +404,13 @@ const settling = (circuits: Context.Tag.Service<Circuits>) => (settlement: Settl
 
 export const make = Effect.fnUntraced(function* (options: {
   readonly checks: Checks.Checks
+  readonly windows: Windows.Windows
   readonly ids: Ids.Ids
   readonly resolve: SessionSender.Resolve
   readonly applyActions: FailureActions.Apply
   readonly equal: Context.Tag.Service<EqualFailures>
 }) {
-  const { applyActions, checks, equal, ids, resolve } = options
+  const { applyActions, checks, equal, ids, resolve, windows } = options
   const consents = yield* ConsentSource
   const cards = yield* RateCardStore
   const jobs = yield* JobStore
@@ -448,6 +450,7 @@ export const make = Effect.fnUntraced(function* (options: {
       path: () => [phone === null ? "user_id" : "to"]
     })
 
+    if ((yield* resolve(session))?.sender.hasWindow === true) yield* windows.requireOpen(caller, address)
     const card = yield* cards.inForce({ currency: caller.account.currency, now })
     const rate = card === null ? null : RateCard.rate(card, "service", address)
     const jobId = ids.jobId(now)
@@ -481,8 +484,7 @@ export const make = Effect.fnUntraced(function* (options: {
       )
       yield* inFlight.untilReleased
       const answer = answerOf(ended.outcome, { to: phone, userId }, job.createdAt)
-      const { fence } = claimed
-      const settlement = { jobId: job.id, fence, index: 0, ...ended, answer: encode(answer) }
+      const settlement = { jobId: job.id, fence: claimed.fence, index: 0, ...ended, answer: encode(answer) }
       yield* settle(inbound === null ? settlement : { ...settlement, inbound })
       const { attempts, deliveries, outcomes } = signals
       yield* Effect.all([deliveries.notify, outcomes.notify, attempts.notify], { discard: true })

@@ -23,7 +23,8 @@ import type {
   QuotaExceeded,
   RateLimited,
   SendFailed,
-  StoreQuarantined
+  StoreQuarantined,
+  WindowClosed
 } from "../domain/Errors.ts"
 import * as Ids from "../domain/Ids.ts"
 import type { Instant } from "../domain/Instant.ts"
@@ -153,6 +154,7 @@ export class Engine extends Context.Tag("@sendwright/core/engine/Engine")<
       | Overloaded
       | SendFailed
       | StoreQuarantined
+      | WindowClosed
     >
     /** Until when the person whom a number or a user id names may be answered with free text, as far as the session knows. */
     readonly window: (
@@ -257,6 +259,7 @@ const make = Effect.gen(function* () {
   const outside = yield* OutsideTransaction.make
   const direct = yield* DirectMessages.make({
     checks,
+    windows,
     ids,
     resolve,
     applyActions: yield* FailureActions.make,

@@ -1,6 +1,7 @@
 /** Until when a person may be answered with free text (contract.md §14). */
 import * as Effect from "effect/Effect"
 import * as Address from "../domain/Address.ts"
+import { WindowClosed } from "../domain/Errors.ts"
 import * as Time from "../domain/Instant.ts"
 import * as Window from "../domain/session/Window.ts"
 import { InboundStore } from "../storage/InboundStore.ts"
@@ -22,5 +23,15 @@ export const make = Effect.fnUntraced(function* (checks: Checks.Checks) {
     return Window.told(found, yield* Time.now)
   })
 
-  return { heard, find: spanIfTraced("Engine.window", find) }
+  /** Refuses free text where its refusal by the platform is certain. */
+  const requireOpen = Effect.fnUntraced(function* (caller: Caller, address: Address.Address) {
+    const found = yield* heard(caller, address)
+    const now = yield* Time.now
+    if (Window.isSurelyClosed(found, now))
+      return yield* new WindowClosed({ until: Window.told(found, now).until })
+  })
+
+  return { requireOpen, find: spanIfTraced("Engine.window", find) }
 })
+
+export type Windows = Effect.Effect.Success<ReturnType<typeof make>>

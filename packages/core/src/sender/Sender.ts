@@ -330,6 +330,8 @@ export interface Sender {
     config: unknown,
     template: { readonly name: string; readonly language: string }
   ) => Effect.Effect<unknown, PlatformRefusal>
+  /** True of a platform that takes free text to a person only for a day after their last message. */
+  readonly hasWindow?: boolean
   /** The scope of the platform's user ids; the session when this is absent. */
   readonly portfolio?: (config: unknown) => string
   /**

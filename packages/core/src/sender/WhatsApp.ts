@@ -222,6 +222,7 @@ export const make = (options?: PlatformHttp.Options): Effect.Effect<Sender, neve
       provider: "whatsapp_cloud",
       configDescription:
         "`phone_number_id`, `waba_id`, `access_token`, `app_secret` and `verify_token`, and `app_secrets` (at most 5 more), `api_version`, `base_url`, `messages_per_second` and `portfolio_id`",
+      hasWindow: true,
       deduplicates: false,
       closedMarkets: ClosedMarkets.whatsApp,
       configure: (given) => read(given, urlFaults("base_url", given["base_url"])),

@@ -30,6 +30,7 @@ const codes: ReadonlyMap<string, string> = new Map([
   ["StorageError", "unavailable"],
   ["StoreQuarantined", "unavailable"],
   ["SubscriptionInactive", "subscription_inactive"],
+  ["WindowClosed", "window_closed"],
   ["WrongMasterKey", "invalid_options"]
 ])
 

@@ -2,8 +2,11 @@
  * How long the platform takes free text to a person (contract.md §14): a day from their last message to the session. Who came by an
  * advertisement is answered free of charge for three.
  */
+import * as Erasure from "../Erasure.ts"
 import type { Instant } from "../Instant.ts"
 import * as Time from "../Instant.ts"
+import type { Job } from "../job/Job.ts"
+import type { Change } from "../job/Transitions.ts"
 
 export interface Window {
   readonly openUntil: Instant
@@ -45,13 +48,20 @@ export const opened = (
   asideAt: isAside ? at : null
 })
 
-/** @param at when the message began that the platform refused */
-export const closed = (at: Instant): Window => ({
-  openUntil: at,
-  freeUntil: null,
-  closedAt: at,
-  asideAt: null
-})
+/**
+ * The close that a refusal tells, by the answer or by a receipt: of what was open when the message began, since the person may have
+ * written meanwhile.
+ */
+export const closedBy = (
+  { content, createdAt }: Pick<Job, "content" | "createdAt">,
+  { after, before }: Change
+): Window | undefined =>
+  content.kind === "direct" &&
+  after.failure?.code === "window_closed" &&
+  before.failure?.code !== "window_closed" &&
+  !Erasure.isErased(after.address)
+    ? { openUntil: createdAt, freeUntil: null, closedAt: createdAt, asideAt: null }
+    : undefined
 
 const laterOf = (one: Instant | null, other: Instant | null): Instant | null =>
   one === null || other === null ? (one ?? other) : Time.max(one, other)

@@ -1,9 +1,11 @@
 /** The rows of `sendwright_window`: of each name of a person who wrote to a session, until when it may answer with free text. */
+import * as Address from "../../domain/Address.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import * as Time from "../../domain/Instant.ts"
 import type { Key } from "../../domain/Person.ts"
 import type { Heard, Window } from "../../domain/session/Window.ts"
 import * as Windows from "../../domain/session/Window.ts"
+import type { JobChange, JobState } from "../JobSteps.ts"
 import { exact, instant, instantOrNull, table } from "./Columns.ts"
 import type { Dialect } from "./Database.ts"
 import { insertRows } from "./Insert.ts"
@@ -39,6 +41,18 @@ const insert = insertRows("sendwright_window", windows.names, {
 })
 
 const forget = "DELETE FROM sendwright_window WHERE session = ? AND open_until < ?"
+
+/** Closes the windows of those to whom the platform took no free text. */
+export function* close(steps: ReadonlyArray<JobChange<JobState>>): Program<void> {
+  for (const { changes, state } of steps)
+    for (const change of changes) {
+      const window = Windows.closedBy(state.job, change)
+      if (window === undefined) continue
+      const { sessionId } = state.job
+      const keys = Address.keysOf(change.after.address).toSorted()
+      yield* insert(keys.map((person) => windows.write({ sessionId, person, ...window })))
+    }
+}
 
 /** What was told later stays, in whatever order it comes. */
 export function* open(sessionId: string, opened: ReadonlyMap<Key, Window>, now: Instant): Program<void> {

@@ -27,6 +27,7 @@ import * as QuarantineRows from "../QuarantineRows.ts"
 import { inRanges, rangesOf } from "../Ranges.ts"
 import { inSql, jobOf, keysOf, lastPlace, recipientKey } from "../RecipientKeys.ts"
 import { instant, instantOrNull, integer, json, limited, oneOf, realOrNull, seq, text } from "../RowReader.ts"
+import * as WindowRows from "../WindowRows.ts"
 import * as WorkerRows from "../WorkerRows.ts"
 import * as Acceptance from "./Acceptance.ts"
 import type { Sql } from "./Backend.ts"
@@ -391,7 +392,10 @@ export const make = (
 
     recipientsOf: (job, which) => rows.recipients(recipientsOf[which], job.job.sessionId, ...keysOf(job.seq)),
 
-    saveJobs: (steps, now) => rows.save(steps, now),
+    saveJobs: function* (steps, now) {
+      yield* WindowRows.close(steps)
+      yield* rows.save(steps, now)
+    },
 
     saveAnswer: (job, answer) => run("UPDATE sendwright_job SET answer = ? WHERE seq = ?", answer, job.seq),
 
