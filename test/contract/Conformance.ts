@@ -20,6 +20,8 @@ export interface Mismatch {
 const told: ReadonlyArray<readonly [operation: string, pointer: RegExp]> = [
   // Either of two parameters.
   ["admin.consents", /^\/query\/(phone|user_id)$/],
+  // One of two names, and one of three contents.
+  ["public.sendDirect", /^(\/(to|message))?$/],
   // The sender of the provider judges them.
   ["admin.createSession", /^\/config/],
   ["admin.changeSession", /^\/config/],

@@ -27,7 +27,7 @@ const numbers: ReadonlyMap<string, string> = new Map(
 )
 
 /** The form of a user id: a country, a period, and what the platform calls somebody there. */
-export const userIdForm = /^(?=[\x21-\x7e]{4,256}$)([A-Z]{2})\./
+export const userIdForm = /^([A-Z]{2})\.[\x21-\x7e]{1,253}$/
 
 /** The country of a user id; undefined where it has none that is known. */
 export const countryOf = (userId: string): string | undefined => {
