@@ -82,6 +82,10 @@ const shown = <A>(option: Options.Options<A>, kind: string, rule: string | undef
 const isGroup = (ast: AST.AST): ast is AST.TypeLiteral =>
   ast._tag === "TypeLiteral" && ast.indexSignatures.length === 0
 
+/** A group whose fields are single values; those of groups within a group may have names that others have. */
+const isFlat = (group: AST.TypeLiteral): boolean =>
+  !group.propertySignatures.some(({ type }) => isGroup(plain(type).type))
+
 /** A list whose items are no texts. */
 const isListOfGroups = (ast: AST.AST): boolean =>
   ast._tag === "TupleType" && ast.rest.some(({ type }) => isGroup(plain(type).type))
@@ -153,7 +157,7 @@ const nothing: Options.Options<Fields> = Options.map(Options.none, () => ({}))
 
 const member = (property: AST.PropertySignature): Options.Options<Option.Option<unknown>> => {
   const { type } = plain(property.type)
-  if (isGroup(type)) return group(type)
+  if (isGroup(type) && isFlat(type)) return group(type)
   const on = switched(type)
   if (on !== undefined) {
     return Options.map(Options.boolean(kebab(String(property.name))), (isOn) =>
