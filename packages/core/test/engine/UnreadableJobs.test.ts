@@ -53,7 +53,7 @@ describe.each([
       const seen = {
         job: { id: jobId, status: "queued", content: { kind: "template", templateId } },
         template: { name: "order_shipped", language: "en" },
-        results: { items: [{ phone, status: "queued" }] },
+        results: { items: [{ address: phone, status: "queued" }] },
         actualCost: null,
         waitingFor: { limiter: "content", until: null }
       }
