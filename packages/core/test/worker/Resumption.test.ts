@@ -19,7 +19,7 @@ describe("a sandbox that starts again", () => {
       const who = yield* owner
       const send = Fixtures.send(who, { phones: 3, now: Time.at(0) })
       const to = ["34600001000", "34600000005", "34600000006"]
-      const recipients = send.recipients.map((each, index) => ({ ...each, phone: to[index] ?? "" }))
+      const recipients = send.recipients.map((each, index) => ({ ...each, address: to[index] ?? "" }))
       const records = to.map((phone) => Fixtures.consent(phone, { occurredAt: Time.at(0) }))
       yield* (yield* ConsentStore).record({ accountId: who.accountId, records })
       yield* (yield* JobStore).accept({ ...send, recipients })
