@@ -8,6 +8,7 @@
 import * as Address from "../domain/Address.ts"
 import * as Erasure from "../domain/Erasure.ts"
 import type { Instant } from "../domain/Instant.ts"
+import * as Time from "../domain/Instant.ts"
 import type { EarlierAttempt } from "../domain/job/Attempts.ts"
 import * as Attempts from "../domain/job/Attempts.ts"
 import type { Content, Job, RecipientResult } from "../domain/job/Job.ts"
@@ -19,6 +20,7 @@ import * as RetryPlan from "../domain/job/RetryPlan.ts"
 import * as RetrySelection from "../domain/job/RetrySelection.ts"
 import type { Change } from "../domain/job/Transitions.ts"
 import * as Transitions from "../domain/job/Transitions.ts"
+import * as When from "../domain/job/When.ts"
 import * as Restore from "../domain/Restore.ts"
 import * as FailureCatalogue from "../domain/session/FailureCatalogue.ts"
 import type { Session, Standing } from "../domain/session/Session.ts"
@@ -272,6 +274,34 @@ export const abandon = <H extends JobState>(
     return after === before ? [] : [{ before, after, fenceBefore: fence, fence }]
   })
   return step(state, state.job, changes, now, true)
+}
+
+/** A recipient in flight at its expiry is looked at again after so long: its attempt may end with a retry. */
+const expiringMs = Time.minute
+
+/**
+ * Ends those who expired, whatever keeps the job, and tells when the next ones do. Where nobody is left open that expires, the time
+ * stays: a retry of them finds it.
+ */
+export const expire = <H extends JobState>(
+  state: H,
+  open: ReadonlyArray<FencedRecipient>,
+  now: Instant
+): JobChange<H> => {
+  const { timing } = state.job
+  const changes: Array<RecipientChange> = []
+  let expiring: Instant | null = null
+  for (const { fence, recipient: before } of open) {
+    const { address, timing: own } = before
+    const at = When.expiry({ timing, own, address, quiet: null })
+    if (at === null) continue
+    const after = at <= now ? Transitions.expire(before, now) : before
+    if (after !== before) changes.push({ before, after, fenceBefore: fence, fence })
+    else expiring = Time.firstOf([expiring, at <= now ? Time.after(now, expiringMs) : at])
+  }
+  const isLeft = timing !== null && (changes.length === 0 || open.length > changes.length)
+  const job = isLeft ? { ...state.job, timing: { ...timing, expiring } } : state.job
+  return step(state, job, changes, now)
 }
 
 /** Takes back all that awaits an outcome. What a report has settled needs no rescue. */

@@ -698,6 +698,15 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
       readonly now: Instant
     }) => Effect.Effect<HoldResult | null, StorageError>
 
+    /**
+     * Ends recipients whose expiry has come, whatever keeps their jobs: paused ones, and those of a session that may not send.
+     * One step is of some jobs; answers of how many, 0 where there are none. While the store is held after a restore it does nothing.
+     */
+    readonly expire: (command: { readonly now: Instant }) => Effect.Effect<number, StorageError>
+
+    /** When {@link expire} has something to do next; null when nothing expires. */
+    readonly nextExpiry: Effect.Effect<Instant | null, StorageError>
+
     /** Fails what is not in flight, for one cause that stops the whole job. */
     readonly abandon: (command: {
       /** Those alone that have not changed since a time; all where it is absent. */

@@ -24,6 +24,7 @@ export const make = ({ nextPoll }: Pick<Inbound, "nextPoll">) =>
       const now = yield* Time.now
       return Time.firstOf([
         yield* jobs.nextDue(now),
+        yield* jobs.nextExpiry,
         yield* webhooks.nextDue({ now, full: [], reaches }),
         yield* sessions.nextUnblock,
         yield* templates.nextCheck,

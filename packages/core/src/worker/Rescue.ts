@@ -1,6 +1,6 @@
 /**
  * Puts right what others left: recipients and deliveries that dead workers had claimed, blocks of sessions that are
- * over, and what a clock that was ahead put off.
+ * over, messages that expired while something keeps them, and what a clock that was ahead put off.
  */
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
@@ -127,6 +127,8 @@ export const make = (
         yield* Effect.annotateLogs(Effect.logInfo(`Session ${sessionId} goes on: its pause is over`), {
           sessionId
         })
+      const now = yield* Time.now
+      for (let some = yield* jobs.expire({ now }); some > 0; some = yield* jobs.expire({ now })) count += some
       return count + (yield* makeDue)
     })
   })

@@ -5,6 +5,7 @@ import * as Effect from "effect/Effect"
 import type { Instant } from "../../src/domain/Instant.ts"
 import * as Time from "../../src/domain/Instant.ts"
 import type * as When from "../../src/domain/job/When.ts"
+import { nothingOwn } from "../../src/domain/job/When.ts"
 import { JobStore } from "../../src/storage/JobStore.ts"
 import * as Fixtures from "../../src/testing/Fixtures.ts"
 import type { Stored } from "./Setup.ts"
@@ -92,6 +93,67 @@ export const suite = (layer: Stored): void => {
         const [claimed] = yield* claim(10, later(2))
         expect(claimed?.timing).toEqual(timing)
         expect(claimed?.recipients.map(({ timing }) => timing)).toEqual([null, own])
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("ends those who expired whatever keeps them, and tells when the next ones do", () =>
+      Effect.gen(function* () {
+        const who = yield* owner
+        const jobs = yield* JobStore
+        const command = Fixtures.send(who, { phones: 4 })
+        const own = (minutes: number): When.Own => ({ ...nothingOwn, expiresAt: later(minutes) })
+        const [first, second, third, fourth] = command.recipients
+        if (!first || !second || !third || !fourth) throw new Error("It has four")
+        const recipients = [
+          { ...first, dueAt: now, timing: own(5) },
+          { ...second, dueAt: now, timing: own(5) },
+          { ...third, dueAt: later(3), timing: own(5) },
+          { ...fourth, dueAt: later(3), timing: own(20) }
+        ]
+        const timing = { ...untimed, expiring: later(5) }
+        const { jobId } = command
+        yield* jobs.accept({ ...command, timing, recipients })
+        // The platform may have the first, and the second is in flight.
+        const [claimed] = yield* claim(10, now)
+        const outcome = { _tag: "Released", maybeSent: true, at: later(60) } as const
+        const settlements = [{ jobId, fence: claimed?.fence ?? 0, index: 0, outcome }]
+        yield* jobs.settleAndClaim({ now, settlements, claim: null })
+        yield* jobs.hold({ jobId, isHeld: true, now })
+        expect(yield* jobs.nextExpiry).toBe(later(5))
+        expect(yield* jobs.expire({ now: Time.before(later(5), 1) })).toBe(0)
+        expect(yield* jobs.expire({ now: later(5) })).toBe(1)
+        const became = Effect.map(results(jobId), (all) =>
+          all.map(({ failure, status }) => `${status} ${failure?.code}`)
+        )
+        expect(yield* became).toEqual([
+          "unknown expired",
+          "sending undefined",
+          "skipped expired",
+          "queued undefined"
+        ])
+        expect((yield* jobs.find(jobId))?.pauseReason).toBe("client")
+        // The one in flight may be given back.
+        expect(yield* jobs.expire({ now: later(5) })).toBe(0)
+        expect(yield* jobs.nextExpiry).toBe(later(6))
+        expect(yield* jobs.expire({ now: later(6) })).toBe(1)
+        const again = [
+          {
+            jobId,
+            fence: claimed?.fence ?? 0,
+            index: 1,
+            outcome: { _tag: "Released", maybeSent: false } as const
+          }
+        ]
+        yield* jobs.settleAndClaim({ now: later(6), settlements: again, claim: null })
+        expect(yield* jobs.expire({ now: later(20) })).toBe(1)
+        expect(yield* became).toEqual([
+          "unknown expired",
+          "skipped expired",
+          "skipped expired",
+          "skipped expired"
+        ])
+        expect((yield* jobs.find(jobId))?.status).toBe("completed")
+        expect(yield* jobs.nextExpiry).toBeNull()
       }).pipe(Effect.provide(layer))
     )
 

@@ -158,6 +158,29 @@ describe("a send that expires", () => {
   )
 })
 
+describe("a send that expires while something keeps it", () => {
+  it.effect("ends at that time, though its client holds it or its session is down", () =>
+    Effect.gen(function* () {
+      const { caller, engine, send } = yield* begin("2026-12-01T12:00:00Z")
+      const expiresAt = new Date("2026-12-01T13:00:00Z")
+      const { jobId: held } = yield* send({ expiresAt })
+      yield* engine.pause(caller, held)
+      const { jobId: down } = yield* send({ expiresAt })
+      yield* engine.admin.sessions.disconnect(caller.session.id)
+      yield* goTo("2026-12-01T12:59:59.999Z")
+      const found = (id: string) => engine.admin.jobs.find(id, { page })
+      expect((yield* found(held)).job.status).toBe("paused")
+      expect(yield* engine.nextDue).toBe(at("2026-12-01T13:00:00Z"))
+      yield* goTo("2026-12-01T13:00:00Z")
+      for (const jobId of [held, down])
+        expect((yield* found(jobId)).results.items).toMatchObject([
+          { status: "skipped", failure: { code: "expired" } }
+        ])
+      expect(yield* engine.nextDue).toBeNull()
+    }).pipe(Effect.provide(layer))
+  )
+})
+
 describe("a send within hours", () => {
   const hours = { from: "09:00", to: "20:00" }
 

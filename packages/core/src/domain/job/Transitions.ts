@@ -17,6 +17,7 @@ import * as Job from "./Job.ts"
 import * as Pace from "./Pace.ts"
 import * as Recipient from "./Recipient.ts"
 import * as StopWhen from "./StopWhen.ts"
+import * as When from "./When.ts"
 
 /** A recipient before and after a step; the same object when nothing changed. */
 export interface Change {
@@ -482,6 +483,20 @@ export const abandon = (
   Recipient.leftDispatch(recipient.status) || inFlight(recipient)
     ? recipient
     : changedTo(recipient, recipient.maybeSent ? "unknown" : "failed", endFields(failure), now)
+
+/**
+ * The recipient whose expiry has come, as the question before an attempt ends it; `unknown` if its last attempt had no outcome.
+ * A recipient in flight is unchanged, since its attempt has an outcome of its own.
+ */
+export const expire = (recipient: Job.RecipientResult, now: Instant): Job.RecipientResult =>
+  Recipient.leftDispatch(recipient.status) || inFlight(recipient)
+    ? recipient
+    : changedTo(
+        recipient,
+        recipient.maybeSent ? "unknown" : "skipped",
+        endFields(When.failureOf("Expired")),
+        now
+      )
 
 /** The recipient queued again by an operator. Besides a release before any attempt, no step lowers a status. */
 export const requeue = (recipient: Job.RecipientResult, now: Instant): Job.RecipientResult =>

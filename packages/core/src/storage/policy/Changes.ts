@@ -311,6 +311,21 @@ export function* hold<B extends Backend>(
   return result
 }
 
+/** So many jobs are looked at in one commit for who expired. */
+const expiringAtOnce = 20
+
+/** `JobStore.expire`. */
+export function* expire<B extends Backend>(rows: JobRows<B>, now: Instant): Tx<number, B> {
+  if (yield* rows.isQuarantined()) return 0
+  const ids = yield* rows.expiringJobs(now, expiringAtOnce)
+  if (ids.length === 0) return 0
+  const steps: Array<JobChange<B["job"]>> = []
+  for (const job of (yield* rows.lockJobsInTime(ids)).jobs)
+    steps.push(JobSteps.expire(job, yield* rows.recipientsOf(job, "open"), now))
+  yield* rows.saveJobs(steps, now)
+  return steps.length
+}
+
 /** `JobStore.abandon`. */
 export function* abandon<B extends Backend>(
   rows: JobRows<B>,

@@ -248,6 +248,9 @@ export interface JobRows<B extends Backend> {
   /** The same, but for jobs that another commit keeps locked: it waits for a moment, in all, and not for each of them. */
   readonly lockJobsInTime: (ids: ReadonlyArray<string>) => Tx<Locked<B["job"]>, B>
 
+  /** The ids of jobs of which some may have expired, the first `limit` by that time. Takes no lock. */
+  readonly expiringJobs: (now: Instant, limit: number) => Tx<ReadonlyArray<string>, B>
+
   /** Finds recipients of locked jobs by their places; undefined where there is none. */
   readonly recipientsAt: (
     wanted: ReadonlyArray<{ readonly job: B["job"]; readonly places: ReadonlyArray<number> }>

@@ -34,8 +34,9 @@ import * as Sums from "./jobs/Sums.ts"
 import * as Waiting from "./jobs/Waiting.ts"
 import type { Program } from "./Program.ts"
 import { all, changes, get } from "./Program.ts"
+import * as QuarantineRows from "./QuarantineRows.ts"
 import { inSql, keysOf, lastPlace, recipientKey } from "./RecipientKeys.ts"
-import { limited, seq, text } from "./RowReader.ts"
+import { instantOrNull, limited, seq, text } from "./RowReader.ts"
 import * as SessionRows from "./SessionStore.ts"
 import * as WorkerRows from "./WorkerRows.ts"
 
@@ -58,6 +59,9 @@ const sessionsPutOff = `SELECT DISTINCT session FROM sendwright_progress
   WHERE next_at IS NOT NULL AND next_at > ? AND updated_at > ? ORDER BY session`
 const makeDue =
   "UPDATE sendwright_progress SET next_at = ? WHERE session = ? AND next_at IS NOT NULL AND next_at > ? AND updated_at > ?"
+
+const firstExpiry = `SELECT min(expires_at) AS first_at FROM sendwright_progress
+  WHERE expires_at IS NOT NULL AND NOT EXISTS (${QuarantineRows.isQuarantined})`
 
 /** The jobs of one order that one commit makes due. */
 const aheadAtOnce = 1000
@@ -287,6 +291,16 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
           command.now,
           db.write("JobStore.cancel", () => counted(jobRows, (rows) => Changes.cancel(rows, command)))
         ),
+
+      expire: ({ now }) =>
+        counting.changed(
+          now,
+          db.work("JobStore.expire", () => counted(jobRows, (rows) => Changes.expire(rows, now)))
+        ),
+
+      nextExpiry: db.read("JobStore.nextExpiry", function* () {
+        return instantOrNull((yield* get(firstExpiry)) ?? {}, "first_at")
+      }),
 
       hold: (command) =>
         counting.changed(

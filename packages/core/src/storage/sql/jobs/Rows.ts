@@ -120,6 +120,10 @@ const crowdedSessions =
 const forgetOldest = `DELETE FROM sendwright_parked WHERE session = ?
   AND seq <= (SELECT seq FROM sendwright_parked WHERE session = ? ORDER BY seq DESC LIMIT 1 OFFSET ?)`
 
+const expiringJobs = `SELECT job.id FROM sendwright_progress AS progress CROSS JOIN sendwright_job AS job
+  WHERE progress.expires_at IS NOT NULL AND progress.expires_at <= ? AND job.seq = progress.seq
+  ORDER BY progress.expires_at ${limited}`
+
 const providerOf = "SELECT provider FROM sendwright_session WHERE id = ?"
 
 /** Sorts behind every time: nothing waits. */
@@ -364,6 +368,10 @@ export const make = (
     lockJobs: rows.lock,
 
     lockJobsInTime: rows.lockInTime,
+
+    expiringJobs: function* (now, limit) {
+      return (yield* all(expiringJobs, now, limit)).map((row) => text(row, "id"))
+    },
 
     recipientsAt: function* (wanted) {
       const read = new Map<number, FencedRecipient>()
