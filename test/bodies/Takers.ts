@@ -203,6 +203,12 @@ export const make = Effect.gen(function* () {
     ]
   })
 
+  const times = {
+    send_at: { local: "2020-01-01T08:00", time_zone: "recipient" },
+    expires_at: null,
+    hours: { from: "09:00", to: "20:00", days: [1, 2], outside: "hold" }
+  }
+
   /** By method and pattern: the path's parameters, and a body with every member. */
   const examples: Readonly<Record<string, readonly [string, () => object]>> = {
     "POST /api/v1/template-messages/estimate": ["", () => send(1)],
@@ -328,6 +334,8 @@ export const make = Effect.gen(function* () {
         csv: "Market,Currency,Marketing,Utility,Authentication\nSpain,EUR,0.0618,0.02,n/a\n"
       })
     ],
+    "PATCH /api/v1/template-messages/:jobId": [jobId, () => times],
+    "PATCH /admin/v1/jobs/:id": [jobId, () => times],
     "POST /admin/v1/jobs/:id/retry": [
       jobId,
       () => ({ statuses: ["failed", "unknown"], codes: ["131026"], phones: [phone(0)], dry_run: true })

@@ -27,6 +27,7 @@ const names: Readonly<
   "v1.job": { permission: "jobs:read", foreign: ["job", "message"] },
   "v1.search": { permission: "jobs:read", foreign: [] },
   "v1.pause": { permission: "messages:send", foreign: ["job", "message"] },
+  "v1.change": { permission: "messages:send", foreign: ["job", "message"] },
   "v1.resume": { permission: "messages:send", foreign: ["job", "message"] },
   "v1.cancel": { permission: "messages:send", foreign: ["job", "message"] },
   "public.test": { permission: null, foreign: [] },

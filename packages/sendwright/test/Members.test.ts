@@ -45,6 +45,7 @@ const calls: Readonly<
   "accounts usage": { call: ({ accounts }, input) => accounts.usageBy(input) },
   "sessions create": { call: ({ sessions }, input) => sessions.create(input) },
   "sessions change": { call: ({ sessions }, input) => sessions.change(input) },
+  "jobs change": { call: ({ jobs }, input) => jobs.change(input) },
   "keys issue": { call: ({ keys }, input) => keys.issue(input) },
   "keys rotate": { call: ({ keys }, input) => keys.rotate(input) },
   "keys change": { call: ({ keys }, input) => keys.change(input) },

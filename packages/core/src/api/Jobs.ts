@@ -7,7 +7,18 @@ import * as Address from "../domain/Address.ts"
 import type * as When from "../domain/job/When.ts"
 import * as Either from "../effect/Either.ts"
 import type { Engine, Page } from "../index.ts"
-import { Admin, Job as Domain, Errors, EventData, Fault, Ids, Phone, Priority, Recipient } from "../index.ts"
+import {
+  Admin,
+  Job as Domain,
+  Errors,
+  EventData,
+  Fault,
+  Ids,
+  Phone,
+  Priority,
+  Recipient,
+  Requests
+} from "../index.ts"
 import * as Times from "../schema/Times.ts"
 import { computed, list, nullOr, part, struct } from "./Codec.ts"
 import * as Endpoint from "./Endpoint.ts"
@@ -418,6 +429,11 @@ const holdText =
 const resumeText =
   "It goes on where it was paused by its client. What else keeps it, such as its session or its template, keeps it on."
 
+const changed = one("job", job, { ...example, status: "queued", completed_at: null })
+const changeText =
+  "Of those whom nobody attempted yet; what is absent stays, and null takes an expiry or hours away. No quota is counted again."
+const changeRequest = { send_at: "2026-12-24T08:00:00Z", expires_at: "2026-12-24T12:00:00Z" }
+
 const canceling = one("job", job, { ...example, status: "canceling", completed_at: null })
 
 const retried = struct({
@@ -453,6 +469,20 @@ export const versioned = [
     },
     (engine, caller, { page, path, query }) =>
       engine.job(caller, path.jobId.toLowerCase(), resultFilter(query, page))
+  ),
+  forKey(
+    Endpoint.patch("change", "/api/v1/template-messages/:jobId")
+      .setPath(jobId)
+      .setPayload(Requests.TimesChange),
+    "messages:send",
+    changed,
+    {
+      summary: "Change when a job is sent",
+      description: changeText,
+      request: changeRequest,
+      refusals: ["job_ended"]
+    },
+    (engine, caller, { path, payload }) => engine.change(caller, path.jobId.toLowerCase(), payload)
   ),
   forKey(
     Endpoint.post("pause", "/api/v1/template-messages/:jobId/pause").setPath(jobId),
@@ -529,6 +559,19 @@ export const admin = [
       role: "support"
     },
     ({ admin }, { path }) => admin.jobs.cancel(path.id)
+  ),
+  forOperator(
+    Endpoint.patch("changeJob", "/admin/v1/jobs/:id").setPath(id).setPayload(Requests.TimesChange),
+    changed,
+    {
+      summary: "Change when any account's job is sent",
+      description: changeText,
+      request: changeRequest,
+      refusals: ["job_ended"],
+      command: { name: "jobs change", description: "Change when a job is sent, expires, or in which hours." },
+      role: "support"
+    },
+    ({ admin }, { path, payload }) => admin.jobs.change(path.id, payload)
   ),
   forOperator(
     Endpoint.post("pauseJob", "/admin/v1/jobs/:id/pause").setPath(id),

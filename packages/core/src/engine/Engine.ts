@@ -36,7 +36,7 @@ import type { Result } from "../domain/Search.ts"
 import type * as Window from "../domain/session/Window.ts"
 import type { Template } from "../domain/template/Template.ts"
 import { Signals } from "../runtime/Signals.ts"
-import type { TemplateMessage, Unchecked } from "../schema/Requests.ts"
+import type { TemplateMessage, TimesChange, Unchecked } from "../schema/Requests.ts"
 import * as MasterKeys from "../secret/MasterKeys.ts"
 import * as PersonHash from "../secret/PersonHash.ts"
 import type { SecretBox } from "../secret/SecretBox.ts"
@@ -185,6 +185,12 @@ export class Engine extends Context.Tag("@sendwright/core/engine/Engine")<
     /** Holds a job of this key until it is let go on (`pause_reason: client`). Messages in flight are not held. */
     readonly pause: (caller: Caller, jobId: string) => Effect.Effect<Job, Unauthorized | JobEnded | NotFound>
     readonly resume: (caller: Caller, jobId: string) => Effect.Effect<Job, Unauthorized | JobEnded | NotFound>
+    /** Changes when the recipients of a job of this key may be sent whom nobody attempted yet. */
+    readonly change: (
+      caller: Caller,
+      jobId: string,
+      times: TimesChange
+    ) => Effect.Effect<Job, Unauthorized | InvalidRequest | JobEnded | NotFound>
     /**
      * Applies a platform's reports of messages, by our message ids; returns the reports of unknown ones. It changes
      * only the database, so that it may run inside a transaction.
@@ -298,6 +304,7 @@ const make = Effect.gen(function* () {
     job: allowed("jobs:read", jobs.find),
     search: allowed("jobs:read", search.own),
     cancel: allowed("messages:send", jobs.cancel),
+    change: allowed("messages:send", jobs.change),
     pause: allowed("messages:send", jobs.pause),
     resume: allowed("messages:send", jobs.resume),
     receive: worker.inbound.reports,

@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect"
 import * as Money from "../domain/billing/Money.ts"
 import * as RateCard from "../domain/billing/RateCard.ts"
-import { JobEnded, NotFound } from "../domain/Errors.ts"
+import { InvalidRequest, JobEnded, NotFound } from "../domain/Errors.ts"
 import type { Instant } from "../domain/Instant.ts"
 import * as Time from "../domain/Instant.ts"
 import type { Job, RecipientResult, TemplateJob } from "../domain/job/Job.ts"
@@ -18,6 +18,7 @@ import { emptyAt, unpaced } from "../domain/session/Pacing.ts"
 import type { Session } from "../domain/session/Session.ts"
 import * as Sessions from "../domain/session/Session.ts"
 import { Signals } from "../runtime/Signals.ts"
+import type { TimesChange } from "../schema/Requests.ts"
 import type { CancelResult, HoldResult } from "../storage/JobStore.ts"
 import { JobStore } from "../storage/JobStore.ts"
 import { RateCardStore } from "../storage/RateCardStore.ts"
@@ -28,6 +29,7 @@ import { Heartbeat } from "../worker/Heartbeat.ts"
 import { QuarantineWatch } from "../worker/QuarantineWatch.ts"
 import type { Caller, JobDetail, JobQuery } from "./Operations.ts"
 import { spanIfTraced } from "./SpanIfTraced.ts"
+import * as Timings from "./Timings.ts"
 
 export interface DetailQuery {
   readonly recipientStatus?: RecipientStatus | undefined
@@ -133,9 +135,7 @@ export const waiting = Effect.gen(function* () {
 const changing = Effect.gen(function* () {
   const jobs = yield* JobStore
   const signals = yield* Signals
-  const told = Effect.fnUntraced(function* (
-    changed: Effect.Effect<CancelResult | HoldResult | null, StorageError>
-  ) {
+  const told = Effect.fnUntraced(function* <E>(changed: Effect.Effect<CancelResult | HoldResult | null, E>) {
     const result = yield* changed
     if (result === null) return yield* new NotFound({ what: "job" })
     if (result._tag === "Ended") return yield* new JobEnded({ status: result.job.status })
@@ -146,7 +146,17 @@ const changing = Effect.gen(function* () {
     (isHeld: boolean) =>
     ({ id: jobId }: Job) =>
       Effect.flatMap(Time.now, (now) => told(jobs.hold({ jobId, isHeld, now })))
+  const retimed = (jobId: string, given: TimesChange, now: Instant) =>
+    Effect.filterOrFail(
+      jobs.retime({ jobId, change: Timings.change(given, null, now), now }),
+      (result) => result?._tag !== "Refused",
+      (result) => new InvalidRequest({ faults: result?._tag === "Refused" ? result.faults : [] })
+    )
   return {
+    changeFound:
+      (given: TimesChange) =>
+      ({ id: jobId }: Job) =>
+        Effect.flatMap(Time.now, (now) => told(retimed(jobId, given, now))),
     cancelFound: ({ id: jobId }: Job) => Effect.flatMap(Time.now, (now) => told(jobs.cancel({ jobId, now }))),
     pauseFound: held(true),
     resumeFound: held(false)
@@ -227,10 +237,12 @@ export const make = Effect.gen(function* () {
     return yield* detail(yield* own(caller, jobId), query)
   })
 
-  const { cancelFound, pauseFound, resumeFound } = yield* changing
+  const { cancelFound, changeFound, pauseFound, resumeFound } = yield* changing
 
   const pause = (caller: Caller, jobId: string) => Effect.flatMap(own(caller, jobId), pauseFound)
   const resume = (caller: Caller, jobId: string) => Effect.flatMap(own(caller, jobId), resumeFound)
+  const change = (caller: Caller, jobId: string, given: TimesChange) =>
+    Effect.flatMap(own(caller, jobId), changeFound(given))
   const cancel = (caller: Caller, jobId: string) => Effect.flatMap(own(caller, jobId), cancelFound)
 
   const list = (caller: Caller, query: JobQuery) =>
@@ -240,11 +252,13 @@ export const make = Effect.gen(function* () {
     any,
     detail,
     cancelFound,
+    changeFound,
     pauseFound,
     resumeFound,
     find: spanIfTraced("Engine.job", find),
     list: spanIfTraced("Engine.jobs", list),
     cancel: spanIfTraced("Engine.cancel", cancel),
+    change: spanIfTraced("Engine.change", change),
     pause: spanIfTraced("Engine.pause", pause),
     resume: spanIfTraced("Engine.resume", resume)
   }

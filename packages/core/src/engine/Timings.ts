@@ -1,11 +1,14 @@
 /** When the recipients of a send are due (contract.md §14 "Time"), or what is wrong with the times that were asked for. */
 import type { Address } from "../domain/Address.ts"
-import type * as Fault from "../domain/Fault.ts"
+import * as Fault from "../domain/Fault.ts"
 import type { Instant } from "../domain/Instant.ts"
 import * as Time from "../domain/Instant.ts"
+import type { RecipientResult } from "../domain/job/Job.ts"
 import * as When from "../domain/job/When.ts"
-import type { TemplateMessageRequest } from "../schema/Requests.ts"
+import * as Either from "../effect/Either.ts"
+import type { TemplateMessageRequest, TimesChange } from "../schema/Requests.ts"
 import * as Times from "../schema/Times.ts"
+import type { Retiming } from "../storage/JobStore.ts"
 
 export interface Timed {
   /** Null where nobody has a time: all go at once. */
@@ -39,16 +42,18 @@ export const addHoursFault = (
   if (message !== undefined) faults.add(path, "invalid_value", message)
 }
 
-/** A recipient with the rules of its time. */
+type Member = "expires_at" | "send_at" | "time_zone"
+
+/** A recipient with the rules of its time, and where its members stand in the request. */
 interface Placed {
-  readonly place: number
   readonly own: When.Own | null
   readonly rules: When.Rules
+  readonly path: (name: Member, isOwn: boolean) => Fault.Fault["path"]
 }
 
 /** Adds what is wrong with a recipient's moments. What is the send's own is told once, and not of each recipient. */
 const addMomentFaults = (
-  { own, place, rules }: Placed,
+  { own, path: pathOf, rules }: Placed,
   asked: Instant,
   now: Instant,
   faults: Fault.Faults
@@ -56,7 +61,7 @@ const addMomentFaults = (
   const latest = Time.after(now, When.furthestMs)
   const end = When.expiry(rules)
   const add = (name: "expires_at" | "send_at", isOwn: boolean, message: string): void => {
-    const path = isOwn ? ["recipients", place, name] : [name]
+    const path = pathOf(name, isOwn)
     const isKnown = faults.list.some((fault) => fault.path.join() === path.join())
     if (!isKnown) faults.add(path, "out_of_range", `\`${name}\` ${message}`)
   }
@@ -72,12 +77,12 @@ const never =
 
 /** When a recipient is due first. */
 const dueOf = (placed: Placed, now: Instant, faults: Fault.Faults): Instant => {
-  const { place, rules } = placed
+  const { path, rules } = placed
   const asked = When.askedFor(rules, now)
   addMomentFaults(placed, asked, now, faults)
   if (faults.list.length > 0) return asked
   const turn = When.turn(rules, asked)
-  if (turn._tag === "Never") faults.add(["recipients", place, "time_zone"], "invalid_value", never)
+  if (turn._tag === "Never") faults.add(path("time_zone", true), "invalid_value", never)
   return turn._tag === "Later" ? turn.at : asked
 }
 
@@ -104,9 +109,52 @@ export const read = (
   for (const [place, own] of owns.entries()) {
     if (faults.isFull) break
     const rules = { timing, own, address: addresses[place] ?? "", quiet }
-    due.push({ timing: own, dueAt: dueOf({ place, own, rules }, now, faults) })
+    const path: Placed["path"] = (name, isOwn) => (isOwn ? ["recipients", place, name] : [name])
+    due.push({ timing: own, dueAt: dueOf({ own, rules, path }, now, faults) })
     expiring = Time.firstOf([expiring, When.expiry(rules)])
   }
   const startsAt = Time.min(...due.map(({ dueAt }) => dueAt))
   return { timing: { ...timing, startsAt, expiring }, recipients: due }
 }
+
+/** True of a recipient of whom nothing was attempted: its time can be changed. */
+const waits = ({ attempts, nextAt, status }: RecipientResult): boolean =>
+  status === "queued" && nextAt !== null && attempts === 0
+
+/**
+ * A job's times as they are changed, and when those of its open recipients are due whom nobody attempted. Those who expired by now
+ * are left as they are.
+ */
+export const change =
+  (given: TimesChange, quiet: When.Hours | null, now: Instant): Retiming =>
+  (job, open) => {
+    const faults = new Fault.Faults()
+    const stood = job.timing
+    const timing = {
+      sendAt: given.send_at === undefined ? (stood?.sendAt ?? null) : momentOrNull(given.send_at),
+      expiresAt: given.expires_at === undefined ? (stood?.expiresAt ?? null) : momentOrNull(given.expires_at),
+      hours:
+        given.hours === undefined
+          ? (stood?.hours ?? null)
+          : given.hours === null
+            ? null
+            : Times.hoursOf(given.hours)
+    }
+    addHoursFault(given.hours, ["hours"], faults)
+    const changed = (["send_at", "expires_at", "hours"] as const).filter((name) => given[name] !== undefined)
+    const path: Placed["path"] = (name) => [changed.find((each) => each === name) ?? changed[0] ?? name]
+    const dueAt = new Map<number, Instant>()
+    let expiring: Instant | null = null
+    for (const recipient of open) {
+      const { address, index, timing: own } = recipient
+      const rules = { timing, own, address, quiet }
+      const end = When.expiry(rules)
+      expiring = Time.firstOf([expiring, end])
+      const isOver = own !== null && own.expiresAt !== null && end !== null && end <= now
+      if (!waits(recipient) || isOver || faults.isFull) continue
+      dueAt.set(index, dueOf({ own, rules, path }, now, faults))
+    }
+    if (faults.list.length > 0) return Either.left(faults.list)
+    const startsAt = dueAt.size === 0 ? (stood?.startsAt ?? job.createdAt) : Time.min(...dueAt.values())
+    return Either.right({ timing: { ...timing, startsAt, expiring }, dueAt })
+  }

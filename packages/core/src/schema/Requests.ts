@@ -112,6 +112,14 @@ const times = {
   hours: Times.Hours
 }
 
+/** Other times of a job; null takes one away. */
+export const TimesChange = Schema.Struct({
+  send_at: Schema.optional(times.send_at),
+  expires_at: Schema.optional(Schema.NullOr(times.expires_at)),
+  hours: Schema.optional(Schema.NullOr(times.hours))
+}).annotations({ identifier: "TimesChange" })
+export type TimesChange = typeof TimesChange.Type
+
 export const TemplateMessageRequest = Schema.Struct({
   template_id: Schema.Int.annotations({ description: "Id of the template.", jsonSchema: safeInteger }),
   currency: Schema.optional(
@@ -183,6 +191,9 @@ const timesBody = (given: Readonly<Record<string, unknown>>): Readonly<Record<st
     ...(timeZone === undefined ? {} : { time_zone: timeZone })
   }
 }
+
+/** The contract's body of a change of times in process, as far as a caller without types gives one. */
+export const timesChange = (given: unknown): unknown => (isRecord(given) ? defined(timesBody(given)) : given)
 
 const recipientBody = (given: unknown): unknown => {
   if (!isRecord(given)) return given

@@ -29,8 +29,19 @@ import type { TemplateContent } from "../domain/template/Template.ts"
 import * as TemplateCheck from "../domain/template/TemplateCheck.ts"
 import type { Draft } from "../domain/webhook/Event.ts"
 import * as Event from "../domain/webhook/Event.ts"
+import * as Either from "../effect/Either.ts"
 import type { Inbound } from "./InboundStore.ts"
-import type { ClaimedJob, Met, Refused, Report, ReportedEnd, ReportsApplied, Settlement } from "./JobStore.ts"
+import type {
+  ClaimedJob,
+  Met,
+  Refused,
+  Report,
+  ReportedEnd,
+  ReportsApplied,
+  RetimeResult,
+  Retiming,
+  Settlement
+} from "./JobStore.ts"
 import { CancelResult, HoldResult, RetryResult } from "./JobStore.ts"
 
 /** A job, and what a store keeps with it. */
@@ -425,6 +436,32 @@ export const hold = <H extends JobState>(
     ? Transitions.pauseForClient(state.job, now)
     : Transitions.resumeForClient(state.job, now)
   return { result: HoldResult.Done({ job }), steps: withJob(state, job) }
+}
+
+/** Changes when a job's recipients may be sent. */
+export const retime = <H extends JobState>(
+  state: H,
+  open: ReadonlyArray<FencedRecipient>,
+  change: Retiming,
+  now: Instant
+): { readonly result: RetimeResult; readonly steps: ReadonlyArray<JobChange<H>> } => {
+  const { status } = state.job
+  if (Jobs.hasEnded(status) || status === "canceling")
+    return { result: HoldResult.Ended({ job: state.job }), steps: [] }
+  const decided = change(
+    state.job,
+    open.map(({ recipient }) => recipient)
+  )
+  if (Either.isLeft(decided)) return { result: { _tag: "Refused", faults: decided.left }, steps: [] }
+  const { dueAt, timing } = decided.right
+  const changes = open.flatMap(({ fence, recipient: before }): ReadonlyArray<RecipientChange> => {
+    const at = dueAt.get(before.index)
+    return at === undefined
+      ? []
+      : [{ before, after: Transitions.defer(before, at, now), fenceBefore: fence, fence }]
+  })
+  const changed = step(state, { ...state.job, timing, updatedAt: now }, changes, now)
+  return { result: HoldResult.Done({ job: changed.state.job }), steps: [changed] }
 }
 
 /** Cancels what is not in flight. A job that is being canceled stays so. */

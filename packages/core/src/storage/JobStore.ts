@@ -13,6 +13,7 @@ import type { Address } from "../domain/Address.ts"
 import type { Demand } from "../domain/account/Plan.ts"
 import type { Charge } from "../domain/billing/Spending.ts"
 import type { Between, Looked } from "../domain/DerivedEvent.ts"
+import type { Fault } from "../domain/Fault.ts"
 import type { Instant } from "../domain/Instant.ts"
 import * as Time from "../domain/Instant.ts"
 import type { EarlierAttempt, Tried } from "../domain/job/Attempts.ts"
@@ -41,6 +42,7 @@ import type { OfJobs } from "../domain/Search.ts"
 import type { News } from "../domain/session/Circuit.ts"
 import type { Outbound, Provider } from "../domain/session/Session.ts"
 import type { Category } from "../domain/template/Template.ts"
+import type * as Either from "../effect/Either.ts"
 import type { Endings } from "./Endings.ts"
 import type { Inbound } from "./InboundStore.ts"
 import type { StorageError } from "./StorageError.ts"
@@ -326,6 +328,20 @@ export type HoldResult = Data.TaggedEnum<{
   Ended: { readonly job: Job }
 }>
 export const HoldResult = Data.taggedEnum<HoldResult>()
+
+export type RetimeResult =
+  | HoldResult
+  /** Nothing changed. */
+  | { readonly _tag: "Refused"; readonly faults: ReadonlyArray<Fault> }
+
+/** Decides on a job's new times by its open recipients: when those are due that it moves, or what is wrong. */
+export type Retiming = (
+  job: Job,
+  open: ReadonlyArray<RecipientResult>
+) => Either.Either<
+  { readonly timing: When.Timing; readonly dueAt: ReadonlyMap<number, Instant> },
+  ReadonlyArray<Fault>
+>
 
 export type RetryResult = Data.TaggedEnum<{
   /** How many were queued again, or would be. */
@@ -697,6 +713,13 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
       readonly isHeld: boolean
       readonly now: Instant
     }) => Effect.Effect<HoldResult | null, StorageError>
+
+    /** Changes when a job's recipients may be sent, in one commit. Null when there is no such job. */
+    readonly retime: (command: {
+      readonly jobId: string
+      readonly change: Retiming
+      readonly now: Instant
+    }) => Effect.Effect<RetimeResult | null, StorageError>
 
     /**
      * Ends recipients whose expiry has come, whatever keeps their jobs: paused ones, and those of a session that may not send.

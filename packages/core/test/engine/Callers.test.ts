@@ -53,6 +53,7 @@ const operations = (
     ["search", "jobs:read", searched(engine, caller)],
     ["timeline", "jobs:read", engine.timeline(caller, "none")],
     ["cancel", "messages:send", engine.cancel(caller, "none")],
+    ["change", "messages:send", engine.change(caller, "none", {})],
     ["pause", "messages:send", engine.pause(caller, "none")],
     ["resume", "messages:send", engine.resume(caller, "none")]
   ]
@@ -263,6 +264,7 @@ describe("a caller of a session", () => {
           ["job", "NotFound"],
           ["timeline", "NotFound"],
           ["cancel", "NotFound"],
+          ["change", "NotFound"],
           ["pause", "NotFound"],
           ["resume", "NotFound"]
         ])

@@ -158,6 +158,75 @@ describe("a send that expires", () => {
   )
 })
 
+describe("a change of a job's times", () => {
+  it.effect("moves those whom nobody attempted, and keeps what it does not name", () =>
+    Effect.gen(function* () {
+      const { became, caller, engine, send } = yield* begin("2026-12-01T12:00:00Z", [spain, "34600001235"])
+      const { jobId } = yield* send({
+        sendAt: new Date("2026-12-24T08:00:00Z"),
+        recipients: [
+          { phone: spain, variables },
+          { phone: "34600001235", variables, sendAt: new Date("2026-12-20T08:00:00Z") }
+        ]
+      })
+      const hours = { from: "09:00", to: "20:00" }
+      yield* engine.change(caller, jobId, {
+        send_at: { local: "2026-12-22T07:00", time_zone: "recipient" },
+        hours
+      })
+      expect((yield* became(jobId)).results).toEqual([
+        "queued until 2026-12-22T09:00:00.000Z",
+        "queued until 2026-12-20T09:00:00.000Z"
+      ])
+      const changed = yield* engine.admin.jobs.change(jobId, {
+        hours: null,
+        expires_at: "2026-12-22T07:30:00Z"
+      })
+      expect(changed.timing).toEqual({
+        sendAt: { local: "2026-12-22T07:00", timeZone: "recipient" },
+        expiresAt: at("2026-12-22T07:30:00Z"),
+        hours: null,
+        startsAt: at("2026-12-20T08:00:00Z"),
+        expiring: at("2026-12-22T07:30:00Z")
+      })
+      yield* goTo("2026-12-20T08:00:00Z")
+      yield* engine.change(caller, jobId, { send_at: "2026-12-21T08:00:00Z" })
+      expect((yield* became(jobId)).results).toEqual([
+        "queued until 2026-12-21T08:00:00.000Z",
+        "delivered 2026-12-20T08:00:00.000Z"
+      ])
+      yield* goTo("2026-12-21T08:00:00Z")
+      const refused = yield* Effect.flip(engine.change(caller, jobId, { hours }))
+      expect(refused._tag).toBe("JobEnded")
+    }).pipe(Effect.provide(layer))
+  )
+
+  it.effect("gives a job a time that had none, and is refused by the field that is wrong", () =>
+    Effect.gen(function* () {
+      const { became, caller, engine, send } = yield* begin("2026-12-01T12:00:00Z")
+      const { jobId } = yield* send({})
+      yield* engine.change(caller, jobId, {
+        send_at: "2026-12-02T08:00:00Z",
+        expires_at: "2026-12-02T09:00:00Z"
+      })
+      for (const [given, path] of [
+        [{ send_at: "2026-12-02T09:00:00Z" }, ["send_at"]],
+        [{ expires_at: "2026-12-02T08:00:00Z" }, ["expires_at"]],
+        [{ expires_at: "2028-12-02T08:00:00Z" }, ["expires_at"]],
+        [{ hours: { from: "09:00", to: "09:00" } }, ["hours"]]
+      ] as const)
+        expect(yield* Effect.flip(engine.change(caller, jobId, given))).toMatchObject({
+          _tag: "InvalidRequest",
+          faults: [{ path }]
+        })
+      yield* goTo("2026-12-02T07:59:59Z")
+      expect((yield* became(jobId)).results).toEqual(["queued until 2026-12-02T08:00:00.000Z"])
+      yield* goTo("2026-12-02T08:00:00Z")
+      expect((yield* became(jobId)).results).toEqual(["delivered 2026-12-02T08:00:00.000Z"])
+    }).pipe(Effect.provide(layer))
+  )
+})
+
 describe("a send that expires while something keeps it", () => {
   it.effect("ends at that time, though its client holds it or its session is down", () =>
     Effect.gen(function* () {

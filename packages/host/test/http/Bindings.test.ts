@@ -48,6 +48,7 @@ const engine = (given: Partial<EngineService> = {}): EngineService =>
     cancel: dies("cancel"),
     pause: dies("pause"),
     resume: dies("resume"),
+    change: dies("change"),
     receive: dies("receive"),
     readiness: Effect.succeed([]),
     senders: [],

@@ -287,6 +287,7 @@ const everyAct = Effect.gen(function* () {
   yield* act("cancelRetry", "POST", `/retries/${retryId}/cancel`, undefined, "retries.cancel")
   yield* act("pauseJob", "POST", `/jobs/${job}/pause`, undefined, "jobs.pause")
   yield* act("resumeJob", "POST", `/jobs/${job}/resume`, undefined, "jobs.resume")
+  yield* act("changeJob", "PATCH", `/jobs/${job}`, { hours: { from: "00:00", to: "23:59" } }, "jobs.change")
   yield* act("cancelJob", "POST", `/jobs/${job}/cancel`, undefined, "jobs.cancel")
   yield* act("revokeKey", "POST", `/keys/${publicKey}/revoke`, undefined, "keys.revoke")
   yield* act("purge", "POST", "/purge", {}, "storage.purge")
@@ -418,6 +419,7 @@ const ofSupport: ReadonlySet<string> = new Set([
   "cancelJob",
   "pauseJob",
   "resumeJob",
+  "changeJob",
   "retryJob",
   "retryJobs",
   "cancelRetry",

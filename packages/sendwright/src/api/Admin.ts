@@ -8,6 +8,7 @@ import type {
   Job,
   JobDetail,
   JobQuery,
+  OtherTimes,
   Purpose,
   RecipientStatus,
   Retried,
@@ -891,6 +892,8 @@ export interface Jobs {
   /** Holds a job until `resume`; messages in flight are not held. */
   readonly pause: (input: { readonly id: string }) => Promise<Job>
   readonly resume: (input: { readonly id: string }) => Promise<Job>
+  /** Changes when those may be sent whom nobody attempted yet. */
+  readonly change: (input: { readonly id: string } & OtherTimes) => Promise<Job>
   readonly retry: RetryJobs
   /** Retries of many jobs, the newest first. */
   readonly retries: () => AsyncIterable<RetryOfJobs>

@@ -91,6 +91,13 @@ export interface StopWhen {
 
 export type Moment = Date | { readonly local: string; readonly timeZone: string }
 
+/** When a job's recipients may be sent instead; what is absent stays, and null takes it away. */
+export interface OtherTimes {
+  readonly sendAt?: Moment | undefined
+  readonly expiresAt?: Moment | null | undefined
+  readonly hours?: (Hours & { readonly days?: ReadonlyArray<number> | undefined }) | null | undefined
+}
+
 /** Hours of the day, such as 09:00 to 20:00; over midnight where `to` is before `from`. */
 export interface Hours {
   readonly from: string

@@ -12,6 +12,7 @@ import type {
   JobDetail,
   JobQuery,
   Message,
+  OtherTimes,
   Retried,
   Retry,
   Send,
@@ -86,6 +87,8 @@ export interface Session {
   /** Holds a job until `resume`; messages in flight are not held. */
   readonly pause: (jobId: string) => Promise<Job>
   readonly resume: (jobId: string) => Promise<Job>
+  /** Changes when those may be sent whom nobody attempted yet; what is absent stays, and null takes it away. */
+  readonly change: (jobId: string, times: OtherTimes) => Promise<Job>
   /** Queues recipients of a job again that failed. */
   readonly retry: (jobId: string, which?: Retry) => Promise<Retried>
   /** Until when somebody may be answered with free text, by their number or their user id. */

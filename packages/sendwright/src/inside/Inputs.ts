@@ -3,7 +3,7 @@
  * does not have is a fault, as in the REST API. What a value may be beyond its type is core's to say.
  */
 import { types } from "node:util"
-import { Address, Fault, Phone, RequestDecoder, Search } from "@sendwright/core"
+import { Address, Fault, Phone, RequestDecoder, Requests, Search } from "@sendwright/core"
 import { ClientTexts } from "@sendwright/core/adapter"
 import * as Records from "effect/Record"
 import * as Schema from "effect/Schema"
@@ -39,6 +39,11 @@ const input = <A>(
     return read.right
   }
 }
+
+const timesChange = input(Schema.typeSchema(Requests.TimesChange))
+
+/** As the engine takes them. */
+export const otherTimes = (given: unknown): Requests.TimesChange => timesChange(Requests.timesChange(given))
 
 export const byId = input(object({ id: Text }))
 export const usage = input<Admin.UsageInput>(

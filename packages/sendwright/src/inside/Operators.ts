@@ -188,6 +188,7 @@ const exceptions = {
   },
   cancelJob: { view: (_, found) => Views.job(found) },
   pauseJob: { view: (_, found) => Views.job(found) },
+  changeJob: { at: null, view: (_, found) => Views.job(found) },
   resumeJob: { view: (_, found) => Views.job(found) },
   retryJob: {
     at: null,
@@ -363,6 +364,9 @@ const followed = (
   }
 }
 
+/** A date as the contract writes it; what is none stays. */
+const momentText = <A>(given: A | Date): A | string => (given instanceof Date ? given.toISOString() : given)
+
 /** Of one job by its id, and of many by a filter. */
 const retrying = (calls: Calls, running: Running): Admin.Jobs["retry"] => {
   function retry(given: { readonly id: string } & Retry): Promise<Admin.RetriedJob>
@@ -475,6 +479,8 @@ const ownOf = (calls: Calls, admin: CoreAdmin, running: Running, place: Place) =
         chosen(calls.adminJobs({ ...given, group: "reference" }), (found) =>
           found !== null && "sum" in found ? [found.sum] : []
         ),
+      change: ({ expiresAt, sendAt, ...rest }: Parameters<Admin.Jobs["change"]>[0]) =>
+        calls.changeJob({ ...rest, sendAt: momentText(sendAt), expiresAt: momentText(expiresAt) }),
       retry: retrying(calls, running)
     },
     restore: {

@@ -190,6 +190,8 @@ export const make =
           Views.job
         )
       },
+      change: async (jobId, times) =>
+        Views.job(await run(engine.change(await caller(), jobId, Inputs.otherTimes(times)))),
       pause: async (jobId) => Views.job(await run(engine.pause(await caller(), jobId))),
       resume: async (jobId) => Views.job(await run(engine.resume(await caller(), jobId))),
       cancel: async (jobId) => Views.job(await run(engine.cancel(await caller(), jobId))),

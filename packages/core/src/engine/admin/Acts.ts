@@ -136,6 +136,7 @@ const jobActs = (before: Before): Group<"jobs"> => ({
   cancel: { on: first, before, entry: (found) => ({ target: found.id, after: Audit.job(found) }) },
   pause: { on: first, before, entry: (found) => ({ target: found.id, after: Audit.job(found) }) },
   resume: { on: first, before, entry: (found) => ({ target: found.id, after: Audit.job(found) }) },
+  change: { on: first, before, entry: (found) => ({ target: found.id, after: Audit.job(found) }) },
   retry: {
     on: first,
     before,

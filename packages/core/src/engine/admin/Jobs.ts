@@ -16,6 +16,7 @@ import * as Pages from "../../domain/Page.ts"
 import * as Phone from "../../domain/Phone.ts"
 import { Signals } from "../../runtime/Signals.ts"
 import type { Readable } from "../../schema/Readable.ts"
+import type { TimesChange } from "../../schema/Requests.ts"
 import { AccountStore } from "../../storage/AccountStore.ts"
 import type { JobDetails, ReferenceSum } from "../../storage/JobStore.ts"
 import { JobStore } from "../../storage/JobStore.ts"
@@ -74,6 +75,11 @@ export interface Jobs {
   /** Holds a job until somebody lets it go on; what is in flight finishes. */
   readonly pause: (id: string) => Effect.Effect<Job, JobEnded | NotFound | StorageError>
   readonly resume: (id: string) => Effect.Effect<Job, JobEnded | NotFound | StorageError>
+  /** Changes when those may be sent whom nobody attempted yet. */
+  readonly change: (
+    id: string,
+    times: TimesChange
+  ) => Effect.Effect<Job, InvalidRequest | JobEnded | NotFound | StorageError>
   /**
    * Queues recipients again, as `RetrySelection` chooses them: by default the failed whose failure is not permanent. A
    * retry of an `unknown` recipient may send twice.
@@ -111,7 +117,7 @@ const faultsOf = ({ codes = [], phones = [] }: Readable<RetryCommand>): Readonly
 export const make = Effect.gen(function* () {
   const accounts = yield* AccountStore
   const store = yield* JobStore
-  const { any, cancelFound, detail, pauseFound, resumeFound } = yield* Reading.make
+  const { any, cancelFound, changeFound, detail, pauseFound, resumeFound } = yield* Reading.make
   const messages = yield* Messages.make
   const signals = yield* Signals
   const timelines = yield* Timelines.make
@@ -153,6 +159,7 @@ export const make = Effect.gen(function* () {
     cancel: (id) => Effect.flatMap(any(id), cancelFound),
     pause: (id) => Effect.flatMap(any(id), pauseFound),
     resume: (id) => Effect.flatMap(any(id), resumeFound),
+    change: (id, times) => Effect.flatMap(any(id), changeFound(times)),
     retry: Effect.fnUntraced(function* (id, command = {}) {
       const { dryRun = false, ...selection } = command
       yield* refuseIf(faultsOf(command))

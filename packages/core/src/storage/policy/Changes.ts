@@ -25,6 +25,7 @@ import type {
   Report,
   ReportedEnd,
   ReportsApplied,
+  RetimeResult,
   RetryResult,
   Settlement
 } from "../JobStore.ts"
@@ -307,6 +308,18 @@ export function* hold<B extends Backend>(
   const [job] = yield* rows.lockJobs([jobId])
   if (job === undefined) return null
   const { result, steps } = JobSteps.hold(job, isHeld, now)
+  if (steps.length > 0) yield* rows.saveJobs(steps, now)
+  return result
+}
+
+/** `JobStore.retime`. */
+export function* retime<B extends Backend>(
+  rows: JobRows<B>,
+  { change, jobId, now }: Parameters<JobStore["Type"]["retime"]>[0]
+): Tx<RetimeResult | null, B> {
+  const [job] = yield* rows.lockJobs([jobId])
+  if (job === undefined) return null
+  const { result, steps } = JobSteps.retime(job, yield* rows.recipientsOf(job, "open"), change, now)
   if (steps.length > 0) yield* rows.saveJobs(steps, now)
   return result
 }

@@ -292,6 +292,12 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
           db.write("JobStore.cancel", () => counted(jobRows, (rows) => Changes.cancel(rows, command)))
         ),
 
+      retime: (command) =>
+        counting.changed(
+          command.now,
+          db.write("JobStore.retime", () => counted(jobRows, (rows) => Changes.retime(rows, command)))
+        ),
+
       expire: ({ now }) =>
         counting.changed(
           now,
