@@ -121,6 +121,16 @@ export const read = (
 const waits = ({ attempts, nextAt, status }: RecipientResult): boolean =>
   status === "queued" && nextAt !== null && attempts === 0
 
+/** An absent member stays as it stood; null takes it away. */
+const changedTo = (
+  given: TimesChange,
+  stood: When.Timing | null
+): Pick<When.Timing, "expiresAt" | "hours" | "sendAt"> => ({
+  sendAt: given.send_at === undefined ? (stood?.sendAt ?? null) : momentOrNull(given.send_at),
+  expiresAt: given.expires_at === undefined ? (stood?.expiresAt ?? null) : momentOrNull(given.expires_at),
+  hours: given.hours === undefined ? (stood?.hours ?? null) : given.hours && Times.hoursOf(given.hours)
+})
+
 /**
  * A job's times as they are changed, and when those of its open recipients are due whom nobody attempted. Those who expired by now
  * are left as they are.
@@ -130,16 +140,7 @@ export const change =
   (job, open) => {
     const faults = new Fault.Faults()
     const stood = job.timing
-    const timing = {
-      sendAt: given.send_at === undefined ? (stood?.sendAt ?? null) : momentOrNull(given.send_at),
-      expiresAt: given.expires_at === undefined ? (stood?.expiresAt ?? null) : momentOrNull(given.expires_at),
-      hours:
-        given.hours === undefined
-          ? (stood?.hours ?? null)
-          : given.hours === null
-            ? null
-            : Times.hoursOf(given.hours)
-    }
+    const timing = changedTo(given, stood)
     addHoursFault(given.hours, ["hours"], faults)
     const changed = (["send_at", "expires_at", "hours"] as const).filter((name) => given[name] !== undefined)
     const path: Placed["path"] = (name) => [changed.find((each) => each === name) ?? changed[0] ?? name]

@@ -170,7 +170,7 @@ const writes = Effect.gen(function* () {
     "rateCards.add": admin.rateCards.add({ currency: "EUR", effectiveFrom: Time.at(0), prices: [card] }),
     "jobs.cancel": admin.jobs.cancel(jobId),
     "jobs.pause": admin.jobs.pause(jobId),
-    "jobs.change": admin.jobs.change(jobId, { send_at: "2030-01-01T00:00:00Z" }),
+    "jobs.change": admin.jobs.change(jobId, { send_at: "1970-01-02T00:00:00Z" }),
     "jobs.resume": admin.jobs.resume(jobId),
     "jobs.retry": admin.jobs.retry(jobId),
     "retries.begin": admin.retries.begin({ filter: { accountId }, selection: {} }),

@@ -37,6 +37,7 @@ const stub = (given: Partial<EngineService>): EngineService =>
     cancel: () => Effect.dieMessage("cancel"),
     pause: () => Effect.dieMessage("pause"),
     resume: () => Effect.dieMessage("resume"),
+    change: () => Effect.dieMessage("change"),
     receive: () => Effect.dieMessage("receive"),
     hook: () => Effect.dieMessage("hook"),
     readiness: Effect.succeed([]),
