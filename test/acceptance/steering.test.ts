@@ -83,6 +83,7 @@ describe("a direct message", () => {
       message: {
         messageId: id,
         to: "34600000005",
+        user_id: null,
         status: "delivered",
         outcome: null,
         error: null,

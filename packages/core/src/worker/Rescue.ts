@@ -4,6 +4,7 @@
  */
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
+import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import type { Instant } from "../domain/Instant.ts"
 import * as Time from "../domain/Instant.ts"
@@ -32,6 +33,17 @@ export const wasSetBack = (before: Reading | undefined, now: Reading): boolean =
 
 /** Does all that is to be done now; answers how many things that were. To be repeated every few seconds. */
 export type Rescue = Effect.Effect<number, StorageError>
+
+/** Ends what expired while something keeps it. Nothing is locked while nothing has. */
+const expire = (jobs: Context.Tag.Service<JobStore>): Effect.Effect<number, StorageError> =>
+  Effect.gen(function* () {
+    const now = yield* Time.now
+    const expiry = yield* jobs.nextExpiry
+    if (expiry === null || expiry > now) return 0
+    let count = 0
+    for (let some = yield* jobs.expire({ now }); some > 0; some = yield* jobs.expire({ now })) count += some
+    return count
+  })
 
 export const make = (
   suspectWaits: ReadonlyArray<number>
@@ -127,8 +139,7 @@ export const make = (
         yield* Effect.annotateLogs(Effect.logInfo(`Session ${sessionId} goes on: its pause is over`), {
           sessionId
         })
-      const now = yield* Time.now
-      for (let some = yield* jobs.expire({ now }); some > 0; some = yield* jobs.expire({ now })) count += some
+      count += yield* expire(jobs)
       return count + (yield* makeDue)
     })
   })

@@ -338,7 +338,7 @@ describe("the cost", () => {
         // Two rounds of a drain, each with a look at connected sessions, at processes that may have died, at templates to be fetched,
         // at retries of many jobs and at what is due; the account's caps; the attempt's own row; what expired;
         // and a look whether recipients are to be written down.
-        expect((yield* during(drain)).statements).toBe(50)
+        expect((yield* during(drain)).statements).toBe(48)
       }).pipe(Effect.provide(layer))
   )
 
