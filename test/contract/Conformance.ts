@@ -21,7 +21,7 @@ const told: ReadonlyArray<readonly [operation: string, pointer: RegExp]> = [
   // Either of two parameters.
   ["admin.consents", /^\/query\/(phone|user_id)$/],
   // One of two names, and one of three contents.
-  ["public.sendDirect", /^(\/(to|message))?$/],
+  ["public.sendDirect", /^\/(to|message)$/],
   // The sender of the provider judges them.
   ["admin.createSession", /^\/config/],
   ["admin.changeSession", /^\/config/],

@@ -3,6 +3,7 @@
 import * as Schema from "effect/Schema"
 import { ClientTexts } from "../adapter.ts"
 import * as Address from "../domain/Address.ts"
+import * as Direct from "../domain/job/Direct.ts"
 import type { Engine } from "../index.ts"
 import { Ids, Requests } from "../index.ts"
 import { codec, struct } from "./Codec.ts"
@@ -102,11 +103,19 @@ const listed = struct({
 
 const { at, ids, later, phone } = Examples
 
+/** A body that names a person and has one content: none is empty, although each of its members may be left out. */
+const DirectBody = Requests.DirectMessageRequest.pipe(
+  Schema.filter((request) => Direct.mixed(request).length === 0, {
+    identifier: "DirectMessageRequest",
+    jsonSchema: { minProperties: 2 }
+  })
+)
+
 export const direct = [
   forKeyUnchecked(
     Endpoint.post("sendDirect", "/api/public/messages/send")
       .setHeaders(Schema.Struct({ "idempotency-key": Schema.optional(IdempotencyKey) }))
-      .setPayload(Requests.DirectMessageRequest),
+      .setPayload(DirectBody),
     "direct:send",
     replayed(acknowledgement, {
       ...Wire.ok,

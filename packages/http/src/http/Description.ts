@@ -74,8 +74,8 @@ const isRequired = (content: Json, schemas: Json): boolean =>
   Object.values(content).some((media) => {
     const schema = member(media, "schema")
     const name = String(schema["$ref"] ?? "").replace(/^.*\//, "")
-    const { required } = name === "" ? schema : member(schemas, name)
-    return Array.isArray(required) && required.length > 0
+    const { minProperties, required } = name === "" ? schema : member(schemas, name)
+    return Number(minProperties ?? 0) > 0 || (Array.isArray(required) && required.length > 0)
   })
 
 const described = (operation: Json, route: Route.Route, schemas: Json, prefix: string): Json => {
