@@ -1,5 +1,5 @@
 /**
- * Whom a message is for, as requests name them (contract.md §14): a phone, a platform's user id, or both of one person. A number
+ * The person whom a message is for, as requests name one (contract.md §14): a phone, a platform's user id, or both of one person. A number
  * is digits and a user id has a period, so one text holds either.
  */
 import metadata from "libphonenumber-js/min/metadata"
@@ -69,7 +69,7 @@ export const addFaults = (
 }
 
 /** @param portfolio within which the user id means somebody */
-export const of = (person: Person.Person, portfolio: string): Address =>
+export const addressOf = (person: Person.Person, portfolio: string): Address =>
   Person.keysOf(person, portfolio).join("")
 
 /** The person's names without the portfolio. */

@@ -48,6 +48,7 @@ import * as Fault from "../domain/Fault.ts"
 import * as Ids from "../domain/Ids.ts"
 import type { Instant } from "../domain/Instant.ts"
 import * as Time from "../domain/Instant.ts"
+import * as Json from "../domain/Json.ts"
 import * as ClientTexts from "../domain/job/ClientTexts.ts"
 import * as Direct from "../domain/job/Direct.ts"
 import * as Keyring from "../domain/Keyring.ts"
@@ -140,11 +141,6 @@ const addRecipientFaults = (
   }
 }
 
-const member = (value: unknown, name: string): unknown =>
-  typeof value === "object" && value !== null && Object.hasOwn(value, name)
-    ? Reflect.get(value, name)
-    : undefined
-
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
@@ -155,7 +151,7 @@ const nameOf = (value: unknown): string | null | undefined =>
 const directFaults = (body: unknown): ReadonlyArray<Fault.Fault> => {
   if (!isObject(body)) return []
   const found = new Fault.Faults()
-  const names = { phone: nameOf(member(body, "to")), userId: nameOf(member(body, "user_id")) }
+  const names = { phone: nameOf(Json.valueAt(body, "to")), userId: nameOf(Json.valueAt(body, "user_id")) }
   Address.addFaults(found, names, (name) => [name === "phone" ? "to" : name])
   return [...found.list, ...Direct.faults(body)]
 }
@@ -258,20 +254,20 @@ const variablesOf = (value: unknown): Variables.Values | undefined | null =>
 const recipientsOf = (value: unknown): Readable["recipients"] =>
   Array.isArray(value) && value.length <= Requests.maximumRecipients
     ? value.map((recipient: unknown) => ({
-        ...Records.map(ClientTexts.recipient.requested, (_, name) => textOf(member(recipient, name))),
-        phone: isObject(recipient) ? nameOf(member(recipient, "phone")) : null,
-        user_id: isObject(recipient) ? nameOf(member(recipient, "user_id")) : null,
+        ...Records.map(ClientTexts.recipient.requested, (_, name) => textOf(Json.valueAt(recipient, name))),
+        phone: isObject(recipient) ? nameOf(Json.valueAt(recipient, "phone")) : null,
+        user_id: isObject(recipient) ? nameOf(Json.valueAt(recipient, "user_id")) : null,
         variables: isObject(recipient) ? variablesOf(recipient["variables"]) : null
       }))
     : []
 
 const readable = (body: unknown): Readable => {
-  const templateId = member(body, "template_id")
+  const templateId = Json.valueAt(body, "template_id")
   return {
     template_id: typeof templateId === "number" && Number.isSafeInteger(templateId) ? templateId : undefined,
-    currency: textOf(member(body, "currency")),
-    variables: variablesOf(member(body, "variables")),
-    recipients: recipientsOf(member(body, "recipients"))
+    currency: textOf(Json.valueAt(body, "currency")),
+    variables: variablesOf(Json.valueAt(body, "variables")),
+    recipients: recipientsOf(Json.valueAt(body, "recipients"))
   }
 }
 
@@ -321,7 +317,7 @@ const addressOf = (
 ): Address.Address =>
   userId == null || Address.checkUserId(userId) !== undefined
     ? (phone ?? "")
-    : Address.of({ phone: phone ?? null, userId }, portfolio)
+    : Address.addressOf({ phone: phone ?? null, userId }, portfolio)
 
 /** The places of the readable recipients by what each is sent: who is alone with their values gets nothing twice. */
 const placesByValues = (

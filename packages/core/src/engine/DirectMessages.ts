@@ -325,7 +325,7 @@ const acceptSend = (
   accountId: account.id,
   sessionId: session.id,
   publicKey: key.publicKey,
-  content: Direct.of(request),
+  content: Direct.contentOf(request),
   ...ClientTexts.job.ofBody(request),
   priority: Priority.ofDirect,
   perMinute: null,

@@ -65,8 +65,8 @@ const acceptSend = (
   content: Job.contentOf(template),
   ...ClientTexts.job.ofBody(request),
   priority: Priority.priorityOf(request.priority, template.category),
-  perMinute: Pace.of(request.pace),
-  stopWhen: StopWhen.of(request.stop_when),
+  perMinute: Pace.perMinuteOf(request.pace),
+  stopWhen: StopWhen.read(request.stop_when),
   timing: times.timing,
   recipients: recipients.map((given, place) => ({
     address: addresses[place] ?? "",

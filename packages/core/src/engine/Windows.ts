@@ -2,6 +2,7 @@
 import * as Effect from "effect/Effect"
 import * as Address from "../domain/Address.ts"
 import { WindowClosed } from "../domain/Errors.ts"
+import type { Instant } from "../domain/Instant.ts"
 import * as Time from "../domain/Instant.ts"
 import * as Window from "../domain/session/Window.ts"
 import { InboundStore } from "../storage/InboundStore.ts"
@@ -12,21 +13,19 @@ import { spanIfTraced } from "./SpanIfTraced.ts"
 export const make = Effect.fnUntraced(function* (checks: Checks.Checks) {
   const inbound = yield* InboundStore
 
-  const heard = Effect.fnUntraced(function* ({ account, session }: Caller, address: Address.Address) {
-    const now = yield* Time.now
-    const keys = Address.keysOf(address)
-    return yield* inbound.window({ accountId: account.id, sessionId: session.id, keys, now })
-  })
+  const heard = ({ account, session }: Caller, address: Address.Address, now: Instant) =>
+    inbound.window({ accountId: account.id, sessionId: session.id, keys: Address.keysOf(address), now })
 
   const find = Effect.fnUntraced(function* (caller: Caller, name: string) {
-    const found = yield* heard(caller, yield* checks.person(caller, name))
-    return Window.told(found, yield* Time.now)
+    const address = yield* checks.person(caller, name)
+    const now = yield* Time.now
+    return Window.told(yield* heard(caller, address, now), now)
   })
 
   /** Refuses free text where its refusal by the platform is certain. */
   const requireOpen = Effect.fnUntraced(function* (caller: Caller, address: Address.Address) {
-    const found = yield* heard(caller, address)
     const now = yield* Time.now
+    const found = yield* heard(caller, address, now)
     if (Window.isSurelyClosed(found, now))
       return yield* new WindowClosed({ until: Window.told(found, now).until })
   })

@@ -5,7 +5,6 @@ import * as Effect from "effect/Effect"
 import type { Instant } from "../../src/domain/Instant.ts"
 import * as Time from "../../src/domain/Instant.ts"
 import type * as When from "../../src/domain/job/When.ts"
-import { nothingOwn } from "../../src/domain/job/When.ts"
 import { JobStore } from "../../src/storage/JobStore.ts"
 import * as Fixtures from "../../src/testing/Fixtures.ts"
 import type { Stored } from "./Setup.ts"
@@ -101,7 +100,11 @@ export const suite = (layer: Stored): void => {
         const who = yield* owner
         const jobs = yield* JobStore
         const command = Fixtures.send(who, { phones: 4 })
-        const own = (minutes: number): When.Own => ({ ...nothingOwn, expiresAt: later(minutes) })
+        const own = (minutes: number): When.Own => ({
+          sendAt: null,
+          expiresAt: later(minutes),
+          timeZone: null
+        })
         const [first, second, third, fourth] = command.recipients
         if (!first || !second || !third || !fourth) throw new Error("It has four")
         const recipients = [

@@ -31,18 +31,18 @@ describe("an address", () => {
     ["a user id", { phone: null, userId }, [`@${userId} 77`]],
     ["both", { phone, userId }, [phone, `@${userId} 77`]]
   ])("of %s has its person's names and keys", (_, person, keys) => {
-    const address = Address.of(person, "77")
+    const address = Address.addressOf(person, "77")
     expect(Address.personOf(address)).toEqual(person)
     expect(Address.keysOf(address)).toEqual(keys)
   })
 
   it("without a number has the market of its user id's country, and not that of others with the calling code", () => {
     const isClosed = ClosedMarkets.closedFor(ClosedMarkets.whatsApp, "marketing")
-    const numberOf = (id: string) => Address.numberOf(Address.of({ phone: null, userId: id }, "77"))
+    const numberOf = (id: string) => Address.numberOf(Address.addressOf({ phone: null, userId: id }, "77"))
     expect(numberOf("ES.1")).toMatch(/^34[0-9]{9}$/)
     expect(isClosed(numberOf("US.1"))).toBe(true)
     expect(isClosed(numberOf("CA.1"))).toBe(false)
     expect(numberOf("DO.1")).toMatch(/^1809/)
-    expect(Address.numberOf(Address.of({ phone, userId }, "77"))).toBe(phone)
+    expect(Address.numberOf(Address.addressOf({ phone, userId }, "77"))).toBe(phone)
   })
 })

@@ -1,5 +1,5 @@
 /**
- * How many messages of a purpose a person may have within some of their days, over all sessions of an account (contract.md §14
+ * Limits of the messages of a purpose that a person may have within some of their days, over all sessions of an account (contract.md §14
  * "Time"). A message counts once, from its last attempt.
  */
 import * as Schema from "effect/Schema"
@@ -27,7 +27,7 @@ const given = Schema.optional(
   })
 )
 
-/** What is given of them changes. */
+/** A change of some caps: those that are absent stay. */
 export const Change = Schema.Struct({ authentication: given, utility: given, marketing: given })
 
 export type Caps = { readonly [Purpose in Category]: Cap | null }

@@ -1,8 +1,9 @@
 /**
- * What a direct message may hold (contract.md §14): a text, with buttons or without, a medium, or a place. The limits are the
+ * The contents that a direct message may have (contract.md §14): a text, with buttons or without, a medium, or a place. The limits are the
  * platform's.
  */
 import * as Fault from "../Fault.ts"
+import * as Json from "../Json.ts"
 import * as Text from "../Text.ts"
 import { mediaUrlFault } from "../template/Variables.ts"
 
@@ -23,13 +24,13 @@ export interface Location {
   readonly address?: string | undefined
 }
 
-/** Its id comes back as the `payload` of the message that pressing it sends. */
+/** A button, whose id comes back as the `payload` of the message that pressing it sends. */
 export interface Button {
   readonly id: string
   readonly title: string
 }
 
-/** What stands beside the text, or in its place. */
+/** The parts beside the text, or in its place. */
 export interface Parts {
   readonly media?: Media
   readonly location?: Location
@@ -46,7 +47,7 @@ export interface Content extends Parts {
 }
 
 /** A request's content; undefined members are none. */
-export const of = ({
+export const contentOf = ({
   linkPreview = false,
   message = "",
   reply_to,
@@ -68,7 +69,7 @@ export const of = ({
   ...(reply_to === undefined ? {} : { replyTo: reply_to })
 })
 
-/** What people read of it: its text, or the caption of its medium. */
+/** The words that people read: the text, or the caption of the medium. */
 export const words = ({ media, text }: Content): string => text || (media?.caption ?? "")
 
 /** A content as it is shown to whom it is of, by the names of requests. */
@@ -81,7 +82,7 @@ export const shown = ({ buttons, location, media, text }: Content): Readonly<Rec
 
 export const maximumText = 4096
 export const maximumButtons = 3
-/** Of a text with buttons, and of a caption. */
+/** The longest text with buttons, and the longest caption. */
 const maximumBody = 1024
 const maximumTitle = 20
 const maximumId = 256
@@ -93,11 +94,6 @@ const maximumReference = 512
 type Given = Readonly<Record<string, unknown>>
 
 type Path = ReadonlyArray<string | number>
-
-const member = (value: unknown, name: string): unknown =>
-  typeof value === "object" && value !== null && Object.hasOwn(value, name)
-    ? Reflect.get(value, name)
-    : undefined
 
 const nameOf = (path: Path): string => `\`${path.join(".")}\``
 
@@ -112,7 +108,7 @@ const textFaults = (value: unknown, path: Path, most: number): ReadonlyArray<Fau
 }
 
 const mediaFaults = (media: unknown): ReadonlyArray<Fault.Fault> => {
-  const of = (name: string) => member(media, name)
+  const of = (name: string) => Json.valueAt(media, name)
   const [type, url] = [of("type"), of("url")]
   const refused = (name: string, why: string) =>
     of(name) === undefined ? [] : [Fault.make(["media", name], "invalid_value", why)]
@@ -131,7 +127,7 @@ const mediaFaults = (media: unknown): ReadonlyArray<Fault.Fault> => {
 }
 
 const degreeFaults = (location: unknown, name: string, most: number): ReadonlyArray<Fault.Fault> => {
-  const value = member(location, name)
+  const value = Json.valueAt(location, name)
   return typeof value !== "number" || Math.abs(value) <= most
     ? []
     : [
@@ -146,8 +142,8 @@ const degreeFaults = (location: unknown, name: string, most: number): ReadonlyAr
 const locationFaults = (location: unknown): ReadonlyArray<Fault.Fault> => [
   ...degreeFaults(location, "latitude", 90),
   ...degreeFaults(location, "longitude", 180),
-  ...textFaults(member(location, "name"), ["location", "name"], maximumAddress),
-  ...textFaults(member(location, "address"), ["location", "address"], maximumAddress)
+  ...textFaults(Json.valueAt(location, "name"), ["location", "name"], maximumAddress),
+  ...textFaults(Json.valueAt(location, "address"), ["location", "address"], maximumAddress)
 ]
 
 const buttonFaults = (buttons: unknown): ReadonlyArray<Fault.Fault> => {
@@ -155,7 +151,7 @@ const buttonFaults = (buttons: unknown): ReadonlyArray<Fault.Fault> => {
   const taken = { id: new Set<unknown>(), title: new Set<unknown>() }
   return buttons.flatMap((button: unknown, place) =>
     (["id", "title"] as const).flatMap((name) => {
-      const value = member(button, name)
+      const value = Json.valueAt(button, name)
       const path = ["buttons", place, name]
       if (value !== undefined && taken[name].has(value))
         return [Fault.make(path, "invalid_value", `Another button has the same ${name}.`)]
@@ -174,7 +170,7 @@ export const faults = (given: Given): ReadonlyArray<Fault.Fault> => [
   ...textFaults(given["reply_to"], ["reply_to"], maximumReference)
 ]
 
-/** What does not go together, of a request with its types: it holds one of a text, a medium and a place. */
+/** The faults of parts that do not go together: a request has one of a text, a medium and a place. */
 export const mixed = (
   given: Readonly<Partial<Record<"buttons" | "linkPreview" | "location" | "media" | "message", unknown>>>
 ): ReadonlyArray<Fault.Fault> => {

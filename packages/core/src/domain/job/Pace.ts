@@ -18,7 +18,7 @@ export const Pace = Schema.Struct({
   description: "So many of its messages go in a minute at most, however fast its session is."
 })
 
-export const of = (asked: typeof Pace.Type | undefined): number | null => asked?.per_minute ?? null
+export const perMinuteOf = (asked: typeof Pace.Type | undefined): number | null => asked?.per_minute ?? null
 
 /** As a job tells it. */
 export const told = ({ perMinute }: Pick<Job, "perMinute">): typeof Pace.Type | null =>
@@ -28,7 +28,7 @@ type Paced = Pick<Job, "arrival" | "perMinute">
 
 const perSecond = (perMinute: number): number => perMinute / 60
 
-/** How many of it may be claimed now. */
+/** The number of its messages that may be claimed now. */
 export const room = ({ arrival, perMinute }: Paced, now: Instant): number =>
   perMinute === null
     ? Number.POSITIVE_INFINITY
@@ -42,7 +42,7 @@ export const taken = ({ arrival, perMinute }: Paced, claimed: number, now: Insta
   return next === null ? null : Math.ceil(next)
 }
 
-/** When a job with something due may be claimed by its pace. */
+/** The time at which a job with something due may be claimed by its pace. */
 export const dueAt = ({ arrival, perMinute }: Paced, due: Instant | null, now: Instant): Instant | null =>
   due === null || perMinute === null ? due : Time.max(due, Pacing.nextAt(arrival, perSecond(perMinute), now))
 

@@ -1,5 +1,5 @@
 /**
- * When too many of a send fail, it stops by itself (contract.md §14 "Time"): it is paused as `failing` once so many percent of
+ * A send of which too many fail stops by itself (contract.md §14 "Time"): it is paused as `failing` once so many percent of
  * its first recipients failed for good, however and whenever that is told. Who lets it go on is asked no more.
  */
 import * as Schema from "effect/Schema"
@@ -22,7 +22,7 @@ export const StopWhen = Schema.Struct({
     "Pauses the send (`pause_reason`: `failing`) once `failed_percent` of `of_first` failed for good among its first `of_first` recipients, by an answer or by a later report. As long as the first have no outcomes it is sent in parts that stop in time. It is asked no more once the send was resumed."
 })
 
-export const of = (asked: typeof StopWhen.Type | undefined): StopWhen | null =>
+export const read = (asked: typeof StopWhen.Type | undefined): StopWhen | null =>
   asked === undefined ? null : { failedPercent: asked.failed_percent, ofFirst: asked.of_first }
 
 /** As a job tells it. */
@@ -42,10 +42,10 @@ interface Placed {
   readonly status: Recipient.Status
 }
 
-/** So many failures stop it. */
+/** The number of failures that stops it. */
 const mostOf = ({ failedPercent, ofFirst }: StopWhen): number => Math.ceil((failedPercent * ofFirst) / 100)
 
-/** How many of its first recipients failed once these changed; null where nobody asks. */
+/** The number of its first recipients that failed once these changed; null where nobody asks. */
 export const firstFailed = (
   { firstFailed, stopWhen }: Watched,
   changes: Iterable<{ readonly before: Placed; readonly after: Placed }>
@@ -72,7 +72,7 @@ export const isAsked = ({ counts, firstFailed, recipients, stopWhen }: Watched):
   firstFailed !== null &&
   recipients - Recipient.countOf(counts, "open") < stopWhen.ofFirst
 
-/** How many of it may be claimed beside those in flight, so that it stops with no more failures than were asked for. */
+/** The number of its messages that may be claimed beside those in flight, so that it stops with no more failures than were asked for. */
 export const room = (job: Watched, inFlight: number): number =>
   job.stopWhen === null || !isAsked(job)
     ? Number.POSITIVE_INFINITY

@@ -1,5 +1,5 @@
 /**
- * When a message may go (contract.md §14 "Time"): a moment that was asked for, its expiry, and the hours that are allowed at the
+ * The times at which a message may go (contract.md §14 "Time"): a moment that was asked for, its expiry, and the hours that are allowed at the
  * recipient's place. Zones are the platform's own (`Intl`), those of a number follow from its country.
  */
 import metadata from "libphonenumber-js/min/metadata"
@@ -9,7 +9,6 @@ import * as Time from "../Instant.ts"
 import * as Memo from "../Memo.ts"
 import * as Phone from "../Phone.ts"
 import * as ClosedMarkets from "../session/ClosedMarkets.ts"
-import type { Category } from "../template/Template.ts"
 import type { Failure } from "./Recipient.ts"
 
 /** A local time in a zone, or at the recipient's place. */
@@ -32,10 +31,7 @@ export interface Hours {
   readonly outside: "hold" | "skip"
 }
 
-/** A session's hours by purpose. */
-export type QuietHours = Readonly<Partial<Record<Category, Hours>>>
-
-/** What a send asks for, as it was accepted or changed last. */
+/** The times that a send asks for, as they were accepted or changed last. */
 export interface Timing {
   readonly sendAt: Moment | null
   readonly expiresAt: Moment | null
@@ -46,14 +42,12 @@ export interface Timing {
   readonly expiring: Instant | null
 }
 
-/** What a recipient has of its own. */
+/** A recipient's own times. */
 export interface Own {
   readonly sendAt: Moment | null
   readonly expiresAt: Moment | null
   readonly timeZone: string | null
 }
-
-export const nothingOwn: Own = { sendAt: null, expiresAt: null, timeZone: null }
 
 /** A message may be asked for and expire so much later, at most. */
 export const furthestMs = 366 * Time.day
@@ -102,7 +96,7 @@ const zoneOf = (
     memo(name, () => ({ format: formatOf(name), offsets: new Map() }))
 )(Memo.make(1024))
 
-/** How far the zone's clocks are ahead of UTC, in milliseconds. */
+/** The milliseconds by which the zone's clocks are ahead of UTC. */
 export const offsetAt = (name: string, at: Instant): number => {
   const { format, offsets } = zoneOf(name)
   const from = Math.floor(at / quarter) * quarter
@@ -150,7 +144,7 @@ const localOf = (text: string): number => Time.parse(`${text}:00Z`) ?? Number.Na
 /** False of a day that no calendar has. */
 export const isLocal = (text: string): boolean => localForm.test(text) && !Number.isNaN(localOf(text))
 
-/** When a moment is; of several zones, when it is that in all of them. */
+/** The instant of a moment; of several zones, the one at which it has come in all of them. */
 export const instantOf = (moment: Moment, zones: ReadonlyArray<string>): Instant => {
   if (typeof moment === "number") return moment
   const { local, timeZone } = moment
@@ -296,19 +290,19 @@ const hoursOf = ({ quiet, timing }: Rules): ReadonlyArray<Hours> =>
 
 const zonesBy = ({ address, own }: Rules): ReadonlyArray<string> => zonesOf(address, own?.timeZone ?? null)
 
-/** When a recipient expires; null when it does not. */
+/** The expiry of a recipient; null without one. */
 export const expiry = (rules: Rules): Instant | null => {
   const moment = rules.own?.expiresAt ?? rules.timing?.expiresAt ?? null
   return moment === null ? null : instantOf(moment, zonesBy(rules))
 }
 
-/** When a recipient was asked to be sent; what lies in the past is now. */
+/** The time for which a recipient was asked to be sent; one that is past is now. */
 export const askedFor = (rules: Rules, now: Instant): Instant => {
   const moment = rules.own?.sendAt ?? rules.timing?.sendAt ?? null
   return moment === null ? now : Time.max(instantOf(moment, zonesBy(rules)), now)
 }
 
-/** What is to be done with a recipient at its turn. */
+/** The answer to a recipient's turn. */
 export type Turn =
   | { readonly _tag: "Now" | "Expired" | "Never" | "Outside" }
   | { readonly _tag: "Later"; readonly at: Instant }
