@@ -66,6 +66,7 @@ import * as Admin from "./Admin.ts"
 import * as Checks from "./Checks.ts"
 import * as DirectMessages from "./DirectMessages.ts"
 import type { Estimate } from "./Estimates.ts"
+import * as EveryOperation from "./EveryOperation.ts"
 import * as Hooks from "./Hooks.ts"
 import * as JobAccess from "./JobAccess.ts"
 import * as Messages from "./Messages.ts"
@@ -83,12 +84,10 @@ import type {
   TemplateQuery,
   Unauthorized
 } from "./Operations.ts"
-import * as OutsideForeign from "./OutsideForeign.ts"
 import type { Check } from "./Readiness.ts"
 import * as Readiness from "./Readiness.ts"
 import * as Search from "./Search.ts"
 import * as Sends from "./Sends.ts"
-import { storeTimed } from "./StoreTimed.ts"
 import * as Templates from "./Templates.ts"
 import * as Timelines from "./Timelines.ts"
 import * as Windows from "./Windows.ts"
@@ -219,7 +218,7 @@ export class Engine extends Context.Tag("@sendwright/core/engine/Engine")<
     /** The engine's senders, in the order in which they were given. */
     readonly senders: ReadonlyArray<Pick<Sender, "configDescription" | "provider">>
     /** The operator's side. */
-    readonly admin: OutsideForeign.OutsideForeign<Admin.Admin>
+    readonly admin: EveryOperation.OutsideForeign<Admin.Admin>
     /** Does everything that is due now, until nothing is: sends, receipts, webhook deliveries. For tests and cron. */
     readonly drain: Effect.Effect<void, ForeignTransaction | InsideTransaction | StorageError>
     /**
@@ -287,7 +286,7 @@ const make = Effect.gen(function* () {
 
   const clock = yield* StoreClock
   const readiness = yield* Readiness.make
-  const outsideForeign = yield* OutsideForeign.make
+  const outsideForeign = yield* EveryOperation.outsideForeign
   const operations = {
     identify: checks.identify,
     callerOf: checks.callerOf,
@@ -319,7 +318,7 @@ const make = Effect.gen(function* () {
     drain: worker.drain,
     clock: { health: clock.health, within: clock.within }
   })
-  return storeTimed(engine, clock)
+  return EveryOperation.storeTimed(engine, clock)
 })
 
 const heartbeat = ({

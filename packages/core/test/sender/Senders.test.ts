@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { identity } from "effect/Function"
 import * as Layer from "effect/Layer"
-import { storeTimed } from "../../src/engine/StoreTimed.ts"
+import { storeTimed } from "../../src/engine/EveryOperation.ts"
 
 const named = (provider: string, more: Partial<Sender.Sender> = {}): Sender.Sender => ({
   provider,
