@@ -717,6 +717,7 @@ CREATE TABLE sendwright_window (
   aside_at bigint,
   CONSTRAINT sendwright_window_pkey PRIMARY KEY (session, person)
 );
+CREATE INDEX sendwright_window_answered ON sendwright_window USING btree (session, aside_at) WHERE open_until = 0;
 CREATE INDEX sendwright_window_aside ON sendwright_window USING btree (session) WHERE aside_at IS NOT NULL;
 CREATE INDEX sendwright_window_open ON sendwright_window USING btree (session, open_until);
 

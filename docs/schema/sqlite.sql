@@ -668,6 +668,7 @@ CREATE TABLE sendwright_window (
   aside_at INTEGER,
   PRIMARY KEY (session, person)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX sendwright_window_answered ON sendwright_window (session, aside_at) WHERE open_until = 0;
 CREATE INDEX sendwright_window_aside ON sendwright_window (session) WHERE aside_at IS NOT NULL;
 CREATE INDEX sendwright_window_open ON sendwright_window (session, open_until);
 

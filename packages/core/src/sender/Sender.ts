@@ -250,6 +250,16 @@ export interface Acquaintance extends Named {
   readonly at?: Instant | null
 }
 
+/** What passed between a person and the session beside messages to it. */
+export interface Contact extends Named {
+  /** `call`: they called, or took a call; it opens the window. `answer`: another app or an agent wrote to them. */
+  readonly kind: "call" | "answer"
+  /** True when somebody else holds the conversation. */
+  readonly isAside?: boolean
+  /** Null when the platform told none. */
+  readonly at: Instant | null
+}
+
 /** A part of a hook that was not understood, as it came. */
 export interface UnreadPart {
   /** The platform's name for this kind of news. */
@@ -265,6 +275,7 @@ export interface HookContent {
   readonly messages: ReadonlyArray<Omit<InboundMessage, "sessionId">>
   readonly preferences: ReadonlyArray<Preference>
   readonly people?: ReadonlyArray<Acquaintance>
+  readonly contacts?: ReadonlyArray<Contact>
   readonly templates: ReadonlyArray<TemplateNews>
   readonly session?: ReadonlyArray<SessionNews>
   /** The parts that were not understood, which are kept for the operator; the rest is applied. */

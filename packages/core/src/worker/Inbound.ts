@@ -90,10 +90,10 @@ export const make: Effect.Effect<
   const news = yield* PlatformUpdates.make(unreadHooks, yield* SessionSender.make)
 
   const content: Inbound["content"] = Effect.fnUntraced(function* (session, brought) {
-    const { messages, people: acquaintances = [], preferences, unread } = brought
+    const { contacts = [], messages, people: acquaintances = [], preferences, unread } = brought
     // People first; and what fails of one kind does not keep the others from being applied.
     const exits = [
-      yield* Effect.exit(people(session, { messages, preferences, people: acquaintances })),
+      yield* Effect.exit(people(session, { contacts, messages, preferences, people: acquaintances })),
       yield* Effect.exit(Effect.asVoid(reports.apply(brought.reports, session))),
       yield* Effect.exit(news.session(session, brought.session)),
       yield* Effect.exit(news.templates(session, brought.templates)),

@@ -15,7 +15,7 @@ import type { Session } from "../domain/session/Session.ts"
 import * as Window from "../domain/session/Window.ts"
 import type { Kind } from "../domain/Unattributed.ts"
 import type * as Event from "../domain/webhook/Event.ts"
-import type { Acquaintance, HookContent, Preference } from "../sender/Sender.ts"
+import type { Acquaintance, Contact, HookContent, Preference } from "../sender/Sender.ts"
 import type { InboundItem, Word } from "../storage/InboundStore.ts"
 
 /** `asked`: whom a message of ours was sent to which this one answers. */
@@ -25,6 +25,7 @@ export interface Brought {
   readonly messages: ReadonlyArray<Message>
   readonly preferences: ReadonlyArray<Preference>
   readonly people: ReadonlyArray<Acquaintance>
+  readonly contacts?: ReadonlyArray<Contact>
 }
 
 /** Items are remembered by hashes alone: a platform's id may have the person's number in it. */
@@ -169,6 +170,19 @@ const ofPerson = ({ asked, at, formerly, phone, userId }: Acquaintance): Readonl
   return [{ id: null, identity, message: null, word: null, unattributed: null }]
 }
 
+/** A call opens the window; what others answer tells of them alone. Neither is a message. */
+const ofContact = (
+  { at, isAside = false, kind, phone, userId }: Contact,
+  now: Instant
+): ReadonlyArray<InboundItem> => {
+  const person = Person.read(phone, userId)
+  if (person === null) return []
+  const since = Occurrence.since(at, now)
+  const window = kind === "call" ? Window.opened(since, { isAside }) : Window.answeredAside(since)
+  const identity = identityOf(person, { at })
+  return [{ id: null, identity, message: null, word: null, unattributed: null, window }]
+}
+
 /** The receipt of a hook, by which its items are named and dated. */
 interface Receipt {
   readonly session: Session
@@ -208,7 +222,7 @@ const perhapsRefusal = (
  */
 export function* make(
   session: Session,
-  { messages, people, preferences }: Brought,
+  { contacts = [], messages, people, preferences }: Brought,
   ids: Ids,
   now: Instant
 ): Generator<void, ReadonlyArray<InboundItem>> {
@@ -295,6 +309,7 @@ export function* make(
 
   const items: Array<InboundItem> = []
   for (const each of people) yield void items.push(...ofPerson(each))
+  for (const contact of contacts) yield void items.push(...ofContact(contact, now))
   for (const message of messages) yield void items.push(...ofText(message))
   for (const preference of preferences) yield void items.push(ofPreference(preference))
   return items

@@ -209,7 +209,12 @@ export const make = (
       const people = yield* inTurns([...news.values()], (each) => withPhone(jobs, session, each))
       const messages = yield* withAsked(jobs, session, brought.messages)
       const found = yield* EventLoopBudget.runInPieces(
-        InboundItems.make(session, { messages, preferences: preferences.flat(), people }, ids, now)
+        InboundItems.make(
+          session,
+          { contacts: brought.contacts ?? [], messages, preferences: preferences.flat(), people },
+          ids,
+          now
+        )
       )
       if (found.length === 0) return
       const portfolio = yield* portfolioOf(session)

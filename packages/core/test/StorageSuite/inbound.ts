@@ -119,6 +119,43 @@ export const suite = (layer: Stored): void => {
         expect(yield* told(ben, now)).toEqual({ ...open, certain: false })
       }).pipe(Effect.provide(layer))
     )
+
+    it.effect(
+      "is not certain where others answer, whose answers open nothing, until long after the last",
+      () =>
+        Effect.gen(function* () {
+          const { accountId, inbound, receive, sessionId } = yield* account
+          const [ana, ben] = ["34600000005", "34600000006"]
+          const told = (key: string, at: Time.Instant) =>
+            Effect.map(inbound.window({ accountId, sessionId, keys: [key], now: at }), (heard) =>
+              Window.told(heard, at)
+            )
+          const wrote = (who: string, at: Time.Instant): InboundItem => ({
+            ...met(person(who)),
+            window: Window.opened(at)
+          })
+          const answered = (who: string, at: Time.Instant): InboundItem => ({
+            ...met(person(who)),
+            window: Window.answeredAside(at)
+          })
+          const until = Time.after(now, Time.day)
+          yield* receive([wrote(ana, now)])
+          yield* receive([answered(ben, now), answered(ana, Time.after(now, 5))])
+          expect(yield* told(ana, now)).toEqual({ open: true, until, freeUntil: null, certain: false })
+          expect(yield* told(ben, until)).toEqual({
+            open: false,
+            until: null,
+            freeUntil: null,
+            certain: false
+          })
+          const later = Time.after(now, 40 * Time.day)
+          yield* receive([wrote(ana, later)], later)
+          expect((yield* told(ana, later)).certain).toBe(false)
+          yield* receive([answered("34600000007", later)], later)
+          const { window } = yield* inbound.window({ accountId, sessionId, keys: [ben], now: later })
+          expect(window).toBeNull()
+        }).pipe(Effect.provide(layer))
+    )
   })
 
   describe("what comes in", () => {

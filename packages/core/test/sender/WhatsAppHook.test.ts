@@ -148,6 +148,64 @@ describe("a status that failed", () => {
   )
 })
 
+describe("a call, and what others answer", () => {
+  const [person, at] = ["34600000203", Time.at(1_790_000_000_000)]
+  const call = { id: "wacid.1", event: "connect", timestamp: "1790000000" }
+  const theirs = { ...call, from: person, to: "15550100100", direction: "USER_INITIATED" }
+  const ours = { ...call, from: "15550100100", to: person, direction: "BUSINESS_INITIATED" }
+  const contact = { phone: person, userId: null, at }
+  const ended = { ...ours, event: "terminate", timestamp: "1790000060" }
+  const echo = { ...from, from: "15550100100", to: person, type: "text", text: { body: "Hello" } }
+  const known = {
+    "theirs, answered or not": [hook("calls", { ...own, calls: [theirs] }), { kind: "call" }],
+    "theirs, to an agent": [
+      hook("standby", { standby: { metadata, contacts, calls: [theirs] } }),
+      { kind: "call", isAside: true }
+    ],
+    "ours that they took": [
+      hook("calls", { ...own, calls: [ours, { ...ended, start_time: "1790000000" }] }),
+      { kind: "call" }
+    ],
+    "ours that they are taking": [
+      hook("calls", {
+        ...own,
+        statuses: [
+          { type: "call", status: "RINGING", timestamp: "1789999990", recipient_id: person },
+          { type: "call", status: "ACCEPTED", timestamp: "1790000000", recipient_id: person }
+        ]
+      }),
+      { kind: "call" }
+    ],
+    "ours that they let ring": [hook("calls", { ...own, calls: [ours, ended] }), undefined],
+    "an echo of the phone's own app": [
+      hook("smb_message_echoes", { ...own, message_echoes: [echo] }),
+      { kind: "answer" }
+    ],
+    "an echo of an agent": [
+      hook("standby", { standby: { metadata, contacts, message_echoes: [echo] } }),
+      { kind: "answer" }
+    ]
+  } as const
+  for (const [name, [json, told]] of Object.entries(known))
+    it.effect(`is no message, and tells whom it is with: ${name}`, () =>
+      Effect.gen(function* () {
+        const found = yield* read(json)
+        expect(found.contacts).toMatchObject(told === undefined ? [] : [{ ...contact, ...told }])
+        expect([found.messages, found.reports, found.unread]).toEqual([[], [], []])
+      })
+    )
+
+  it.effect(
+    "of a chat's history is told of one of its people, since the phone's own app has the number",
+    () =>
+      Effect.gen(function* () {
+        const threads = [person, "34600000204"].map((id) => ({ id, messages: [echo] }))
+        const found = yield* read(hook("history", { ...own, history: [{ threads }] }))
+        expect(found.contacts).toEqual([{ phone: person, userId: null, kind: "answer", at: null }])
+      })
+  )
+})
+
 describe("what agents said elsewhere, a chat's history, its summary and calls", () => {
   const text = { ...from, type: "text", text: { body: "STOP" } }
   const known = {

@@ -96,3 +96,30 @@ describe("the items of a hook", () => {
     })
   )
 })
+
+describe("a call, and what others answer", () => {
+  it.effect(
+    "open a window, or none, at the told time and never later than it came; neither is a message",
+    () =>
+      Effect.gen(function* () {
+        const ids = Ids.make(yield* Ids.RandomBytes)
+        const contacts = [
+          { kind: "call", phone: phone(1), userId: null, at: Time.before(now, Time.hour) },
+          { kind: "call", phone: null, userId: "ES.1", at: Time.after(now, Time.day), isAside: true },
+          { kind: "answer", phone: phone(2), userId: null, at: null },
+          { kind: "call", phone: null, userId: null, at: now }
+        ] as const
+        const brought = { contacts, messages: [], people: [], preferences: [] }
+        const making = InboundItems.make(session, brought, ids, now)
+        let made = making.next()
+        while (made.done !== true) made = making.next()
+        const none = { freeUntil: null, closedAt: null, asideAt: null }
+        expect(made.value).toMatchObject([
+          { message: null, word: null, window: { ...none, openUntil: now + 23 * Time.hour } },
+          { message: null, word: null, window: { ...none, openUntil: now + Time.day, asideAt: now } },
+          { message: null, word: null, window: { ...none, openUntil: 0, asideAt: now } }
+        ])
+        expect(made.value).toHaveLength(3)
+      })
+  )
+})

@@ -48,6 +48,17 @@ export const opened = (
   asideAt: isAside ? at : null
 })
 
+/** The end of a window that nothing opened. */
+export const never = Time.at(0)
+
+/** What another app or an agent wrote to somebody opens nothing: it tells that the session has them. */
+export const answeredAside = (at: Instant): Window => ({
+  openUntil: never,
+  freeUntil: null,
+  closedAt: null,
+  asideAt: at
+})
+
 /**
  * The close that a refusal tells, by the answer or by a receipt: of what was open when the message began, since the person may have
  * written meanwhile.
@@ -84,7 +95,7 @@ const untilOf = ({ closedAt, openUntil }: Window): Instant =>
     : openUntil
 
 export const told = ({ isHearing, isShared, window }: Heard, now: Instant): Told => {
-  const until = window === null ? null : untilOf(window)
+  const until = window === null || window.openUntil === never ? null : untilOf(window)
   return {
     open: until !== null && until > now,
     until,

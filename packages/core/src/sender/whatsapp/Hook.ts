@@ -11,6 +11,7 @@ import type { Report } from "../../storage/JobStore.ts"
 import * as HookBody from "../HookBody.ts"
 import type {
   Acquaintance,
+  Contact,
   HookContent,
   HookRequest,
   Named,
@@ -55,6 +56,7 @@ interface Found {
   readonly messages: Array<HookContent["messages"][number]>
   readonly preferences: Array<Preference>
   readonly people: Array<Acquaintance>
+  readonly contacts: Array<Contact>
   readonly templates: Array<TemplateNews>
   readonly session: Array<SessionNews>
   readonly unread: Array<UnreadPart>
@@ -78,23 +80,20 @@ const itemsOf = (place: Place, value: unknown, name: string): ReadonlyArray<unkn
   return []
 }
 
+/** What others wrote to a person in our place: another app, an agent, or our people by the phone's own app. */
+const echoes = ["message_echoes", "smb_message_echoes"] as const
+
 /**
- * Fields and members that are known and not ours (contract.md §W1.13): what agents said elsewhere, the history of a chat,
- * summaries and calls.
+ * Fields and members that are known and not unread (contract.md §W1.13): what others said in our place, the history of a chat,
+ * summaries and calls. Echoes, history and calls are read for the window alone.
  */
-const notOurs: ReadonlySet<string> = new Set([
-  "conversation_context",
-  "message_echoes",
-  "smb_message_echoes",
-  "history",
-  "calls"
-])
+const notUnread: ReadonlySet<string> = new Set(["conversation_context", "history", "calls", ...echoes])
 
 /** Members of an object that are not looked at. */
 const unreadMembers = (place: Place, value: unknown, known: ReadonlySet<string>): void => {
   if (typeof value !== "object" || value === null) return
   for (const [name, member] of Object.entries(value))
-    if (!known.has(name) && !notOurs.has(name))
+    if (!known.has(name) && !notUnread.has(name))
       unread(place, `\`${name.slice(0, 64)}\` is not known`, { [name]: member })
 }
 
@@ -419,12 +418,53 @@ const ofMessages: ReadonlySet<string> = new Set([...envelope, "statuses", "messa
 const ofStandby: ReadonlySet<string> = new Set([...envelope, "statuses", "messages"])
 const ofPreferences: ReadonlySet<string> = new Set([...envelope, "user_preferences"])
 
+/** When a call was taken or made; null of one that the person has not taken. */
+const callOf = (call: unknown): Pick<Contact, "at"> | null => {
+  const [began, told] = ["start_time", "timestamp"].map((name) => timeOf(Json.valueAt(call, name)))
+  const isOurs = Json.textAt(call, "direction") === "BUSINESS_INITIATED"
+  return isOurs && began === null ? null : { at: began ?? told ?? null }
+}
+
+/** A person's call, answered or not, and one of ours that they took (contract.md §W1.12, §1.13). */
+const readCall = (call: unknown, contacts: Contacts, isAside: boolean, { found }: Place): void => {
+  const made = callOf(call)
+  if (made === null) return
+  const side = Json.textAt(call, "direction") === "BUSINESS_INITIATED" ? "to" : "from"
+  const named = {
+    phone: Json.wordAt(call, side) ?? null,
+    userId: Json.wordAt(call, `${side}_user_id`) ?? null
+  }
+  found.contacts.push({ ...among(contacts, named), kind: "call", isAside, ...made })
+}
+
+/** That they took our call is told while it goes on, too. */
+const readCallStatus = (status: unknown, { found }: Place): void => {
+  if (Json.textAt(status, "status")?.toUpperCase() !== "ACCEPTED") return
+  const { phone, userId } = recipientOf(status)
+  found.contacts.push({ phone, userId, kind: "call", at: timeOf(Json.valueAt(status, "timestamp")) })
+}
+
+/** What others wrote to people tells that the session has them. */
+function* readEchoes(value: unknown, place: Place): Generator<void> {
+  for (const name of echoes)
+    for (const echo of Json.listAt(value, name)) {
+      const [phone = null, userId = null] = [Json.wordAt(echo, "to"), Json.wordAt(echo, "to_user_id")]
+      const at = timeOf(Json.valueAt(echo, "timestamp"))
+      yield void place.found.contacts.push({ phone, userId, kind: "answer", at })
+    }
+  // Chats of the phone's own app come when that has the number, too: one of them tells it.
+  const phone = Json.wordAt(value, "history", 0, "threads", 0, "id")
+  if (phone !== undefined) place.found.contacts.push({ phone, userId: null, kind: "answer", at: null })
+}
+
 /** The people of a value, those among them whom the platform names twice, its statuses and its messages. */
 function* readConversation(value: unknown, now: Instant, place: Place, isAside: boolean): Generator<void> {
   const contacts = yield* readContacts(value, place)
   for (const status of itemsOf(place, value, "statuses")) yield readStatus(status, now, place)
   for (const message of itemsOf(place, value, "messages"))
     yield readMessage(message, contacts, place, isAside)
+  for (const call of Json.listAt(value, "calls")) yield readCall(call, contacts, isAside, place)
+  yield* readEchoes(value, place)
 }
 
 function* readContacts(value: unknown, place: Place): Generator<void, Contacts> {
@@ -468,6 +508,17 @@ function* readChange(change: unknown, at: Instant | null, now: Instant, found: F
       unreadMembers(place, aside, ofStandby)
       return
     }
+    case "calls": {
+      const contacts = yield* readContacts(value, place)
+      for (const call of Json.listAt(value, "calls")) yield readCall(call, contacts, false, place)
+      for (const status of Json.listAt(value, "statuses")) yield readCallStatus(status, place)
+      return
+    }
+    case "message_echoes":
+    case "smb_message_echoes":
+    case "history":
+      yield* readEchoes(value, place)
+      return
     case "user_preferences": {
       const contacts = yield* readContacts(value, place)
       for (const preference of itemsOf(place, value, "user_preferences"))
@@ -522,6 +573,7 @@ const emptyFound = (): Found => ({
   messages: [],
   preferences: [],
   people: [],
+  contacts: [],
   templates: [],
   session: [],
   unread: []
@@ -536,11 +588,12 @@ function* contentOf(json: unknown, now: Instant, config: Config): Generator<void
     unreadMembers(place, entry, ofEntry)
     for (const change of itemsOf(place, entry, "changes")) {
       const field = Json.textAt(change, "field") ?? ""
-      if (notOurs.has(field)) continue
+      if (field === "conversation_context") continue
       const address = addressOf(entry, change, config)
       const group = groups.get(address) ?? { found: emptyFound(), parts: [] }
       groups.set(address, group)
-      group.parts.push({ field, reason: "no session has this number or account", content: change })
+      if (!notUnread.has(field))
+        group.parts.push({ field, reason: "no session has this number or account", content: change })
       yield* readChange(change, timeOf(Json.valueAt(entry, "time")), now, group.found)
       yield
     }
@@ -552,6 +605,7 @@ function* contentOf(json: unknown, now: Instant, config: Config): Generator<void
     messages: all.flatMap(({ messages }) => messages),
     preferences: all.flatMap(({ preferences }) => preferences),
     people: all.flatMap(({ people }) => people),
+    contacts: all.flatMap(({ contacts }) => contacts),
     templates: all.flatMap(({ templates }) => templates),
     session: all.flatMap(({ session }) => session),
     unread: all.flatMap(({ unread }) => unread),

@@ -184,6 +184,7 @@ CREATE INDEX sendwright_capped_at ON sendwright_capped (account, at);
 ${made(windows)}${rows({ clustered: true })};
 CREATE INDEX sendwright_window_open ON sendwright_window (session, open_until);
 CREATE INDEX sendwright_window_aside ON sendwright_window (session) WHERE aside_at IS NOT NULL;
+CREATE INDEX sendwright_window_answered ON sendwright_window (session, aside_at) WHERE open_until = 0;
 
 -- Reports of which only the platform's id is known, and not yet of which message that is.
 ${made(Others.parked)}${rows()};

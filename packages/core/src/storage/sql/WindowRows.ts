@@ -40,7 +40,9 @@ const insert = insertRows("sendwright_window", windows.names, {
   onConflict: `(session, person) DO UPDATE SET ${["open_until", "free_until", "closed_at", "aside_at"].map(later).join(", ")}`
 })
 
-const forget = "DELETE FROM sendwright_window WHERE session = ? AND open_until < ?"
+const forget = "DELETE FROM sendwright_window WHERE session = ? AND open_until > 0 AND open_until < ?"
+/** Those who wrote nothing themselves. */
+const forgetAnswered = "DELETE FROM sendwright_window WHERE session = ? AND open_until = 0 AND aside_at < ?"
 
 /** Closes the windows of those to whom the platform took no free text. */
 export function* close(steps: ReadonlyArray<JobChange<JobState>>): Program<void> {
@@ -60,7 +62,9 @@ export function* open(sessionId: string, opened: ReadonlyMap<Key, Window>, now: 
   // In one order, as others of the session write the same rows.
   const rows = Array.from(opened, ([person, window]) => ({ sessionId, person, ...window }))
   yield* insert(rows.toSorted((a, b) => (a.person < b.person ? -1 : 1)).map((row) => windows.write(row)))
-  yield* run(forget, sessionId, Time.before(now, Windows.keptMs))
+  const before = Time.before(now, Windows.keptMs)
+  yield* run(forget, sessionId, before)
+  if (rows.some(({ openUntil }) => openUntil === Windows.never)) yield* run(forgetAnswered, sessionId, before)
 }
 
 // What a refusal of ours alone left is nothing that was heard.
