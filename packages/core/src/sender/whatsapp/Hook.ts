@@ -457,6 +457,16 @@ function* readEchoes(value: unknown, place: Place): Generator<void> {
   if (phone !== undefined) place.found.contacts.push({ phone, userId: null, kind: "answer", at: null })
 }
 
+/** The fields of what passes beside messages to the session. */
+const besideMessages: ReadonlySet<string> = new Set(["calls", "history", ...echoes])
+
+function* readBeside(value: unknown, place: Place): Generator<void> {
+  const contacts = yield* readContacts(value, place)
+  for (const call of Json.listAt(value, "calls")) yield readCall(call, contacts, false, place)
+  for (const status of Json.listAt(value, "statuses")) yield readCallStatus(status, place)
+  yield* readEchoes(value, place)
+}
+
 /** The people of a value, those among them whom the platform names twice, its statuses and its messages. */
 function* readConversation(value: unknown, now: Instant, place: Place, isAside: boolean): Generator<void> {
   const contacts = yield* readContacts(value, place)
@@ -495,6 +505,7 @@ function* readChange(change: unknown, at: Instant | null, now: Instant, found: F
     unread(place, "news without a value", change)
     return
   }
+  if (besideMessages.has(place.field)) return yield* readBeside(value, place)
   switch (place.field) {
     case "messages":
       yield* readConversation(value, now, place, false)
@@ -508,17 +519,6 @@ function* readChange(change: unknown, at: Instant | null, now: Instant, found: F
       unreadMembers(place, aside, ofStandby)
       return
     }
-    case "calls": {
-      const contacts = yield* readContacts(value, place)
-      for (const call of Json.listAt(value, "calls")) yield readCall(call, contacts, false, place)
-      for (const status of Json.listAt(value, "statuses")) yield readCallStatus(status, place)
-      return
-    }
-    case "message_echoes":
-    case "smb_message_echoes":
-    case "history":
-      yield* readEchoes(value, place)
-      return
     case "user_preferences": {
       const contacts = yield* readContacts(value, place)
       for (const preference of itemsOf(place, value, "user_preferences"))
