@@ -1,0 +1,91 @@
+/** What is asked again every two seconds while somebody looks, and not at all while nobody does. */
+import { computed, effect, signal, useSignal } from "@preact/signals"
+import { useEffect, useRef } from "preact/hooks"
+import { type Problem, problemOf } from "./api.ts"
+
+export const isPaused = signal(false)
+const isVisible = signal(document.visibilityState === "visible")
+document.addEventListener("visibilitychange", () => {
+  isVisible.value = document.visibilityState === "visible"
+})
+const isWatching = computed(() => isVisible.value && !isPaused.value)
+
+/** The browser's time, by the second, for what is told relative to it. */
+export const clock = signal(Date.now())
+setInterval(() => {
+  if (isVisible.value) clock.value = Date.now()
+}, 1000)
+
+export type Init = {
+  readonly headers: Readonly<Record<string, string>>
+  readonly signal: AbortSignal
+}
+
+/** The answer of a call, of which only what is read here is named. */
+export type Asked<Data> = Promise<{
+  readonly data?: Data
+  readonly error?: unknown
+  readonly response: Response
+}>
+
+export interface Answer<Data> {
+  readonly data: Data | undefined
+  readonly problem: Problem | undefined
+  /** When it was last answered, in the browser's time. */
+  readonly at: number | null
+  readonly refresh: () => void
+}
+
+/**
+ * Asks while the component is there; what was answered stays until the next answer, also while the host is away.
+ *
+ * @param key what the question depends on
+ * @param every milliseconds; 0 asks once
+ */
+export const useAnswer = <Data>(
+  key: string,
+  ask: (init: Init) => Asked<Data>,
+  { every = 2000 }: { readonly every?: number } = {}
+): Answer<Data> => {
+  const state = useSignal<Omit<Answer<Data>, "refresh">>({ data: undefined, problem: undefined, at: null })
+  const again = useRef(() => {})
+  useEffect(() => {
+    const gone = new AbortController()
+    let timer: ReturnType<typeof setTimeout> | undefined
+    let tag: string | null = null
+    let turn = 0
+    const run = async (): Promise<void> => {
+      clearTimeout(timer)
+      turn += 1
+      const mine = turn
+      const headers: Record<string, string> = tag === null ? {} : { "if-none-match": tag }
+      const next = await ask({ headers, signal: gone.signal }).then(
+        ({ data, error, response }) => {
+          if (response.status === 304) return { ...state.peek(), problem: undefined, at: Date.now() }
+          tag = response.headers.get("etag")
+          return data === undefined
+            ? { data: undefined, problem: problemOf(error, response.status), at: Date.now() }
+            : { data, problem: undefined, at: Date.now() }
+        },
+        () => ({ ...state.peek(), problem: problemOf(undefined) })
+      )
+      if (gone.signal.aborted || mine !== turn) return
+      state.value = next
+      if (isWatching.peek() && every > 0) timer = setTimeout(run, every)
+    }
+    again.current = run
+    let isFirst = true
+    const stop = effect(() => {
+      const isOn = isWatching.value
+      if (isFirst || (isOn && every > 0)) void run()
+      else clearTimeout(timer)
+      isFirst = false
+    })
+    return () => {
+      gone.abort()
+      clearTimeout(timer)
+      stop()
+    }
+  }, [key])
+  return { ...state.value, refresh: () => again.current() }
+}

@@ -1,0 +1,51 @@
+/** Where it begins: who is it, and which screen does the address name. */
+import { render } from "preact"
+import { awaySince, operator, whoAmI } from "./base/api.ts"
+import { followLinks, path } from "./base/place.ts"
+import { Now } from "./screens/Now.tsx"
+import { SignIn } from "./screens/SignIn.tsx"
+import { listen } from "./ui/Keys.ts"
+import { Empty } from "./ui/Parts.tsx"
+import { Shell } from "./ui/Shell.tsx"
+
+const Nowhere = () => (
+  <Empty title="There is no such screen.">Search for what you look for, or begin at Now.</Empty>
+)
+
+const ScreenOf = () => {
+  const [screen = ""] = path.value.split("/")
+  switch (screen) {
+    case "":
+      return <Now />
+    default:
+      return <Nowhere />
+  }
+}
+
+const Console = () => {
+  if (operator.value === undefined)
+    return (
+      <main>
+        <div class="waits" role="status" aria-label="Loading" />
+        {awaySince.value !== null && <p>The host gives no answer. It is asked again every 2 seconds.</p>}
+      </main>
+    )
+  if (operator.value === null) return <SignIn />
+  return (
+    <Shell>
+      <ScreenOf />
+    </Shell>
+  )
+}
+
+const root = document.querySelector("#console")
+if (root !== null) render(<Console />, root)
+followLinks()
+listen()
+
+/** Until the host is there: it may start later than the page. */
+const begin = async (): Promise<void> => {
+  await whoAmI()
+  if (operator.value === undefined) setTimeout(() => void begin(), 2000)
+}
+void begin()
