@@ -23,6 +23,8 @@ const prose = ["description", "summary", "example", "pattern", "headers"]
 const bare = (value) => {
   if (Array.isArray(value)) return value.map(bare)
   if (typeof value !== "object" || value === null) return value
+  // A story is also told as text; a client that names no type is answered in JSON.
+  if (value["application/json"] !== undefined) return { "application/json": bare(value["application/json"]) }
   const kept = Object.entries(value).filter(
     ([name, each]) =>
       !(prose.includes(name) && (name === "example" || name === "headers" || typeof each === "string"))

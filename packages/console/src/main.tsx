@@ -2,7 +2,11 @@
 import { render } from "preact"
 import { awaySince, operator, whoAmI } from "./base/api.ts"
 import { followLinks, path } from "./base/place.ts"
+import { JobScreen } from "./screens/Job.tsx"
+import { Jobs } from "./screens/Jobs.tsx"
+import { MessageScreen } from "./screens/Message.tsx"
 import { Now } from "./screens/Now.tsx"
+import { Search } from "./screens/Search.tsx"
 import { SignIn } from "./screens/SignIn.tsx"
 import { listen } from "./ui/Keys.ts"
 import { Empty } from "./ui/Parts.tsx"
@@ -13,10 +17,16 @@ const Nowhere = () => (
 )
 
 const ScreenOf = () => {
-  const [screen = ""] = path.value.split("/")
+  const [screen = "", id] = path.value.split("/").map(decodeURIComponent)
   switch (screen) {
     case "":
       return <Now />
+    case "search":
+      return <Search />
+    case "messages":
+      return id === undefined ? <Search /> : <MessageScreen id={id} key={id} />
+    case "jobs":
+      return id === undefined ? <Jobs /> : <JobScreen id={id} key={id} />
     default:
       return <Nowhere />
   }

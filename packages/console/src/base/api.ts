@@ -52,6 +52,14 @@ export const api = createClient<paths>({
   fetch: watched
 })
 
+/** The address of a reading that the browser follows by itself, such as a file to keep. */
+export const apiLink = (path: string, params: Readonly<Record<string, string | undefined>> = {}): string => {
+  const given = Object.entries(params).flatMap(([name, value]) =>
+    value === undefined ? [] : [[name, value]]
+  )
+  return `${apiPrefix}${path}${given.length === 0 ? "" : `?${new URLSearchParams(given)}`}`
+}
+
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null
 

@@ -1,0 +1,257 @@
+import { api, type Schemas } from "../base/api.ts"
+import { useAnswer } from "../base/live.ts"
+import { href, param, paramOf } from "../base/place.ts"
+import { Ago, At } from "../base/time.tsx"
+import { allStatuses, count, jobStatuses, n, shortId, statuses } from "../base/words.ts"
+import { Split } from "../ui/Charts.tsx"
+import { Card, Chip, Choices, Empty, Pager, Say, Table } from "../ui/Parts.tsx"
+import { Screen } from "../ui/Screen.tsx"
+
+type Job = Schemas["ToldJob"]
+type Sum = Schemas["ReferenceSum"]
+type Counts = Schemas["Counts"]
+
+const have = ({ delivered, read, sent, accepted }: Counts): number => delivered + read + sent + accepted
+
+/** How the recipients of a job, or of a campaign, stand. */
+export const Progress = ({ counts }: { readonly counts: Counts }) => (
+  <Split
+    of={allStatuses.map((status) => ({
+      tone: status === "delivered" ? "okay" : statuses[status][0],
+      value: counts[status],
+      title: `${statuses[status][1]}: ${n(counts[status])}`
+    }))}
+  />
+)
+
+const What = ({ failed, unknown, queued, sending }: Counts) => (
+  <small>
+    {queued + sending > 0 && <span class="wait">{n(queued + sending)} wait </span>}
+    {failed > 0 && <span class="bad">{n(failed)} failed </span>}
+    {unknown > 0 && <span class="unk">{n(unknown)} unknown</span>}
+  </small>
+)
+
+const columns = [
+  { text: "What" },
+  { text: "Status" },
+  { text: "Who has it", kind: "r" },
+  { text: "How they stand", kind: "x wide" },
+  { text: "Accepted", kind: "r x" }
+]
+
+const JobRow = ({ job }: { readonly job: Job }) => {
+  const [tone, word] = jobStatuses[job.status]
+  const isLater = job.status === "queued" && job.starts_at > job.created_at
+  return (
+    <tr class="row" data-row>
+      <td>
+        <a class="name" href={href(`jobs/${job.job_id}`)}>
+          {job.reference ?? shortId(job.job_id)}
+        </a>
+        <small>
+          {job.account} · {job.session}
+        </small>
+      </td>
+      <td>
+        <Chip tone={tone}>{isLater ? "Scheduled" : word}</Chip>
+        {isLater && (
+          <small>
+            <At at={job.starts_at} />
+          </small>
+        )}
+      </td>
+      <td class="r">
+        {n(have(job.counts))} of {n(job.recipients)}
+        <What {...job.counts} />
+      </td>
+      <td class="x">
+        <Progress counts={job.counts} />
+      </td>
+      <td class="r x nw">
+        <Ago at={job.created_at} />
+      </td>
+    </tr>
+  )
+}
+
+const SumRow = ({ sum }: { readonly sum: Sum }) => (
+  <tr class="row" data-row>
+    <td>
+      <a class="name" href={href("jobs", { reference: sum.reference, account_id: sum.account_id })}>
+        {sum.reference}
+      </a>
+      <small>
+        {sum.is_exact ? "" : "at least "}
+        {count(sum.jobs, "job")}
+      </small>
+    </td>
+    <td>
+      <Chip tone={sum.completed_at === null ? "go" : "ok"}>
+        {sum.completed_at === null ? "Under way" : "Ended"}
+      </Chip>
+    </td>
+    <td class="r">
+      {n(have(sum.counts))} of {n(sum.recipients)}
+      <What {...sum.counts} />
+    </td>
+    <td class="x">
+      <Progress counts={sum.counts} />
+    </td>
+    <td class="r x nw">
+      <Ago at={sum.created_at} />
+    </td>
+  </tr>
+)
+
+const hasNames = { waiting: "wait", failed: "have failures", unknown: "have recipients of whom nobody knows" }
+
+/** The filters of the address, as the API has them. */
+const filterOf = () => ({
+  has: paramOf("has", ["failed", "unknown", "waiting"]),
+  status: paramOf("status", [
+    "queued",
+    "processing",
+    "paused",
+    "canceling",
+    "canceled",
+    "completed",
+    "failed"
+  ]),
+  stuck: paramOf("stuck", ["true"]),
+  group: paramOf("group", ["reference"]),
+  reference: param("reference"),
+  account_id: param("account_id"),
+  session_id: param("session_id"),
+  template_id: param("template_id"),
+  key: param("key"),
+  created_after: param("created_after"),
+  created_before: param("created_before"),
+  completed_after: param("completed_after"),
+  completed_before: param("completed_before"),
+  cursor: param("cursor")
+})
+
+const numberOf = (text: string | undefined): number | undefined =>
+  text === undefined || !/^\d{1,9}$/.test(text) ? undefined : Number(text)
+
+const Sentence = ({
+  isMore,
+  items,
+  what
+}: {
+  readonly items: ReadonlyArray<Pick<Job, "recipients" | "counts">>
+  readonly isMore: boolean
+  readonly what: string
+}) => {
+  const { has, reference } = filterOf()
+  const failed = items.reduce((sum, { counts }) => sum + counts.failed, 0)
+  const unknown = items.reduce((sum, { counts }) => sum + counts.unknown, 0)
+  const waiting = items.reduce((sum, { counts }) => sum + counts.queued + counts.sending, 0)
+  return (
+    <Say>
+      <b>
+        {n(items.length)}
+        {isMore ? " or more" : ""}
+      </b>{" "}
+      {items.length === 1 ? what : `${what}s`}
+      {reference === undefined ? (
+        ""
+      ) : (
+        <>
+          {" "}
+          of <b>{reference}</b>
+        </>
+      )}
+      {has === undefined ? "" : ` that ${hasNames[has]}`},{" "}
+      <b>{n(items.reduce((sum, { recipients }) => sum + recipients, 0))}</b> recipients here: {n(waiting)}{" "}
+      wait, <span class={failed > 0 ? "bad" : ""}>{n(failed)} failed</span>,{" "}
+      <span class={unknown > 0 ? "unk" : ""}>{n(unknown)} unknown</span>.
+    </Say>
+  )
+}
+
+export const Jobs = () => {
+  const filter = filterOf()
+  const { cursor: _, ...named } = Object.fromEntries(
+    Object.entries(filter).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]))
+  )
+  const answer = useAnswer(JSON.stringify(filter), (init) =>
+    api.GET("/admin/v1/jobs", {
+      ...init,
+      params: { query: { limit: 50, ...filter, template_id: numberOf(filter.template_id) } }
+    })
+  )
+  return (
+    <Screen
+      title="Jobs"
+      answer={answer}
+      json={`/admin/v1/jobs?${new URLSearchParams(named)}`}
+      command={[
+        "sendwright jobs list",
+        ...Object.entries(named).map(([name, value]) => `--${name.replaceAll("_", "-")} ${value}`)
+      ].join(" ")}
+    >
+      {(data) => {
+        const isGrouped = "references" in data
+        const items = isGrouped ? data.references : data.jobs
+        return (
+          <>
+            <h1 class="sr">Jobs</h1>
+            <Sentence
+              items={items}
+              isMore={data.next_cursor !== null}
+              what={isGrouped ? "campaign" : "job"}
+            />
+            <div class="filters">
+              <Choices
+                label="Which jobs"
+                name="has"
+                of={[
+                  ["", "All"],
+                  ["waiting", "Waiting"],
+                  ["failed", "With failures"],
+                  ["unknown", "Unknown outcomes"]
+                ]}
+              />
+              <Choices
+                label="One by one, or by reference"
+                name="group"
+                of={[
+                  ["", "Jobs"],
+                  ["reference", "By reference"]
+                ]}
+              />
+            </div>
+            <div class="grid">
+              <Card title={isGrouped ? "By reference" : "Jobs"} beside="newest first">
+                {items.length === 0 ? (
+                  <Empty
+                    title={data.looked_at === null ? "No such job" : "None of those that were looked at"}
+                  >
+                    {data.looked_at === null
+                      ? "Take a filter away, or send the first one: docs/first-send.md takes five minutes."
+                      : `${n(data.looked_at)} were looked at. Go on with the next page.`}
+                  </Empty>
+                ) : (
+                  <Table
+                    label="Jobs"
+                    columns={columns}
+                    rows={
+                      isGrouped
+                        ? data.references.map((sum) => (
+                            <SumRow sum={sum} key={sum.account_id + sum.reference} />
+                          ))
+                        : data.jobs.map((job) => <JobRow job={job} key={job.job_id} />)
+                    }
+                  />
+                )}
+                <Pager next={data.next_cursor} />
+              </Card>
+            </div>
+          </>
+        )
+      }}
+    </Screen>
+  )
+}
