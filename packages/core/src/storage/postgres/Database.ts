@@ -49,18 +49,18 @@ import type { Prepare, Source } from "./PipelinedConnection.ts"
 import {
   failure,
   failureWithin,
-  giveBack,
   isLockTimeout,
   joined,
   lockTimeout,
   makePrepare,
   NoneFree,
+  ofPool,
   onConnection,
   perform,
   pipelineOf,
   Refused,
-  transact,
-  unheard
+  sharing,
+  transact
 } from "./PipelinedConnection.ts"
 import type { Server } from "./Server.ts"
 
@@ -390,6 +390,8 @@ interface Connections {
   readonly prepare: Prepare
   /** For what somebody waits for. */
   readonly pool: Source
+  /** The same, for statements that are a commit of their own. */
+  readonly shared: Source
   /** For what the process does of itself. */
   readonly forWork: Source
   /** The embedder's statements. */
@@ -399,7 +401,7 @@ interface Connections {
   readonly listen: Listen
 }
 
-const make = ({ apart, forWork, listen, ofClient, pool, prepare }: Connections) =>
+const make = ({ apart, forWork, listen, ofClient, pool, prepare, shared }: Connections) =>
   Effect.gen(function* () {
     const { client, isEmbedded, isOurs } = yield* TransactionClient.make(ofClient)
 
@@ -424,12 +426,14 @@ const make = ({ apart, forWork, listen, ofClient, pool, prepare }: Connections) 
         )
       })
 
-    const alone = <A>(operation: string, verb: () => Program<A>) =>
-      onConnection(pool, operation, (connection) => perform(verb(), pipelineOf(connection, prepare)))
+    const aloneOver =
+      (through: Source) =>
+      <A>(operation: string, verb: () => Program<A>) =>
+        onConnection(through, operation, (connection) => perform(verb(), pipelineOf(connection, prepare)))
 
-    const askTime = onConnection(forWork, "StoreTime", (connection) =>
-      perform(databaseTime(), pipelineOf(connection, prepare))
-    )
+    const alone = aloneOver(shared)
+
+    const askTime = aloneOver(forWork)("StoreTime", databaseTime)
 
     const writeOver =
       (through: Source) =>
@@ -448,7 +452,8 @@ const make = ({ apart, forWork, listen, ofClient, pool, prepare }: Connections) 
         ? onConnection(apart, operation, (connection) => transact(connection, prepare, verb))
         : writeInGroup(serialized, operation, verb)
 
-    const wipe = alone("Database.wipe", () => run(vacuum)).pipe(
+    // It takes long, and nothing may wait behind it.
+    const wipe = aloneOver(pool)("Database.wipe", () => run(vacuum)).pipe(
       Effect.as(null),
       Effect.catchAll(() =>
         Effect.succeed(
@@ -566,18 +571,25 @@ const borrow = async (pool: Pg.Pool): Promise<Pg.PoolClient> => {
   }
 }
 
+/** Whoever uses a connection hears of its end; an `error` without a listener would end the process. */
+const unheard = (): void => {}
+
 /** A pool whose connections others open: each is looked at when it is used here for the first time. */
 const lent = (pool: Pg.Pool, verify: Verify | undefined): Source => {
   const known = new WeakSet<Pg.PoolClient>()
+  const giveBack: Source["giveBack"] = (client, isBroken) => {
+    client.off("error", unheard)
+    client.release(isBroken)
+  }
   return {
+    giveBack,
     connect: async () => {
       const client = await borrow(pool)
-      if (verify === undefined || known.has(client)) return client
       client.on("error", unheard)
+      if (verify === undefined || known.has(client)) return client
       try {
         await verify(client)
         known.add(client)
-        client.off("error", unheard)
         return client
       } catch (cause) {
         giveBack(client, true)
@@ -606,17 +618,18 @@ const connect = (options: Opening, server: Server): Effect.Effect<Connections, n
     const listen = CommitListener.make(config, verify, server)
     if ("pool" in options) {
       const { pool } = options
-      const apart = yield* openPool({ ...ours, max: 1 }, begun)
+      const apart = ofPool(yield* openPool({ ...ours, max: 1 }, begun))
       const looked = lent(pool, verify)
-      return { prepare, pool: looked, forWork: looked, ofClient: pool, apart, listen }
+      return { prepare, pool: looked, shared: looked, forWork: looked, ofClient: pool, apart, listen }
     }
     const most = options.maxConnections ?? defaultConnections
     const forWork = connectionsForWork(most)
-    const pool = yield* openPool({ ...ours, max: most - forWork }, begun)
+    const pool = ofPool(yield* openPool({ ...ours, max: most - forWork }, begun))
     return {
       prepare,
       pool,
-      forWork: forWork === 0 ? pool : yield* openPool({ ...ours, max: forWork }, begun),
+      shared: sharing(pool, server),
+      forWork: forWork === 0 ? pool : ofPool(yield* openPool({ ...ours, max: forWork }, begun)),
       // The embedder's statements take as long as they take, and cursors need a connection without a pipeline.
       ofClient: yield* openPool({ ...config, max: most }, verify),
       apart: pool,

@@ -9,7 +9,7 @@ import type { StorageError } from "../StorageError.ts"
 import type { Program } from "../sql/Program.ts"
 import * as Slow from "../sql/Slow.ts"
 import type { Prepare, Source } from "./PipelinedConnection.ts"
-import { failure, giveBack, isUsable, Refused, transact, unheard } from "./PipelinedConnection.ts"
+import { failure, isUsable, Refused, transact } from "./PipelinedConnection.ts"
 
 /** Enough to share the cost of a commit, few enough that other processes need not wait long for what is locked. */
 const most = 16
@@ -67,7 +67,6 @@ export const make = (
       let client: Pg.PoolClient
       try {
         client = await source.connect()
-        client.on("error", unheard)
       } catch (cause) {
         for (const { fail } of writes) fail(new Refused(cause))
         break
@@ -76,7 +75,7 @@ export const make = (
       const group = [...writes].slice(0, most)
       for (const write of group) writes.delete(write)
       const failed = await commit(client, prepare, group, () => serialize(name))
-      giveBack(client, failed !== undefined && !isUsable(failed))
+      source.giveBack(client, failed !== undefined && !isUsable(failed))
     }
     waiting.delete(name)
   }

@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import Pg from "pg"
 import { ForeignTransaction } from "../../domain/Errors.ts"
+import * as Timers from "../../runtime/Timers.ts"
 import { fullDisk, StorageError } from "../StorageError.ts"
 import type { Answer, Program, Row, SqlParameter, Statement } from "../sql/Program.ts"
 import * as Slow from "../sql/Slow.ts"
@@ -260,13 +261,13 @@ interface Line {
   readonly settled: () => Promise<void>
 }
 
-/** Over a connection with `pipeline` on: one write for all that is said in one step. */
+/** Over a connection with `pipeline` on: one write for all of a turn of the event loop, since it costs more than a statement. */
 const pipelined = (client: Pg.Client): Line => {
   const { stream } = client.connection
   return {
     say: (query, answered) => {
       stream.cork()
-      process.nextTick(() => stream.uncork())
+      Timers.setImmediate(() => stream.uncork())
       client.query<Row>(query, answered)
     },
     settled: async () => {}
@@ -379,17 +380,51 @@ export const transact = async <A>(
   }
 }
 
-/** Whoever uses a connection hears of its end; an `error` without a listener would end the process. */
-export const unheard = (): void => {}
-
-export const giveBack = (client: Pg.PoolClient, isBroken = false): void => {
-  client.off("error", unheard)
-  client.release(isBroken)
-}
-
-/** Where connections come from: a pool, or one that looks at each of them first. */
+/** Where connections come from, and where they go back to: a pool, or one that looks at each of them first. */
 export interface Source {
   readonly connect: () => Promise<Pg.PoolClient>
+  readonly giveBack: (client: Pg.PoolClient, isBroken?: boolean) => void
+}
+
+export const ofPool = (pool: Pg.Pool): Source => ({
+  connect: () => pool.connect(),
+  giveBack: (client, isBroken) => client.release(isBroken)
+})
+
+/** Who asks in one turn of the event loop gets one connection, so that what they read is asked for in one write. */
+export const sharing = ({ connect, giveBack }: Source, server: Server): Source => {
+  interface Turn {
+    users: number
+    isBroken: boolean
+    readonly client: Promise<Pg.PoolClient>
+  }
+  let current: Turn | undefined
+  const turns = new WeakMap<Pg.PoolClient, Turn>()
+  return {
+    connect: async () => {
+      // A pooler may give each statement another connection of the server, and need not keep their order.
+      if (server.isShared) return connect()
+      let turn = current
+      if (turn === undefined || turn.users === 0) {
+        turn = current = { users: 0, isBroken: false, client: connect() }
+        Timers.setImmediate(() => {
+          current = undefined
+        })
+      }
+      turn.users += 1
+      const client = await turn.client
+      turns.set(client, turn)
+      return client
+    },
+    giveBack: (client, isBroken = false) => {
+      const turn = turns.get(client) ?? { users: 1, isBroken }
+      turn.users -= 1
+      turn.isBroken ||= isBroken
+      if (turn.users > 0) return
+      turns.delete(client)
+      giveBack(client, turn.isBroken)
+    }
+  }
 }
 
 const connect = (source: Source): Effect.Effect<Pg.PoolClient, Refused> =>
@@ -397,9 +432,8 @@ const connect = (source: Source): Effect.Effect<Pg.PoolClient, Refused> =>
     let waiting = true
     source.connect().then(
       (client) => {
-        client.on("error", unheard)
         if (waiting) resume(Effect.succeed(client))
-        else giveBack(client)
+        else source.giveBack(client)
       },
       (cause: unknown) => resume(Effect.fail(new Refused(cause)))
     )
@@ -426,11 +460,11 @@ export const onConnection = <A>(
           const began = performance.now()
           step(client).then(
             (value) => {
-              giveBack(client)
+              source.giveBack(client)
               resume(Slow.answer(operation, began, value))
             },
             (cause: unknown) => {
-              giveBack(client, !isUsable(cause))
+              source.giveBack(client, !isUsable(cause))
               resume(failure(operation, cause))
             }
           )

@@ -451,6 +451,53 @@ describe("a verb", () => {
   )
 })
 
+describe("reads of one turn of the event loop", () => {
+  const askPid = function* () {
+    return (yield* get("SELECT pg_backend_pid() AS pid"))?.["pid"]
+  }
+  const together = <A, E>(effects: ReadonlyArray<Effect.Effect<A, E>>) =>
+    Effect.all(effects.map(Effect.exit), { concurrency: "unbounded" })
+
+  it.scopedLive("share a connection, and one that fails, or is interrupted, leaves the others theirs", () =>
+    Effect.gen(function* () {
+      const { db } = yield* database
+      const ask = db.read("ask", askPid)
+      const broken = db.read("divide", () => get("SELECT 1 / 0 AS x"))
+      const interrupted = Effect.flatMap(Effect.fork(ask), Fiber.interrupt)
+      const exits = yield* together<unknown, unknown>([ask, broken, ask, interrupted, ask])
+      expect(exits.map(Exit.isSuccess)).toEqual([true, false, true, true, true])
+      const [first, , third, , fifth] = exits.map(Exit.getOrElse(() => undefined))
+      expect([third, fifth]).toEqual([first, first])
+    })
+  )
+
+  it.scopedLive("fail together when their connection is cut, and the next ones work", () =>
+    Effect.gen(function* () {
+      const { db } = yield* database
+      const ask = db.read("ask", askPid)
+      const cut = db.read("cut", () => get("SELECT pg_terminate_backend(pg_backend_pid())"))
+      expect((yield* together<unknown, unknown>([cut, ask, ask])).map(Exit.isFailure)).toEqual([
+        true,
+        true,
+        true
+      ])
+      expect((yield* together([ask, ask])).map(Exit.isSuccess)).toEqual([true, true])
+    })
+  )
+
+  it.scopedLive("wait for nothing that an earlier turn asked for", () =>
+    Effect.gen(function* () {
+      const { db } = yield* database
+      const slow = yield* Effect.fork(db.read("slow", () => get("SELECT pg_sleep(2)")))
+      yield* Effect.sleep(50)
+      yield* db
+        .read("ask", askPid)
+        .pipe(Effect.timeoutFail({ duration: "1 second", onTimeout: () => "late" }))
+      expect(slow.unsafePoll()).toBeNull()
+    })
+  )
+})
+
 describe("verbs that may share a commit", () => {
   const together = Effect.map(database, ({ db }) => ({
     ids: db.read("ids", ids),
