@@ -39,6 +39,7 @@ const installed = installedSmall.then(async () => {
     "@types/express": "examples",
     "@types/node": "",
     "@types/pg": "",
+    "csv-parse": "examples",
     "drizzle-orm": "packages/sendwright",
     express: "examples",
     fastify: "examples",

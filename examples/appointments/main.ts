@@ -7,6 +7,7 @@ import Database from "better-sqlite3"
 import { createSendwright, sandbox } from "sendwright"
 import { sqlite } from "sendwright/sqlite"
 import { makeApp } from "./app.ts"
+import { onSqlite } from "./calendar.ts"
 import { prepare } from "./setup.ts"
 
 const database = new Database(process.env["DATABASE"] ?? "appointments.db")
@@ -29,19 +30,12 @@ const session =
   (await sw.admin.sessions.create({ accountId, name: "main", provider: "sandbox" }))
 await prepare(sw, session.id)
 
-const { http, remind } = makeApp({ database, sw, accountId, sessionId: session.id })
+const calendar = onSqlite(database, sw.session(session.id))
+const http = makeApp({ calendar, sw, accountId, sessionId: session.id })
 await sw.start()
-const everyMinute = setInterval(() => {
-  try {
-    remind()
-  } catch (error) {
-    console.error("Reminders have to wait for a minute.", error)
-  }
-}, 60_000)
 console.log(await http.listen({ port: Number(process.env["PORT"] ?? 3000) }))
 
 const stop = async () => {
-  clearInterval(everyMinute)
   await http.close()
   await sw.stop()
   database.close()

@@ -58,6 +58,32 @@ describe("a person whom only a user id names", () => {
 })
 
 describe("time", () => {
+  it("is that of a send, a recipient's own before it, over days and zones", async () => {
+    const t = await open({ now: new Date("2030-01-05T08:00:00Z") })
+    const sendAt = { local: "2030-01-07T10:30", timeZone: "recipient" }
+    const [madrid, tokyo, newYork] = ["34600001234", "819012345678", "12025550123"] as const
+    await t.send({
+      to: [
+        { phone: madrid, timeZone: "Europe/Madrid" },
+        tokyo,
+        { phone: newYork, timeZone: "America/New_York", sendAt: new Date("2030-01-07T03:00:00Z") }
+      ],
+      sendAt,
+      hours: { from: "09:00", to: "20:00" }
+    })
+    await t.advance("40 hours")
+    expect(t).toHaveSent(0)
+    await t.advance("3 days")
+    const times = [madrid, tokyo, newYork].map((name) =>
+      t.person(name).inbox.map(({ at }) => at.toISOString())
+    )
+    expect(times).toEqual([
+      ["2030-01-07T09:30:00.000Z"],
+      ["2030-01-07T01:30:00.000Z"],
+      ["2030-01-07T14:00:00.000Z"]
+    ])
+  })
+
   it("goes from due time to due time, and tells what happened", async () => {
     const t = await open({ now: new Date("2026-03-01T08:00:00Z") })
     t.platform.next(ana).isBusy("30 s").next(ana).isBusy("2 min")

@@ -292,28 +292,17 @@ export const testKit = input(Schema.declare(isKit, { title: "what `createTestSen
   name: "t"
 })
 
-const OneTo = Schema.Union(
-  Text,
-  object({
-    phone: optional(Text),
-    userId: optional(Text),
-    variables: optional(Schema.Record({ key: Text, value: Text })),
-    ...recipientTexts(optional(Text))
+/** Whom a send of the kit names; everything else of it is looked at by the session. */
+export const addressees = (given: Testing.TestMessage): ReadonlyArray<string> => {
+  const { recipients } = send(given)
+  const each: ReadonlyArray<unknown> = Array.isArray(recipients) ? recipients : []
+  return each.flatMap((recipient) => {
+    if (typeof recipient !== "object" || recipient === null) return []
+    const { phone, userId } = { phone: undefined, userId: undefined, ...recipient }
+    const name: unknown = phone ?? userId
+    return typeof name === "string" ? [name] : []
   })
-)
-
-/** What the kit looks at; the rest of a send is looked at by the session. */
-export const testMessage = input<Testing.TestMessage>(
-  object({
-    to: Schema.Union(OneTo, list(OneTo)),
-    idempotencyKey: optional(Text),
-    template: optional(Schema.Union(Text, Count)),
-    language: optional(Text),
-    variables: optional(Schema.Record({ key: Text, value: Text })),
-    currency: optional(Text),
-    reference: optional(Text)
-  })
-)
+}
 const isStore = (value: unknown): value is Store =>
   typeof value === "object" && value !== null && "name" in value
 const TestStore = Schema.declare(isStore, { title: "`memory()`, `sqlite(…)` or `postgres(…)`" })

@@ -444,15 +444,13 @@ const sendingBy = (
     }
   }
   const send = async (given: Api.TestMessage) => {
-    const { idempotencyKey, template = "hello", to, ...rest } = Inputs.testMessage(given)
-    const names = [to]
-      .flat()
-      .map((each) => (typeof each === "string" ? each : (each.phone ?? each.userId ?? "")))
+    const names = Inputs.addressees(given)
+    const { idempotencyKey, template = "hello", ...rest } = given
     await consent(...names.filter((name) => !asked.has(name)))
     serial += 1
     const key = idempotencyKey ?? `test-${serial}`
     const language = typeof template === "string" ? { language: "en" } : {}
-    const message = { template, ...language, ...rest, to }
+    const message = { template, ...language, ...rest }
     try {
       const sent = await session.send({ ...message, idempotencyKey: key })
       for (const name of names) journal.write(name, `accepted: ${message.template} (job ${sent.jobId})`)
