@@ -429,7 +429,12 @@ describe("the examples", () => {
   )
 
   it("pass their tests", patience, async () => {
-    const files = ["testing/ten", "appointments/appointments", "custom-sender/custom-sender"]
+    const files = [
+      "testing/ten",
+      "appointments/appointments",
+      "campaign/campaign",
+      "custom-sender/custom-sender"
+    ]
     const given = files.map((file) => `examples/${file}.test.ts`)
     const { code, stderr, stdout } = await node(
       "vitest/vitest.mjs",
@@ -438,7 +443,7 @@ describe("the examples", () => {
       { NO_COLOR: "1" }
     )
     expect(code, stdout + stderr).toBe(0)
-    expect(stdout).toMatch(/Test Files\s+3 passed/)
+    expect(stdout).toMatch(/Test Files\s+4 passed/)
   })
 })
 
