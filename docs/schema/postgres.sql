@@ -616,6 +616,8 @@ CREATE TABLE sendwright_session (
   retry_for bigint,
   -- Markets that are closed for a category, in JSON; null = those of the provider.
   closed_markets text,
+  -- The hours in which its messages go, by their purpose, in JSON; null for all hours.
+  quiet_hours text,
   CONSTRAINT sendwright_session_pkey PRIMARY KEY (seq),
   CONSTRAINT sendwright_session_id_key UNIQUE (id)
 );

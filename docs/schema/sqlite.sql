@@ -565,7 +565,9 @@ CREATE TABLE sendwright_session (
   probe_interval INTEGER,
   retry_for INTEGER,
   -- Markets that are closed for a category, in JSON; null = those of the provider.
-  closed_markets TEXT
+  closed_markets TEXT,
+  -- The hours in which its messages go, by their purpose, in JSON; null for all hours.
+  quiet_hours TEXT
 ) STRICT;
 CREATE INDEX sendwright_session_account ON sendwright_session (account, seq);
 CREATE INDEX sendwright_session_blocked ON sendwright_session (blocked_until) WHERE blocked_until IS NOT NULL;

@@ -238,6 +238,7 @@ export const make = Effect.gen(function* () {
           timeout_ms: 1000
         },
         pacing: { messages_per_second: 10, pair_interval_ms: 100 },
+        quiet_hours: { marketing: { from: "09:00", to: "20:00", days: [1, 5], outside: "hold" } },
         keywords: { opt_out: ["halt"], opt_in: ["again"] }
       })
     ],

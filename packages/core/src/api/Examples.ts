@@ -76,6 +76,7 @@ export const session = {
   pacing: { messages_per_second: 80, pair_interval_ms: null },
   retry_for: null,
   closed_markets: null,
+  quiet_hours: { authentication: null, utility: null, marketing: null },
   keywords: { opt_out: null, opt_in: null },
   state: "connected",
   reason: null,

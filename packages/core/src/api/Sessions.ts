@@ -1,7 +1,8 @@
 /** Sessions: connections of an account to a platform (contract.md §8). */
 import * as Schema from "effect/Schema"
 import { ClosedMarkets, Session as Domain, Instant, Keywords, Retry, Template } from "../index.ts"
-import { computed, inProcess, struct } from "./Codec.ts"
+import * as Times from "../schema/Times.ts"
+import { codec, computed, inProcess, struct } from "./Codec.ts"
 import * as Endpoint from "./Endpoint.ts"
 import * as Examples from "./Examples.ts"
 import { forOperator, one, pageOf } from "./Operation.ts"
@@ -38,6 +39,12 @@ const session = struct(
     closed_markets: Schema.NullOr(Schema.Array(ClosedMarket)).annotations({
       description: "null: those of the provider."
     }),
+    quiet_hours: codec(
+      Times.QuietHoursShown.annotations({
+        description: "The hours in which messages of a purpose go; null for all hours."
+      }),
+      Times.toldQuietHours
+    ),
     /** null = the words that come with Sendwright. */
     keywords: struct({ opt_out: WordsShown, opt_in: WordsShown }),
     state: Wire.SessionState,
@@ -113,6 +120,7 @@ const settings = {
   pacing: optional(PacingChange),
   retry_for: optional(RetryFor),
   closed_markets: optional(ClosedMarketsChange),
+  quiet_hours: optional(Times.QuietHoursChange),
   keywords: optional(KeywordsChange)
 }
 

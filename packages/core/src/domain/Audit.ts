@@ -107,6 +107,7 @@ export const session = (found: Session, config: "kept" | "set" | "changed" = "ke
   retry_for: Sessions.retryFor(found),
   closed_markets:
     found.closedMarkets?.map(({ category, prefixes }) => ({ category, prefixes: prefixes.length })) ?? null,
+  quiet_hours: found.quietHours,
   keywords: byWireNames(found.keywords),
   config
 })

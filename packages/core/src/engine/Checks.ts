@@ -54,6 +54,7 @@ import * as Direct from "../domain/job/Direct.ts"
 import * as Keyring from "../domain/Keyring.ts"
 import * as Person from "../domain/Person.ts"
 import * as Phone from "../domain/Phone.ts"
+import * as QuietHours from "../domain/session/QuietHours.ts"
 import * as Text from "../domain/Text.ts"
 import * as Rendering from "../domain/template/Rendering.ts"
 import * as Template from "../domain/template/Template.ts"
@@ -654,7 +655,8 @@ export const make = Effect.gen(function* () {
   ) {
     const faults = new Fault.Faults()
     const { addresses, template, values } = yield* examine(caller, request, faults, now)
-    const times = Timings.read(request, addresses, null, now, faults)
+    const quiet = template === null ? null : QuietHours.of(caller.session.quietHours, template.category)
+    const times = Timings.read(request, addresses, quiet, now, faults)
     if (template === null || faults.list.length > 0) return yield* invalid(faults.list)
     const { currency = caller.account.currency, recipients, variables } = request
     const resolved: ResolvedRequest = { template, currency, recipients, variables, addresses, values, times }

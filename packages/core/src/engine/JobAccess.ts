@@ -6,7 +6,7 @@ import { InvalidRequest, JobEnded, NotFound } from "../domain/Errors.ts"
 import type { Instant } from "../domain/Instant.ts"
 import * as Time from "../domain/Instant.ts"
 import type { Job, RecipientResult, TemplateJob } from "../domain/job/Job.ts"
-import { dispatchable, isReadable, isTemplateJob } from "../domain/job/Job.ts"
+import { dispatchable, isReadable, isTemplateJob, purpose } from "../domain/job/Job.ts"
 import * as Pace from "../domain/job/Pace.ts"
 import type { Status as RecipientStatus } from "../domain/job/Recipient.ts"
 import * as Waiting from "../domain/job/Waiting.ts"
@@ -15,6 +15,7 @@ import type { Page } from "../domain/Page.ts"
 import * as Circuit from "../domain/session/Circuit.ts"
 import type { Pacing } from "../domain/session/Pacing.ts"
 import { emptyAt, unpaced } from "../domain/session/Pacing.ts"
+import * as QuietHours from "../domain/session/QuietHours.ts"
 import type { Session } from "../domain/session/Session.ts"
 import * as Sessions from "../domain/session/Session.ts"
 import { Signals } from "../runtime/Signals.ts"
@@ -50,18 +51,25 @@ const waitOfHindered = (job: Job, session: Session | null, now: Instant): JobDet
 const waitsForContent = ({ content, counts }: Job, nextAt: Instant | null): boolean =>
   !isReadable(content) && (counts.queued > 0 || nextAt !== null)
 
+/** The hours of its session that hold for a job. */
+const quietOf = ({ content }: Job, session: Session | null): When.Hours | null =>
+  session === null || !isReadable(content) ? null : QuietHours.of(session.quietHours, purpose(content))
+
 /** What the first of those waits for whom nobody attempted; null where its time has come. */
 export const waitOfTurn = (
-  { timing }: Job,
+  job: Job,
+  session: Session | null,
   recipients: ReadonlyArray<RecipientResult>,
   now: Instant
 ): JobDetail["waitingFor"] => {
   const [first] = recipients
     .filter(({ nextAt, status }) => status === "queued" && nextAt !== null)
     .sort((a, b) => (a.nextAt ?? now) - (b.nextAt ?? now))
-  if (timing === null || first === undefined || first.nextAt === null || first.nextAt <= now) return null
-  const asked = When.askedFor({ timing, own: first.timing, address: first.address, quiet: null }, now)
-  return { limiter: asked > now ? "schedule" : "hours", until: first.nextAt }
+  if (first === undefined || first.nextAt === null || first.nextAt <= now) return null
+  const { address, nextAt: until, timing: own } = first
+  const rules = { timing: job.timing, own, address, quiet: quietOf(job, session) }
+  if (When.askedFor(rules, now) > now) return { limiter: "schedule", until }
+  return When.turn(rules, now)._tag === "Later" ? { limiter: "hours", until } : null
 }
 
 /** @param isDispatched true while any worker is alive that sends due messages */
@@ -127,7 +135,7 @@ export const waiting = Effect.gen(function* () {
     const now = yield* Time.now
     if (isUnended(job) && (yield* quarantineWatch.look) !== null) return forRestore
     const isDispatched = !isOpen(job) || (yield* heartbeat.isDispatched)
-    return waitingFor(job, nextAt, session, isDispatched, waitOfTurn(job, queued, now), now)
+    return waitingFor(job, nextAt, session, isDispatched, waitOfTurn(job, session, queued, now), now)
   })
 })
 
@@ -142,21 +150,19 @@ const changing = Effect.gen(function* () {
     yield* Effect.zipRight(signals.sends.notify, signals.deliveries.notify)
     return result.job
   })
+  const sessions = yield* SessionStore
   const held =
     (isHeld: boolean) =>
     ({ id: jobId }: Job) =>
       Effect.flatMap(Time.now, (now) => told(jobs.hold({ jobId, isHeld, now })))
-  const retimed = (jobId: string, given: TimesChange, now: Instant) =>
-    Effect.filterOrFail(
-      jobs.retime({ jobId, change: Timings.change(given, null, now), now }),
-      (result) => result?._tag !== "Refused",
-      (result) => new InvalidRequest({ faults: result?._tag === "Refused" ? result.faults : [] })
-    )
+  const retimed = Effect.fnUntraced(function* (job: Job, given: TimesChange, now: Instant) {
+    const quiet = quietOf(job, yield* sessions.find(job.sessionId))
+    const result = yield* jobs.retime({ jobId: job.id, change: Timings.change(given, quiet, now), now })
+    return result?._tag === "Refused" ? yield* new InvalidRequest({ faults: result.faults }) : result
+  })
   return {
-    changeFound:
-      (given: TimesChange) =>
-      ({ id: jobId }: Job) =>
-        Effect.flatMap(Time.now, (now) => told(retimed(jobId, given, now))),
+    changeFound: (given: TimesChange) => (job: Job) =>
+      Effect.flatMap(Time.now, (now) => told(retimed(job, given, now))),
     cancelFound: ({ id: jobId }: Job) => Effect.flatMap(Time.now, (now) => told(jobs.cancel({ jobId, now }))),
     pauseFound: held(true),
     resumeFound: held(false)
@@ -196,12 +202,13 @@ export const make = Effect.gen(function* () {
     const actualCost = yield* actualCostOf(job)
     const waiting =
       job.counts.sending > 0 ? yield* jobs.results({ jobId: job.id, status: "sending", page: whole }) : null
+    const session = yield* sessions.find(job.sessionId)
+    const isTimed = job.timing !== null || quietOf(job, session) !== null
     const queued =
-      job.timing === null || job.counts.queued === 0
+      !isTimed || job.counts.queued === 0
         ? []
         : (yield* jobs.results({ jobId: job.id, status: "queued", page: whole })).items
     const due = waiting?.items.flatMap(({ nextAt }) => (nextAt === null ? [] : [nextAt])) ?? []
-    const session = yield* sessions.find(job.sessionId)
     const pacing = session?.pacing ?? unpaced
     const now = yield* Time.now
     const nextAt = due.length === 0 ? null : Time.min(...due)

@@ -114,7 +114,10 @@ export const read = (
     expiring = Time.firstOf([expiring, When.expiry(rules)])
   }
   const startsAt = Time.min(...due.map(({ dueAt }) => dueAt))
-  return { timing: { ...timing, startsAt, expiring }, recipients: due }
+  // Within its session's hours a send that asked for no time goes at once.
+  const isAtOnce = [...Object.values(timing), ...owns].every((each) => each === null)
+  const waits = due.some(({ dueAt }) => dueAt > now)
+  return { timing: isAtOnce && !waits ? null : { ...timing, startsAt, expiring }, recipients: due }
 }
 
 /** True of a recipient of whom nothing was attempted: its time can be changed. */

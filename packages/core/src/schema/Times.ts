@@ -2,6 +2,8 @@
 import * as Schema from "effect/Schema"
 import * as Time from "../domain/Instant.ts"
 import * as When from "../domain/job/When.ts"
+import type * as QuietHours from "../domain/session/QuietHours.ts"
+import { ofEach } from "../domain/template/Template.ts"
 
 const InstantText = Schema.String.pipe(
   Schema.filter((text) => Time.parse(text) !== undefined, {
@@ -66,6 +68,22 @@ export const Hours = Schema.Struct({
 })
 export type Hours = typeof Hours.Type
 
+const quiet = Schema.optional(Schema.NullOr(Hours))
+
+/** A change of some purposes' hours: those that are absent stay. */
+export const QuietHoursChange = Schema.Struct({
+  authentication: quiet,
+  utility: quiet,
+  marketing: quiet
+}).annotations({
+  description:
+    "The hours in which messages of a purpose go, at each recipient's place; null for all hours. A send's own `hours` can only narrow them. They are asked before each attempt, so that a change holds for what was accepted before it. Direct messages go at any hour."
+})
+export type QuietHoursChange = typeof QuietHoursChange.Type
+
+const told = Schema.NullOr(Hours)
+export const QuietHoursShown = Schema.Struct({ authentication: told, utility: told, marketing: told })
+
 export const momentOf = (given: Moment): When.Moment =>
   typeof given === "string"
     ? (Time.parse(given) ?? Time.at(0))
@@ -77,6 +95,15 @@ export const hoursOf = ({ days, from, outside = "hold", to }: Hours): When.Hours
   days: days ?? null,
   outside
 })
+
+export const withQuietHours = (
+  stood: QuietHours.QuietHours,
+  change: QuietHoursChange = {}
+): QuietHours.QuietHours =>
+  ofEach((purpose) => {
+    const given = change[purpose]
+    return given === undefined ? stood[purpose] : given && hoursOf(given)
+  })
 
 export const toldMoment = (moment: When.Moment | null): Moment | null => {
   if (moment === null) return null
@@ -90,3 +117,6 @@ export const toldHours = (hours: When.Hours | null): Hours | null => {
   const { days, ...rest } = hours
   return days === null ? rest : { ...rest, days }
 }
+
+export const toldQuietHours = (hours: QuietHours.QuietHours): typeof QuietHoursShown.Type =>
+  ofEach((purpose) => toldHours(hours[purpose]))

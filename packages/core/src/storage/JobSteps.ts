@@ -304,7 +304,7 @@ export const expire = <H extends JobState>(
   let expiring: Instant | null = null
   for (const { fence, recipient: before } of open) {
     const { address, timing: own } = before
-    const at = When.expiry({ timing, own, address, quiet: null })
+    const at = When.expiry({ timing, own, address })
     if (at === null) continue
     const after = at <= now ? Transitions.expire(before, now) : before
     if (after !== before) changes.push({ before, after, fenceBefore: fence, fence })

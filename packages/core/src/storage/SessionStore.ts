@@ -43,7 +43,10 @@ export class SessionStore extends Context.Tag("@sendwright/core/storage/SessionS
     readonly change: (command: {
       readonly id: string
       readonly change: Partial<
-        Pick<Session, "name" | "pacing" | "retryForMs" | "closedMarkets" | "keywords" | "config">
+        Pick<
+          Session,
+          "name" | "pacing" | "retryForMs" | "closedMarkets" | "quietHours" | "keywords" | "config"
+        >
       >
       /** True when its block ends, too, and the platform's restrictions (`Session.released`). */
       readonly releases?: boolean

@@ -16,6 +16,7 @@ import * as ClientTexts from "../domain/job/ClientTexts.ts"
 import type { Operator } from "../domain/Operator.ts"
 import * as Retention from "../domain/Retention.ts"
 import { unpaced } from "../domain/session/Pacing.ts"
+import * as QuietHours from "../domain/session/QuietHours.ts"
 import type { Session } from "../domain/session/Session.ts"
 import type { TemplateContent } from "../domain/template/Template.ts"
 import type { Received } from "../domain/webhook/Event.ts"
@@ -60,6 +61,7 @@ export const session = (accountId: string, some: Partial<Session> = {}): Session
   pacing: unpaced,
   retryForMs: null,
   closedMarkets: null,
+  quietHours: QuietHours.none,
   keywords: Keywords.standard,
   state: "connected",
   reason: null,

@@ -11,6 +11,7 @@ import * as Time from "../domain/Instant.ts"
 import * as Job from "../domain/job/Job.ts"
 import * as When from "../domain/job/When.ts"
 import * as ClosedMarkets from "../domain/session/ClosedMarkets.ts"
+import * as QuietHours from "../domain/session/QuietHours.ts"
 import type { SecretBox } from "../secret/SecretBox.ts"
 import type { Senders } from "../sender/Sender.ts"
 import * as SessionSender from "../sender/SessionSender.ts"
@@ -136,14 +137,15 @@ export const make: Effect.Effect<
     }
     const category = first.category ?? Job.purpose(first.content)
     const isClosed = ClosedMarkets.closedFor(sessionSender?.closedMarkets ?? [], category)
+    const quiet = QuietHours.of(session.quietHours, category)
     let offset = 0
     const prepared = jobs.map((job): Prepared => {
       const circuit = circuits.of(sessionId, job.probe)
       const { timing } = job
       const turnOf: Attempt.TurnOf =
-        timing === null
+        timing === null && quiet === null
           ? Attempt.always
-          : ({ address, timing: own }, now) => When.turn({ timing, own, address, quiet: null }, now)
+          : ({ address, timing: own }, now) => When.turn({ timing, own, address, quiet }, now)
       const refused = { byPlace, offset, now: askedAt, isClosed, consent, turnOf }
       offset += job.recipients.length
       return { job, attempts: Attempt.prepareAttempts(sessionSender, job, circuit, stillOwns, refused) }

@@ -5,6 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Time from "../../src/domain/Instant.ts"
 import type { Care } from "../../src/domain/job/Claiming.ts"
 import { careless } from "../../src/domain/job/Claiming.ts"
+import * as QuietHours from "../../src/domain/session/QuietHours.ts"
 import type { ClaimedJob, Settlement } from "../../src/storage/JobStore.ts"
 import { JobStore, Outcome } from "../../src/storage/JobStore.ts"
 import { SessionStore } from "../../src/storage/SessionStore.ts"
@@ -571,6 +572,19 @@ export const suite = (layer: Stored): void => {
         expect((yield* sessions.find(id))?.retryForMs).toBe(90_000)
         yield* sessions.change({ id, change: { retryForMs: null }, now })
         expect((yield* sessions.find(id))?.retryForMs).toBeNull()
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("goes in the hours that its session allows", () =>
+      Effect.gen(function* () {
+        const sessions = yield* SessionStore
+        const { sessionId: id } = yield* owner
+        expect((yield* sessions.find(id))?.quietHours).toEqual(QuietHours.none)
+        const hours = { from: "09:00", to: "20:00", days: [1, 7], outside: "skip" } as const
+        for (const quietHours of [{ ...QuietHours.none, marketing: hours }, QuietHours.none]) {
+          yield* sessions.change({ id, change: { quietHours }, now })
+          expect((yield* sessions.find(id))?.quietHours).toEqual(quietHours)
+        }
       }).pipe(Effect.provide(layer))
     )
 

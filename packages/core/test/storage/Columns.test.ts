@@ -342,6 +342,18 @@ describe("Columns", () => {
         FastCheck.record({ category: of(["marketing", "utility"] as const), prefixes: FastCheck.array(word) })
       )
     ),
+    quietHours: FastCheck.record({
+      authentication: FastCheck.constant(null),
+      utility: FastCheck.constant(null),
+      marketing: orNull(
+        FastCheck.record({
+          from: word,
+          to: word,
+          days: orNull(FastCheck.array(number)),
+          outside: of(["hold", "skip"] as const)
+        })
+      )
+    }),
     keywords: FastCheck.oneof(
       FastCheck.constant(Keywords.standard),
       FastCheck.record({

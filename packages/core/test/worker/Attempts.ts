@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Runtime from "effect/Runtime"
 import * as Time from "../../src/domain/Instant.ts"
 import * as ClosedMarkets from "../../src/domain/session/ClosedMarkets.ts"
+import * as QuietHours from "../../src/domain/session/QuietHours.ts"
 import * as Moment from "../../src/runtime/Moment.ts"
 import type { Sender } from "../../src/sender/Sender.ts"
 import type { DispatchedJob } from "../../src/storage/JobStore.ts"
@@ -23,6 +24,7 @@ export const job = (recipients: number): DispatchedJob => ({
     connectedSince: Time.at(0),
     retryForMs: null,
     closedMarkets: null,
+    quietHours: QuietHours.none,
     failing: null
   },
   category: null,

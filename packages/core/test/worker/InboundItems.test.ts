@@ -5,6 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Keywords from "../../src/domain/consent/Keywords.ts"
 import * as Ids from "../../src/domain/Ids.ts"
 import * as Time from "../../src/domain/Instant.ts"
+import * as QuietHours from "../../src/domain/session/QuietHours.ts"
 import type { Session } from "../../src/domain/session/Session.ts"
 import type { InboundItem } from "../../src/storage/InboundStore.ts"
 import * as InboundItems from "../../src/worker/InboundItems.ts"
@@ -18,6 +19,7 @@ const session: Session = {
   pacing: { messagesPerSecond: null, pairIntervalMs: null },
   retryForMs: null,
   closedMarkets: null,
+  quietHours: QuietHours.none,
   keywords: Keywords.standard,
   state: "connected",
   reason: null,

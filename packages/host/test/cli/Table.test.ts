@@ -29,6 +29,7 @@ const session = {
   pacing: { messages_per_second: null, pair_interval_ms: null },
   retry_for: null,
   closed_markets: null,
+  quiet_hours: { authentication: null, utility: null, marketing: null },
   keywords: { opt_out: null, opt_in: null },
   state: "disconnected",
   reason: null,

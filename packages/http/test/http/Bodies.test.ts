@@ -397,6 +397,19 @@ describe("a refusal for the shape", () => {
             { name: "", provider: "http", config: [], keywords: { opt_out: ["!"], opt_in: ["yes", "stop"] } }
           ],
           [
+            "POST /admin/v1/accounts/:id/sessions",
+            {
+              name: "Main",
+              provider: "sandbox",
+              quiet_hours: {
+                marketing: { from: "09:00", to: "09:00" },
+                utility: { from: "09:00", to: "10:00", days: [0, 8], til: 1 },
+                authentication: { from: "9", to: "10:00" },
+                direct: null
+              }
+            }
+          ],
+          [
             "PUT /admin/v1/rate-cards",
             {
               currency: "EUR",
@@ -418,6 +431,17 @@ describe("a refusal for the shape", () => {
           ["POST /admin/v1/accounts/:id/webhooks", ["/description", "/events"]],
           ["POST /admin/v1/jobs/:id/retry", ["/codes/0", "/phones", "/codes/1"]],
           ["POST /admin/v1/accounts/:id/sessions", ["/name", "/config", "/keywords/opt_out/0"]],
+          [
+            "POST /admin/v1/accounts/:id/sessions",
+            [
+              "/quiet_hours/authentication/from",
+              "/quiet_hours/utility/days/0",
+              "/quiet_hours/utility/days/1",
+              "/quiet_hours/utility/til",
+              "/quiet_hours/direct",
+              "/quiet_hours/marketing"
+            ]
+          ],
           [
             "PUT /admin/v1/rate-cards",
             [

@@ -4,6 +4,7 @@ import type {
   Counts,
   DirectResult,
   Found,
+  Hours,
   InTransaction,
   Job,
   JobDetail,
@@ -181,6 +182,15 @@ export interface ClosedMarket {
   readonly category: "marketing" | "utility" | "authentication"
 }
 
+/** The hours in which a session's messages of a purpose go, at each recipient's place; null for all hours. A send's `hours` narrow them. */
+export type QuietHours = {
+  readonly [Purpose in "authentication" | "marketing" | "utility"]:
+    | (Hours & { readonly days?: ReadonlyArray<number> | undefined })
+    | null
+}
+
+export type QuietHoursInput = { readonly [Purpose in keyof QuietHours]?: QuietHours[Purpose] | undefined }
+
 /** One connection of an account to a messaging platform. */
 export interface SessionRecord {
   readonly id: string
@@ -196,6 +206,7 @@ export interface SessionRecord {
   readonly retryFor: number | null
   /** null = those of the provider. */
   readonly closedMarkets: ReadonlyArray<ClosedMarket> | null
+  readonly quietHours: QuietHours
   readonly keywords: Keywords
   /** Since when its platform does not answer; null while it does. */
   readonly unavailableSince: Date | null
@@ -224,6 +235,8 @@ export interface SessionSettings {
   readonly retryFor?: number | null | undefined
   /** Markets to which nothing of a category is sent; null = those of the provider, `[]` = none. */
   readonly closedMarkets?: ReadonlyArray<ClosedMarket> | null | undefined
+  /** Those that are absent stay. Direct messages go at any hour. */
+  readonly quietHours?: QuietHoursInput | undefined
   readonly keywords?: { readonly [List in keyof Keywords]?: Keywords[List] | undefined } | undefined
 }
 

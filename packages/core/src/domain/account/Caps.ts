@@ -9,7 +9,7 @@ import type { Instant } from "../Instant.ts"
 import * as Time from "../Instant.ts"
 import type { Failure } from "../job/Recipient.ts"
 import * as When from "../job/When.ts"
-import type { Category } from "../template/Template.ts"
+import { type Category, ofEach } from "../template/Template.ts"
 
 const mostMessages = 1000
 const mostDays = 31
@@ -33,15 +33,13 @@ export const Change = Schema.Struct({ authentication: given, utility: given, mar
 export type Caps = { readonly [Purpose in Category]: Cap | null }
 export type CapsChange = { readonly [Purpose in Category]?: Cap | null | undefined }
 
-export const none: Caps = { authentication: null, utility: null, marketing: null }
+export const none: Caps = ofEach(() => null)
 
-export const changed = (caps: Caps, change: CapsChange | undefined): Caps => {
-  const of = (purpose: Category): Cap | null => {
+export const changed = (caps: Caps, change: CapsChange | undefined): Caps =>
+  ofEach((purpose) => {
     const given = change?.[purpose]
     return given === undefined ? caps[purpose] : given
-  }
-  return { authentication: of("authentication"), utility: of("utility"), marketing: of("marketing") }
-}
+  })
 
 /** For those who do not come by a schema. */
 export const faults = (change: CapsChange | undefined): ReadonlyArray<Fault.Fault> =>

@@ -276,11 +276,15 @@ export const next = (
 
 // A recipient's turn -----------------------------------------------------------------------------------------------
 
-/** The rules by which a recipient's time is told. */
-export interface Rules {
+/** The moments that a recipient was asked to be sent and to expire at. */
+export interface Moments {
   readonly timing: Pick<Timing, "expiresAt" | "hours" | "sendAt"> | null
   readonly own: Own | null
   readonly address: Address.Address
+}
+
+/** The rules by which a recipient's time is told. */
+export interface Rules extends Moments {
   /** The session's hours of the purpose. */
   readonly quiet: Hours | null
 }
@@ -288,16 +292,16 @@ export interface Rules {
 const hoursOf = ({ quiet, timing }: Rules): ReadonlyArray<Hours> =>
   [timing?.hours ?? null, quiet].filter((hours) => hours !== null)
 
-const zonesBy = ({ address, own }: Rules): ReadonlyArray<string> => zonesOf(address, own?.timeZone ?? null)
+const zonesBy = ({ address, own }: Moments): ReadonlyArray<string> => zonesOf(address, own?.timeZone ?? null)
 
 /** The expiry of a recipient; null without one. */
-export const expiry = (rules: Rules): Instant | null => {
+export const expiry = (rules: Moments): Instant | null => {
   const moment = rules.own?.expiresAt ?? rules.timing?.expiresAt ?? null
   return moment === null ? null : instantOf(moment, zonesBy(rules))
 }
 
 /** The time for which a recipient was asked to be sent; one that is past is now. */
-export const askedFor = (rules: Rules, now: Instant): Instant => {
+export const askedFor = (rules: Moments, now: Instant): Instant => {
   const moment = rules.own?.sendAt ?? rules.timing?.sendAt ?? null
   return moment === null ? now : Time.max(instantOf(moment, zonesBy(rules)), now)
 }

@@ -8,6 +8,7 @@ import type { PauseReason } from "../job/Job.ts"
 import * as Circuit from "./Circuit.ts"
 import type { ClosedMarket } from "./ClosedMarkets.ts"
 import type { Pacing } from "./Pacing.ts"
+import type { QuietHours } from "./QuietHours.ts"
 import * as SameFailure from "./SameFailure.ts"
 
 /** `sandbox`, `http`, `whatsapp_cloud`, or the name of a sender of yours. */
@@ -44,6 +45,8 @@ export interface Session {
   readonly retryForMs: number | null
   /** Markets that are closed for a category; null = those of the provider (`domain/session/ClosedMarkets`). */
   readonly closedMarkets: ReadonlyArray<ClosedMarket> | null
+  /** The hours in which its messages go, by their purpose. */
+  readonly quietHours: QuietHours
   /** By which words of an inbound text people withdraw and give consent. */
   readonly keywords: Keywords
   readonly state: State
@@ -135,7 +138,7 @@ export const silence = (
 /** The part of a session that decides how its messages are sent: which sender, configured how, and retried for how long. */
 export type Outbound = Pick<
   Session,
-  "id" | "provider" | "config" | "connectedSince" | "retryForMs" | "closedMarkets" | "failing"
+  "id" | "provider" | "config" | "connectedSince" | "retryForMs" | "closedMarkets" | "quietHours" | "failing"
 >
 
 export const outbound = ({
@@ -145,6 +148,7 @@ export const outbound = ({
   failing,
   id,
   provider,
+  quietHours,
   retryForMs
 }: Outbound): Outbound => ({
   id,
@@ -153,6 +157,7 @@ export const outbound = ({
   connectedSince,
   retryForMs,
   closedMarkets,
+  quietHours,
   failing
 })
 

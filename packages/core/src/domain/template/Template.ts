@@ -19,6 +19,12 @@ const PlatformObject = Schema.Object.annotations({
 export const Category = Schema.Literal("marketing", "utility", "authentication")
 export type Category = typeof Category.Type
 
+export const ofEach = <A>(of: (category: Category) => A): { readonly [Each in Category]: A } => ({
+  authentication: of("authentication"),
+  utility: of("utility"),
+  marketing: of("marketing")
+})
+
 export const Button = Schema.Struct({
   /** `quick_reply`, `url`, `phone_number`, or whatever else the platform has. */
   type: Schema.String,

@@ -13,6 +13,7 @@ import * as Retry from "../../domain/Retry.ts"
 import * as ClosedMarkets from "../../domain/session/ClosedMarkets.ts"
 import type { Pacing } from "../../domain/session/Pacing.ts"
 import { unpaced } from "../../domain/session/Pacing.ts"
+import * as QuietHours from "../../domain/session/QuietHours.ts"
 import type { Provider, Session } from "../../domain/session/Session.ts"
 import { meantReasons } from "../../domain/session/Session.ts"
 import type { UnreadHook } from "../../domain/UnreadHook.ts"
@@ -20,6 +21,7 @@ import * as Either from "../../effect/Either.ts"
 import { Signals } from "../../runtime/Signals.ts"
 import type { Readable } from "../../schema/Readable.ts"
 import * as RequestDecoder from "../../schema/RequestDecoder.ts"
+import * as Times from "../../schema/Times.ts"
 import { SecretBox } from "../../secret/SecretBox.ts"
 import * as Sanitize from "../../sender/Sanitize.ts"
 import { isCheckAnswered, Senders } from "../../sender/Sender.ts"
@@ -30,6 +32,7 @@ import { SessionStore } from "../../storage/SessionStore.ts"
 import type { StorageError } from "../../storage/StorageError.ts"
 import * as Addressing from "../../worker/Addressing.ts"
 import * as OutsideTransaction from "../../worker/OutsideTransaction.ts"
+import { addHoursFault } from "../Timings.ts"
 import * as Recorder from "./Recorder.ts"
 import { refuseIf } from "./RefuseIf.ts"
 import * as ValidateName from "./ValidateName.ts"
@@ -81,6 +84,8 @@ export interface NewSession {
   readonly retryFor?: number | null | undefined
   /** null = those of the provider. */
   readonly closedMarkets?: Session["closedMarkets"] | undefined
+  /** The hours in which messages of a purpose go; null = all hours. */
+  readonly quietHours?: Times.QuietHoursChange | undefined
   readonly keywords?: KeywordsChange | undefined
 }
 
@@ -89,6 +94,7 @@ export interface SessionChange {
   readonly pacing?: PacingChange | undefined
   readonly retryFor?: number | null | undefined
   readonly closedMarkets?: Session["closedMarkets"] | undefined
+  readonly quietHours?: Times.QuietHoursChange | undefined
   readonly keywords?: KeywordsChange | undefined
   /** Null ends a block by hand, and what the platform restricts. */
   readonly blockedUntil?: null | undefined
@@ -163,6 +169,23 @@ const retryForFaults = (seconds: number | null | undefined): ReadonlyArray<Fault
       ]
 }
 
+const decodeHours = RequestDecoder.decoder(Times.Hours)
+
+/** Those that cannot be read whole are told by the shape of the request. */
+const quietHoursFaults = (change: Readable<Times.QuietHoursChange> = {}): ReadonlyArray<Fault.Fault> => {
+  const faults = new Fault.Faults()
+  for (const [purpose, hours] of Object.entries(change)) {
+    const isWhole = hours?.from !== undefined && hours.to !== undefined && !hours.days?.includes(undefined)
+    if (!isWhole) continue
+    const read = decodeHours(hours)
+    if (Either.isRight(read)) addHoursFault(read.right, ["quiet_hours", purpose], faults)
+    else
+      for (const { code, message, path } of read.left)
+        faults.add(["quiet_hours", purpose, ...path], code, message)
+  }
+  return faults.list
+}
+
 const noConfiguration = RequestDecoder.nothing(["config"])
 
 export const make = Effect.gen(function* () {
@@ -234,8 +257,9 @@ export const make = Effect.gen(function* () {
       closedMarkets,
       keywords = {},
       name,
+      quietHours,
       retryFor
-    }: Readable<Pick<SessionChange, "closedMarkets" | "keywords" | "name" | "retryFor">>,
+    }: Readable<Pick<SessionChange, "closedMarkets" | "keywords" | "name" | "quietHours" | "retryFor">>,
     before: Keywords.Keywords
   ): ReadonlyArray<Fault.Fault> => {
     const words = readableWords(keywords)
@@ -243,6 +267,7 @@ export const make = Effect.gen(function* () {
       ...(name === undefined ? [] : ValidateName.validateName(name, "name", 255)),
       ...retryForFaults(retryFor),
       ...(closedMarkets ? ClosedMarkets.faults(closedMarkets) : []),
+      ...quietHoursFaults(quietHours),
       ...(words === undefined ? [] : Keywords.faults(withKeywords(before, words)))
     ]
   }
@@ -273,7 +298,16 @@ export const make = Effect.gen(function* () {
       return changeFaultsOf(found, input, (yield* mergedConfig(found, input.config))?.after)
     }),
     create: Effect.fnUntraced(function* (accountId, input) {
-      const { closedMarkets = null, config, keywords, name, pacing, provider, retryFor = null } = input
+      const {
+        closedMarkets = null,
+        config,
+        keywords,
+        name,
+        pacing,
+        provider,
+        quietHours,
+        retryFor = null
+      } = input
       yield* account(accountId)
       yield* refuseIf(createFaults(input))
       const stored = Either.getOrElse(configurationOf(provider, config), () => ({}))
@@ -289,6 +323,7 @@ export const make = Effect.gen(function* () {
         pacing: withPacing(senders.get(provider)?.pacing?.(stored) ?? unpaced, pacing),
         retryForMs: milliseconds(retryFor),
         closedMarkets,
+        quietHours: Times.withQuietHours(QuietHours.none, quietHours),
         keywords: withKeywords(Keywords.standard, keywords),
         state: connected ? "connected" : "disconnected",
         reason: connected ? null : meantReasons.never,
@@ -310,7 +345,7 @@ export const make = Effect.gen(function* () {
       return session
     }),
     change: Effect.fnUntraced(function* (id, input) {
-      const { blockedUntil, closedMarkets, config, keywords, name, pacing, retryFor } = input
+      const { blockedUntil, closedMarkets, config, keywords, name, pacing, quietHours, retryFor } = input
       const found = (yield* store.find(id)) ?? (yield* missing)
       const merged = yield* mergedConfig(found, config)
       yield* refuseIf(changeFaultsOf(found, input, merged?.after))
@@ -322,6 +357,7 @@ export const make = Effect.gen(function* () {
         pacing: withPacing(withPacing(found.pacing, asked), pacing),
         retryForMs: retryFor === undefined ? found.retryForMs : milliseconds(retryFor),
         closedMarkets: closedMarkets === undefined ? found.closedMarkets : closedMarkets,
+        quietHours: Times.withQuietHours(found.quietHours, quietHours),
         keywords: withKeywords(found.keywords, keywords),
         ...(stored === undefined ? {} : { config: box.seal(SessionSender.place(id), JSON.stringify(stored)) })
       }

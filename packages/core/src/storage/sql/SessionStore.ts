@@ -65,6 +65,7 @@ const settings = sessions.only(
   "pacing",
   "retryForMs",
   "closedMarkets",
+  "quietHours",
   "keywords",
   "config",
   "mendedAt",

@@ -5,6 +5,7 @@ import * as FieldVersions from "../../../domain/FieldVersions.ts"
 import type { Instant } from "../../../domain/Instant.ts"
 import * as Time from "../../../domain/Instant.ts"
 import type { ClosedMarket } from "../../../domain/session/ClosedMarkets.ts"
+import * as QuietHours from "../../../domain/session/QuietHours.ts"
 import type * as SameFailure from "../../../domain/session/SameFailure.ts"
 import type { Session } from "../../../domain/session/Session.ts"
 import * as Sessions from "../../../domain/session/Session.ts"
@@ -57,6 +58,15 @@ const keywords: Column<Keywords.Keywords, null> = {
   write: (words) => ofKeywords.write(words.optOut === null && words.optIn === null ? null : words)
 }
 
+const ofQuietHours = nullable(json<QuietHours.QuietHours>("quiet_hours", impersonal))
+
+/** Null where there are none. */
+const quietHours: Column<QuietHours.QuietHours, null> = {
+  ...ofQuietHours,
+  read: (row) => ofQuietHours.read(row) ?? QuietHours.none,
+  write: (hours) => ofQuietHours.write(Object.values(hours).some((each) => each !== null) ? hours : null)
+}
+
 export const sessions = table("sendwright_session", { kept: "registered" })<SessionRow>({
   id: exact("id", impersonal, "exact NOT NULL UNIQUE"),
   accountId: exact("account", impersonal),
@@ -93,6 +103,10 @@ export const sessions = table("sendwright_session", { kept: "registered" })<Sess
   closedMarkets: noted(
     "Markets that are closed for a category, in JSON; null = those of the provider.",
     nullable(json<ReadonlyArray<ClosedMarket>>("closed_markets", impersonal))
+  ),
+  quietHours: noted(
+    "The hours in which its messages go, by their purpose, in JSON; null for all hours.",
+    quietHours
   )
 })
 
@@ -107,6 +121,7 @@ export const outbound = sessions.only(
   "config",
   "retryForMs",
   "closedMarkets",
+  "quietHours",
   "connectedSince",
   "failing"
 )
