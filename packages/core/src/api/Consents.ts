@@ -9,7 +9,7 @@ import * as Examples from "./Examples.ts"
 import { answer, forOperator, one, pageOf } from "./Operation.ts"
 import { id, Paging, TimeText } from "./Parameters.ts"
 import { ActingRole } from "./Route.ts"
-import { NullablePhone, Phone as PhoneText } from "./Texts.ts"
+import { NullablePhone, NullableUserId, Phone as PhoneText } from "./Texts.ts"
 import * as Wire from "./Wire.ts"
 
 const optional = Schema.optional
@@ -19,7 +19,7 @@ export const consentRecord = struct(
     consent_id: computed(Wire.Id, ({ id }: Domain.ConsentRecord) => id),
     /** Null when only the platform's user id is known of the person. */
     phone: NullablePhone,
-    user_id: Wire.NullableText,
+    user_id: NullableUserId,
     purpose: Schema.Literal(...Domain.scopes),
     status: Schema.Literal("granted", "revoked"),
     source: Wire.Text,
@@ -76,7 +76,7 @@ const newConsent = <
 const ConsentResult = Schema.Struct({
   index: Wire.Count,
   phone: NullablePhone,
-  user_id: Wire.NullableText,
+  user_id: NullableUserId,
   ok: Schema.Boolean,
   consent_id: optional(Wire.Id),
   /** True where consent stays refused, since the item tells no time. */
@@ -123,7 +123,7 @@ const consentState = struct({
   ok: Wire.isOk,
   /** As it was asked for. */
   phone: NullablePhone,
-  user_id: Wire.NullableText,
+  user_id: NullableUserId,
   current: list(
     struct({
       purpose: Schema.Literal(...Domain.purposes),
@@ -172,7 +172,7 @@ const unattributed = struct({ ...inbound, kind: Schema.Literal(...Unattributed.k
 const perhapsRefusal = struct({
   ...inbound,
   from: computed(NullablePhone, ({ phone }: PerhapsRefusal.PerhapsRefusal) => phone),
-  user_id: Wire.NullableText
+  user_id: NullableUserId
 })
 
 const { at, ids, phone } = Examples

@@ -81,7 +81,7 @@ const consentRow = struct(
   {
     /** Whom it holds for: a phone, or else a platform's user id. */
     phone: Texts.NullablePhone,
-    user_id: Wire.NullableText,
+    user_id: Texts.NullableUserId,
     purpose: Schema.Literal(...Consent.scopes),
     status: Schema.Literal(...Consent.statuses),
     source: Wire.Text,

@@ -1,22 +1,23 @@
 /**
- * Answers for operators who are not to see people's numbers (`mask_phones`): `+34 600 ··· 234`. The schema of an answer tells
- * which texts are phones, and which are ids, times, amounts or words of ours; every other text is looked through for numbers. So
- * no answer can forget it, and what has another form, as lines or as a page, is made of what is masked. A number that the request
- * itself names is masked however it is spelled.
+ * Answers for operators who are not to see people's numbers (`mask_phones`): `+34 600 ··· 234`, nor their user ids: `US.··· 655`.
+ * The schema of an answer tells which texts are either, and which are ids, times, amounts or words of ours; every other text is
+ * looked through for both. So no answer can forget it, and what has another form, as lines or as a page, is made of what is masked.
+ * A number that the request itself names is masked however it is spelled.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as AST from "effect/SchemaAST"
+import * as Address from "../domain/Address.ts"
 import { type Fault, Person, Phone } from "../index.ts"
 import type { Row } from "./Lines.ts"
 import type { Problem } from "./Problems.ts"
 import type { Reply } from "./Route.ts"
-import { isLink, isPhone, isPlain } from "./Texts.ts"
+import { isLink, isPhone, isPlain, isUserId } from "./Texts.ts"
 
-/** Masks the numbers in a text. What is told of it by its place: somebody's number, or the name of a member. */
-export type Hide = (text: string, kind?: "name" | "phone") => string
+/** Masks the numbers and user ids in a text. What is told of it by its place: which of them it is, or the name of a member. */
+export type Hide = (text: string, kind?: "name" | "phone" | "userId") => string
 
 /** How the numbers are masked in what is done for an operator who does not see them; null for all others. */
 export class MaskedPhones extends Context.Reference<MaskedPhones>()("@sendwright/core/api/MaskedPhones", {
@@ -36,7 +37,11 @@ export const hiding = (url: string): Hide => {
   const [path = "", query = ""] = url.split("?", 2)
   const texts = [...path.split("/").map(decoded), ...new URLSearchParams(query).values()]
   const masker = Phone.masker([...new Set(texts.flatMap((text) => Person.read(text, null)?.phone ?? []))])
-  return (text, kind) => (kind === "phone" ? Phone.mask(text) : masker(text))
+  const userIds = texts.filter((text) => Address.countryOf(text) !== undefined)
+  return (text, kind) => {
+    if (kind === "phone") return Phone.mask(text)
+    return kind === "userId" ? Address.maskUserId(text) : masker(Address.maskUserIds(text, userIds))
+  }
 }
 
 export type Mask = (value: unknown, hide: Hide) => unknown
@@ -48,6 +53,9 @@ const ofText: Mask = (value, hide) => (typeof value === "string" ? hide(value) :
 /** Whatever its length: the field says that it is one. */
 const ofPhone: Mask = (value, hide) =>
   typeof value === "string" && /^[0-9]+$/.test(value) ? hide(value, "phone") : ofText(value, hide)
+
+/** Whatever it looks like. */
+const ofUserId: Mask = (value, hide) => (typeof value === "string" ? hide(value, "userId") : value)
 
 /** A path that has a number in it leads to nobody once that is masked: it leads to the account instead. */
 const ofLink: Mask = (value, hide) => {
@@ -62,10 +70,13 @@ const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
 const amountName = /(?:cost|price)$/i
 const amountForm = /^[0-9]+\.[0-9]{4}$/
 const phoneName = /^(?:phone|to|from|wa_id|recipient_id|msisdn)$/i
+const userIdName = /(?:^|_)user_ids?$/i
 
-/** Of a member that no schema tells: its name says whether it is an amount, or a phone that is written as a number. */
+/** Of a member that no schema tells: its name says whether it is an amount, a user id, or a phone that is written as a number. */
 const ofNamed = (name: string, member: unknown, hide: Hide): unknown => {
   if (typeof member === "string" && amountName.test(name) && amountForm.test(member)) return member
+  if (typeof member === "string" && userIdName.test(name) && Address.countryOf(member) !== undefined)
+    return ofUserId(member, hide)
   return typeof member === "number" && phoneName.test(name)
     ? ofPhone(String(member), hide)
     : ofAnything(member, hide)
@@ -122,6 +133,7 @@ const ofUnion = (ast: AST.Union): Mask => {
 /** Of a text that its schema tells more of than its form. */
 const ofTold = (ast: AST.AST): Mask | undefined => {
   if (isPhone(ast)) return ofPhone
+  if (isUserId(ast)) return ofUserId
   if (isLink(ast)) return ofLink
   return isPlainText(ast) ? unchanged : undefined
 }

@@ -8,7 +8,7 @@ import * as Examples from "./Examples.ts"
 import { forOperator, one, pageOf } from "./Operation.ts"
 import { about, Paging, Uuid } from "./Parameters.ts"
 import * as PersonPage from "./PersonPage.ts"
-import { Phone } from "./Texts.ts"
+import { Phone, UserId as UserIdText } from "./Texts.ts"
 import * as Wire from "./Wire.ts"
 
 const optional = Schema.optional
@@ -50,8 +50,6 @@ const textsOf =
   (names: Names): ReadonlyArray<string> =>
     names.flatMap((name) => (name.kind === kind ? [name.text] : []))
 
-const Texts = Schema.Array(Schema.String)
-
 const ofNames = ({ ofAccounts }: Named["names"]) =>
   Object.entries(ofAccounts).map(([accountId, names]) => ({ accountId, names }))
 type OfAccount = ReturnType<typeof ofNames>[number]
@@ -59,13 +57,15 @@ type OfAccount = ReturnType<typeof ofNames>[number]
 const ofAccount = struct({
   account_id: Wire.Id,
   phones: computed(Schema.Array(Phone), ({ names }: OfAccount) => textsOf("phone")(names)),
-  user_ids: computed(Texts, ({ names }: OfAccount) => textsOf("user")(names))
+  user_ids: computed(Schema.Array(UserIdText), ({ names }: OfAccount) => textsOf("user")(names))
 })
 
 /** All names, and those of each account that ties more to the person than was given. */
 const named = {
   phones: computed(Schema.Array(Phone), ({ names }: Named) => textsOf("phone")(Erasure.allNames(names))),
-  user_ids: computed(Texts, ({ names }: Named) => textsOf("user")(Erasure.allNames(names))),
+  user_ids: computed(Schema.Array(UserIdText), ({ names }: Named) =>
+    textsOf("user")(Erasure.allNames(names))
+  ),
   accounts: part(list(ofAccount), ({ names }: Named) => ofNames(names))
 }
 

@@ -11,6 +11,7 @@ import * as Examples from "./Examples.ts"
 import { links } from "./Jobs.ts"
 import { forKeyUnchecked, one, replayed } from "./Operation.ts"
 import { IdempotencyKey } from "./Parameters.ts"
+import * as Texts from "./Texts.ts"
 import * as Wire from "./Wire.ts"
 
 const Rendered = Schema.Struct({
@@ -21,8 +22,8 @@ const Rendered = Schema.Struct({
 })
 
 const explanation = struct({
-  phone: Wire.NullableText,
-  user_id: Wire.NullableText,
+  phone: Texts.NullablePhone,
+  user_id: Texts.NullableUserId,
   ...ClientTexts.recipient.told,
   variables: Schema.Array(
     Schema.Struct({ key: Wire.Text, value: Wire.Text, origin: Schema.Literal("common", "recipient") })
@@ -49,7 +50,7 @@ const priced = struct({
   subtotal: Wire.Amount
 })
 
-const reasons = list(struct({ phone: Wire.NullableText, user_id: Wire.NullableText, reason: Wire.Text }))
+const reasons = list(struct({ phone: Texts.NullablePhone, user_id: Texts.NullableUserId, reason: Wire.Text }))
 
 const binding = computed(Schema.Literal(false), () => false as const)
 

@@ -3,10 +3,12 @@ import * as Schema from "effect/Schema"
 import type * as AST from "effect/SchemaAST"
 
 const phone = Symbol.for("@sendwright/core/api/Texts/phone")
+const userId = Symbol.for("@sendwright/core/api/Texts/userId")
 const link = Symbol.for("@sendwright/core/api/Texts/link")
 const plain = Symbol.for("@sendwright/core/api/Texts/plain")
 
 export const isPhone = ({ annotations }: AST.AST): boolean => annotations[phone] === true
+export const isUserId = ({ annotations }: AST.AST): boolean => annotations[userId] === true
 export const isLink = ({ annotations }: AST.AST): boolean => annotations[link] === true
 export const isPlain = ({ annotations }: AST.AST): boolean => annotations[plain] === true
 
@@ -15,7 +17,8 @@ export const Phone = Schema.String.annotations({ [phone]: true })
 export const NullablePhone = Schema.NullOr(Phone)
 
 /** A platform's id of somebody. */
-export const NullableUserId = Schema.NullOr(Schema.String)
+export const UserId = Schema.String.annotations({ [userId]: true })
+export const NullableUserId = Schema.NullOr(UserId)
 
 /** Whom a message was for: by the names that its request gave. */
 export const recipient = { phone: NullablePhone, user_id: NullableUserId }

@@ -41,6 +41,21 @@ export const checkUserId = (text: string): string | undefined =>
     ? "The user id must be as the platform writes it: a country's two letters, a period, and letters or digits, such as US.1349."
     : undefined
 
+/** A user id for whoever is not to know it, `US.··· 655`: its country, and little of the rest. */
+export const maskUserId = (userId: string): string => {
+  const [country = "", name = ""] = [userId.slice(0, 2), userId.slice(3)]
+  return `${country}.···${name.length < 7 ? "" : ` ${name.slice(-3)}`}`
+}
+
+/** What looks like a user id in a text: what the platform calls people has digits. */
+const written = /(?<![A-Za-z0-9])[A-Z]{2}\.(?=[A-Za-z_-]*[0-9])[A-Za-z0-9_-]+/g
+
+/** @param known user ids that the reader has, which are masked whatever they look like */
+export const maskUserIds = (text: string, known: ReadonlyArray<string>): string =>
+  known
+    .reduce((done, userId) => done.replaceAll(userId, maskUserId(userId)), text)
+    .replace(written, (found) => (countryOf(found) === undefined ? found : maskUserId(found)))
+
 /** The person whom one text names, a number or a user id; undefined where it is neither. */
 export const read = (text: string): Person.Person | undefined => {
   if (text.includes(".")) return checkUserId(text) === undefined ? { phone: null, userId: text } : undefined

@@ -25,6 +25,16 @@ describe("one text", () => {
   })
 })
 
+describe("a user id", () => {
+  it("is masked in a text, and whatever it looks like where it is known to be one", () => {
+    const mask = (text: string) => Address.maskUserIds(text, ["ES.name"])
+    expect(mask(`${userId}, (US.7z7)/ES.name`)).toBe("US.··· 918, (US.···)/ES.···")
+    expect(mask("from_user_id=ES.1349 No.1 ZZ.1349 WUS.12 US.A")).toBe(
+      "from_user_id=ES.··· No.1 ZZ.1349 WUS.12 US.A"
+    )
+  })
+})
+
 describe("an address", () => {
   it.each([
     ["a phone", { phone, userId: null }, [phone]],

@@ -28,6 +28,8 @@ const [ana, ben, cleo, writer, dana] = [
 ]
 const people = [ana, ben, cleo, writer, dana]
 const said = `call ${ana} or +${ben}, 00${cleo}`
+/** Somebody without a number, and a writer who has one. */
+const [fay, writersId] = ["US.13491208655302741918", "ES.7z7"]
 
 /** One more number, as people write it. */
 const eva = "34600602222"
@@ -73,7 +75,13 @@ const platform: Sender.Sender = {
       Sender.HookResult.Content({
         reports: [],
         messages: [
-          { id: `m-${writer}`, from: writer, userId: "ES.77", text: `can you stop ${said}`, at: null },
+          {
+            id: `m-${writer}`,
+            from: writer,
+            userId: writersId,
+            text: `can you stop ${said} or ${fay}`,
+            at: null
+          },
           { id: `n-${writer}`, from: null, text: `stop ${said} ${written}`, at: null }
         ],
         preferences: [],
@@ -176,7 +184,10 @@ const shop = (ask: Ask) =>
         }
       ]
     })
-    const consents = [ana, ben, cleo, dana].map((phone) => ({ phone, source: said, proof: written }))
+    const consents = [
+      ...[ana, ben, cleo, dana].map((phone) => ({ phone, source: said, proof: written })),
+      { user_id: fay, source: fay, proof: fay }
+    ]
     yield* admin("POST", `/accounts/${account}/consents`, { consents })
     const webhook = String(
       at(
@@ -204,9 +215,12 @@ const shop = (ask: Ask) =>
       body: {
         template_id: template,
         reference: said,
-        recipients: [ana, ben, cleo, dana].map((phone) => ({
-          ...{ phone, external_id: `customer_${phone} 34600 602222`, variables: { "body.1": written } }
-        }))
+        recipients: [
+          ...[ana, ben, cleo, dana].map((phone) => ({
+            ...{ phone, external_id: `customer_${phone} 34600 602222`, variables: { "body.1": written } }
+          })),
+          { user_id: fay, external_id: `customer ${fay}`, variables: { "body.1": fay } }
+        ]
       }
     })
     expect([sent.status, sent.text]).toEqual([202, sent.text])
@@ -259,13 +273,14 @@ const idOf = (path: string, made: Shop): string => {
 const queries = (made: Shop): Readonly<Record<string, ReadonlyArray<string>>> => ({
   adminSearch: [
     ...people,
-    "ES.77",
+    fay,
+    writersId,
     said.slice(0, 11),
     made.job,
     made.message,
     `order-${ana}:34_600_602_222`
   ].map((text) => `q=${encodeURIComponent(text)}`),
-  consents: [`phone=${ana}`, "user_id=ES.77"],
+  consents: [`phone=${ana}`, `user_id=${writersId}`, `user_id=${fay}`],
   messages: [`account_id=${made.account}`],
   adminJobs: ["", "group=reference"],
   previewTemplate: [said, written].map(
@@ -284,7 +299,7 @@ const spelled = [...people, eva, "600602222"].map((phone) => new RegExp([...phon
 /** The numbers that a text tells. */
 const toldIn = (text: string): ReadonlyArray<string> => [
   ...spelled.filter((phone) => phone.test(text)).map(String),
-  ...spellings.filter((each) => text.includes(each))
+  ...[...spellings, fay, writersId, "13491208655302741918"].filter((each) => text.includes(each))
 ]
 
 it.effect("an operator who is not to see numbers sees none, whatever is read", () =>
