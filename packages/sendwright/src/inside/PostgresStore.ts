@@ -23,11 +23,7 @@ const placeOf = (options: PostgresOptions): Postgres.Place => {
   throw new SendwrightError("invalid_options", "postgres takes `{ url }`, or `{ pool }` with a pool of `pg`.")
 }
 
-const loaded = Stores.drivers(
-  () => import("@sendwright/core/postgres"),
-  "postgres(…) needs its drivers",
-  'pg "@effect/sql@^0.52" "@effect/sql-pg@^0.53" "@effect/platform@^0.97" "@effect/experimental@^0.61"'
-)
+const loaded = Stores.drivers(() => import("@sendwright/core/postgres"), "postgres(…) needs its driver", "pg")
 
 const within =
   (transaction: Query): Stores.Within =>

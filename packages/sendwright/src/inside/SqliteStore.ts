@@ -66,11 +66,11 @@ const overHandle = (database: Api.SqliteHandle, migrate: boolean | undefined): S
     migrate: SqliteHandle.migrate(database)
   })
 
-/** Loaded where a file is asked for: a handle of the app's needs none of these drivers. */
+/** Loaded where a file is asked for: a handle of the app's needs no driver. */
 const loaded = Stores.drivers(
   () => import("@sendwright/core/sqlite"),
-  "sqlite({ file }) needs its drivers, as sqlite({ database }) does not",
-  'better-sqlite3 "@effect/sql@^0.52" "@effect/sql-sqlite-node@^0.53" "@effect/platform@^0.97" "@effect/experimental@^0.61"'
+  "sqlite({ file }) needs its driver, as sqlite({ database }) does not",
+  "better-sqlite3"
 )
 
 const ofFile = (filename: string): Store =>

@@ -7,7 +7,7 @@ import * as Client from "@effect/sql/SqlClient"
 import type { Connection } from "@effect/sql/SqlConnection"
 import { SqlError } from "@effect/sql/SqlError"
 import { makeCompilerSqlite } from "@effect/sql/Statement"
-import * as SqliteClient from "@effect/sql-sqlite-node/SqliteClient"
+import type * as SqliteClient from "@effect/sql-sqlite-node/SqliteClient"
 import type Sqlite from "better-sqlite3"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -22,6 +22,13 @@ import * as AroundTransaction from "../sql/AroundTransaction.ts"
 import * as ForeignConnection from "../sql/ForeignConnection.ts"
 import * as Lock from "../sql/Lock.ts"
 import { lostError, type Transaction } from "./Transaction.ts"
+
+/**
+ * As `@effect/sql-sqlite-node` makes it, whose clients are found by this name. The package is not loaded: it brings a driver,
+ * and is there only where the embedder uses it.
+ */
+const typeId: SqliteClient.TypeId = Symbol.for("@effect/sql-sqlite-node/SqliteClient") as SqliteClient.TypeId
+export const tag = Context.GenericTag<SqliteClient.SqliteClient>("@effect/sql-sqlite-node/SqliteClient")
 
 /**
  * How long a turn of the event loop may be used by steps of a request, in milliseconds. Longer than by work in pieces:
@@ -305,7 +312,7 @@ export const make = (
         spanAttributes: Object.entries(spanAttributes)
       }),
       {
-        [SqliteClient.TypeId]: SqliteClient.TypeId,
+        [typeId]: typeId,
         config: { filename: filename },
         withTransaction,
         export: within(root, () =>

@@ -11,7 +11,7 @@
 
 import * as Reactivity from "@effect/experimental/Reactivity"
 import { SqlClient } from "@effect/sql/SqlClient"
-import { SqliteClient } from "@effect/sql-sqlite-node/SqliteClient"
+import type { SqliteClient } from "@effect/sql-sqlite-node/SqliteClient"
 import Sqlite from "better-sqlite3"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -223,7 +223,7 @@ const make = Effect.fnUntraced(function* (
   }
   return Context.make(Database, database).pipe(
     Context.add(SqlClient, sessions.client),
-    Context.add(SqliteClient, sessions.client)
+    Context.add(Client.tag, sessions.client)
   )
 })
 
