@@ -72,7 +72,7 @@ const answered = (asked: Arguments.Asked, options: Options) => {
  * way, a second one immediately.
  */
 export const run = (options: Options = {}): void =>
-  // Its own logger would write every line a second time.
+  // The runtime's own logger would write every line a second time.
   NodeRuntime.runMain(answered(Arguments.read(process.argv.slice(2)), options), {
     disableErrorReporting: true,
     disablePrettyLogger: true

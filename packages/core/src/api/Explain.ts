@@ -48,7 +48,7 @@ const command = {
     "Explain a code: of a refusal, of one of its faults, of a message that failed, or the platform's own of that."
 }
 
-/** It is a tool for an agent, too. */
+/** This operation is a tool for an agent, too. */
 export const explain = {
   ...forAnyone(
     Endpoint.get("problem", "/problems/:code").setPath(

@@ -79,7 +79,7 @@ const flatResult = ({
 
 const consentRow = struct(
   {
-    /** Whom it holds for: a phone, or else a platform's user id. */
+    /** The person whom the record holds for: a phone, or else a platform's user id. */
     phone: Texts.NullablePhone,
     user_id: Texts.NullableUserId,
     purpose: Schema.Literal(...Consent.scopes),

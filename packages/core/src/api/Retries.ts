@@ -63,7 +63,7 @@ const byCode = Schema.Array(
 
 const some = { jobs: Wire.Count, recipients: Wire.Count, job_id: Wire.Id }
 
-/** Who is retried, who is left, what it costs, and why it is nobody: of one job and of many. */
+/** How many are retried, how many are left, what it costs, and why it is nobody: of one job and of many. */
 export const sums = struct({
   jobs: Wire.Count,
   recipients: computed(Wire.Count, RetryPlan.recipientsOf),

@@ -122,7 +122,7 @@ export interface TextForm {
 }
 
 export interface Route {
-  /** Its endpoint's. */
+  /** The endpoint's name. */
   readonly name: string
   readonly reference: Reference
   readonly method: string
@@ -323,7 +323,7 @@ export interface GivenUnchecked<Query> {
   readonly payload: Requests.Unchecked
   readonly idempotencyKey: string | undefined
   readonly requestId: string | undefined
-  /** It answers no list. */
+  /** An operation that answers no list has no cursor. */
   readonly cursor: (next: number | null) => null
   readonly prefix: string
 }

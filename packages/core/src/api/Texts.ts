@@ -20,7 +20,7 @@ export const NullablePhone = Schema.NullOr(Phone)
 export const UserId = Schema.String.annotations({ [userId]: true })
 export const NullableUserId = Schema.NullOr(UserId)
 
-/** Whom a message was for: by the names that its request gave. */
+/** The person whom a message was for, by the names that its request gave. */
 export const recipient = { phone: NullablePhone, user_id: NullableUserId }
 
 /** A path of the API. */

@@ -64,6 +64,6 @@ export const Fault = codec(
   (found: Faults.Fault) => ({ pointer: Faults.pointer(found), code: found.code, message: found.message })
 )
 
-/** They link to nothing. */
+/** Faults as answers tell them, without links. */
 export const faults = (found: ReadonlyArray<Faults.Fault>): ReadonlyArray<typeof Fault.schema.Type> =>
   found.map((fault) => Fault.of(fault, ""))

@@ -85,7 +85,7 @@ export interface Whereabouts {
   readonly database: string | null
   /** The oid of the table that remembers this: a dump that is loaded makes another. */
   readonly relation: string | null
-  /** It grows when a copy of a server becomes one of its own. */
+  /** The number grows when a copy of a server becomes one of its own. */
   readonly timeline: number | null
 }
 

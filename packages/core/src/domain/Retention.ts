@@ -123,7 +123,7 @@ export interface Found {
   readonly isDone: boolean
   /** The rows that go, or lose their content. */
   readonly rows: number
-  /** Their size, about. */
+  /** The rows' size, about. */
   readonly bytes: number
 }
 

@@ -9,7 +9,7 @@ export interface UnreadHook {
   /** The platform's name for this kind of news. */
   readonly field: string
   readonly reason: string
-  /** Its JSON, without the session's secrets. */
+  /** The hook's JSON, without the session's secrets. */
   readonly content: string
   /** True when the content is only the beginning (`ExternalText.longestJson`). */
   readonly isCut: boolean

@@ -311,7 +311,7 @@ const templateFault = (template: Template.Template | null): ReadonlyArray<Fault.
 
 const notNamed = "It must be a phone, digits with the country calling code, or a user id such as US.1349."
 
-/** Whom a recipient names, as far as it can be read. */
+/** The address that a recipient names, as far as it can be read. */
 const addressOf = (
   { phone, user_id: userId }: Readable["recipients"][number],
   portfolio: string
@@ -585,7 +585,7 @@ export const make = Effect.gen(function* () {
         faults.add(["recipients", index, "user_id"], "recipient_needs_number", needsNumber)
   })
 
-  /** Whom the recipients name; adds the faults of those whom the platform cannot reach by it. */
+  /** The addresses that recipients name; adds the faults of those that the platform cannot reach. */
   const examineNames = Effect.fnUntraced(function* (
     caller: Caller,
     { recipients }: Readable,
@@ -747,7 +747,7 @@ export const make = Effect.gen(function* () {
     return address
   })
 
-  /** Whom a direct message is for, once its names and its text are checked. */
+  /** The person whom a direct message is for, once its names and its text are checked. */
   const direct = Effect.fnUntraced(function* (caller: Caller, request: DirectMessageRequest) {
     const faults = directFaults(request)
     if (faults.length > 0) return yield* invalid(faults)
@@ -755,7 +755,7 @@ export const make = Effect.gen(function* () {
     return yield* addressed(caller, { phone, user_id }, ["user_id"])
   })
 
-  /** Whom a path names. */
+  /** The person whom a path names. */
   const person = Effect.fnUntraced(function* (caller: Caller, name: string) {
     const named = Address.read(name)
     const path = ["path", "person"]

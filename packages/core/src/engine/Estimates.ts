@@ -46,7 +46,7 @@ export const make = (options: {
   readonly priority: Priority
   readonly card: Rates.RateCard | null
   readonly cost: Rates.Estimate
-  /** Who may not have it, by their places. */
+  /** The refusals of recipients who may not have it, by their places. */
   readonly refusals: ReadonlyMap<number, Refusal>
   /** What is recorded for each recipient, when it is to be explained. */
   readonly evidence: ReadonlyArray<Verdict<ConsentRecord>> | null

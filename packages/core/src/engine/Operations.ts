@@ -82,7 +82,7 @@ export interface DirectAcknowledgement {
 export interface Message {
   readonly job: Job
   readonly recipient: RecipientResult
-  /** Its price once it was delivered, and "0" before that; null when it has none. */
+  /** The message's price once it was delivered, and "0" before that; null when it has none. */
   readonly actualCost: string | null
 }
 

@@ -126,7 +126,7 @@ const sets = (key: MetricKey.Gauge, labels: Labels = {}): Write => {
 
 const observes = (key: MetricKey.Histogram, labels: Labels = {}): Write => {
   const metric = Metric.fromMetricKey(MetricKey.taggedWithLabels(key, labelsOf(labels)))
-  // It is listed from the start on, with nothing observed.
+  // The metric is listed from the start on, with nothing observed.
   metric.unsafeValue(none)
   return (value) => metric.unsafeUpdate(value, none)
 }

@@ -85,7 +85,7 @@ const UserIdText = Schema.String.annotations({
   jsonSchema: { pattern: Address.userIdForm.source }
 })
 
-/** Its members are in the order that `Idempotency` compares them in: what has it need not be copied. */
+/** The members are in the order that `Idempotency` compares, so a request in that order need not be copied. */
 export const Recipient = Schema.Struct({
   expires_at: Schema.optional(Times.Moment.annotations({ description: "Its own, instead of the send's." })),
   ...ClientTexts.recipient.requested,

@@ -23,7 +23,7 @@ import { RandomBytes } from "../domain/Ids.ts"
 import * as Keyring from "../domain/Keyring.ts"
 import * as Either from "../effect/Either.ts"
 
-/** It was sealed under another master key, for another place, or was changed since. */
+/** The secret was sealed under another master key, for another place, or was changed since. */
 export class SecretUnreadable extends Data.TaggedError("SecretUnreadable")<{ readonly context: string }> {
   override get message(): string {
     return `The secret of ${this.context} cannot be read with this master key.`

@@ -242,7 +242,7 @@ export interface Preference {
 export interface Acquaintance extends Named {
   /** Our message that they got, where their phone was not told. */
   readonly messageId?: string | null
-  /** Whom a message of ours was sent to which they got, or answered. */
+  /** The address that a message of ours was sent to which this person got, or answered. */
   readonly asked?: Address.Address
   /** By what they were known before. */
   readonly formerly?: Named
@@ -299,9 +299,9 @@ export type HookResult = Data.TaggedEnum<{
   /** A handshake: answered with this text. */
   Challenge: { readonly text: string }
   Content: HookContent
-  /** It is not the platform's, or not of now; nothing of it was parsed. */
+  /** The request is not the platform's, or not of now; nothing of it was parsed. */
   Forged: { readonly reason: string }
-  /** It is the platform's and cannot be read at all. */
+  /** The request is the platform's and cannot be read at all. */
   Malformed: { readonly reason: string }
 }>
 export const HookResult = Data.taggedEnum<HookResult>()
@@ -347,7 +347,7 @@ export interface Sender {
   readonly portfolio?: (config: unknown) => string
   /**
    * The platform's names of a session, for a platform that posts the news of several sessions to the hook of one of them.
-   * They are stored in plain text.
+   * Addresses are stored in plain text.
    */
   readonly addresses?: (config: unknown) => ReadonlyArray<string>
   /** True when the session has the number, as the platform writes numbers; null when that cannot be told now. */

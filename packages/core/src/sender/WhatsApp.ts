@@ -92,7 +92,7 @@ const held = (messageStatus: string): Failure => ({
   permanent: false
 })
 
-/** Whom the answer names as the recipient; undefined where it is the number that was asked for, or nobody. */
+/** The recipient as the answer names them; undefined where it names the number that was asked for, or nobody. */
 const namedIn = (json: unknown, to: string): { readonly named?: Named } => {
   const [contact, ...others] = Json.listAt(json, "contacts")
   const phone = Json.wordAt(contact, "wa_id") ?? null

@@ -17,7 +17,7 @@ export type Undated = ReadonlyMap<string, { readonly isErased: boolean }>
 export interface Filing {
   readonly person: Key
   readonly occurredAt: Instant
-  /** Its number among the records of this key. */
+  /** The record's number among those of this key. */
   readonly seq: number
 }
 

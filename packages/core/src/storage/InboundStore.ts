@@ -109,7 +109,7 @@ export class InboundStore extends Context.Tag("@sendwright/core/storage/InboundS
     readonly countPerhapsRefusals: (query: {
       readonly most: number
     }) => Effect.Effect<DoubtCount | null, StorageError>
-    /** It is listed no longer. */
+    /** Takes a text off the list. */
     readonly forgetPerhapsRefusal: (id: string) => Effect.Effect<void, StorageError>
     /** The items that name nobody, newest first. */
     readonly unattributed: (query: {

@@ -327,7 +327,7 @@ export const rescue = <H extends JobState>(
       ? Transitions.rescue(state.job, before, { ...options, now })
       : before
     const change = { before, after, fenceBefore, fence: null }
-    // It had no outcome, and is made again.
+    // The attempt had no outcome, and is made again.
     return after === before || after.nextAt === null
       ? change
       : { ...change, earlier: [Attempts.earlier(before.attempts, now, "lost", null)] }

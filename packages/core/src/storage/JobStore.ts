@@ -88,7 +88,7 @@ export interface AcceptSend extends JobTexts {
   /** null = the request has no key (direct messages only). */
   readonly idempotency: { readonly key: string; readonly fingerprint: string } | null
   readonly demand: Demand
-  /** Who claims the job in the same commit: a direct message is sent by the one who accepted it. */
+  /** The worker that claims the job in the same commit: a direct message is sent by the process that accepted it. */
   readonly claim: string | null
   /**
    * True inside the embedder's transaction: nothing is locked that another send needs, and the send is counted and not
@@ -156,7 +156,7 @@ export interface UnreadableJob {
 /** For so long a job whose content could not be read waits until it is looked at again: it may have been mended. */
 export const unreadableMs = 10 * Time.minute
 
-/** Who asks for how much. */
+/** The worker that asks, and how much it asks for. */
 export interface Claim {
   readonly worker: string
   readonly limit: number
@@ -219,7 +219,7 @@ export interface WorkerHeartbeat {
 
 export interface KnownWorker {
   readonly worker: string
-  /** Its last count; 0 when it said nothing yet. */
+  /** The worker's last count; 0 when it said nothing yet. */
   readonly beats: number
   /** True when it is known to be dead: the store has one owner, and it was there before this one. */
   readonly isDead: boolean
@@ -272,7 +272,7 @@ export interface Report {
   readonly reportedAt?: Instant
   readonly failure: Failure | null
   readonly providerId: string | null
-  /** Whom the platform names as the one who got the message; absent where it names nobody. */
+  /** The person who got the message, as the platform names them; absent where it names nobody. */
   readonly named?: { readonly phone: string | null; readonly userId: string | null }
   /** Only some platforms tell it, with only some of their reports. */
   readonly pricing?: Pricing
@@ -316,7 +316,7 @@ export interface ReportedEnd {
 export type CancelResult = Data.TaggedEnum<{
   /** Recipients in flight finish: the job is `canceling` until then. */
   Canceled: { readonly job: Job }
-  /** It ended before; nothing changed. */
+  /** The job had ended before; nothing changed. */
   Ended: { readonly job: Job }
 }>
 export const CancelResult = Data.taggedEnum<CancelResult>()
@@ -324,7 +324,7 @@ export const CancelResult = Data.taggedEnum<CancelResult>()
 export type HoldResult = Data.TaggedEnum<{
   /** The job as it is now, changed or not. */
   Done: { readonly job: Job }
-  /** It ended before, or is being canceled; nothing changed. */
+  /** The job had ended before, or is being canceled; nothing changed. */
   Ended: { readonly job: Job }
 }>
 export const HoldResult = Data.taggedEnum<HoldResult>()
@@ -346,7 +346,7 @@ export type Retiming = (
 export type RetryResult = Data.TaggedEnum<{
   /** How many were queued again, or would be. */
   Retried: { readonly job: Job; readonly counts: RetrySelection.RetryCounts; readonly sums: Sums }
-  /** It was canceled, which is final; nothing changed. */
+  /** The job was canceled, which is final; nothing changed. */
   Ended: { readonly job: Job }
   /** What it sent is kept no longer; nothing changed. */
   Expired: { readonly job: Job }
@@ -568,7 +568,7 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
 
     /**
      * All that rows tell of a message, in the bounds of `Timeline.most`; null where there is none, or it is not of the API key.
-     * It costs what it answers, and a look at what the account told at the message's times.
+     * A timeline costs what it answers, and a look at what the account told at the message's times.
      */
     readonly timeline: (query: {
       readonly jobId: string
@@ -732,7 +732,7 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
 
     /** Fails what is not in flight, for one cause that stops the whole job. */
     readonly abandon: (command: {
-      /** Those alone that have not changed since a time; all where it is absent. */
+      /** Only recipients that have not changed since this time; all where it is absent. */
       readonly openSince?: Instant | undefined
       readonly jobId: string
       readonly failure: Failure

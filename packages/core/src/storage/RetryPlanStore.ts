@@ -63,7 +63,7 @@ export class RetryPlanStore extends Context.Tag("@sendwright/core/storage/RetryP
     readonly find: (id: string) => Effect.Effect<Plan | null, StorageError>
     /** Newest first. */
     readonly list: (page: Page) => Effect.Effect<Paged<Plan>, StorageError>
-    /** Those that have not ended, the oldest {@link mostRunning} of them. */
+    /** Plans that have not ended, the oldest {@link mostRunning} of them. */
     readonly running: Effect.Effect<ReadonlyArray<Plan>, StorageError>
     /** What a plan would make of these jobs. Changes nothing, and waits for nobody. */
     readonly count: (query: {

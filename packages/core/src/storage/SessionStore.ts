@@ -19,7 +19,7 @@ export class SessionStore extends Context.Tag("@sendwright/core/storage/SessionS
     /** Newest first, of all accounts where it names none. */
     readonly list: (query: {
       readonly accountId?: string | undefined
-      /** Those alone over which nothing may be sent now (`Session.obstacle`). */
+      /** Only sessions over which nothing may be sent now (`Session.obstacle`). */
       readonly isDown?: true | undefined
       readonly page: Page
     }) => Effect.Effect<Paged<Session>, StorageError>
@@ -31,7 +31,7 @@ export class SessionStore extends Context.Tag("@sendwright/core/storage/SessionS
       readonly ids: ReadonlyArray<string>
       readonly most: number
     }) => Effect.Effect<ReadonlyArray<OwnedSession>, StorageError>
-    /** Those of all accounts, newest first. */
+    /** A provider's sessions of all accounts, newest first. */
     readonly ofProvider: (query: {
       readonly provider: Provider
       readonly page: Page

@@ -70,7 +70,7 @@ export class WebhookStore extends Context.Tag("@sendwright/core/storage/WebhookS
     /** Newest first, of all accounts where it names none. */
     readonly list: (query: {
       readonly accountId?: string | undefined
-      /** Those alone that are disabled, or whose last attempt failed. */
+      /** Only webhooks that are disabled, or whose last attempt failed. */
       readonly isFailing?: true | undefined
       readonly page: Page
     }) => Effect.Effect<Paged<Endpoint>, StorageError>

@@ -20,7 +20,7 @@ const everyMs = 10 * Time.minute
 
 export interface Addressing {
   readonly write: (session: Session) => Effect.Effect<void, StorageError>
-  /** Those that are not written, at most every ten minutes however often it is asked. */
+  /** Writes what is missing, at most every ten minutes however often it is asked. */
   readonly writeMissing: Effect.Effect<void, StorageError>
 }
 

@@ -99,7 +99,7 @@ const waits: ReadonlySet<FailureCatalogue.Action> = new Set([
   "block_session"
 ])
 
-/** It is tried again, if it has an attempt left. */
+/** The message is tried again, if it has an attempt left. */
 interface Again {
   readonly _tag: "Again"
   readonly failure: Failure
@@ -174,7 +174,7 @@ const again = (
     return maybeSent ? Outcome.Unknown({ failure }) : Outcome.Failed({ failure })
   })
 
-/** Who got the message, as its answer names them. */
+/** The person who got the message, as the platform's answer names them. */
 const named = (
   sessionSender: SessionSender | undefined,
   job: ClaimedJob,
@@ -429,7 +429,7 @@ const spared = (outcome: Outcome): Outcome =>
 
 /** The attempts of one job's recipients that a claim brought. */
 export interface Attempts {
-  /** Those who are to be attempted, in their order. */
+  /** Recipients who are to be attempted, in their order. */
   readonly queue: ReadonlyArray<ClaimedRecipient>
   /** What became of the others: they may have nothing any more. */
   readonly settled: ReadonlyArray<Settlement>

@@ -268,7 +268,7 @@ export class AttemptQueue {
       const { batch, place } = waiting
       const recipient = batch.attempts.queue[place]
       if (recipient === undefined || !batch.attempts.goesOn()) {
-        // Its platform does not answer any more.
+        // The session's platform does not answer any more.
         this.#drop(waiting)
         continue
       }

@@ -97,9 +97,9 @@ export class Bulkhead {
   /** So many slots new sessions leave for those that answered: none where there are few, as one has to be for them. */
   readonly #kept: number
   readonly #sessions = new Map<string, Session>()
-  /** Those with something in hand, in the order of their turns. */
+  /** Sessions with something in hand, in the order of their turns. */
   readonly #turns = new Map<string, Session>()
-  /** Those with an attempt under way: no more than there are slots. */
+  /** Sessions with an attempt under way: no more than there are slots. */
   readonly #active = new Set<Session>()
   readonly #asking = new Set<Asking>()
   #underWay = 0

@@ -29,7 +29,7 @@ export interface SessionCircuit {
   readonly began: () => void
   /** An attempt ended; null when that tells nothing of the platform. `asked` is false where it was not even asked. */
   readonly ended: (answered: boolean | null, asked?: false) => void
-  /** It will not be attempted. */
+  /** The probe will not be attempted. */
   readonly unused: () => void
 }
 

@@ -82,7 +82,7 @@ export interface Exchanged<S, C> {
 }
 
 export type Event<S, C> =
-  /** It was opened, time has passed, or something came. `noticed`: there may be something to claim. */
+  /** The dispatcher was opened, time has passed, or something came. `noticed`: there may be something to claim. */
   | { readonly _tag: "Woken"; readonly noticed: boolean }
   /** In how long something is due for who may have it now, in milliseconds; null when nothing waits. */
   | { readonly _tag: "Looked"; readonly inMs: number | null }

@@ -38,7 +38,7 @@ export class EqualFailures extends Context.Tag("@sendwright/core/worker/EqualFai
   static readonly layer: Layer.Layer<EqualFailures, never, SessionStore> = Layer.effect(
     this,
     Effect.map(SessionStore, (sessions) => {
-      /** Those for which this process stored a streak: who read the session before does not know of it. */
+      /** Sessions for which this process stored a streak: a reader of the session from before does not know of it. */
       const failing = new Set<string>()
       return {
         note: Effect.fnUntraced(function* ({ failing: known, id }, way, ends) {

@@ -57,7 +57,7 @@ export const make: Effect.Effect<Erasing, never, ErasureStore | SecretBox> = Eff
 
   const sweep: Erasing["sweep"] = Effect.fnUntraced(function* (before, names) {
     const now = yield* Time.now
-    // Those that began after the erasure find nothing that it took.
+    // Transactions that began after the erasure find nothing that it took.
     const waitsFor = Erasure.stillOpen(before.waitsFor, yield* store.openTransactions)
     if (Erasure.onlyWaits(before, waitsFor)) {
       const erasure: Erasure.Erasure = { ...before, waitsFor, nextAt: Erasure.nextLook(now) }

@@ -132,7 +132,7 @@ const wordOf = (status: Status, proof: string, at: Instant | null): Word => ({
   reportedAt: Occurrence.timeOf(at)
 })
 
-/** Who it is, by all that the platform named them by and that we asked for. */
+/** The person, by all names that the platform gave and that we asked for. */
 const identityOf = (
   person: Person.Person,
   {
@@ -157,7 +157,7 @@ const identityOf = (
   }
 }
 
-/** Who answers a message of ours is at least whom it was sent to. */
+/** The author of an answer is at least the person whom our message was sent to. */
 const senderOf = ({ asked, from, userId }: Message): Person.Person | null =>
   Person.read(from, userId) ?? (asked === undefined ? null : Address.personOf(asked))
 
@@ -270,7 +270,7 @@ export function* make(
     const met = Person.isLinked(identity) ? [{ ...nothing, id: null }] : []
     const doubtful = perhapsRefusal({ session, ids, now }, message, person, { id, status, text: cut, facts })
     const opens = opening(message, now)
-    // Who answers us is told apart from what they say.
+    // The answer's author is told apart from what they say.
     if (isAside)
       return [...met, ...opens.map((each) => ({ ...nothing, id: null, ...each })), ...said, ...doubtful]
     const itself = nameOf(session, { id, at, person, status: undefined, facts })

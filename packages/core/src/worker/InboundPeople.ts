@@ -107,12 +107,12 @@ const withAsked = Effect.fnUntraced(function* (
   })
 })
 
-// Who is new
+// People who are new
 
 const nameOf = (session: Session, { asked, messageId, phone, userId }: Acquaintance): string =>
   JSON.stringify([session.id, phone ?? messageId, userId, asked])
 
-/** Those who are not known to be known, by their names. */
+/** People who are not known to be known, by their names. */
 function* strangers(
   acquainted: Recent.Recent,
   session: Session,

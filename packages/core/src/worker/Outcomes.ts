@@ -7,7 +7,7 @@ import type { Endings } from "../storage/Endings.ts"
 export type Tell = (ends: Endings) => Effect.Effect<void>
 
 const lost = ({ accountId, content, counts, id: jobId, recipients, sessionId }: Job): Effect.Effect<void> => {
-  // Who sends a direct message is answered what became of it.
+  // The sender of a direct message is answered what became of it.
   if (content.kind === "direct") return Effect.void
   const { failed, unknown } = counts
   const line = `Job ${jobId} ended: of ${recipients} recipient(s) ${failed} failed, and ${unknown} are unknown`

@@ -82,7 +82,7 @@ export const make: Effect.Effect<
   const withinCaps = keepingCaps(yield* JobStore)
   const resolve = yield* SessionSender.make
 
-  /** Who may have no message for one of these purposes, by their places. */
+  /** The refusals of recipients who may have no message for one of these purposes, by their places. */
   const refusals = Effect.fnUntraced(function* (
     accountId: string,
     addresses: ReadonlyArray<Address.Address>,

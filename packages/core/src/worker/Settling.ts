@@ -317,7 +317,7 @@ const replaceFirst = <S, T extends Settling<S>>(
   const plain = plainOf(first)
   const report = { _tag: "ReportRefused", settlement: first, cause, toRescue: plain === null } as const
   const portion = plain === null && others.length === 0 ? null : 1
-  // Its name is given up, so that what was claimed under it is rescued.
+  // The worker's name is given up, so that what was claimed under it is rescued.
   const doubtful = state.doubtful || plain === null
   const settlements = plain === null ? others : [plain, ...others]
   // Which of the names it was is not known.

@@ -31,7 +31,7 @@ const stopPatienceMs = 2000
 const kind: Kind<DeliverySettlement, ClaimedDelivery> = {
   settleMs: 0,
   idleMs: 1000,
-  // It is woken by every commit that may have told something, and most tell nobody anything.
+  // The loop is woken by every commit that may have told something, and most tell nobody anything.
   looksFirst: true,
   // Of an attempt, the excerpt is what a receiver wrote.
   plainOf: (settlement) =>

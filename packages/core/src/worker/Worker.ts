@@ -191,7 +191,7 @@ const applyingEarly = (
     yield* outcomes.wait(Duration.toMillis(pace))
   })
 
-/** Who was sent what is written down in small steps, once outcomes came: what is sent comes first. */
+/** The search's rows are written in small steps, once outcomes came: messages go first. */
 const writingSegments = (
   { writeSegments }: Context.Tag.Service<JobStore>,
   { outcomes }: Context.Tag.Service<Signals>

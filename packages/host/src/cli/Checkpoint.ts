@@ -36,7 +36,7 @@ export type Reached = typeof Reached.Type
 
 const decode = Schema.decodeUnknownEither(Schema.parseJson(Reached))
 
-/** It names people. */
+/** The file names people. */
 const mode = 0o600
 
 const pathOf = (rejects: string): string => `${rejects}.unfinished`

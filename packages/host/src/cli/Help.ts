@@ -5,7 +5,7 @@ import * as Screen from "./Screen.ts"
 
 /** A command, with what the parser knows of its arguments and flags. */
 export interface Command {
-  /** Its words, without the program's name. */
+  /** The command's words, without the program's name. */
   readonly name: string
   readonly description: string
   readonly args: HelpDoc.HelpDoc

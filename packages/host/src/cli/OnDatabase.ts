@@ -30,7 +30,7 @@ const open = (config: HostConfig.HostConfig, options: EngineLayer.Options) =>
     (context) => Context.get(context, Engine.Engine)
   )
 
-/** Who is named in the audit log. A process may run as a user without a name. */
+/** The user whom the audit log names. A process may run as a user without a name. */
 const user = Effect.orElseSucceed(
   Effect.try(() => `cli:${userInfo().username}`),
   () => "cli"

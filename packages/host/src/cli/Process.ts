@@ -26,7 +26,7 @@ export const run = (options: Options = {}): void => {
   const program = Effect.map(Cli.run(process.argv, options, screen), (code) => {
     process.exitCode ??= code
   })
-  // Its own logger would tell every failure a second time.
+  // The runtime's own logger would tell every failure a second time.
   NodeRuntime.runMain(
     Effect.provide(program, Layer.mergeAll(NodeFileSystem.layer, NodePath.layer, NodeTerminal.layer)),
     { disableErrorReporting: true, disablePrettyLogger: true }

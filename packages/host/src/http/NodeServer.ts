@@ -90,7 +90,7 @@ const write = (
   response: ServerResponse,
   answer: Steps.PlainResponse
 ): void => {
-  // Its client is gone.
+  // The client is gone.
   if (response.closed) return
   const isUnread = !incoming.complete
   if (isUnread) linger(incoming)

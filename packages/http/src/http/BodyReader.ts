@@ -136,7 +136,7 @@ export const make = (limits: HttpLimits.Limits): BodyReader => {
       const { source } = body
       if (!(source instanceof IncomingMessage)) return streamed(body, maximum, client)
       if (!source.complete) return received(source, maximum, client)
-      // It lies there: that needs neither listeners nor a wait.
+      // The body lies there already, which needs neither listeners nor a wait.
       const whole: Uint8Array = source.read() ?? new Uint8Array()
       return Effect.succeed(whole.length > maximum ? undefined : whole)
     },

@@ -46,7 +46,7 @@ const once = (contentType: string, make: (module: Description) => string): Page 
   }
 }
 
-/** Who types the address of a host is no client of its API. Relative: a proxy may have the host below a path. */
+/** A person who types a host's address is no client of its API. The link is relative: a proxy may have the host below a path. */
 const front: Page = {
   access: "anyone",
   contentType: "text/plain; charset=utf-8",

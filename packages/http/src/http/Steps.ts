@@ -104,7 +104,7 @@ export interface Options {
   readonly stopping: MutableRef.MutableRef<boolean>
   /** Told of every answer; absent when nobody listens. */
   readonly answered?: ((answered: Answered) => void) | undefined
-  /** Those of hooks and pages; the defaults where they are not given. */
+  /** The limits of hooks and pages; the defaults where they are not given. */
   readonly limits?: HttpLimits.Limits | undefined
   /** One request in so many gets a span; absent when nobody traces. */
   readonly spanEvery?: number | undefined

@@ -235,7 +235,7 @@ export interface SessionSettings {
   readonly retryFor?: number | null | undefined
   /** Markets to which nothing of a category is sent; null = those of the provider, `[]` = none. */
   readonly closedMarkets?: ReadonlyArray<ClosedMarket> | null | undefined
-  /** Those that are absent stay. Direct messages go at any hour. */
+  /** Purposes that are absent stay. Direct messages go at any hour. */
   readonly quietHours?: QuietHoursInput | undefined
   readonly keywords?: { readonly [List in keyof Keywords]?: Keywords[List] | undefined } | undefined
 }
@@ -258,7 +258,7 @@ export interface UnreadHook {
   readonly id: string
   readonly field: string
   readonly reason: string
-  /** Its JSON; only its beginning where `isCut`. */
+  /** The hook's JSON; only its beginning where `isCut`. */
   readonly content: string
   readonly isCut: boolean
   readonly receivedAt: Date
@@ -343,7 +343,7 @@ export interface Keys {
 /** What became of the templates of an import. */
 export interface ImportedTemplates {
   readonly templates: ReadonlyArray<Template>
-  /** Those that were not taken, and why. */
+  /** Templates that were not taken, and why. */
   readonly refused: ReadonlyArray<{
     readonly name: string | null
     readonly language: string | null
@@ -370,7 +370,7 @@ export interface TemplatePreview {
 }
 
 export interface Templates {
-  /** Those of every status, or of one, in the platform's words; why each has it is in `reason` and what stands beside it. */
+  /** Templates of every status, or of one, in the platform's words; `reason` and what stands beside it tell why. */
   readonly list: (input: {
     readonly sessionId: string
     readonly status?: string | undefined
@@ -692,7 +692,7 @@ export interface Webhooks {
   readonly test: (input: { readonly id: string }) => Promise<string>
   readonly deliveries: (input: { readonly id: string }) => AsyncIterable<Delivery>
   readonly replay: (input: { readonly deliveryId: string }) => Promise<Delivery>
-  /** Those that failed, or that this webhook never had; answers how many, a thousand at most. */
+  /** Sends again what failed, or what this webhook never had; answers how many, a thousand at most. */
   readonly replaySince: (input: {
     readonly id: string
     readonly since: Date
@@ -782,7 +782,7 @@ export interface RetrySums {
   readonly jobs: number
   readonly counts: Readonly<Record<"failed" | "unknown", number>>
   readonly codes: FailuresByCode
-  /** Who is left since nobody named them. */
+  /** Recipients who are left since nobody named them. */
   readonly unknown: FailuresByCode
   readonly permanent: FailuresByCode
   /** Recipients that changed after it began, and are left. */

@@ -32,7 +32,7 @@ export interface Recipient extends GivenTexts {
   readonly userId?: string | undefined
   /** Values by name, such as `body.1`; they go before those of all. */
   readonly variables?: Readonly<Record<string, string>> | undefined
-  /** Its own, instead of the send's. */
+  /** The recipient's own, instead of the send's. */
   readonly sendAt?: Moment | undefined
   readonly expiresAt?: Moment | undefined
   /** Where the recipient is, where you know it better than the country of its number tells. */
@@ -44,7 +44,7 @@ export type To = string | Recipient | ReadonlyArray<string | Recipient>
 
 /** A template and who gets it. */
 export interface Message {
-  /** Its name, or its id. */
+  /** The template's name, or its id. */
   readonly template: string | number
   /** Needed only where the template is there in several languages. */
   readonly language?: string | undefined
@@ -159,7 +159,7 @@ export interface ReplyButton {
   readonly title: string
 }
 
-/** It has a text, `media` or a `location`. */
+/** A direct message has a text, `media` or a `location`. */
 export interface DirectMessage {
   /** One person. */
   readonly to: OneTo | readonly [OneTo]

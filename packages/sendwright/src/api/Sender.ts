@@ -44,9 +44,9 @@ export interface Outbound {
 export type SendResult =
   /** The platform has it, under this id of its own. */
   | { readonly outcome: "accepted"; readonly providerId?: string | null | undefined }
-  /** It refused, and would refuse again. */
+  /** The platform refused, and would refuse again. */
   | { readonly outcome: "refused"; readonly code: string; readonly message: string }
-  /** It surely does not have it, and may take it later. */
+  /** The platform surely does not have it, and may take it later. */
   | {
       readonly outcome: "later"
       readonly code?: string | undefined
@@ -55,7 +55,7 @@ export type SendResult =
       /** False where the platform was not reached at all: many of those in a row pause the session. */
       readonly answered?: boolean | undefined
     }
-  /** It may or may not have it. */
+  /** The platform may or may not have it. */
   | { readonly outcome: "unknown"; readonly message: string }
 
 /**

@@ -102,7 +102,7 @@ export interface Session {
   readonly search: (text: string) => AsyncIterable<Found>
   /** The story of a message, a recipient's or a direct one, by its id. */
   readonly timeline: (messageId: string) => Promise<Timeline>
-  /** Those that may be sent. */
+  /** Templates that may be sent. */
   readonly templates: (query?: TemplateQuery) => AsyncIterable<Template>
 }
 

@@ -146,7 +146,7 @@ const namedBy = (text: string) => (Address.userIdForm.test(text) ? { userId: tex
 /** A phone or user id, or whatever else stands for a recipient, as core takes recipients. */
 const recipientOf = (given: unknown): unknown => (typeof given === "string" ? namedBy(given) : given)
 
-/** Whom `to` names, one by one; what is no list is one. */
+/** The recipients that `to` names, one by one; a value that is no list is one. */
 const recipientsOf = (to: unknown): unknown => {
   if (to === undefined) return undefined
   return Array.isArray(to) ? Array.from(to, recipientOf) : [recipientOf(to)]
@@ -262,7 +262,7 @@ export const name = (given: unknown): string => {
   return Address.read(text) === undefined ? phone(text) : text
 }
 
-/** Whom a name stands for. */
+/** The person whom a name stands for. */
 export const named = (name: string) => Address.read(name) ?? { phone: name, userId: null }
 
 export const testText = input(Text, { name: "text" })
@@ -292,7 +292,7 @@ export const testKit = input(Schema.declare(isKit, { title: "what `createTestSen
   name: "t"
 })
 
-/** Whom a send of the kit names; everything else of it is looked at by the session. */
+/** The people whom a send of the kit names; the session looks at everything else of it. */
 export const addressees = (given: Testing.TestMessage): ReadonlyArray<string> => {
   const { recipients } = send(given)
   const each: ReadonlyArray<unknown> = Array.isArray(recipients) ? recipients : []

@@ -363,7 +363,7 @@ async function* rowsOf(
   try {
     const { body } = await run(asked)
     const next = await run(Scope.extend(Stream.toPull(body as Rows), scope))
-    // It fails with nothing at its end.
+    // The list fails with nothing at its end.
     const pages = Effect.catchAll(next, (error) =>
       Option.isNone(error) ? Effect.succeed(null) : Effect.fail(error.value)
     )

@@ -84,7 +84,7 @@ export const fromPg = (client: Api.PgClient): Transaction => {
   return made(by(client, client.query), handedOut(client))
 }
 
-/** It would encode a value again that is cast to JSON or an array, which is text already. */
+/** The driver would encode a value again that is cast to JSON or an array, which is text already. */
 const asText = (text: string): string => text.replace(/(\$\d+)::(?!text\b(?!\[))/g, "$1::text::")
 
 export const fromPostgresJs = (sql: Api.PostgresJsTransaction): Transaction => {
@@ -138,7 +138,7 @@ export const fromPrisma = (tx: Api.PrismaTransaction): Transaction => {
   const isOpen = isFunction(query) && !isFunction(memberOf(tx, "$connect"))
   expect(isOpen, "fromPrisma", "the `tx` of `prisma.$transaction(async (tx) => …)`", tx)
   return made(async (text, values) => rowsOf(await tx.$queryRawUnsafe(asText(text), ...values)), {
-    // It was closed, or has lasted for longer than its `timeout`.
+    // The transaction was closed, or has lasted for longer than its `timeout`.
     tellsOver: (error) => memberOf(error, "code") === "P2028"
   })
 }

@@ -57,7 +57,7 @@ class Handlers {
     return [...(this.#handlers.get(subscription) ?? [])]
   }
 
-  /** Those that events are kept for. */
+  /** The topics that events are kept for. */
   get subscriptions(): ReadonlyArray<string> {
     return [...this.#handlers.keys()].filter((each) => each !== errors).toSorted()
   }

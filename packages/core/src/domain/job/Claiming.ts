@@ -109,7 +109,7 @@ export const nextAfter = ({ last, resumeAfter }: Turn, isWhole: boolean): string
 
 /**
  * The sizes of the pages in which a claim reads sessions. Small ones come first, since few sessions fill most claims.
- * Their sum bounds the cost of a claim, however many sessions wait.
+ * The sum of the pages bounds the cost of a claim, however many sessions wait.
  */
 export const pageSizes = (limit: number): ReadonlyArray<number> => [16, 64, 176 + limit]
 
@@ -198,7 +198,7 @@ export const firstDueAt = (last: Instant | null, now: Instant): Instant | null =
 export interface DueJob {
   /** True when its template may be sent, or it has none. */
   readonly approved: boolean
-  /** Its due recipients, as many as the claim has room for. */
+  /** The job's due recipients, as many as the claim has room for. */
   readonly due: ReadonlyArray<RecipientResult>
 }
 
@@ -211,7 +211,7 @@ export interface Some<J extends DueJob> {
 /** The recipients that are claimed of due jobs, and the jobs that get nothing. */
 export interface Choice<J extends DueJob> {
   readonly chosen: ReadonlyArray<Some<J>>
-  /** Those over whom workers died and whom this claim may not take, with their new due times. */
+  /** Recipients over whom workers died and whom this claim may not take, with their new due times. */
   readonly putOff: ReadonlyArray<Some<J>>
   /** Jobs whose templates may not be sent at present. */
   readonly paused: ReadonlyArray<J>

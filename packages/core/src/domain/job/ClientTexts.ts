@@ -44,9 +44,9 @@ const make = <T extends Given>(texts: T) => {
     examples: onWire((place) => known[place]?.example ?? ""),
     /** The texts of a list in the order of their names. */
     from: inProcess,
-    /** Those of whatever has them, by their names in process. */
+    /** The texts of whatever has them, by their names in process. */
     of: (given: Partial<InProcess<T, string | null | undefined>>) => inProcess(read(given, names)),
-    /** Those of a request. */
+    /** The texts of a request. */
     ofBody: (body: Partial<OnWire<T, string | null | undefined>>) => inProcess(read(body, wires)),
     /** As answers and events tell those of whatever has them. */
     toBody: (given: Partial<InProcess<T, string | null | undefined>>) =>

@@ -85,7 +85,7 @@ export interface Job extends ClientTexts.JobTexts {
   readonly content: Content | UnreadableContent
   /** What goes first within its session. */
   readonly priority: Priority
-  /** Its own pace (`domain/job/Pace`); null where it has none. */
+  /** The job's own pace (`domain/job/Pace`); null where it has none. */
   readonly perMinute: number | null
   readonly stopWhen: StopWhen | null
   /** When its recipients may be sent; null of one that was asked for without a time. */
@@ -121,7 +121,7 @@ export interface TemplateJob extends Job {
 export const isTemplateJob = (job: Job): job is TemplateJob => job.content.kind === "template"
 
 export interface RecipientResult extends ClientTexts.RecipientTexts {
-  /** Its place in the job, from 0. */
+  /** The recipient's place in the job, from 0. */
   readonly index: number
   readonly address: Address
   /** The times and the zone that it has of its own; null without any. */

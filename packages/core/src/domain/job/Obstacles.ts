@@ -63,7 +63,7 @@ const changedBy = (
     case "session.unblocked":
       return { ends: ["block"] }
     case "session.disconnected":
-      // It ends both, as `Happening.ofSession` says.
+      // A disconnection ends both, as `Happening.ofSession` says.
       return { begins: ["connection", because(texts.connection, data["reason"])], ends: ["block", "outage"] }
     case "session.connected":
       return { ends: ["connection"] }

@@ -244,7 +244,7 @@ const someOf = <A extends Some>(all: ReadonlyArray<A>, name: (each: A) => string
   return [...sums.values()]
 }
 
-/** Those who sent again are told each, up to so many. */
+/** Each operator who sent again is told, up to so many. */
 const mostAgain = 10
 
 export const againOf = (all: ReadonlyArray<Again>): ReadonlyArray<Again> => {

@@ -102,7 +102,7 @@ export interface Rows {
   readonly happenings: ReadonlyArray<Happening>
   /** The acts of operators on the job. */
   readonly acts: ReadonlyArray<Audit.Entry>
-  /** Those on its session, which tell the paces of then. */
+  /** The acts on its session, which tell the paces of then. */
   readonly sessionActs: ReadonlyArray<Audit.Entry>
   readonly deliveries: ReadonlyArray<ToldDelivery>
   readonly replies: ReadonlyArray<Reply>

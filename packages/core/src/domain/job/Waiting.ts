@@ -42,7 +42,7 @@ export interface Group extends Pick<Job, "pauseReason" | "priority" | "status"> 
   readonly session: Standing & Pick<Session, "id" | "pacing">
   /** Of those that are paused for their template. */
   readonly templateId: number | null
-  /** Their recipients that nobody has attempted and, while they are paused, those that are to be attempted again. */
+  /** Recipients of these jobs that nobody has attempted and, while the jobs are paused, those that are to be attempted again. */
   readonly waiting: number
   /** The recipients that wait for another attempt, of jobs of which nobody waits for the first. */
   readonly retrying: number

@@ -102,7 +102,7 @@ const untilOf = ({ group }: Limited, limiter: Limiter, now: Instant): Instant | 
 const laterOf = (a: Instant | null, b: Instant | null): Instant | null =>
   a === null ? b : b === null ? a : Time.max(a, b)
 
-/** Those that are there, in the limiters' order. */
+/** The parts that are there, in the limiters' order. */
 export const waitingOf = (limited: ReadonlyArray<Limited>, now: Instant): ReadonlyArray<WaitingFor> => {
   const parts = limited.flatMap((each) => [
     { limiter: each.limiter, count: each.group.waiting, each },
@@ -136,9 +136,9 @@ export interface SessionFigures extends OwnedSession {
   readonly before: Outcomes
   /** The codes of what failed, was tried again or is unknown, most of them first. */
   readonly reasons: ReadonlyArray<Reason>
-  /** Those of what failed and was not mended. */
+  /** The reasons of what failed and was not mended. */
   readonly failures: ReadonlyArray<Reason>
-  /** Those since the rates' first minute. */
+  /** The reasons of failures since the rates' first minute. */
   readonly latelyReasons: ReadonlyArray<Reason>
   /** The first minute in which one failed since the rates' first minute. */
   readonly failingSince: Instant | null

@@ -35,7 +35,7 @@ export interface Overview {
   readonly storage: Size
 }
 
-/** Those in need, then those that have most to do. */
+/** Sessions in need, then those that have most to do. */
 const inOrder = (
   sessions: ReadonlyArray<SessionFigures>,
   attention: ReadonlyArray<Item>

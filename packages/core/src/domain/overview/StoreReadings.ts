@@ -87,7 +87,7 @@ export interface StoreReadings {
   /** Of the last hour. */
   readonly tallies: ReadonlyArray<Tally>
   readonly sessions: ReadonlyArray<OwnedSession>
-  /** Those that something waits for. */
+  /** Templates that something waits for. */
   readonly templates: ReadonlyArray<Template>
   /** The providers whose templates are read of their platform. */
   readonly synced: ReadonlySet<string>

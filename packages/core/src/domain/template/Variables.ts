@@ -186,7 +186,7 @@ const fileNameIn = (url: string): string => {
 }
 
 const valueFault = (variable: Variable, value: string, base: string): string | undefined => {
-  // Its length is looked at before its characters: nothing else has bounded it yet.
+  // The length is looked at before the characters: nothing else has bounded the value yet.
   const { max_length: most = mediaUrlLength } = variable
   if (Text.isLonger(value, most)) return `must be at most ${most} characters`
   if (Text.isBlank(value)) return "must not be empty or blank"

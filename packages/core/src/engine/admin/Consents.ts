@@ -49,7 +49,7 @@ export interface NewConsent extends Whose {
 export type ConsentResult =
   | { readonly _tag: "Recorded"; readonly record: ConsentRecord }
   | { readonly _tag: "Refused"; readonly person: Person.Person; readonly faults: ReadonlyArray<Fault.Fault> }
-  /** It tells no time, and consent stays refused: by the person's own words, an erasure, or a refusal in the same list. */
+  /** The grant tells no time, and consent stays refused: by the person's own words, an erasure, or a refusal in the same list. */
   | {
       readonly _tag: "KeptRefused"
       readonly person: Person.Person

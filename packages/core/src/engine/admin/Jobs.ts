@@ -38,7 +38,7 @@ export interface Retried {
   readonly job: Job
   /** How many were queued again, or would be. */
   readonly counts: RetrySelection.RetryCounts
-  /** Who that is, who is left, and what it costs. */
+  /** How many are retried, how many are left, and what it costs. */
   readonly sums: Sums
   readonly dryRun: boolean
 }

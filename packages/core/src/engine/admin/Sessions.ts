@@ -99,7 +99,7 @@ export interface SessionChange {
   /** Null ends a block by hand, and what the platform restricts. */
   readonly blockedUntil?: null | undefined
   /**
-   * Its members take the places of the old ones, and null takes one away. If it asks for another pace than before, the pace
+   * Members of the configuration take the places of the old ones, and null takes one away. If it asks for another pace than before, the pace
    * changes, too.
    */
   readonly config?: Readonly<Record<string, unknown>> | undefined
@@ -125,7 +125,7 @@ export interface Sessions {
   ) => Effect.Effect<ReadonlyArray<Fault.Fault>, StorageError>
   readonly find: (id: string) => Effect.Effect<Session, NotFound | StorageError>
   readonly list: (accountId: string, page: Page) => Effect.Effect<Paged<Session>, NotFound | StorageError>
-  /** Those of all accounts, newest first; `isDown`: those alone over which nothing may be sent now. */
+  /** Sessions of all accounts, newest first; with `isDown` only those over which nothing may be sent now. */
   readonly all: (query: {
     readonly isDown?: boolean | undefined
     readonly page: Page

@@ -62,7 +62,7 @@ export interface Webhooks {
   readonly faults: (input: Readable<EndpointChange>) => ReadonlyArray<Fault.Fault>
   readonly find: (id: string) => Effect.Effect<Endpoint, NotFound | StorageError>
   readonly list: (accountId: string, page: Page) => Effect.Effect<Paged<Endpoint>, NotFound | StorageError>
-  /** Those of all accounts, newest first; `isFailing`: those that are disabled, or whose last attempt failed. */
+  /** Webhooks of all accounts, newest first; with `isFailing` only those that are disabled, or whose last attempt failed. */
   readonly all: (query: {
     readonly isFailing?: boolean | undefined
     readonly page: Page
@@ -83,7 +83,7 @@ export interface Webhooks {
   /** Sends a `webhook.test` to this endpoint alone; answers the delivery's id. */
   readonly test: (id: string) => Effect.Effect<string, NotFound | StorageError>
   readonly deliveries: (id: string, page: Page) => Effect.Effect<Paged<Delivery>, NotFound | StorageError>
-  /** Those to all endpoints, newest first. */
+  /** Deliveries to all endpoints, newest first. */
   readonly allDeliveries: (query: DeliveryQuery) => Effect.Effect<Paged<Delivery>, StorageError>
   /** With what it brings, as it is sent. */
   readonly delivery: (id: string) => Effect.Effect<DeliveryDetail, NotFound | StorageError>

@@ -116,7 +116,7 @@ const errorsOf = (status: unknown): ReadonlyArray<unknown> => {
   return Array.isArray(errors) ? errors : [errors]
 }
 
-/** Who a status is about. In a group the recipient is the group, and the person one of its participants. */
+/** The person whom a status is about. In a group the recipient is the group, and the person one of its participants. */
 interface StatusRecipient extends Named {
   readonly isOfGroup: boolean
 }
@@ -183,7 +183,7 @@ const readStatus = (status: unknown, now: Instant, place: Place): void => {
   found.reports.push(pricing === undefined ? described : { ...described, pricing })
 }
 
-/** Who the contacts of a change are, found by either name. */
+/** The people whom a change has as contacts, found by either name. */
 interface Contacts {
   readonly all: ReadonlyArray<Named>
   /** The place of the first with this phone, and with this user id. */

@@ -69,7 +69,7 @@ interface Due<B extends Backend> extends DueJob {
   readonly content: Content
   readonly session: Session.Outbound
   readonly category: Category | null
-  /** Its template's as it is now; null of a direct message. */
+  /** The status of the job's template as it is now; null of a direct message. */
   readonly status: string | null
   /** True when the platform takes no template of its session. */
   readonly isRestricted: boolean
@@ -244,7 +244,7 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
 
   /**
    * The session's first due jobs of a priority that fit behind those that are `claimed`, `most` at most, with their due recipients.
-   * Those of which as many are in flight as may be are put off. `areAll`: no other that was due when the session was read can be locked.
+   * Jobs of which as many are in flight as may be are put off. `areAll`: no other that was due when the session was read can be locked.
    */
   function* dueOf(
     place: Place,
@@ -278,7 +278,7 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
   }
 
   /**
-   * Those of the jobs whose templates may not be sent, as these are now: one that is being changed is left to the next
+   * The jobs whose templates may not be sent, as these are now: one that is being changed is left to the next
    * claim. An import that approves a template finds the jobs that were paused for it.
    */
   function* stillUnapproved(jobs: ReadonlyArray<Due<B>>): Tx<ReadonlyArray<Due<B>>, B> {
@@ -529,7 +529,7 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
 
   /** The session's part of what is left of the claim. */
   function* serve(place: Place, most: number, isFirst: boolean): Tx<Served, B> {
-    // Those before it may have what it is short of, and the next claim begins with it. Where none was served there is none.
+    // Sessions before this one may have what it is short of, and the next claim begins with it. Where none was served there is none.
     if (most <= 0) return isFirst ? passed : putOff
     if (Session.obstacle(place.session) === "platform_restriction") return yield* claimRestricted(place, most)
     if (place.session.outage !== null) return yield* claimProbe(place)
@@ -583,7 +583,7 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
         const page = yield* rows.waitingSessions({ after: last, until, limit })
         for (const session of page) {
           const at = admits(session.id) ? Claiming.readyAt(session, now) : null
-          // Those before it have nothing that may go: the next claim begins with this one.
+          // Sessions before this one have nothing that may go, so the next claim begins with it.
           if (at !== null && at <= now && (next === null || next > now)) turn = last
           if (at !== null && (next === null || at < next)) next = at
           last = session.id

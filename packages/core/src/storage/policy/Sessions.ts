@@ -147,7 +147,7 @@ export function* unblock<B extends Backend>(
 export interface Heard {
   /** The sessions whose outage began or ended. */
   readonly turned: ReadonlyArray<string>
-  /** Those of which nothing was stored, since another commit keeps their jobs locked. */
+  /** Sessions of which nothing was stored, since another commit keeps their jobs locked. */
   readonly unheard: ReadonlyArray<string>
 }
 

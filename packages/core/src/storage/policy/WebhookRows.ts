@@ -35,7 +35,7 @@ export interface DueDelivery<B extends WebhookBackend> {
 /** An endpoint with deliveries that are due. */
 export interface DueEndpoint<B extends WebhookBackend> {
   readonly endpoint: B["endpoint"]
-  /** Its place in the circle of endpoints, which is the order of their creation; above 0. */
+  /** The endpoint's place in the circle of endpoints, which is the order of their creation; above 0. */
   readonly position: number
   /** The state of its pace (`Pacing.grant`), read without a lock; null before its first delivery. */
   readonly arrival: number | null

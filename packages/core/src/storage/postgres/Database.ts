@@ -452,7 +452,7 @@ const make = ({ apart, forWork, listen, ofClient, pool, prepare, shared }: Conne
         ? onConnection(apart, operation, (connection) => transact(connection, prepare, verb))
         : writeInGroup(serialized, operation, verb)
 
-    // It takes long, and nothing may wait behind it.
+    // A vacuum takes long, and nothing may wait behind it.
     const wipe = aloneOver(pool)("Database.wipe", () => run(vacuum)).pipe(
       Effect.as(null),
       Effect.catchAll(() =>

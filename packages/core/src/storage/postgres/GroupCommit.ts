@@ -71,7 +71,7 @@ export const make = (
         for (const { fail } of writes) fail(new Refused(cause))
         break
       }
-      // Those that were withdrawn meanwhile are gone.
+      // Writes that were withdrawn meanwhile are gone.
       const group = [...writes].slice(0, most)
       for (const write of group) writes.delete(write)
       const failed = await commit(client, prepare, group, () => serialize(name))

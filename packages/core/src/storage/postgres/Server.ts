@@ -83,7 +83,7 @@ const excludes = async (one: Pg.Client, other: Pg.Client): Promise<boolean> => {
   try {
     await one.query(`SELECT pg_advisory_xact_lock(${lock})`)
     const isGiven = await inTime(tell(other, `pg_try_advisory_xact_lock(${lock})`))
-    // Who has no turn before the transaction ends proves nothing: the server's list has to have the lock.
+    // A session that has no turn before the transaction ends proves nothing: the server's list has to have the lock.
     return isGiven === undefined ? (await tell(one, isListed)) === true : !isGiven
   } catch (cause) {
     if (cannot.has(SqlState.sqlStateOf(cause))) return false

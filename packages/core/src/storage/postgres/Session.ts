@@ -107,7 +107,7 @@ export class Session implements Connection {
     return this.#step((connection) => connection.executeValues(text, values))
   }
 
-  /** Its turn lasts until its first rows: the driver sends nothing else while there are more to read. */
+  /** A stream's turn lasts until its first rows: the driver sends nothing else while there are more to read. */
   executeStream(text: string, values: Values, transform: Transform) {
     const opened = Effect.gen(this, function* () {
       const { connection, leave } = yield* this.#turn

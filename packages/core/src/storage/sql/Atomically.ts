@@ -4,7 +4,7 @@ import { SqlError } from "@effect/sql/SqlError"
 import * as Effect from "effect/Effect"
 import { StorageError } from "../StorageError.ts"
 
-/** Its beginning and its commit fail like a store's verb. */
+/** Runs an effect in a transaction, whose beginning and commit fail like a store's verb. */
 export const over =
   ({ withTransaction }: Pick<SqlClient, "withTransaction">) =>
   <A, E, R>(operation: Effect.Effect<A, E, R>): Effect.Effect<A, E | StorageError, R> =>

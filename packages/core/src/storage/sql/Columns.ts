@@ -15,7 +15,7 @@ type Written = string | number | null
 
 /** What a column is, whatever its values. */
 export interface Described<P extends Personal | null = Personal | null> extends Database.Column {
-  /** Its type and constraints, in the words of `Schema`. */
+  /** The column's type and constraints, in the words of `Schema`. */
   readonly sql: string
   readonly personal: P
   /** Stands above it in the printed schema. */

@@ -82,7 +82,7 @@ function* revokedBetween({
     accountId === undefined
       ? yield* all(revokedOfAll, from, to, limit)
       : yield* all(revokedOfOne, from, to, accountId, limit)
-  // It is filed under each name of its person.
+  // A record is filed under each name of its person.
   const records = new Map<string, RevokedConsent>()
   for (const row of rows) {
     const record = readConsent(row)

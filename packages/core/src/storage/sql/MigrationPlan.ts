@@ -20,7 +20,7 @@ export interface Step {
 export interface Plan {
   /** How many migrations the database has; 0 of one that is empty. */
   readonly has: number
-  /** Those that this build would apply, all in one transaction. */
+  /** The steps that this build would apply, all in one transaction. */
   readonly pending: ReadonlyArray<Step>
   /** Connections of processes that do not work beside it, for which a start would be refused. */
   readonly olderConnections: number

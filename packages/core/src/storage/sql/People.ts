@@ -133,7 +133,7 @@ export const make = ({ elements, lookUp }: Dialect) => {
     *othersOf(accountId: string, keys: ReadonlyArray<Key>): Program<Person.Others> {
       return Person.othersOf(keys, yield* linksFrom(accountId, Person.written(keys)))
     },
-    /** Those that decide may be older than the last ones, of who says yes and no a thousand times. */
+    /** The deciding records may be older than the last ones, where somebody says yes and no a thousand times. */
     *historiesOf(accountId: string, keys: ReadonlyArray<Key>): Program<Histories> {
       const found = new Map<Key, Array<ConsentRecord>>()
       if (keys.length === 0) return found

@@ -107,7 +107,7 @@ const statementsOf = (dialect: Dialect) => {
   const arrived = `UPDATE sendwright_delivery SET status = 'delivered', attempts = attempts + 1, tries = tries + 1,
       next_at = NULL, due_at = NULL, worker = NULL
     WHERE id IN (${named})`
-  // Those that are `Delivering.hasFailed`; what a worker takes meanwhile is passed over.
+  // Deliveries that are `Delivering.hasFailed` are replayed; one that a worker takes meanwhile is passed over.
   const replayFailed = `${replay} WHERE seq IN (
       SELECT seq FROM sendwright_delivery
       WHERE endpoint = ? AND created_at >= ?

@@ -41,7 +41,7 @@ const insert = insertRows("sendwright_window", windows.names, {
 })
 
 const forget = "DELETE FROM sendwright_window WHERE session = ? AND open_until > 0 AND open_until < ?"
-/** Those who wrote nothing themselves. */
+/** Rows of people who wrote nothing themselves. */
 const forgetAnswered = "DELETE FROM sendwright_window WHERE session = ? AND open_until = 0 AND aside_at < ?"
 
 /** Closes the windows of those to whom the platform took no free text. */

@@ -96,7 +96,7 @@ const watched = (path: string, { look }: Ownership.Ownership) => {
     try {
       look()
     } catch {
-      // It was told by `onLost`, and whoever uses the database next is told again.
+      // The loss was told by `onLost`, and whoever uses the database next is told again.
     }
   }
   return Effect.acquireRelease(

@@ -23,17 +23,17 @@ export interface Hanging {
 /** What the platform can be made to do with a message. */
 export interface Situations {
   readonly accepts: Meeting
-  /** It has it, and looks at it first. */
+  /** The platform has the message, and looks at it first. */
   readonly holds: Meeting | Absent
   /** For good. */
   readonly refuses: Meeting | Absent
   /** For now: it is to be asked again after {@link Platform.retryAfterMs}. */
   readonly busy: Meeting | Absent
-  /** It does not take it, and something in between answers with an error page. */
+  /** The platform does not take it, and something in between answers with an error page. */
   readonly fails: Meeting | Absent
-  /** It takes it, and its answer is a success that nobody can read. */
+  /** The platform takes it, and its answer is a success that nobody can read. */
   readonly babbles: Meeting | Absent
-  /** It takes it, and the connection breaks before a byte of its answer. */
+  /** The platform takes it, and the connection breaks before a byte of its answer. */
   readonly resets: Meeting | Absent
   readonly hangs: ((message: OutboundMessage) => Hanging) | Absent
 }

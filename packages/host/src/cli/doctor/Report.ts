@@ -10,7 +10,7 @@ export const codeOf = (findings: ReadonlyArray<Diagnosis.Finding>): number =>
 /** Where its words begin. A longer name, such as that of a session, has a line of its own. */
 const wordsAt = 24
 
-/** Its verdict, its name and its words, and what mends it below. */
+/** A finding's verdict, name and words, and below what mends it. */
 const lines = (
   { check, mend, says, verdict }: Diagnosis.Finding,
   stream: Screen.Stream

@@ -22,7 +22,7 @@ import * as RowReader from "../RowReader.ts"
 interface ConsentRow extends ConsentRecord {
   readonly accountId: string
   readonly person: Person.Key
-  /** Its number among the records of its key. */
+  /** The record's number among those of its key. */
   readonly seq: number
 }
 

@@ -75,7 +75,7 @@ const ofDay = (accountId: string, now: Instant): readonly [string, Instant, Inst
 ]
 
 interface Totals {
-  /** Those that jobs carry. */
+  /** The numbers that jobs carry for templates and direct messages. */
   readonly template: number
   readonly direct: number
   /** Template recipients that were sent inside embedders' transactions. */
@@ -220,7 +220,7 @@ export const inserting = (rows: StoredJobs) => {
         recipients.map((each, index) => writeAccepted(each, recipientKey(seq, index), dueAt === null, now))
     )
     if (dueAt !== null && !isBusy) yield* run(Order.noteBusy, job.sessionId, job.priority)
-    // It has no place in the order, so a row of its own says when it is due.
+    // A scheduled job has no place in the order, so a row of its own says when it is due.
     if (dueAt === null && claim === null) {
       const inserted = yield* findInserted(job)
       if (inserted === undefined) return false

@@ -196,7 +196,7 @@ export const make = (
   ): Program<ReadonlyArray<StoredRecipient>> {
     const open = jobs.reduce((sum, { job: { counts } }) => sum + counts.queued + counts.sending, 0)
     const latest = Time.latestWritten(now)
-    // Those of jobs that nobody touched lie side by side: they are found together.
+    // Recipients of jobs that nobody touched lie side by side, so they are found together.
     const ranges =
       open > limit || jobs.some(({ hasRow }) => hasRow)
         ? undefined

@@ -181,7 +181,7 @@ const digits = 16
 /** Writes the next entries of the segment that was read. Where another process has written some meanwhile it is left to that. */
 export const writing = ({ elements }: Pick<Dialect, "elements">) => {
   const { from, value } = elements
-  // Who was erased since it was read is written down no more.
+  // A person who was erased since the read is written down no more.
   const insert = `INSERT INTO sendwright_segment_key (segment, key, recipient)
     SELECT CAST(? AS bigint), entry.key, entry.recipient FROM (
       SELECT substr(${value}, ${digits + 1}) AS key, CAST(substr(${value}, 1, ${digits}) AS bigint) AS recipient FROM ${from}
