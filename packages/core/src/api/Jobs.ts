@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { ClientTexts, Pace, Reference, StopWhen } from "../adapter.ts"
 import * as Address from "../domain/Address.ts"
+import * as End from "../domain/job/End.ts"
 import type * as When from "../domain/job/When.ts"
 import * as Either from "../effect/Either.ts"
 import type { Engine, Page } from "../index.ts"
@@ -157,7 +158,16 @@ const detailedMembers = {
   template: struct({ template_id: Wire.Count, name: Wire.Text, language: Wire.Text }),
   actual_cost: Wire.NullableAmount,
   waiting_for: nullOr(waitingFor),
-  expected_completion_at: Wire.NullableTime,
+  ends_at: Wire.describedTime(
+    "When the last of its recipients is expected to go, by its times, its hours, and the pace of its session and its own; null where nothing limits it, and once it has left dispatch. Other jobs and retries may make it later."
+  ),
+  limited_by: Schema.NullOr(Schema.Literal(...End.limiters)).annotations({
+    description: "What `ends_at` comes from; null with it."
+  }),
+  expected_completion_at: computed(
+    Wire.NullableTime.schema.annotations({ description: "The same as `ends_at`." }),
+    ({ endsAt }: End.End, prefix) => Wire.NullableTime.of(endsAt, prefix)
+  ),
   results: list(result),
   next_cursor: Wire.NextCursor
 }
@@ -335,6 +345,8 @@ const detail: Answer<typeof JobDetail, Engine.JobDetail> = {
       actual_cost: "0.0250",
       pause_reason: null,
       waiting_for: null,
+      ends_at: null,
+      limited_by: null,
       expected_completion_at: null,
       results: [
         {

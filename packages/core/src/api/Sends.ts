@@ -2,6 +2,7 @@
 
 import * as Schema from "effect/Schema"
 import { ClientTexts } from "../adapter.ts"
+import * as End from "../domain/job/End.ts"
 import type { Engine, Estimates } from "../index.ts"
 import { Priority, RateCard as RateCards, Requests, Template } from "../index.ts"
 import { codec, computed, list, nullOr, struct } from "./Codec.ts"
@@ -65,6 +66,13 @@ const costs = struct({
   }),
   recipients: Wire.Count,
   priority: Priority.Priority,
+  starts_at: Wire.Time,
+  ends_at: Wire.describedTime(
+    "When the last of the recipients is expected to go, by the times, the hours, and the pace of the session and the send; null where nothing limits it. Other jobs of the session and retries may make it later."
+  ),
+  limited_by: Schema.NullOr(Schema.Literal(...End.limiters)).annotations({
+    description: "What `ends_at` comes from; null with it."
+  }),
   billable_recipients: Wire.Count,
   rate_card: nullOr(rateCard),
   breakdown: list(priced),
@@ -104,6 +112,9 @@ const example: typeof estimate.schema.Type = {
   complete: true,
   recipients: 1,
   priority: "normal",
+  starts_at: Examples.at,
+  ends_at: null,
+  limited_by: null,
   billable_recipients: 1,
   rate_card: { id: Examples.ids.rateCard, effective_from: Examples.at },
   breakdown: [

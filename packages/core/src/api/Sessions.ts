@@ -18,11 +18,6 @@ const ClosedMarket = Schema.Struct({
 
 const WordsShown = Schema.NullOr(Schema.Array(Wire.Text))
 
-const described = (description: string) => ({
-  ...Wire.NullableTime,
-  schema: Wire.NullableTime.schema.annotations({ description })
-})
-
 /** Without its configuration, which holds secrets. */
 const session = struct(
   {
@@ -49,12 +44,12 @@ const session = struct(
     keywords: struct({ opt_out: WordsShown, opt_in: WordsShown }),
     state: Wire.SessionState,
     reason: Wire.NullableText,
-    blocked_until: described(
+    blocked_until: Wire.describedTime(
       "Until when the platform takes no templates from it; the year 9999 where only the platform or an operator ends that. null: it takes them."
     ),
     block_reason: Schema.NullOr(Schema.Literal(...Domain.blockReasons)),
     block_code: Wire.NullableText,
-    replies_blocked_until: described(
+    replies_blocked_until: Wire.describedTime(
       "Until when the platform takes no direct messages from it, as `blocked_until`."
     ),
     unavailable_since: Wire.unavailable,

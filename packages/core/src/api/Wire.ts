@@ -30,6 +30,10 @@ const TimeText = Schema.String.annotations({ jsonSchema: { format: "date-time" }
 )
 export const Time = codec(TimeText, Instant.format)
 export const NullableTime = nullOr(Time)
+export const describedTime = (description: string): typeof NullableTime => ({
+  ...NullableTime,
+  schema: NullableTime.schema.annotations({ description })
+})
 
 export const Links = Schema.Struct({
   status: Text.annotations({

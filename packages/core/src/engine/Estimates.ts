@@ -3,8 +3,10 @@
 import * as Address from "../domain/Address.ts"
 import type * as Rates from "../domain/billing/RateCard.ts"
 import type { ConsentRecord, Refusal, Verdict } from "../domain/consent/Consent.ts"
+import type { Instant } from "../domain/Instant.ts"
 import type { RecipientTexts } from "../domain/job/ClientTexts.ts"
 import * as ClientTexts from "../domain/job/ClientTexts.ts"
+import * as End from "../domain/job/End.ts"
 import type { Priority } from "../domain/job/Priority.ts"
 import * as Rendering from "../domain/template/Rendering.ts"
 import * as Variables from "../domain/template/Variables.ts"
@@ -26,13 +28,15 @@ export interface Explanation extends RecipientTexts {
   readonly consent: Verdict<ConsentRecord>
 }
 
-export interface Estimate {
+export interface Estimate extends End.End {
   readonly currency: string
   /** Null when no card is in force for the currency. */
   readonly rateCard: Pick<Rates.RateCard, "id" | "effectiveFrom"> | null
   readonly recipients: number
   /** What goes first within the session. */
   readonly priority: Priority
+  /** When the first of them is due. */
+  readonly startsAt: Instant
   readonly cost: Rates.Estimate
   readonly withoutConsent: number
   /** Only when it was asked for. */
@@ -40,6 +44,20 @@ export interface Estimate {
 }
 
 const missing: Verdict<ConsentRecord> = { _tag: "Missing" }
+
+/** When the first of a send's recipients is due, and when the last of them goes. */
+const timesOf = (
+  { addresses, times: { quiet, recipients, timing } }: ResolvedRequest,
+  perSecond: number | null,
+  now: Instant
+): End.End & { readonly startsAt: Instant } => {
+  const isTimed = timing !== null || quiet !== null
+  const waiting = recipients.map(({ dueAt, timing: own }, place): End.Waiting => {
+    const rules = { timing, own, address: addresses[place] ?? "", quiet }
+    return { dueAt, rules: isTimed ? rules : null, isFirst: true }
+  })
+  return { startsAt: timing?.startsAt ?? now, ...End.endOf(waiting, perSecond, now) }
+}
 
 export const make = (options: {
   readonly request: ResolvedRequest
@@ -50,8 +68,11 @@ export const make = (options: {
   readonly refusals: ReadonlyMap<number, Refusal>
   /** What is recorded for each recipient, when it is to be explained. */
   readonly evidence: ReadonlyArray<Verdict<ConsentRecord>> | null
+  /** The pace of the session and the send together; null for none. */
+  readonly perSecond: number | null
+  readonly now: Instant
 }): Estimate => {
-  const { card, cost, evidence, priority, refusals, request } = options
+  const { card, cost, evidence, now, perSecond, priority, refusals, request } = options
   /** A refusal that no record explains is of an embedder's own source, which has no record to show. */
   const consentOf = (place: number, recorded: Verdict<ConsentRecord> = missing): Verdict<ConsentRecord> => {
     const refusal = refusals.get(place)
@@ -81,6 +102,7 @@ export const make = (options: {
     rateCard: card,
     recipients: recipients.length,
     priority,
+    ...timesOf(request, perSecond, now),
     cost,
     withoutConsent: refusals.size,
     explanations: evidence === null ? null : explain(evidence)

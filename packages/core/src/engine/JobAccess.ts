@@ -5,6 +5,7 @@ import * as RateCard from "../domain/billing/RateCard.ts"
 import { InvalidRequest, JobEnded, NotFound } from "../domain/Errors.ts"
 import type { Instant } from "../domain/Instant.ts"
 import * as Time from "../domain/Instant.ts"
+import * as End from "../domain/job/End.ts"
 import type { Job, RecipientResult, TemplateJob } from "../domain/job/Job.ts"
 import { dispatchable, isReadable, isTemplateJob, purpose } from "../domain/job/Job.ts"
 import * as Pace from "../domain/job/Pace.ts"
@@ -13,7 +14,6 @@ import * as Waiting from "../domain/job/Waiting.ts"
 import * as When from "../domain/job/When.ts"
 import type { Page } from "../domain/Page.ts"
 import * as Circuit from "../domain/session/Circuit.ts"
-import type { Pacing } from "../domain/session/Pacing.ts"
 import { emptyAt, unpaced } from "../domain/session/Pacing.ts"
 import * as QuietHours from "../domain/session/QuietHours.ts"
 import type { Session } from "../domain/session/Session.ts"
@@ -105,11 +105,23 @@ const isUnended = ({ counts }: Job): boolean => counts.queued + counts.sending >
 /** True while a worker has something to do for the job, now or later. */
 const isOpen = (job: Job): boolean => dispatchable(job.status) && isUnended(job)
 
-/** An estimate by the paces of the session and the job alone, if there is one. Other jobs of the session and retries may make it later. */
-const expectedCompletionAt = (job: Job, { messagesPerSecond }: Pacing, now: Instant): Instant | null => {
-  const open = job.counts.queued + job.counts.sending
-  const perSecond = Pace.slower(messagesPerSecond, job.perMinute)
-  return !dispatchable(job.status) || !isReadable(job.content) ? null : emptyAt(open, perSecond, now)
+/** @param open its recipients that are to be attempted; those that are left out are due */
+const endOf = (
+  job: Job,
+  session: Session | null,
+  open: ReadonlyArray<RecipientResult>,
+  now: Instant
+): End.End => {
+  if (!dispatchable(job.status) || !isReadable(job.content)) return End.open
+  const quiet = quietOf(job, session)
+  const isTimed = job.timing !== null || quiet !== null
+  const waiting = open.map(({ address, attempts, nextAt, timing: own }): End.Waiting => {
+    const rules = { timing: job.timing, own, address, quiet }
+    return { dueAt: nextAt ?? now, rules: isTimed ? rules : null, isFirst: attempts === 0 }
+  })
+  const others = job.counts.queued + job.counts.sending - open.length
+  for (let count = 0; count < others; count += 1) waiting.push({ dueAt: now, rules: null, isFirst: true })
+  return End.endOf(waiting, Pace.slower((session?.pacing ?? unpaced).messagesPerSecond, job.perMinute), now)
 }
 
 const templateOf = Effect.fnUntraced(function* (
@@ -200,16 +212,15 @@ export const make = Effect.gen(function* () {
     const template = yield* templateOf(job, templates)
     const results = yield* jobs.results({ jobId: job.id, status: recipientStatus, page })
     const actualCost = yield* actualCostOf(job)
-    const waiting =
-      job.counts.sending > 0 ? yield* jobs.results({ jobId: job.id, status: "sending", page: whole }) : null
+    const openOf = (status: "queued" | "sending") =>
+      job.counts[status] === 0
+        ? Effect.succeed([])
+        : Effect.map(jobs.results({ jobId: job.id, status, page: whole }), ({ items }) => items)
+    const sending = yield* openOf("sending")
     const session = yield* sessions.find(job.sessionId)
     const isTimed = job.timing !== null || quietOf(job, session) !== null
-    const queued =
-      !isTimed || job.counts.queued === 0
-        ? []
-        : (yield* jobs.results({ jobId: job.id, status: "queued", page: whole })).items
-    const due = waiting?.items.flatMap(({ nextAt }) => (nextAt === null ? [] : [nextAt])) ?? []
-    const pacing = session?.pacing ?? unpaced
+    const queued = isTimed ? yield* openOf("queued") : []
+    const due = sending.flatMap(({ nextAt }) => (nextAt === null ? [] : [nextAt]))
     const now = yield* Time.now
     const nextAt = due.length === 0 ? null : Time.min(...due)
     const found: JobDetail = {
@@ -218,7 +229,7 @@ export const make = Effect.gen(function* () {
       results,
       actualCost,
       waitingFor: yield* waitsFor(job, nextAt, session, queued),
-      expectedCompletionAt: expectedCompletionAt(job, pacing, now)
+      ...endOf(job, session, [...queued, ...sending], now)
     }
     return found
   })

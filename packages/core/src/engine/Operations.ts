@@ -10,6 +10,7 @@ import type {
   SubscriptionInactive
 } from "../domain/Errors.ts"
 import type { Instant } from "../domain/Instant.ts"
+import type { End } from "../domain/job/End.ts"
 import type { Job, Status as JobStatus, RecipientResult } from "../domain/job/Job.ts"
 import type { Limiter } from "../domain/job/Waiting.ts"
 import type { Page, Paged } from "../domain/Page.ts"
@@ -86,7 +87,7 @@ export interface Message {
   readonly actualCost: string | null
 }
 
-export interface JobDetail {
+export interface JobDetail extends End {
   readonly job: Job
   /** The template keeps both for ever, so they are known of a content that cannot be read, too. */
   readonly template: Pick<TemplateContent, "language" | "name">
@@ -98,8 +99,6 @@ export interface JobDetail {
     readonly limiter: Limiter | "content"
     readonly until: Instant | null
   } | null
-  /** An estimate by the session's pace; null without a pace, and once the job has left dispatch. */
-  readonly expectedCompletionAt: Instant | null
 }
 
 export interface JobQuery {

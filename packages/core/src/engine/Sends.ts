@@ -101,6 +101,9 @@ const check = (checks: Checks.Checks, caller: Caller, request: TemplateMessageRe
     })
   )
 
+const paceOf = ({ session }: Caller, { pace }: TemplateMessageRequest): number | null =>
+  Pace.slower(session.pacing.messagesPerSecond, Pace.perMinuteOf(pace))
+
 export const make = Effect.fnUntraced(function* (checks: Checks.Checks, ids: Ids.Ids) {
   const cards = yield* RateCardStore
   const consents = yield* ConsentSource
@@ -191,7 +194,8 @@ export const make = Effect.fnUntraced(function* (checks: Checks.Checks, ids: Ids
         ? Consent.byPerson(names, yield* recorded.evidence({ accountId, phones: names.flat(), purpose }))
         : null
     const priority = Priority.priorityOf(shaped.right.priority, purpose)
-    return Estimates.make({ request: resolved, priority, card, cost, refusals, evidence })
+    const perSecond = paceOf(caller, shaped.right)
+    return Estimates.make({ request: resolved, priority, card, cost, refusals, evidence, perSecond, now })
   })
 
   return { send: spanIfTraced("Engine.send", send), estimate: spanIfTraced("Engine.estimate", estimate) }

@@ -13,6 +13,8 @@ import type { Retiming } from "../storage/JobStore.ts"
 export interface Timed {
   /** Null where nobody has a time: all go at once. */
   readonly timing: When.Timing | null
+  /** The session's hours for what is sent. */
+  readonly quiet: When.Hours | null
   /** Each recipient's own, and when it is due first. */
   readonly recipients: ReadonlyArray<{ readonly timing: When.Own | null; readonly dueAt: Instant }>
 }
@@ -103,7 +105,7 @@ export const read = (
   addHoursFault(hours, ["hours"], faults)
   const owns = recipients.map(ownOf)
   const isTimed = [...Object.values(timing), quiet, ...owns].some((each) => each !== null)
-  if (!isTimed) return { timing: null, recipients: owns.map((timing) => ({ timing, dueAt: now })) }
+  if (!isTimed) return { timing: null, quiet, recipients: owns.map((timing) => ({ timing, dueAt: now })) }
   const due: Array<Timed["recipients"][number]> = []
   let expiring: Instant | null = null
   for (const [place, own] of owns.entries()) {
@@ -117,7 +119,7 @@ export const read = (
   // Within its session's hours a send that asked for no time goes at once.
   const isAtOnce = [...Object.values(timing), ...owns].every((each) => each === null)
   const waits = due.some(({ dueAt }) => dueAt > now)
-  return { timing: isAtOnce && !waits ? null : { ...timing, startsAt, expiring }, recipients: due }
+  return { timing: isAtOnce && !waits ? null : { ...timing, startsAt, expiring }, quiet, recipients: due }
 }
 
 /** True of a recipient of whom nothing was attempted: its time can be changed. */

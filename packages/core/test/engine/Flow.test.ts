@@ -403,13 +403,13 @@ describe("a paced session", () => {
       yield* (yield* JobStore).heartbeat({ workers: ["elsewhere"], beats: 1, dispatchesAt: now })
       const detail = yield* engine.job(caller, jobId, { page: whole })
       expect(detail.waitingFor).toEqual({ limiter: "pace", until: now + 2000 })
-      expect(detail.expectedCompletionAt).toBe(now + 2000)
+      expect(detail).toMatchObject({ endsAt: now + 2000, limitedBy: "pace" })
       for (let step = 0; step < 4; step++) {
         yield* TestClock.adjust("500 millis")
         yield* engine.drain
       }
       const done = yield* engine.job(caller, jobId, { page: whole })
-      expect(done).toMatchObject({ expectedCompletionAt: null, job: { status: "completed" } })
+      expect(done).toMatchObject({ endsAt: null, limitedBy: null, job: { status: "completed" } })
     }).pipe(Effect.provide(TestEngine.layer))
   )
 })

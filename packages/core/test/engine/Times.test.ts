@@ -143,6 +143,42 @@ describe("a send at a time", () => {
   )
 })
 
+describe("the end of a send", () => {
+  it.effect("is told by its estimate and its job: the first time, and the last by the pace", () =>
+    Effect.gen(function* () {
+      const { caller, engine, job, send, templateId } = yield* begin("2026-12-01T12:00:00Z", [
+        spain,
+        "34600001235"
+      ])
+      const request = {
+        templateId,
+        sendAt: { local: "2026-12-24T09:00", timeZone: "recipient" },
+        pace: { perMinute: 1 },
+        recipients: [
+          { phone: spain, variables },
+          { phone: "34600001235", variables, timeZone: "Europe/Madrid" }
+        ]
+      }
+      const startsAt = at("2026-12-24T08:00:00Z")
+      const end = { endsAt: at("2026-12-24T09:01:00Z"), limitedBy: "schedule" }
+      expect(yield* engine.estimate(caller, request)).toMatchObject({ startsAt, ...end })
+      const { jobId } = yield* send(request)
+      expect(yield* job(jobId)).toMatchObject({ job: { timing: { startsAt } }, ...end })
+      yield* goTo("2026-12-24T08:00:00Z")
+      expect(yield* job(jobId)).toMatchObject(end)
+      yield* goTo("2026-12-24T09:00:00Z")
+      expect(yield* job(jobId)).toMatchObject({ endsAt: null, limitedBy: null, job: { status: "completed" } })
+      const atOnce = { ...request, sendAt: undefined, pace: undefined }
+      const now = at("2026-12-24T09:00:00Z")
+      expect(yield* engine.estimate(caller, atOnce)).toMatchObject({
+        startsAt: now,
+        endsAt: null,
+        limitedBy: null
+      })
+    }).pipe(Effect.provide(layer))
+  )
+})
+
 describe("a send that expires", () => {
   it.effect("is not sent after that", () =>
     Effect.gen(function* () {

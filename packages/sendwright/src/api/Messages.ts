@@ -265,6 +265,9 @@ export interface Job {
   readonly contentExpiredAt: Date | null
 }
 
+/** What an expected end comes from. */
+export type EndLimiter = "hours" | "pace" | "retry" | "schedule"
+
 /** A job with what became of each recipient. */
 export interface JobDetail extends Job {
   readonly template: { readonly id: number; readonly name: string; readonly language: string }
@@ -273,6 +276,10 @@ export interface JobDetail extends Job {
   readonly actualCost: string | null
   /** What keeps it waiting; null when nothing does. */
   readonly waitingFor: { readonly limiter: string; readonly until: Date | null } | null
+  /** When the last of its recipients is expected to go; null where nothing limits it. Other sends and retries may make it later. */
+  readonly endsAt: Date | null
+  readonly limitedBy: EndLimiter | null
+  /** The same as `endsAt`. */
   readonly expectedCompletionAt: Date | null
 }
 
@@ -316,6 +323,11 @@ export interface Estimate {
   /** True when everything that can be delivered has a price. */
   readonly complete: boolean
   readonly priority: Priority
+  /** When the first of the recipients is due. */
+  readonly startsAt: Date
+  /** When the last of them is expected to go; null where nothing limits it. Other sends and retries may make it later. */
+  readonly endsAt: Date | null
+  readonly limitedBy: EndLimiter | null
   readonly recipients: number
   readonly billableRecipients: number
   readonly withoutConsent: number

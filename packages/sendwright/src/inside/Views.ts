@@ -108,7 +108,9 @@ export const jobDetail = (
     found.waitingFor === null
       ? null
       : { limiter: found.waitingFor.limiter, until: dateOrNull(found.waitingFor.until) },
-  expectedCompletionAt: dateOrNull(found.expectedCompletionAt)
+  endsAt: dateOrNull(found.endsAt),
+  limitedBy: found.limitedBy,
+  expectedCompletionAt: dateOrNull(found.endsAt)
 })
 
 export const found = ({ at, parentId: _, ...result }: Search.Result): Messages.Found => ({
@@ -157,14 +159,20 @@ export const storageSize = ({ fullAt, oldest, ...size }: Size.Size): Overview.St
 export const estimate = ({
   cost,
   currency,
+  endsAt,
+  limitedBy,
   priority,
   recipients,
+  startsAt,
   withoutConsent
 }: Estimates.Estimate): Messages.Estimate => ({
   currency,
   total: cost.total,
   complete: cost.complete,
   priority,
+  startsAt: date(startsAt),
+  endsAt: dateOrNull(endsAt),
+  limitedBy,
   recipients,
   billableRecipients: cost.billableRecipients,
   withoutConsent,
