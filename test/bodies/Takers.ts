@@ -357,6 +357,7 @@ export const make = Effect.gen(function* () {
         params: { name: "search", arguments: { q: phone(0) } }
       })
     ],
+    "POST /admin/v1/sign-in": ["", () => ({ token: "token" })],
     "POST /admin/v1/operators": ["", () => ({ name: `ana-${fresh()}`, role: "read" })],
     "POST /admin/v1/operators/:name/rotate": [operator.name, () => ({ overlap_seconds: 0 })],
     "POST /hooks/whatsapp/:sessionId": [whatsApp.id, posted],
@@ -376,6 +377,7 @@ export const make = Effect.gen(function* () {
       "content-length": String(bytes.length),
       "idempotency-key": `key-${fresh()}`
     }
+    if (access === "browser") return common
     if (access === "operator") return { ...common, authorization: "Bearer token" }
     if (access === "key") return { ...common, "x-public-key": key.publicKey, "x-secret-key": secretKey }
     if (!pattern.startsWith("/hooks/http/")) {

@@ -174,6 +174,7 @@ export const known = (
       if (operation.id === "admin.restore") return { open: "send" }
       if (operation.id === "admin.createOperator" && body === operation.example)
         return { name: `ana-${subject.accountId}`, role: "read" }
+      if (operation.id === "browser.signIn" && body === operation.example) return { token: host.adminToken }
       if (operation.id === "public.sendDirect")
         return OpenApi.isObject(body) ? { ...body, to: "34600000100" } : body
       const named = ["v1.send", "v1.estimate"].includes(operation.id)

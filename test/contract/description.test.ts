@@ -135,7 +135,12 @@ describe.each(operations)("$id in the description", (operation) => {
   })
 
   it("says who may call", () => {
-    const prefixes = { "/admin/": "operator", "/api/": "key", "/hooks/": "hook" } as const
+    const prefixes = {
+      "/admin/v1/sign-": "anyone",
+      "/admin/": "operator",
+      "/api/": "key",
+      "/hooks/": "hook"
+    } as const
     const expected = Object.entries(prefixes).find(([prefix]) => operation.path.startsWith(prefix))
     expect(operation.access).toBe(expected?.[1] ?? "anyone")
   })

@@ -8,7 +8,7 @@ import * as Endpoint from "./Endpoint.ts"
 import * as Examples from "./Examples.ts"
 import { answer, forOperator, one, pageOf } from "./Operation.ts"
 import { id, Paging, TimeText } from "./Parameters.ts"
-import { ActingRole } from "./Route.ts"
+import { ActingOperator } from "./Route.ts"
 import { NullablePhone, NullableUserId, Phone as PhoneText } from "./Texts.ts"
 import * as Wire from "./Wire.ts"
 
@@ -220,7 +220,7 @@ export const admin = [
     },
     ({ admin }, { path, payload: { consents, imported_at: importedAt } }) =>
       Effect.gen(function* () {
-        const role = yield* ActingRole
+        const { role } = yield* ActingOperator
         if (role === "support" && consents.some(({ status }) => status !== "revoked"))
           return yield* new Errors.InsufficientRole({ role, needed: "admin" })
         return yield* admin.consents.record(path.id, consents.map(newConsent), importedAt)

@@ -1,7 +1,8 @@
 /**
- * Cursors of lists. A page's position is a number that counts rows of all tenants, so that it leaves the server
- * sealed: AES-256-GCM under a key of its own, bound to the list, its filter and its owner. The nonce is derived from
- * the sealed content, so that one page has one cursor and no two share a nonce (contract.md §10 "Requests").
+ * What clients keep for us and bring again. The cursor of a list: a page's position is a number that counts rows of all tenants,
+ * so that it leaves the server sealed; and a text, such as the token in a browser's cookie. AES-256-GCM under a key of its own seals
+ * both, bound to their place: of a cursor the list, its filter and its owner. The nonce is derived from the sealed content, so
+ * that one page has one cursor and no two share a nonce (contract.md §10 "Requests").
  */
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from "node:crypto"
 import * as Redacted from "effect/Redacted"
@@ -13,6 +14,8 @@ export interface Cursors {
   readonly seal: (place: string, position: number) => string
   /** `undefined` for what is no cursor of this place. */
   readonly open: (place: string, cursor: string) => number | undefined
+  readonly sealText: (place: string, text: string) => string
+  readonly openText: (place: string, sealed: string) => string | undefined
 }
 
 const keyBytes = 32
@@ -39,8 +42,10 @@ const bytesOf = (position: number): Buffer => {
   return bytes
 }
 
-const sealed = ({ cipher: key, nonce: nonceKey }: Keys, place: string, position: number): string => {
-  const plain = bytesOf(position)
+const numberOf = (bytes: Buffer | undefined): number | undefined =>
+  bytes === undefined ? undefined : Number(bytes.readBigUInt64BE())
+
+const sealed = ({ cipher: key, nonce: nonceKey }: Keys, place: string, plain: Buffer): string => {
   const nonce = createHmac("sha256", nonceKey).update(place).update(plain).digest().subarray(0, nonceBytes)
   const cipher = createCipheriv("aes-256-gcm", key, nonce).setAAD(Buffer.from(place))
   return Buffer.concat([nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()]).toString(
@@ -48,13 +53,12 @@ const sealed = ({ cipher: key, nonce: nonceKey }: Keys, place: string, position:
   )
 }
 
-const opened = ({ cipher: key }: Keys, place: string, bytes: Buffer): Either.Either<number, unknown> =>
+const opened = ({ cipher: key }: Keys, place: string, bytes: Buffer): Either.Either<Buffer, unknown> =>
   Either.try(() => {
     const decipher = createDecipheriv("aes-256-gcm", key, bytes.subarray(0, nonceBytes))
       .setAAD(Buffer.from(place))
       .setAuthTag(bytes.subarray(-tagBytes))
-    const plain = Buffer.concat([decipher.update(bytes.subarray(nonceBytes, -tagBytes)), decipher.final()])
-    return Number(plain.readBigUInt64BE())
+    return Buffer.concat([decipher.update(bytes.subarray(nonceBytes, -tagBytes)), decipher.final()])
   })
 
 /**
@@ -67,17 +71,19 @@ export const make = (
 ): Cursors => {
   const current = keysOf(master)
   const all = [current, ...older.map(keysOf)]
-  return {
-    seal: (place, position) => sealed(current, place, position),
-    open: (place, cursor) => {
-      if (!cursorForm.test(cursor)) return undefined
-      const bytes = Buffer.from(cursor, "base64url")
-      for (const keys of all) {
-        const position = opened(keys, place, bytes)
-        if (Either.isRight(position)) return position.right
-      }
-      return undefined
+  const open = (place: string, text: string): Buffer | undefined => {
+    const bytes = Buffer.from(text, "base64url")
+    for (const keys of all) {
+      const plain = opened(keys, place, bytes)
+      if (Either.isRight(plain)) return plain.right
     }
+    return undefined
+  }
+  return {
+    seal: (place, position) => sealed(current, place, bytesOf(position)),
+    open: (place, cursor) => (cursorForm.test(cursor) ? numberOf(open(place, cursor)) : undefined),
+    sealText: (place, text) => sealed(current, place, Buffer.from(text)),
+    openText: (place, text) => open(place, text)?.toString()
   }
 }
 

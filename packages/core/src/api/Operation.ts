@@ -431,6 +431,49 @@ export const messageForOperator = <N extends string, B, S extends AnySchema, Fou
   return operation(asked, answer, { ...reference, emptyStatus: 202 }, handler)
 }
 
+/** An operation that signs an operator in or out, of no command: only a browser has what it gives. */
+export const forBrowser = <N extends string, B, S extends AnySchema, F>(
+  asked: Endpoint<N, "POST", never, never, B, never>,
+  answer: Answer<S, F>,
+  reference: NoInfer<Reference<B>>,
+  run: <E extends { readonly _tag: string }>(
+    browser: Route.Browser<E>,
+    given: Route.Given<never, never, B>
+  ) => Effect.Effect<Route.Signed<NoInfer<F>>, E>
+) => {
+  const prepared = Route.prepare(asked)
+  return operation(asked, answer, reference, () => ({
+    access: "browser",
+    prepare: (browser) =>
+      prepared(
+        (given) =>
+          Effect.map(run(browser, given), ({ found, headers }) => ({
+            body: answer.of(found, given),
+            headers
+          })),
+        ""
+      )
+  }))
+}
+
+/** What an operator reads who is asked over HTTP: no command has it. */
+export const readForOperator = <N extends string, S extends AnySchema, F>(
+  asked: Endpoint<N, "GET", never, never, never, never>,
+  answer: Answer<S, F>,
+  reference: NoInfer<Reference<never>>,
+  run: Run<Route.Given<never, never, never>, NoInfer<F>>
+) => {
+  const prepared = Route.prepare(asked)
+  return operation(asked, answer, reference, (engine) => ({
+    access: "operator",
+    role: "read",
+    prepare: prepared(
+      replying(answer, (given) => run(engine, given)),
+      ""
+    )
+  }))
+}
+
 /** @param refusal members that a refusal of this operation carries besides */
 export const forKey = <N extends string, M extends Method, P, Q, B, H, S extends AnySchema, F>(
   asked: Endpoint<N, M, P, Q, B, H>,

@@ -62,10 +62,11 @@ export interface Given<Path, Query, Payload> {
   readonly prefix: string
 }
 
-/** The role of the operator for whom something is done. */
-export class ActingRole extends Context.Reference<ActingRole>()("@sendwright/core/api/ActingRole", {
-  defaultValue: (): Operator.Role => Operator.environment.role
-}) {}
+/** The operator for whom something is done. */
+export class ActingOperator extends Context.Reference<ActingOperator>()(
+  "@sendwright/core/api/ActingOperator",
+  { defaultValue: (): Operator.Acting => Operator.environment }
+) {}
 
 /** A body of no bytes, where one is needed. */
 export const noBody: Either.Either<never, Faults> = Either.left([
@@ -97,10 +98,25 @@ export type HookHandler = <E extends Tagged>(
   request: HookRequest<E>
 ) => Effect.Effect<string | null, EngineError | E>
 
+/** What came of a sign-in or a sign-out, with the headers by which the browser knows it. */
+export interface Signed<A> {
+  readonly found: A
+  readonly headers: Reply["headers"]
+}
+
+/** The browser of an operator, as its server knows it. */
+export interface Browser<E extends Tagged> {
+  /** From then on the browser acts as the operator whose token this is. */
+  readonly signIn: (token: string) => Effect.Effect<Signed<Operator.Acting>, E>
+  readonly signOut: Effect.Effect<Signed<void>, E>
+}
+
 type Running = Effect.Effect<Reply, EngineError>
 
 /** Checks the shape, and returns the handler's effect. */
-export type Prepare<A = Reply> = (raw: Raw) => Either.Either<Effect.Effect<A, EngineError>, Faults>
+export type Prepare<A = Reply, E = EngineError> = (
+  raw: Raw
+) => Either.Either<Effect.Effect<A, E | EngineError>, Faults>
 
 /** What the description tells of a route; the examples are of its endpoint's types (`api/Operation`). */
 interface Reference {
@@ -146,6 +162,11 @@ export interface Route {
         /** The role that it needs, at least. */
         readonly role: Operator.Role
         readonly prepare: Prepare
+      }
+    | {
+        /** Signs an operator in or out. It needs no credentials, and takes requests of this origin's pages alone. */
+        readonly access: "browser"
+        readonly prepare: <E extends Tagged>(browser: Browser<E>) => Prepare<Reply, E>
       }
     | {
         /** A platform's hook. Its signature covers the bytes, so that the host does not parse them. */
@@ -284,12 +305,12 @@ export const prepare = <Path, Query, Payload, Headers>(endpoint: Endpoint<Path, 
       )
     )
   }
-  return <A>(
-    handler: (given: Given<Path, Query, Payload>) => Effect.Effect<A, EngineError>,
+  return <A, E = EngineError>(
+    handler: (given: Given<Path, Query, Payload>) => Effect.Effect<A, E | EngineError>,
     owner: string,
     rules?: Rules<Path, Payload>
-  ): Prepare<A> =>
-    (raw): Either.Either<Effect.Effect<A, EngineError>, Faults> => {
+  ): Prepare<A, E> =>
+    (raw): Either.Either<Effect.Effect<A, E | EngineError>, Faults> => {
       const path = decodePath(raw.path)
       const query = decodeQuery(raw.query)
       const payload = Either.flatMap(bodyOf(raw.body), decodePayload)

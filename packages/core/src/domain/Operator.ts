@@ -30,12 +30,21 @@ export interface Operator {
   readonly lastUsedAt: Instant | null
 }
 
+/** Who acts: an operator, or the one of the environment, whose token was made elsewhere. */
+export interface Acting extends Omit<Operator, "createdAt"> {
+  readonly createdAt: Instant | null
+}
+
 /** The operator of the environment's token. No other operator can have this name, since names have no capitals. */
-export const environment = {
+export const environment: Acting = {
   name: "ADMIN_TOKEN",
   role: "admin",
-  masksPhones: false
-} as const satisfies Pick<Operator, "masksPhones" | "name" | "role">
+  status: "active",
+  masksPhones: false,
+  secrets: [],
+  createdAt: null,
+  lastUsedAt: null
+}
 
 /** Each role may do what those before it may. */
 export const allows = (role: Role, needed: Role): boolean => roles.indexOf(role) >= roles.indexOf(needed)

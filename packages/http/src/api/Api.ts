@@ -10,6 +10,7 @@ import {
   Search,
   Sends,
   Service,
+  SignIn,
   Templates,
   Timelines,
   Wire
@@ -32,6 +33,7 @@ export const operations = [
   ...versioned,
   ...direct,
   ...AdminApi.operations,
+  ...SignIn.browser,
   ...Mcp.agents,
   ...Hooks.hooks,
   ...Service.service
@@ -41,6 +43,7 @@ export const Api = HttpApi.make("sendwright")
   .add(Group.make("v1", "Template sends with an API key.", versioned))
   .add(Group.make("public", "Direct messages with an API key.", direct))
   .add(Group.admin)
+  .add(Group.make("browser", "An operator's browser, which a cookie signs in.", SignIn.browser))
   .add(Group.make("agents", "The admin API's reads as tools for an agent.", Mcp.agents))
   .add(Group.make("hooks", "What platforms post.", Hooks.hooks))
   .add(Group.make("service", "Health, and what codes mean.", Service.service))

@@ -10,6 +10,10 @@ export const baseUrl = (text: string): string | undefined => {
   return url?.username === "" && url.password === "" ? text.replace(/\/+$/, "") : undefined
 }
 
+/** The path of the API's own address, as clients ask for it, without a slash at its end. */
+export const pathOf = (baseUrl: string): string =>
+  (Url.parse(baseUrl)?.pathname ?? baseUrl).replace(/\/$/, "")
+
 /** What a URL writes otherwise, or reads as its end. */
 const unwritable = /[\s\\?#]/
 

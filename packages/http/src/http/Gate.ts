@@ -2,7 +2,7 @@
 import { timingSafeEqual } from "node:crypto"
 import type { Engine } from "@sendwright/core"
 import { Acting, Instant, Operator } from "@sendwright/core"
-import { Masking, type Problems, Route } from "@sendwright/core/contract"
+import { type Cursors, Masking, type Problems, Route } from "@sendwright/core/contract"
 import * as Cause from "effect/Cause"
 import type * as Clock from "effect/Clock"
 import type * as Context from "effect/Context"
@@ -12,13 +12,16 @@ import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import type { Answer } from "./Answers.ts"
 import { noRoute, type Refused, refuse } from "./Answers.ts"
-import type { Exchange, Headers } from "./Exchange.ts"
+import * as Cookie from "./Cookie.ts"
+import type { Exchange, Headers, PlainRequest } from "./Exchange.ts"
 import { headerOf, none } from "./Exchange.ts"
 import type * as Guesses from "./Guesses.ts"
+import * as Origins from "./Origins.ts"
 
 interface Credentials {
   readonly engine: Context.Tag.Service<Engine.Engine>
   readonly adminToken: Redacted.Redacted<string> | undefined
+  readonly baseUrl: string
 }
 
 /** A part of the way to an answer. */
@@ -37,6 +40,7 @@ const tooManyGuesses = (retryAfterMs: number) =>
 /** How to prove who one is (RFC 9110 §11.6.1), by who may call. */
 export const challenges: Readonly<Record<Route.Route["handler"]["access"], Headers>> = {
   anyone: none,
+  browser: none,
   key: { "www-authenticate": 'ApiKey realm="api", headers="x-public-key x-secret-key"' },
   operator: { "www-authenticate": 'Bearer realm="admin"' },
   hook: { "www-authenticate": 'Signature realm="hooks"' }
@@ -53,7 +57,13 @@ const outcomeOf = (exit: Exit.Exit<unknown, Refused | Problems.EngineError>): Gu
 }
 
 /** Identifies callers, and limits guesses of credentials. */
-export const gate = ({ adminToken, engine }: Credentials, guesses: Guesses.Guesses, clock: Clock.Clock) => {
+export const gate = (
+  { adminToken, baseUrl, engine }: Credentials,
+  cursors: Cursors.Cursors,
+  guesses: Guesses.Guesses,
+  clock: Clock.Clock
+) => {
+  const cookies = Cookie.make(cursors, baseUrl)
   /** Checks credentials, unless too many wrong ones came before. Other failures do not count as wrong credentials. */
   const guarded = <A, E extends Refused | Problems.EngineError>(
     guess: Guesses.Guess,
@@ -76,20 +86,17 @@ export const gate = ({ adminToken, engine }: Credentials, guesses: Guesses.Guess
 
   const wrongToken = refuse(
     "invalid_credentials",
-    "The operator's token is missing or wrong. Send Authorization: Bearer <token>.",
+    "The operator's token is missing or wrong. Send Authorization: Bearer <token>, or sign in.",
     { headers: challenges.operator }
   )
 
-  type Identified = Pick<Operator.Operator, "masksPhones" | "name" | "role">
+  type Identifying = Effect.Effect<Operator.Acting, Refused | Problems.EngineError>
 
-  const operatorOf = (token: string): Effect.Effect<Identified, Refused | Problems.EngineError> => {
+  const operatorOf = (token: string): Identifying => {
     if (isAdminToken(token)) return Effect.succeed(Operator.environment)
     if (Operator.nameOf(token) === undefined) return wrongToken
     return Effect.catchTag(engine.admin.operators.identify(token), "InvalidCredentials", () => wrongToken)
   }
-
-  const lacksRole = ({ name, role }: Identified, needed: Operator.Role) =>
-    refuse("insufficient_permission", `The operator ${name} has the role ${role}, and this needs ${needed}.`)
 
   /** Logs a refused operator. The audit log does not, since it records acts that were done. */
   const logRefused =
@@ -108,25 +115,79 @@ export const gate = ({ adminToken, engine }: Credentials, guesses: Guesses.Guess
           )
         : Effect.void
 
-  /** Without the environment's token the admin API does not exist. */
-  const asOperator = (exchange: Exchange, needed: Operator.Role, step: Step): Step => {
+  /** Finds the operator of a token, who must have the role. Without the environment's token the admin API does not exist. */
+  const identified = (
+    exchange: Exchange,
+    needed: Operator.Role,
+    token: string | undefined,
+    cookie?: string
+  ): Identifying => {
     if (adminToken === undefined) return noRoute
-    const { request, requestId } = exchange
-    const { address } = request
-    const token = bearer.exec(headerOf(request, "authorization") ?? "")?.[1] ?? ""
-    const guess = { kind: "operator", address, subject: undefined, secret: token } as const
-    const identified = Effect.tapError(
-      guarded(guess, () => operatorOf(token)),
+    const { address } = exchange.request
+    const given =
+      cookie === undefined ? { subject: undefined, secret: token } : { subject: "cookie", secret: cookie }
+    const guess = { kind: "operator", address, ...given } as const
+    const found = Effect.tapError(
+      guarded(guess, () => (token === undefined ? wrongToken : operatorOf(token))),
       logRefused(exchange)
     )
-    return Effect.flatMap(identified, (operator): Step => {
-      if (!Operator.allows(operator.role, needed)) {
-        return Effect.tapError(lacksRole(operator, needed), logRefused(exchange, operator.name))
-      }
+    return Effect.filterOrElse(
+      found,
+      ({ role }) => Operator.allows(role, needed),
+      ({ name, role }) =>
+        Effect.tapError(
+          refuse(
+            "insufficient_permission",
+            `The operator ${name} has the role ${role}, and this needs ${needed}.`
+          ),
+          logRefused(exchange, name)
+        )
+    )
+  }
+
+  /** Refuses a page of another origin, and with `needed` whatever comes from no page. */
+  const ofOwnPage = (request: PlainRequest, needed: boolean): Effect.Effect<void, Refused> => {
+    const [origin, host] = [headerOf(request, "origin"), headerOf(request, "host")]
+    const refusal = origin === undefined && !needed ? null : Origins.refusalOfPage({ origin, host }, baseUrl)
+    return refusal === null ? Effect.void : refuse("insufficient_permission", refusal)
+  }
+
+  /** A browser of an operator: what it may be given to keep. */
+  const browser = (exchange: Exchange): Route.Browser<Refused | Problems.EngineError> => {
+    const { request } = exchange
+    return {
+      signIn: (token) =>
+        Effect.map(identified(exchange, "read", token), (found) => ({
+          found,
+          headers: cookies.begin(request, token, Instant.unsafeNow(clock))
+        })),
+      signOut: Effect.suspend(() =>
+        adminToken === undefined
+          ? noRoute
+          : Effect.succeed({ found: undefined, headers: cookies.end(request) })
+      )
+    }
+  }
+
+  /** By the token of the header, or else by that of the cookie, which is guessed as a token is. */
+  const caller = (exchange: Exchange, needed: Operator.Role): Identifying => {
+    const { request } = exchange
+    const header = headerOf(request, "authorization")
+    const cookie = header === undefined ? Cookie.of(request) : undefined
+    if (cookie === undefined) return identified(exchange, needed, bearer.exec(header ?? "")?.[1] ?? "")
+    const changes = !["GET", "HEAD"].includes(request.method)
+    const found = identified(exchange, needed, cookies.tokenOf(cookie, Instant.unsafeNow(clock)), cookie)
+    return changes ? Effect.zipRight(ofOwnPage(request, true), found) : found
+  }
+
+  const asOperator = (exchange: Exchange, needed: Operator.Role, step: Step): Step => {
+    const { request, requestId } = exchange
+    const { address } = request
+    return Effect.flatMap(caller(exchange, needed), (operator): Step => {
       const acting = Effect.provideService(
         Acting.as({ operator: operator.name, address: address ?? null, requestId })(step),
-        Route.ActingRole,
-        operator.role
+        Route.ActingOperator,
+        operator
       )
       if (!operator.masksPhones) return acting
       const hide = Masking.hiding(request.url)
@@ -135,5 +196,5 @@ export const gate = ({ adminToken, engine }: Credentials, guesses: Guesses.Guess
     })
   }
 
-  return { guarded, asOperator }
+  return { guarded, asOperator, browser, ofOwnPage }
 }

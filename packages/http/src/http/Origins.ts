@@ -20,6 +20,21 @@ const isLoopback = (hostname: string): boolean =>
 
 const isLoopbackAddress = (address: string): boolean => address === "::1" || isLoopback(address)
 
+/**
+ * Why a page may not use an operator's cookie; null where it may. Whoever leads a name of theirs to this machine has no cookie of
+ * that name, so the host that was called counts as its own.
+ */
+export const refusalOfPage = (
+  { host, origin }: Pick<Asked, "host" | "origin">,
+  baseUrl: string
+): string | null => {
+  const from = origin === undefined ? undefined : Url.parse(origin)
+  return from !== undefined &&
+    (from.host === Url.parse(`${from.protocol}//${host}`)?.host || from.origin === Url.parse(baseUrl)?.origin)
+    ? null
+    : `The header Origin must be of this host's own page, and is ${origin === undefined ? "missing" : JSON.stringify(origin)}. Behind a proxy set BASE_URL to the address that browsers use.`
+}
+
 export interface Asked {
   readonly origin: string | undefined
   readonly host: string | undefined

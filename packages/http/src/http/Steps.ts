@@ -260,7 +260,7 @@ const routed = (
     mcpOrigins = [],
     ...known
   }: Pick<Options, "baseUrl" | "engine" | "mcpOrigins"> & Pick<Route.Raw, "cursors" | "prefix">,
-  { asOperator, guarded }: ReturnType<typeof gate>,
+  { asOperator, browser, guarded, ofOwnPage }: ReturnType<typeof gate>,
   rates: ReturnType<typeof hookRates>,
   clock: Clock.Clock,
   runtime: Runtime.Runtime<never>
@@ -284,7 +284,7 @@ const routed = (
     { request, requestId }: Exchange,
     { path, route }: Matched,
     query: string,
-    prepare: Route.Prepare
+    prepare: Route.Prepare<Route.Reply, Refused | Problems.EngineError>
   ): Step => {
     const shaped = (body: Route.Raw["body"]): Step => {
       const running = prepare(rawOf(request, { ...known, path, query, requestId }, body))
@@ -308,6 +308,12 @@ const routed = (
     switch (handler.access) {
       case "anyone":
         return finish(exchange, matched, query, handler.prepare)
+      case "browser": {
+        const signing = Effect.suspend(() =>
+          finish(exchange, matched, query, handler.prepare(browser(exchange)))
+        )
+        return Effect.zipRight(ofOwnPage(request, false), signing)
+      }
       case "hook": {
         const { address } = request
         const step = Effect.suspend(() =>
@@ -420,7 +426,7 @@ export const make = (options: Options) =>
     const overPages = pageRates(limits)
     const guesses = yield* Guesses.make(options.guesses)
 
-    const credentials = gate(options, guesses, clock)
+    const credentials = gate(options, cursors, guesses, clock)
     const { asOperator } = credentials
     const server = { baseUrl, prefix }
     const own = { engine, baseUrl, cursors, mcpOrigins: options.mcpOrigins, prefix }

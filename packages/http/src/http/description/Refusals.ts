@@ -82,6 +82,7 @@ const ofAnyone: ReadonlyArray<Problems.Code> = [
 const ofAccess = ({ handler }: Route.Route): ReadonlyArray<Problems.Code> => {
   switch (handler.access) {
     case "anyone":
+    case "browser":
       return []
     // Without a token there is no admin API.
     case "operator":

@@ -20,6 +20,13 @@ export const schemes = {
     "Its secret. `x-permission` of an operation is the permission that the key must have."
   ),
   adminToken: { type: "http", scheme: "bearer", description: "The operator's token." },
+  operatorCookie: {
+    type: "apiKey",
+    in: "cookie",
+    name: "sendwright_operator",
+    description:
+      "Of a browser that signed in. A request that changes something needs an `Origin` of this host."
+  },
   whatsAppToken: {
     type: "apiKey",
     in: "query",
@@ -34,15 +41,16 @@ export const schemes = {
     scheme: "signature",
     description: "Whatever the sender of the provider asks for, such as a signature in a header of its own."
   }
-} satisfies Readonly<Record<Route.Proof | "adminToken" | "publicKey" | "secretKey", Json>>
+} satisfies Readonly<Record<Route.Proof | "adminToken" | "operatorCookie" | "publicKey" | "secretKey", Json>>
 
 /** How the caller of a route proves who it is. */
 export const securityOf = ({ handler }: Route.Route): ReadonlyArray<Json> => {
   switch (handler.access) {
     case "anyone":
+    case "browser":
       return []
     case "operator":
-      return [{ adminToken: [] }]
+      return [{ adminToken: [] }, { operatorCookie: [] }]
     case "hook":
       return [Object.fromEntries(handler.proofs.map((proof) => [proof, []]))]
     case "key":

@@ -1,0 +1,161 @@
+/** An operator's browser (docs/operators.md): it signs in by a cookie, which opens the admin API alone and no longer than the token. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import type { Answer, TestHost } from "../support/TestHost.ts"
+import { at, start } from "../support/TestHost.ts"
+import * as Tenants from "./Tenants.ts"
+
+let host: TestHost
+beforeAll(async () => {
+  host = await start({ GUESSES_PER_ADDRESS: "8", GUESSES_PER_MINUTE: "1" })
+}, 60_000)
+afterAll(() => host.stop())
+
+const statusAndCode = ({ json, status }: Answer) => [status, at(json, "code") ?? "done"]
+
+const signIn = (token: string, headers: Readonly<Record<string, string>> = {}) =>
+  host.request("/admin/v1/sign-in", { method: "POST", body: { token }, headers })
+
+/** As a browser brings it back. */
+const cookieOf = ({ headers }: Answer): string => (headers.get("set-cookie") ?? "").split(";")[0] ?? ""
+
+const operator = async (name: string, role: string): Promise<string> =>
+  String(at((await host.admin("/operators", { name, role })).json, "token"))
+
+const ask = (cookie: string, method: string, path: string, body?: unknown, origin = host.base) =>
+  host.request(path, {
+    method,
+    headers: { cookie, ...(method === "GET" ? {} : { origin }) },
+    ...(body === undefined ? {} : { body })
+  })
+
+const account = { name: "Shop" }
+
+describe("an operator's browser", () => {
+  it("signs in with the token, and acts with the cookie as the operator", async () => {
+    const signedIn = await signIn(await operator("ana", "admin"))
+    expect(signedIn.json).toMatchObject({
+      ok: true,
+      operator: { name: "ana", role: "admin", status: "active" }
+    })
+    const attributes = (signedIn.headers.get("set-cookie") ?? "").split("; ").slice(1)
+    expect(attributes.sort()).toEqual(["HttpOnly", "Max-Age=43200", "Path=/admin/v1", "SameSite=Strict"])
+    const cookie = cookieOf(signedIn)
+    const me = await ask(cookie, "GET", "/admin/v1/operators/me")
+    const { operators } = Object((await host.admin("/operators")).json)
+    expect(at(me.json, "operator")).toEqual(operators[0])
+    expect(statusAndCode(await ask(cookie, "POST", "/admin/v1/accounts", account))).toEqual([201, "done"])
+    expect(at((await host.admin("/audit")).json, "entries", 0)).toMatchObject({
+      operator: "ana",
+      operation: "accounts.create"
+    })
+  })
+
+  it("signs in with the environment's token, too, whose origin is not told", async () => {
+    const signedIn = await signIn(host.adminToken)
+    expect(at(signedIn.json, "operator")).toMatchObject({
+      name: "ADMIN_TOKEN",
+      role: "admin",
+      created_at: null
+    })
+    const { json } = await ask(cookieOf(signedIn), "GET", "/admin/v1/operators/me")
+    expect(json).toEqual(signedIn.json)
+  })
+
+  it("keeps its cookie from plain connections, where it came by another", async () => {
+    const secure = async (headers: Readonly<Record<string, string>>) =>
+      /; Secure$/.test((await signIn(host.adminToken, headers)).headers.get("set-cookie") ?? "")
+    expect(await secure({ origin: host.base.replace("http:", "https:") })).toBe(true)
+    expect(await secure({ "x-forwarded-proto": "https" })).toBe(true)
+    expect(await secure({ origin: host.base })).toBe(false)
+  })
+
+  it("signs out, also twice", async () => {
+    for (const cookie of [cookieOf(await signIn(host.adminToken)), ""]) {
+      const out = await ask(cookie, "POST", "/admin/v1/sign-out")
+      expect(out.json).toEqual({ ok: true })
+      expect(out.headers.get("set-cookie")).toContain("sendwright_operator=; Path=/admin/v1; Max-Age=0;")
+    }
+  })
+
+  it("cannot sign in as one that reads metrics, and changes nothing as one that reads", async () => {
+    expect(statusAndCode(await signIn(await operator("prometheus", "metrics")))).toEqual([
+      403,
+      "insufficient_permission"
+    ])
+    const cookie = cookieOf(await signIn(await operator("rita", "read")))
+    expect((await ask(cookie, "GET", "/admin/v1/accounts")).status).toBe(200)
+    expect(statusAndCode(await ask(cookie, "POST", "/admin/v1/accounts", account))).toEqual([
+      403,
+      "insufficient_permission"
+    ])
+  })
+
+  it("is refused what it changes from a page of another origin, and from none", async () => {
+    const cookie = cookieOf(await signIn(host.adminToken))
+    for (const origin of ["https://evil.example", "null", `${host.base}0`, `${host.base}.evil.example`]) {
+      for (const [method, path, body] of [
+        ["POST", "/admin/v1/accounts", account],
+        ["POST", "/admin/v1/sign-out", undefined],
+        ["POST", "/admin/v1/mcp", { jsonrpc: "2.0", id: 1, method: "ping" }]
+      ] as const) {
+        const answer = await ask(cookie, method, path, body, origin)
+        expect([origin, path, answer.status]).toEqual([origin, path, 403])
+        expect(at(answer.json, "detail")).toContain("Origin")
+      }
+      expect((await signIn(host.adminToken, { origin })).status).toBe(403)
+    }
+    const withoutOrigin = await host.request("/admin/v1/accounts", {
+      method: "POST",
+      headers: { cookie },
+      body: account
+    })
+    expect(at(withoutOrigin.json, "detail")).toContain("missing")
+  })
+
+  it("opens nothing of keys with its cookie", async () => {
+    const tenant = await Tenants.make(host, "https://receiver.example/hook")
+    const cookie = cookieOf(await signIn(host.adminToken))
+    for (const path of [
+      "/api/v1/connection",
+      `/api/v1/template-messages/${tenant.jobId}`,
+      "/api/v1/templates"
+    ])
+      expect(statusAndCode(await ask(cookie, "GET", path))).toEqual([401, "invalid_credentials"])
+  })
+
+  it("is signed out by what ends the token: its revocation, and a rotation without overlap", async () => {
+    const cookie = cookieOf(await signIn(await operator("rob", "admin")))
+    const other = cookieOf(await signIn(await operator("ron", "admin")))
+    await host.admin("/operators/rob/revoke", {})
+    await host.admin("/operators/ron/rotate", { overlap_seconds: 0 })
+    for (const each of [cookie, other])
+      expect(statusAndCode(await ask(each, "GET", "/admin/v1/operators/me"))).toEqual([
+        401,
+        "invalid_credentials"
+      ])
+  })
+
+  it("is not heard with a cookie that was made up, or beside a wrong token", async () => {
+    const cookie = cookieOf(await signIn(host.adminToken))
+    const [name, value = ""] = cookie.split("=")
+    const forged = `${name}=${value.slice(0, 20)}${value.slice(20, 21) === "A" ? "B" : "A"}${value.slice(21)}`
+    for (const each of [forged, `${name}=${host.adminToken.replaceAll(/[^\w-]/g, "")}`])
+      expect((await ask(each, "GET", "/admin/v1/operators/me")).status).toBe(401)
+    const both = await host.request("/admin/v1/operators/me", {
+      headers: { cookie, authorization: "Bearer wrong" }
+    })
+    expect(both.status).toBe(401)
+  })
+
+  it("guesses no more tokens than any other client, nor cookies", async () => {
+    const statuses: Array<number> = []
+    for (let guess = 0; guess < 12; guess += 1)
+      statuses.push(
+        guess % 2 === 0
+          ? (await signIn(`op_ana_${guess}`)).status
+          : (await ask(`sendwright_operator=AAAA${guess}`, "GET", "/admin/v1/accounts")).status
+      )
+    expect(statuses.slice(-3)).toEqual([429, 429, 429])
+    expect((await signIn(host.adminToken)).status).toBe(200)
+  })
+})
