@@ -6,7 +6,7 @@ import * as Tenants from "./Tenants.ts"
 
 let host: TestHost
 beforeAll(async () => {
-  host = await start({ GUESSES_PER_ADDRESS: "8", GUESSES_PER_MINUTE: "1" })
+  host = await start({ GUESSES_PER_ADDRESS: "20", GUESSES_PER_MINUTE: "1" })
 }, 60_000)
 afterAll(() => host.stop())
 
@@ -147,9 +147,39 @@ describe("an operator's browser", () => {
     expect(both.status).toBe(401)
   })
 
+  it("signs in with no body but a short one of a token", async () => {
+    const raw = async (raw: string | Uint8Array) =>
+      statusAndCode(
+        await host.request("/admin/v1/sign-in", {
+          method: "POST",
+          raw,
+          headers: { "content-type": "application/json" }
+        })
+      )
+    for (const wrong of [
+      "",
+      "{",
+      "[]",
+      "null",
+      `{"token":1}`,
+      `{"token":""}`,
+      `{"token":"a","as":"b"}`,
+      "\ufeff{}"
+    ])
+      expect([wrong, ...(await raw(wrong))]).toEqual([wrong, 422, "invalid_request"])
+    expect(await raw(Buffer.from([0x7b, 0xff]))).toEqual([422, "invalid_request"])
+    for (const strange of ["__proto__", "\u0000", "\ud800", "' OR 1=1 --", `op_ana_${"a".repeat(43)}_aaaaaa`])
+      expect([strange, ...(await raw(JSON.stringify({ token: strange })))].slice(0, 2)).toEqual([
+        strange,
+        401
+      ])
+    expect(await raw(`{"token":"${"a".repeat(5000)}"}`)).toEqual([413, "payload_too_large"])
+    expect(await raw(`{"token":${"[".repeat(4000)}`)).toEqual([422, "invalid_request"])
+  })
+
   it("guesses no more tokens than any other client, nor cookies", async () => {
     const statuses: Array<number> = []
-    for (let guess = 0; guess < 12; guess += 1)
+    for (let guess = 0; guess < 24; guess += 1)
       statuses.push(
         guess % 2 === 0
           ? (await signIn(`op_ana_${guess}`)).status

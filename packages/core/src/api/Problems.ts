@@ -112,7 +112,7 @@ const entries = {
   payload_too_large: {
     status: 413,
     description:
-      "The body is over 1 MiB, or over 1 KiB where none is taken. Split the request; a send takes at most 250 recipients in any case."
+      "The body is over 1 MiB, over 4 KiB of a sign-in, or over 1 KiB where none is taken. Split the request; a send takes at most 250 recipients in any case."
   },
   unsupported_media_type: {
     status: 415,

@@ -14,6 +14,7 @@ export const otherCharset = refuse(
 )
 const encoded = refuse("unsupported_media_type", "The body must come without a content encoding.")
 const tooLarge = refuse("payload_too_large", "The body must be at most 1 MiB.")
+const signInTooLarge = refuse("payload_too_large", "The body of a sign-in must be at most 4 KiB.")
 const unaskedTooLarge = refuse(
   "payload_too_large",
   "No body is taken here; leave it out, or send at most 1 KiB."
@@ -43,14 +44,16 @@ const noBody: Effect.Effect<Route.Raw["body"]> = Effect.succeed(null)
 export const bodyOf = (
   request: PlainRequest,
   isAskedFor: boolean,
-  maximumValues?: number
+  { handler, maximumValues }: Partial<Pick<Route.Route, "handler" | "maximumValues">> = {}
 ): Effect.Effect<Route.Raw["body"], Refused> => {
   if (!isAskedFor && !request.hasBody) return noBody
   const length = Number(headerOf(request, "content-length") ?? 0)
   const type = headerOf(request, "content-type")
-  const [maximum, over] = isAskedFor
-    ? ([Body.maximumBytes, tooLarge] as const)
-    : ([Body.maximumUnaskedBytes, unaskedTooLarge] as const)
+  const [maximum, over] = !isAskedFor
+    ? ([Body.maximumUnaskedBytes, unaskedTooLarge] as const)
+    : handler?.access === "browser"
+      ? ([Body.maximumSignInBytes, signInTooLarge] as const)
+      : ([Body.maximumBytes, tooLarge] as const)
   if (((isAskedFor && type !== undefined) || length > 0) && !Body.isJson(type)) return notJson
   if (Body.isOtherCharset(type)) return otherCharset
   if ((headerOf(request, "content-encoding") ?? "identity").toLowerCase() !== "identity") return encoded

@@ -297,7 +297,7 @@ const routed = (
       )
     }
     return route.acceptsBody || request.hasBody
-      ? Effect.flatMap(bodyOf(request, route.acceptsBody, route.maximumValues), shaped)
+      ? Effect.flatMap(bodyOf(request, route.acceptsBody, route), shaped)
       : shaped(null)
   }
 
