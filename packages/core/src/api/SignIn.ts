@@ -1,5 +1,6 @@
 /** An operator's browser: who it acts as, signing in and signing out (docs/operators.md). */
 import * as Schema from "effect/Schema"
+import { Text as TextRules } from "../adapter.ts"
 import { Operator as Domain } from "../index.ts"
 import { computed, list, struct } from "./Codec.ts"
 import * as Endpoint from "./Endpoint.ts"
@@ -40,11 +41,7 @@ export const browser = [
   forBrowser(
     Endpoint.post("signIn", "/admin/v1/sign-in").setPayload(
       Schema.Struct({
-        token: Schema.String.pipe(
-          Schema.minLength(1),
-          Schema.maxLength(1024),
-          Schema.annotations({ description: "The operator's token." })
-        )
+        token: TextRules.line(1024).annotations({ jsonSchema: { description: "The operator's token." } })
       })
     ),
     me,

@@ -56,16 +56,10 @@ const outcomeOf = (exit: Exit.Exit<unknown, Refused | Problems.EngineError>): Gu
   return Option.exists(Cause.failureOption(exit.cause), isWrong) ? "wrong" : "unclear"
 }
 
-/** Identifies callers, and limits guesses of credentials. */
-export const gate = (
-  { adminToken, baseUrl, engine }: Credentials,
-  cursors: Cursors.Cursors,
-  guesses: Guesses.Guesses,
-  clock: Clock.Clock
-) => {
-  const cookies = Cookie.make(cursors, baseUrl)
-  /** Checks credentials, unless too many wrong ones came before. Other failures do not count as wrong credentials. */
-  const guarded = <A, E extends Refused | Problems.EngineError>(
+/** Checks credentials, unless too many wrong ones came before. Other failures do not count as wrong credentials. */
+const guarding =
+  (guesses: Guesses.Guesses, clock: Clock.Clock) =>
+  <A, E extends Refused | Problems.EngineError>(
     guess: Guesses.Guess,
     look: () => Effect.Effect<A, E>
   ): Effect.Effect<A, E | Refused> =>
@@ -77,43 +71,62 @@ export const gate = (
       )
     })
 
-  const isAdminToken = (token: string): boolean => {
-    if (adminToken === undefined) return false
-    const given = Buffer.from(token)
-    const wanted = Buffer.from(Redacted.value(adminToken))
-    return given.length === wanted.length && timingSafeEqual(given, wanted)
-  }
+/** Logs a refused operator. The audit log does not, since it records acts that were done. */
+const logRefused =
+  (exchange: Exchange, operator = "unknown") =>
+  (error: Refused | Problems.EngineError) =>
+    error._tag === "Refused" && error.problem.code !== "rate_limited"
+      ? Effect.logWarning("An operator's request was refused").pipe(
+          Effect.annotateLogs({
+            code: error.problem.code,
+            operator,
+            address: exchange.request.address ?? "unknown",
+            method: exchange.request.method,
+            route: exchange.name,
+            requestId: exchange.requestId
+          })
+        )
+      : Effect.void
 
-  const wrongToken = refuse(
-    "invalid_credentials",
-    "The operator's token is missing or wrong. Send Authorization: Bearer <token>, or sign in.",
-    { headers: challenges.operator }
-  )
+/** Refuses a page of another origin, and with `needed` whatever comes from no page. */
+const ofOwnPage = (request: PlainRequest, baseUrl: string, needed: boolean): Effect.Effect<void, Refused> => {
+  const [origin, host] = [headerOf(request, "origin"), headerOf(request, "host")]
+  const refusal = origin === undefined && !needed ? null : Origins.refusalOfPage({ origin, host }, baseUrl)
+  return refusal === null ? Effect.void : refuse("insufficient_permission", refusal)
+}
 
-  type Identifying = Effect.Effect<Operator.Acting, Refused | Problems.EngineError>
+const isToken = (token: string, adminToken: Redacted.Redacted<string> | undefined): boolean => {
+  if (adminToken === undefined) return false
+  const given = Buffer.from(token)
+  const wanted = Buffer.from(Redacted.value(adminToken))
+  return given.length === wanted.length && timingSafeEqual(given, wanted)
+}
 
-  const operatorOf = (token: string): Identifying => {
-    if (isAdminToken(token)) return Effect.succeed(Operator.environment)
-    if (Operator.nameOf(token) === undefined) return wrongToken
-    return Effect.catchTag(engine.admin.operators.identify(token), "InvalidCredentials", () => wrongToken)
-  }
+const wrongToken = refuse(
+  "invalid_credentials",
+  "The operator's token is missing or wrong. Send Authorization: Bearer <token>, or sign in.",
+  { headers: challenges.operator }
+)
 
-  /** Logs a refused operator. The audit log does not, since it records acts that were done. */
-  const logRefused =
-    (exchange: Exchange, operator = "unknown") =>
-    (error: Refused | Problems.EngineError) =>
-      error._tag === "Refused" && error.problem.code !== "rate_limited"
-        ? Effect.logWarning("An operator's request was refused").pipe(
-            Effect.annotateLogs({
-              code: error.problem.code,
-              operator,
-              address: exchange.request.address ?? "unknown",
-              method: exchange.request.method,
-              route: exchange.name,
-              requestId: exchange.requestId
-            })
-          )
-        : Effect.void
+type Identifying = Effect.Effect<Operator.Acting, Refused | Problems.EngineError>
+
+/** The operator of a token. */
+const operatorOf = ({ adminToken, engine }: Credentials, token: string): Identifying => {
+  if (isToken(token, adminToken)) return Effect.succeed(Operator.environment)
+  if (Operator.nameOf(token) === undefined) return wrongToken
+  return Effect.catchTag(engine.admin.operators.identify(token), "InvalidCredentials", () => wrongToken)
+}
+
+/** Identifies callers, and limits guesses of credentials. */
+export const gate = (
+  known: Credentials,
+  cursors: Cursors.Cursors,
+  guesses: Guesses.Guesses,
+  clock: Clock.Clock
+) => {
+  const { adminToken, baseUrl } = known
+  const cookies = Cookie.make(cursors, baseUrl)
+  const guarded = guarding(guesses, clock)
 
   /** Finds the operator of a token, who must have the role. Without the environment's token the admin API does not exist. */
   const identified = (
@@ -128,7 +141,7 @@ export const gate = (
       cookie === undefined ? { subject: undefined, secret: token } : { subject: "cookie", secret: cookie }
     const guess = { kind: "operator", address, ...given } as const
     const found = Effect.tapError(
-      guarded(guess, () => (token === undefined ? wrongToken : operatorOf(token))),
+      guarded(guess, () => (token === undefined ? wrongToken : operatorOf(known, token))),
       logRefused(exchange)
     )
     return Effect.filterOrElse(
@@ -145,17 +158,13 @@ export const gate = (
     )
   }
 
-  /** Refuses a page of another origin, and with `needed` whatever comes from no page. */
-  const ofOwnPage = (request: PlainRequest, needed: boolean): Effect.Effect<void, Refused> => {
-    const [origin, host] = [headerOf(request, "origin"), headerOf(request, "host")]
-    const refusal = origin === undefined && !needed ? null : Origins.refusalOfPage({ origin, host }, baseUrl)
-    return refusal === null ? Effect.void : refuse("insufficient_permission", refusal)
-  }
-
-  /** A browser of an operator: what it may be given to keep. */
-  const browser = (exchange: Exchange): Route.Browser<Refused | Problems.EngineError> => {
+  /** A browser of an operator, on a page of this origin: what it may be given to keep. */
+  const asBrowser = (
+    exchange: Exchange,
+    step: (browser: Route.Browser<Refused | Problems.EngineError>) => Step
+  ): Step => {
     const { request } = exchange
-    return {
+    const browser: Route.Browser<Refused | Problems.EngineError> = {
       signIn: (token) =>
         Effect.map(identified(exchange, "read", token), (found) => ({
           found,
@@ -167,6 +176,10 @@ export const gate = (
           : Effect.succeed({ found: undefined, headers: cookies.end(request) })
       )
     }
+    return Effect.zipRight(
+      ofOwnPage(request, baseUrl, false),
+      Effect.suspend(() => step(browser))
+    )
   }
 
   /** By the token of the header, or else by that of the cookie, which is guessed as a token is. */
@@ -177,7 +190,7 @@ export const gate = (
     if (cookie === undefined) return identified(exchange, needed, bearer.exec(header ?? "")?.[1] ?? "")
     const changes = !["GET", "HEAD"].includes(request.method)
     const found = identified(exchange, needed, cookies.tokenOf(cookie, Instant.unsafeNow(clock)), cookie)
-    return changes ? Effect.zipRight(ofOwnPage(request, true), found) : found
+    return changes ? Effect.zipRight(ofOwnPage(request, baseUrl, true), found) : found
   }
 
   const asOperator = (exchange: Exchange, needed: Operator.Role, step: Step): Step => {
@@ -196,5 +209,5 @@ export const gate = (
     })
   }
 
-  return { guarded, asOperator, browser, ofOwnPage }
+  return { guarded, asOperator, asBrowser }
 }

@@ -260,7 +260,7 @@ const routed = (
     mcpOrigins = [],
     ...known
   }: Pick<Options, "baseUrl" | "engine" | "mcpOrigins"> & Pick<Route.Raw, "cursors" | "prefix">,
-  { asOperator, browser, guarded, ofOwnPage }: ReturnType<typeof gate>,
+  { asBrowser, asOperator, guarded }: ReturnType<typeof gate>,
   rates: ReturnType<typeof hookRates>,
   clock: Clock.Clock,
   runtime: Runtime.Runtime<never>
@@ -308,12 +308,8 @@ const routed = (
     switch (handler.access) {
       case "anyone":
         return finish(exchange, matched, query, handler.prepare)
-      case "browser": {
-        const signing = Effect.suspend(() =>
-          finish(exchange, matched, query, handler.prepare(browser(exchange)))
-        )
-        return Effect.zipRight(ofOwnPage(request, false), signing)
-      }
+      case "browser":
+        return asBrowser(exchange, (own) => finish(exchange, matched, query, handler.prepare(own)))
       case "hook": {
         const { address } = request
         const step = Effect.suspend(() =>
