@@ -1,6 +1,6 @@
 /**
  * Erasing a person (docs/adr/0040): all that a store keeps of somebody goes, and a keyed hash of each of their names stays.
- * The mark stands wherever a row needs a name to stay valid, and it still refuses what was said before the erasure.
+ * The hash stands wherever a row needs a name to stay valid, and it still refuses what was said before the erasure.
  */
 
 import * as Struct from "effect/Struct"
