@@ -5,6 +5,8 @@
 import type { Purpose } from "./consent/Consent.ts"
 import type { Instant } from "./Instant.ts"
 import * as Time from "./Instant.ts"
+import type { Failure } from "./job/Recipient.ts"
+import * as FailureCatalogue from "./session/FailureCatalogue.ts"
 
 /** Delays after the first, second, … failed attempt of a delivery; afterwards every 24 h. */
 export const deliveryDelays: ReadonlyArray<number> = [
@@ -101,20 +103,20 @@ const attemptsPerWindow = 10
  * message that waited long for its pace or its session is retried for as long as all others.
  *
  * @param attempts the attempts made so far, at least 1
- * @param isOfRecipient true when the recipient is the cause
+ * @param failure why the last attempt failed: one that the recipient causes has few attempts
  * @param retryAfterMs the shortest wait that the platform asks for; null when it asks for none
  */
 export const nextSend = (options: {
   readonly attempts: number
   readonly firstAttemptAt: Instant
   readonly windowMs: number
-  readonly isOfRecipient: boolean
+  readonly failure: Failure
   readonly now: Instant
   readonly retryAfterMs: number | null
   readonly fraction: number
 }): Instant | undefined => {
-  const { attempts, firstAttemptAt, fraction, isOfRecipient, now, retryAfterMs, windowMs } = options
-  if (isOfRecipient && attempts >= recipientAttempts) return undefined
+  const { attempts, failure, firstAttemptAt, fraction, now, retryAfterMs, windowMs } = options
+  if (FailureCatalogue.isOfRecipient(failure) && attempts >= recipientAttempts) return undefined
   const end = Time.after(firstAttemptAt, windowMs)
   const earliest = now + Math.min(retryAfterMs ?? 0, longestRetryAfter)
   if (now >= end || earliest > end) return undefined

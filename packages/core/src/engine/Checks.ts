@@ -115,12 +115,13 @@ const decodeDirect = (body: unknown): ReturnType<typeof readDirect> =>
 const textNames = Struct.keys(ClientTexts.recipient.requested)
 
 const textFault = (
-  name: string,
+  name: keyof typeof ClientTexts.recipient.requested,
   text: unknown
 ): { readonly code: Fault.Code; readonly message: string } | undefined => {
   if (typeof text !== "string") return undefined
-  if (Text.isLonger(text, ClientTexts.maximumLength)) {
-    const message = `\`${name}\` must be at most ${ClientTexts.maximumLength} characters.`
+  const longest = ClientTexts.recipient.longest[name]
+  if (Text.isLonger(text, longest)) {
+    const message = `\`${name}\` must be at most ${longest} characters.`
     return { code: "out_of_range", message }
   }
   return Text.isStorable(text)

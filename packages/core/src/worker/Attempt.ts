@@ -160,12 +160,11 @@ const again = (
 ): Effect.Effect<Outcome> =>
   Effect.zipWith(Time.now, Random.next, (now, fraction) => {
     const windowMs = Retry.sendWindow(Job.purpose(content), sessionSender?.retryForMs ?? null)
-    const isOfRecipient = FailureCatalogue.isOfRecipient(failure)
     const at = Retry.nextSend({
       attempts,
       firstAttemptAt,
       windowMs,
-      isOfRecipient,
+      failure,
       now,
       fraction,
       retryAfterMs

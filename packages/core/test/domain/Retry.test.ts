@@ -5,6 +5,8 @@ import * as Retry from "../../src/domain/Retry.ts"
 
 const runs = { numRuns: 1000 }
 
+const failureOf = (code: string) => ({ code, provider_code: null, message: "", permanent: false })
+
 describe("retries", () => {
   const delivery = {
     firstAttemptAt: Instant.at(0),
@@ -47,7 +49,7 @@ describe("retries", () => {
     attempts: 1,
     firstAttemptAt: Instant.at(0),
     windowMs: Instant.day,
-    isOfRecipient: false,
+    failure: failureOf("provider_unavailable"),
     now: Instant.at(0),
     retryAfterMs: null,
     fraction: 1
@@ -76,7 +78,7 @@ describe("retries", () => {
   })
 
   it("of a send whose recipient is the cause end after eight attempts, or their time", () => {
-    const ofRecipient = { ...send, isOfRecipient: true }
+    const ofRecipient = { ...send, failure: failureOf("pair_rate_limited") }
     expect(Retry.nextSend({ ...ofRecipient, attempts: 7 })).toBeDefined()
     expect(Retry.nextSend({ ...ofRecipient, attempts: 8 })).toBeUndefined()
     expect(Retry.nextSend({ ...ofRecipient, attempts: 2, now: Instant.at(Instant.day) })).toBeUndefined()

@@ -12,6 +12,7 @@ import type {
   OtherTimes,
   Purpose,
   RecipientStatus,
+  RecipientTexts,
   Retried,
   Retry
 } from "./Messages.ts"
@@ -1088,7 +1089,7 @@ export interface Happenings {
   readonly list: (query?: HappeningQuery) => AsyncIterable<Happening>
 }
 
-export interface ExportedResult {
+export interface ExportedResult extends RecipientTexts {
   readonly accountId: string
   readonly sessionId: string
   readonly jobId: string
@@ -1097,7 +1098,6 @@ export interface ExportedResult {
   readonly messageId: string
   readonly phone: string | null
   readonly userId: string | null
-  readonly externalId: string | null
   readonly status: RecipientStatus
   readonly errorCode: string | null
   readonly errorMessage: string | null

@@ -14,6 +14,10 @@ type Snake<Name extends string> = Name extends `${infer Head}${infer Tail}`
 interface Text {
   readonly schema: Schema.Schema<string>
   readonly example: string
+  /** In code points. */
+  readonly longest: number
+  /** True when the search finds messages by it. */
+  readonly isSearched: boolean
 }
 
 type Given = Readonly<Record<string, Text>>
@@ -37,6 +41,10 @@ const make = <T extends Given>(texts: T) => {
   const known = Object.values(texts)
   return {
     names,
+    /** Their limits, in code points. */
+    longest: onWire((place) => known[place]?.longest ?? 0),
+    /** On the wire, which are the names of their columns, too. */
+    searched: wires.filter((_, place) => known[place]?.isSearched),
     /** As a request has them. */
     requested: onWire((place) => Schema.optional(known[place]?.schema ?? Schema.String)),
     /** As answers and events tell them. */
@@ -59,16 +67,16 @@ const make = <T extends Given>(texts: T) => {
   }
 }
 
-/** In code points. */
-export const maximumLength = 255
-
 /** Of a recipient, whose faults are told one by one (`engine/Checks`). */
-const ofRecipient = (description: string, example: string): Text => ({
+const ofRecipient = ({
+  description,
+  ...text
+}: Omit<Text, "schema"> & { readonly description: string }): Text => ({
   schema: Schema.String.annotations({
     description: `${description}: well-formed text without NUL.`,
-    jsonSchema: { maxLength: maximumLength }
+    jsonSchema: { maxLength: text.longest }
   }),
-  example
+  ...text
 })
 
 /** Of a send or a direct message. */
@@ -77,13 +85,20 @@ export const job = make({
     schema: Reference.annotations({
       description: "Your name for it, at most 255 characters: kept with it and told in every event of it."
     }),
-    example: "order A-17"
+    example: "order A-17",
+    longest: 255,
+    isSearched: false
   }
 })
 export type JobTexts = ReturnType<typeof job.of>
 
 /** Of a recipient. */
 export const recipient = make({
-  externalId: ofRecipient("Your reference for the recipient", "customer-9")
+  externalId: ofRecipient({
+    description: "Your reference for the recipient",
+    example: "customer-9",
+    longest: 255,
+    isSearched: true
+  })
 })
 export type RecipientTexts = ReturnType<typeof recipient.of>

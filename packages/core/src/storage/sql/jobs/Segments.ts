@@ -4,6 +4,7 @@
  * recipients that came since the last (docs/adr/0041).
  */
 import * as Address from "../../../domain/Address.ts"
+import * as ClientTexts from "../../../domain/job/ClientTexts.ts"
 import * as Phone from "../../../domain/Phone.ts"
 import type { Dialect } from "../Database.ts"
 import type { Program, Row } from "../Program.ts"
@@ -73,7 +74,12 @@ const countFresh = `SELECT count(*) AS n, max(seq) AS last FROM (
     SELECT seq FROM sendwright_recipient WHERE seq > ? AND seq < ? ORDER BY seq ${limited}
   ) AS fresh`
 
-const readSlice = `SELECT seq, phone, external_id FROM sendwright_recipient
+/** What a client says of recipients that they are found by. */
+const { searched } = ClientTexts.recipient
+const columns = ["seq", "phone", ...searched].join(", ")
+const anyText = (condition: (column: string) => string): string => searched.map(condition).join(" OR ")
+
+const readSlice = `SELECT ${columns} FROM sendwright_recipient
   WHERE seq > ? AND seq <= ? ORDER BY seq ${limited}`
 
 const begin =
@@ -86,7 +92,7 @@ const byKey = (a: Entry, b: Entry): number =>
 const entriesOf = (row: Row): ReadonlyArray<Entry> => {
   const recipient = seq(row)
   const { phone, userId } = Address.personOf(text(row, "phone"))
-  const keys = [phone, userId, textOrNull(row, "external_id")]
+  const keys = [phone, userId, ...searched.map((name) => textOrNull(row, name))]
   return [...new Set(keys)].flatMap((key) => (key === null || key === "" ? [] : [{ key, recipient }]))
 }
 
@@ -188,7 +194,7 @@ export const writing = ({ elements }: Pick<Dialect, "elements">) => {
     ) AS entry
     WHERE EXISTS (
       SELECT 1 FROM sendwright_recipient AS recipient
-      WHERE recipient.seq = entry.recipient AND (recipient.external_id = entry.key OR replace(recipient.phone, entry.key, '') <> recipient.phone)
+      WHERE recipient.seq = entry.recipient AND (${anyText((name) => `recipient.${name} = entry.key`)} OR replace(recipient.phone, entry.key, '') <> recipient.phone)
     ) ON CONFLICT (segment, key, recipient) DO NOTHING`
 
   return function* (state: State): Program<Step> {
@@ -211,7 +217,7 @@ export const writing = ({ elements }: Pick<Dialect, "elements">) => {
 const covered = "SELECT max(last) AS last FROM sendwright_segment WHERE written IS NULL"
 
 const inFresh = (condition: string): string => `SELECT seq FROM (
-    SELECT seq, phone, external_id FROM sendwright_recipient WHERE seq > ? AND seq < ? ORDER BY seq DESC LIMIT ${mostFresh}
+    SELECT ${columns} FROM sendwright_recipient WHERE seq > ? AND seq < ? ORDER BY seq DESC LIMIT ${mostFresh}
   ) AS fresh WHERE ${condition} ORDER BY seq DESC ${limited}`
 
 /** What a phone or a user id is found by where it is a part of an address. */
@@ -225,8 +231,8 @@ const partOf = (key: string): ReadonlyArray<{ readonly condition: string; readon
 /** Answers the keys of the recipients that have one of the texts as their phone, user id or external id, the newest first, before a place. */
 export const finding = ({ elements: { among }, lookUp }: Pick<Dialect, "elements" | "lookUp">) => {
   // All keys are looked for in one reading.
-  const ofOne = "phone = ? OR external_id = ?"
-  const ofSeveral = `${among("phone")} OR ${among("external_id")}`
+  const ofOne = ["phone", ...searched].map((name) => `${name} = ?`).join(" OR ")
+  const ofSeveral = ["phone", ...searched].map(among).join(" OR ")
   const ofSegment = "found.segment = segment.id AND found.key = ? AND found.recipient < ?"
   const inSegments = `SELECT found.recipient AS seq FROM sendwright_segment AS segment
       ${lookUp("sendwright_segment_key", "found", ofSegment)}
@@ -244,7 +250,7 @@ export const finding = ({ elements: { among }, lookUp }: Pick<Dialect, "elements
       others.length === 0 ? [ofOne, first] : [ofSeveral, JSON.stringify([first, ...others])]
     const parts = [first, ...others].flatMap(partOf)
     const text = inFresh([whole, ...parts.map(({ condition }) => condition)].join(" OR "))
-    const given = [wanted, wanted, ...parts.map(({ value }) => value)]
+    const given = [wanted, ...searched.map(() => wanted), ...parts.map(({ value }) => value)]
     const fresh = before > last ? yield* all(text, last, before, ...given, limit) : []
     const found = new Set(fresh.map(seq))
     if (fresh.length < limit)
