@@ -8,7 +8,8 @@ import { fileURLToPath } from "node:url"
 const root = join(dirname(fileURLToPath(import.meta.url)), "..")
 const { packageManager } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"))
 
-for (const name of readdirSync(join(root, "packages"))) {
+// The console lies in the packages that serve it.
+for (const name of readdirSync(join(root, "packages")).filter((name) => name !== "console")) {
   const dist = join(root, "packages", name, "dist")
   for (const path of readdirSync(dist, { recursive: true })) {
     const source = path.match(/^(?!bundle\b)(.*?)(\.js|\.d\.ts)(\.map)?$/)
@@ -18,7 +19,16 @@ for (const name of readdirSync(join(root, "packages"))) {
   }
 }
 
-const given = ["-r", "--filter", "./packages/*", "pack", "--pack-destination", resolve(process.argv[2])]
+const given = [
+  "-r",
+  "--filter",
+  "./packages/*",
+  "--filter",
+  "!@sendwright/console",
+  "pack",
+  "--pack-destination",
+  resolve(process.argv[2])
+]
 const { status, stderr, stdout } = spawnSync("npx", ["--yes", packageManager, ...given], {
   cwd: root,
   encoding: "utf8"

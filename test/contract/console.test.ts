@@ -186,3 +186,68 @@ describe("an operator's browser", () => {
     expect((await signIn(host.adminToken)).status).toBe(200)
   })
 })
+
+describe("the console", () => {
+  const get = async (path: string, base = host.base) => {
+    const answer = await fetch(`${base}${path}`, { headers: { "accept-encoding": "identity" } })
+    return { answer, text: await answer.text() }
+  }
+
+  it("is a page at every path below its own, whatever is asked, which loads only from here", async () => {
+    const first = (await get("/console")).text
+    expect(first).toContain('<base href="/console/">')
+    for (const path of [
+      "/console/",
+      "/console/messages/x",
+      "/console/search?q=34600&q=1",
+      "/console/../console"
+    ]) {
+      const { answer, text } = await get(path)
+      expect([path, answer.status, text === first]).toEqual([path, 200, true])
+      expect(answer.headers.get("content-type")).toBe("text/html; charset=utf-8")
+      expect(answer.headers.get("cache-control")).toBe("no-cache")
+      expect(answer.headers.get("x-content-type-options")).toBe("nosniff")
+      expect(answer.headers.get("referrer-policy")).toBe("no-referrer")
+      expect(answer.headers.get("content-security-policy")).toBe(
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'self'; form-action 'self'; frame-ancestors 'none'"
+      )
+    }
+  })
+
+  it("has files under names of their content, which may be kept, and no others", async () => {
+    const names = [...(await get("/console")).text.matchAll(/"(assets\/[^"]+)"/g)].map(([, name]) => name)
+    expect(names.length).toBeGreaterThanOrEqual(2)
+    for (const name of names) {
+      const { answer, text } = await get(`/console/${name}`)
+      expect(answer.headers.get("cache-control")).toBe("public, max-age=31536000, immutable")
+      expect(answer.headers.get("content-type")).toMatch(/^text\/(css|javascript); charset=utf-8$/)
+      const zipped = await fetch(`${host.base}/console/${name}`, { headers: { "accept-encoding": "gzip" } })
+      expect(zipped.headers.get("content-encoding")).toBe("gzip")
+      expect(await zipped.text()).toBe(text)
+    }
+    for (const path of [
+      "/console/assets/none-AAAAAAAA.js",
+      "/console/assets/..%2f..%2fpackage.json",
+      "/consoles"
+    ])
+      expect((await get(path)).answer.status, path).toBe(404)
+    expect((await fetch(`${host.base}/console`, { method: "POST" })).status).toBe(405)
+  })
+
+  it("knows below which path the API is, and is not there where it is switched off", async () => {
+    const other = await start({ CONSOLE: "off" })
+    expect((await get("/console", other.base)).answer.status).toBe(404)
+    await other.stop()
+    const below = await start({ BASE_URL: "https://shop.example/messages&more" })
+    const { text } = await get("/console/jobs", below.base)
+    expect(text).toContain('<base href="/messages&amp;more/console/">')
+    expect(text).toContain('<meta name="sendwright-api" content="/messages&amp;more">')
+    const signedIn = await below.request("/admin/v1/sign-in", {
+      method: "POST",
+      body: { token: below.adminToken },
+      headers: { origin: "https://shop.example" }
+    })
+    expect(signedIn.headers.get("set-cookie")).toContain("Path=/messages&more/admin/v1; ")
+    await below.stop()
+  })
+})

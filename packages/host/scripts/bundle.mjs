@@ -1,8 +1,9 @@
-// Makes dist/bundle/main.cjs of dist/main.js, the host and all that it imports in one file, and main.mjs, which starts
+// Puts the console's files beside this package's build and the one of http, whose code serves them. Then makes
+// dist/bundle/main.cjs of dist/main.js, the host and all that it imports in one file, and main.mjs, which starts
 // it with the code cache of a start that is made here: reading and compiling is most of a start. Another version of Node
 // takes no notice of that cache. Does nothing when nothing changed.
 import { spawnSync } from "node:child_process"
-import { copyFileSync, existsSync, rmSync, statSync } from "node:fs"
+import { copyFileSync, cpSync, existsSync, rmSync, statSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 
@@ -16,6 +17,12 @@ const built = [
   join(host, "../http/dist/.tsbuildinfo"),
   join(scripts, "start.mjs")
 ]
+
+await import("../../console/scripts/build.mjs")
+for (const place of [host, join(host, "../http")]) {
+  rmSync(join(place, "console"), { recursive: true, force: true })
+  cpSync(join(host, "../console/dist"), join(place, "console"), { recursive: true })
+}
 
 const modified = (file) => statSync(file).mtimeMs
 

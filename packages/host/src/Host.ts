@@ -39,7 +39,8 @@ const serve = (config: HostConfig, besides: NodeServer.Options<never, never>["be
     yield* Effect.forkScoped(EventLoop.watch)
     const answered = yield* AccessLog.make(config)
     const spanEvery = yield* sampling
-    const { adminToken, guesses, limits, mcpOrigins, olderSecretKeys, secretKey, trustedProxies } = config
+    const { adminToken, console, guesses, limits, mcpOrigins, olderSecretKeys, secretKey, trustedProxies } =
+      config
     const port = yield* NodeServer.start({
       address: { host: config.host, port: config.port },
       graceMs: config.stopGraceMs * graceShare,
@@ -50,7 +51,15 @@ const serve = (config: HostConfig, besides: NodeServer.Options<never, never>["be
         const baseUrl = baseUrlOf(config, port)
         const content = config.role === "worker" ? Routes.ofWorker(engine) : Routes.ofApi(engine, baseUrl)
         const cursors = Cursors.make(secretKey, ...olderSecretKeys)
-        const trusted = { adminToken, cursors, guesses, limits, mcpOrigins, trustedProxies }
+        const trusted = {
+          adminToken,
+          console: console && config.role !== "worker",
+          cursors,
+          guesses,
+          limits,
+          mcpOrigins,
+          trustedProxies
+        }
         return HttpApp.make({ engine, ...content, ...trusted, baseUrl, answered, spanEvery })
       }
     })

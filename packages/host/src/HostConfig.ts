@@ -35,6 +35,8 @@ export interface HostConfig {
   /** What a new timeline of PostgreSQL's server is taken for. */
   readonly onFailover: Restore.OnFailover
   readonly adminToken: Redacted.Redacted<string> | undefined
+  /** Serves the console. */
+  readonly console: boolean
   /** The admin token can be guessed; only a host on loopback starts with it. */
   readonly hasWeakToken: boolean
   /** `ADMIN_TOKEN` is given without a value, so that there is no admin API. */
@@ -290,6 +292,7 @@ const settings = {
       return origins.every((each) => each !== undefined) ? origins : undefined
     }
   ).pipe(Config.withDefault([])),
+  console: Config.map(oneOf("CONSOLE", "on", "off"), (given) => given === "on"),
   databaseWaitMs: Config.map(whole("DATABASE_WAIT", 0, 3600, 60), (seconds) => seconds * 1000),
   limits
 }

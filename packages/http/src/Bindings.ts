@@ -30,7 +30,9 @@ export interface Options extends HttpApp.Options {
   readonly prefix?: string | undefined
   /** Without it there is no admin API. */
   readonly adminToken?: Redacted.Redacted<string> | undefined
-  /** Seals the cursors of lists. Without it a key of this process does, so that other processes cannot read them. */
+  /** Serves the console at `/console` below the prefix, where there is an admin API. */
+  readonly console?: boolean | undefined
+  /** Seals the cursors of lists and the cookies of browsers. Without it a key of this process does, so that other processes cannot read them. */
   readonly secretKey?: Redacted.Redacted<Uint8Array> | undefined
   /** Former ones, which open the cursors that they sealed. */
   readonly olderSecretKeys?: ReadonlyArray<Redacted.Redacted<Uint8Array>> | undefined

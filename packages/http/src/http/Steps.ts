@@ -39,6 +39,7 @@ import {
 } from "./Answers.ts"
 import * as Body from "./Body.ts"
 import * as ClientAddress from "./ClientAddress.ts"
+import * as Console from "./Console.ts"
 import type { PlainRequest, PlainResponse } from "./Exchange.ts"
 import { Exchange, headerOf, none } from "./Exchange.ts"
 import type { Step } from "./Gate.ts"
@@ -94,6 +95,8 @@ export interface Options {
   /** What every path begins with; absent where the API is all that a server has. */
   readonly prefix?: string | undefined
   readonly adminToken: Redacted.Redacted<string> | undefined
+  /** Serves the console below `/console`, where there is an admin API. */
+  readonly console?: boolean | undefined
   /** Origins of the web, besides the host's own, whose pages may ask as agents; none unless given. */
   readonly mcpOrigins?: ReadonlyArray<string> | undefined
   /** Absent: the defaults. */
@@ -409,12 +412,40 @@ const refusal = (
   return log.pipe(Effect.annotateLogs({ requestId }), Effect.as(answer))
 }
 
+/** What is below a path of its own, and takes any query. */
+interface Screen {
+  readonly access: "screen"
+  readonly show: (request: PlainRequest) => Step
+}
+
+/** Pages by their path, and the console at all that is below its own. */
+const pagesOf = ({ adminToken, baseUrl, console, pages }: Options) => {
+  const screens = Console.make(baseUrl)
+  const hasConsole = console === true && adminToken !== undefined
+  return (path: string): Page | Screen | undefined =>
+    hasConsole && Console.isBelow(path)
+      ? { access: "screen", show: (request) => screens(request, path) }
+      : pages.get(path)
+}
+
+/** The route's name for metrics and the log. */
+const nameOf = (
+  path: string,
+  methods: ReadonlyMap<string, Matched>,
+  page: Page | Screen | undefined
+): string => {
+  if (page?.access === "screen") return Console.root
+  const [first] = methods.values()
+  return first === undefined ? path : first.route.pattern
+}
+
 export const make = (options: Options) =>
   Effect.gen(function* () {
-    const { answered, baseUrl, cursors = Cursors.ofProcess(), engine, pages, prefix = "" } = options
+    const { answered, baseUrl, cursors = Cursors.ofProcess(), engine, prefix = "" } = options
     const ids = Ids.make(yield* Ids.RandomBytes)
     const clock = yield* Effect.clock
     const routesOf = Router.make(options.routes)
+    const pageAt = pagesOf(options)
     const metrics = Metrics.ofRequests(Object.keys(Problems.catalogue))
     const isSampled = sampler(options.spanEvery)
     const limits = options.limits ?? HttpLimits.defaults
@@ -428,21 +459,27 @@ export const make = (options: Options) =>
     const own = { engine, baseUrl, cursors, mcpOrigins: options.mcpOrigins, prefix }
     const run = routed(own, credentials, rates, clock, yield* Effect.runtime<never>())
 
-    const paged = (exchange: Exchange, query: string, page: Page): Step => {
-      const { request, requestId } = exchange
-      const shown = Effect.suspend(() =>
-        Effect.flatMap(bodyOf(request, false), (body): Step => {
-          const faults = Route.unexpected(
-            rawOf(request, { path: none, query, cursors, prefix, requestId }, body)
-          )
-          if (faults.length > 0) return invalid(faults)
-          const { body: made, contentType } = page.otherwise?.(headerOf(request, "accept")) ?? page
-          return Effect.map(made, (found) => text(contentType, found, page.location))
-        })
-      )
-      if (page.access === "operator") return asOperator(exchange, page.role, shown)
-      const refused = overPages(request, Instant.unsafeNow(clock))
-      return refused === undefined ? shown : Effect.fail(refused)
+    const shown = (exchange: Exchange, query: string, page: Page): Step =>
+      Effect.flatMap(bodyOf(exchange.request, false), (body): Step => {
+        const { request, requestId } = exchange
+        const faults = Route.unexpected(
+          rawOf(request, { path: none, query, cursors, prefix, requestId }, body)
+        )
+        if (faults.length > 0) return invalid(faults)
+        const { body: made, contentType } = page.otherwise?.(headerOf(request, "accept")) ?? page
+        return Effect.map(made, (found) => text(contentType, found, page.location))
+      })
+
+    const paged = (exchange: Exchange, query: string, page: Page | Screen): Step => {
+      if (page.access === "operator")
+        return asOperator(
+          exchange,
+          page.role,
+          Effect.suspend(() => shown(exchange, query, page))
+        )
+      const refused = overPages(exchange.request, Instant.unsafeNow(clock))
+      if (refused !== undefined) return Effect.fail(refused)
+      return page.access === "screen" ? page.show(exchange.request) : shown(exchange, query, page)
     }
 
     const step = (exchange: Exchange): Step => {
@@ -453,7 +490,7 @@ export const make = (options: Options) =>
       const query = mark === -1 ? "" : url.slice(mark + 1)
       if (path === undefined) return noRoute
       const method = request.method === "HEAD" ? "GET" : request.method
-      const page = pages.get(path)
+      const page = pageAt(path)
       const methods = page === undefined ? routesOf(path) : new Map<string, Matched>()
       const matched = methods.get(method)
       if (MutableRef.get(options.stopping) && matched?.route.whileStopping !== true)
@@ -465,8 +502,7 @@ export const make = (options: Options) =>
       }
       const known = page === undefined ? [...methods.keys()] : ["GET"]
       if (known.length === 0) return noRoute
-      const [first] = methods.values()
-      exchange.name = first === undefined ? path : first.route.pattern
+      exchange.name = nameOf(path, methods, page)
       if (page !== undefined && method === "GET") return paged(exchange, query, page)
       const headers = { allow: Router.allowHeader(known) }
       return method === "OPTIONS"
