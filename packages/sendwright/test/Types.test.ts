@@ -33,7 +33,7 @@ type Camel<Name extends string> = Name extends `${infer Head}_${infer Tail}`
   ? `${Head}${Capitalize<Camel<Tail>>}`
   : Name
 
-type Dated<Value> = Value extends string ? Date : Value
+type Dated<Value> = Value extends string ? Date : Value extends object ? Shown<Value> : Value
 
 type Shown<Value> =
   Value extends ReadonlyArray<infer Item>

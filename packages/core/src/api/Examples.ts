@@ -153,6 +153,8 @@ const jobData: EventData.JobData = {
   recipients: 1,
   counts,
   pause_reason: null,
+  send_at: null,
+  expires_at: null,
   created_at: at,
   completed_at: later
 }

@@ -5,7 +5,7 @@ import * as Schema from "effect/Schema"
 import { ClientTexts, Pace, Reference, StopWhen } from "../adapter.ts"
 import * as Address from "../domain/Address.ts"
 import * as End from "../domain/job/End.ts"
-import type * as When from "../domain/job/When.ts"
+import * as When from "../domain/job/When.ts"
 import * as Either from "../effect/Either.ts"
 import type { Engine, Page } from "../index.ts"
 import {
@@ -46,10 +46,10 @@ const timingOf = ({ timing }: Domain.Job): When.Timing | null => timing
 const timed = {
   send_at: computed(
     Schema.NullOr(Times.Moment).annotations({ description: "null: it was not asked for at a time." }),
-    (job: Domain.Job) => Times.toldMoment(timingOf(job)?.sendAt ?? null)
+    (job: Domain.Job) => When.told(timingOf(job)?.sendAt ?? null)
   ),
   expires_at: computed(Schema.NullOr(Times.Moment), (job: Domain.Job) =>
-    Times.toldMoment(timingOf(job)?.expiresAt ?? null)
+    When.told(timingOf(job)?.expiresAt ?? null)
   ),
   hours: computed(Schema.NullOr(Times.Hours), (job: Domain.Job) =>
     Times.toldHours(timingOf(job)?.hours ?? null)

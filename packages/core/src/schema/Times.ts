@@ -105,13 +105,6 @@ export const withQuietHours = (
     return given === undefined ? stood[purpose] : given && hoursOf(given)
   })
 
-export const toldMoment = (moment: When.Moment | null): Moment | null => {
-  if (moment === null) return null
-  return typeof moment === "number"
-    ? Time.format(moment)
-    : { local: moment.local, time_zone: moment.timeZone }
-}
-
 export const toldHours = (hours: When.Hours | null): Hours | null => {
   if (hours === null) return null
   const { days, ...rest } = hours

@@ -530,7 +530,10 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
      *
      * @param query.most how many jobs are read, at most, of those that nobody has touched and of the others
      */
-    readonly backlog: (query: { readonly most: number }) => Effect.Effect<Backlog, StorageError>
+    readonly backlog: (query: {
+      readonly most: number
+      readonly now: Instant
+    }) => Effect.Effect<Backlog, StorageError>
 
     /** The workers that have said what they are, the oldest first. One that stopped as it should has been forgotten. */
     readonly living: Effect.Effect<ReadonlyArray<LivingWorker>, StorageError>

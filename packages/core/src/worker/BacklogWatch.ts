@@ -36,7 +36,7 @@ export const make: Effect.Effect<Look, never, WaitingLook> = Effect.gen(function
     const waiting = Waiting.byLimiter(backlog, { isDispatched, isHeld: quarantine !== null })
     const now = yield* Time.now
     measured(waiting, backlog.oldestAt === null ? 0 : now - backlog.oldestAt, deliveries)
-    const all = [...waiting.values()].reduce((sum, count) => sum + count, 0)
+    const all = Waiting.due(backlog).reduce((sum, { retrying, waiting }) => sum + waiting + retrying, 0)
     yield* report(all, isDispatched)
   })
 

@@ -2,6 +2,7 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Time from "../domain/Instant.ts"
 import type { Backlog } from "../domain/job/Waiting.ts"
 import type { Quarantine } from "../domain/Restore.ts"
 import { JobStore } from "../storage/JobStore.ts"
@@ -41,7 +42,7 @@ export const layer: Layer.Layer<WaitingLook, never, Heartbeat | JobStore | Resto
       const look = Effect.all({
         quarantine: restores.quarantine,
         isDispatched: heartbeat.isDispatched,
-        backlog: jobs.backlog({ most: most.jobs }),
+        backlog: Effect.flatMap(Time.now, (now) => jobs.backlog({ most: most.jobs, now })),
         deliveries: webhooks.countWaiting({ most: most.webhooks })
       })
       // Whoever began it may leave while others wait for the same.

@@ -230,8 +230,8 @@ export const suite = (layer: Stored): void => {
         )
         expect(statuses).toEqual([
           ["canceled", 2],
-          ["processing", 0],
-          ["processing", 0]
+          ["queued", 0],
+          ["queued", 0]
         ])
         expect((yield* claim(6, now, "v")).flatMap(({ recipients }) => recipients)).toHaveLength(4)
       }).pipe(Effect.provide(layer))

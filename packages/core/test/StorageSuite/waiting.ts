@@ -12,7 +12,7 @@ import * as Fixtures from "../../src/testing/Fixtures.ts"
 import type { Stored } from "./Setup.ts"
 import { claim, failure, listen, now, owner, tell } from "./Setup.ts"
 
-const backlog = Effect.flatMap(JobStore, (jobs) => jobs.backlog({ most: 1000 }))
+const backlog = Effect.flatMap(JobStore, (jobs) => jobs.backlog({ most: 1000, now }))
 
 /** Those that are not 0. */
 const limiters = Effect.map(backlog, (found) =>
@@ -114,7 +114,7 @@ export const suite = (layer: Stored): void => {
           outcome: Outcome.Accepted({ providerId: null, status: "accepted" })
         }))
         yield* jobs.settleAndClaim({ now, settlements: done, claim: null })
-        const again = { waiting: 0, retrying: 1, oldestAt: now - 7, retryAt: now + 60_000 }
+        const again = { waiting: 0, retrying: 1, oldestAt: now - 7, nextAt: now + 60_000 }
         expect((yield* backlog).groups).toMatchObject([again])
         yield* importAs("paused", Time.after(now, 1))
         // A claim finds that it is paused.
@@ -124,12 +124,50 @@ export const suite = (layer: Stored): void => {
       }).pipe(Effect.provide(layer))
     )
 
+    it.effect(
+      "waits for its time before that comes, or for hours that it was put off to, and is not due",
+      () =>
+        Effect.gen(function* () {
+          const jobs = yield* JobStore
+          const who = yield* owner
+          const startsAt = Time.after(now, 60_000)
+          const none = { sendAt: null, expiresAt: null, hours: null, expiring: null }
+          const scheduled = Fixtures.send(who, { phones: 3, now: Time.before(now, 9) })
+          const recipients = scheduled.recipients.map((each) => ({ ...each, dueAt: startsAt }))
+          yield* jobs.accept({ ...scheduled, recipients, timing: { ...none, sendAt: startsAt, startsAt } })
+          yield* jobs.accept(Fixtures.send(who, { phones: 2 }))
+          expect(yield* limiters).toEqual({ worker: 2, schedule: 3 })
+          const found = yield* backlog
+          expect(found.oldestAt).toBe(now)
+          expect(Waiting.byPriority(found)).toEqual({ high: 0, normal: 2, low: 0 })
+          expect(found.groups.find(({ notDue }) => notDue !== null)?.nextAt).toBe(startsAt)
+          yield* claim()
+          // Its time has come, and it is put off.
+          const settlements = (yield* claim(10, startsAt)).flatMap(({ fence, jobId, recipients }) =>
+            recipients.map(({ index }) => ({
+              jobId,
+              fence,
+              index,
+              outcome: Outcome.Released({ maybeSent: false, at: Time.after(startsAt, 60_000) })
+            }))
+          )
+          yield* jobs.settleAndClaim({ now: startsAt, settlements, claim: null })
+          const later = yield* jobs.backlog({ most: 1000, now: startsAt })
+          expect(later.oldestAt).toBeNull()
+          expect(later.groups).toMatchObject([{ notDue: "hours", waiting: 3, status: "queued" }])
+          const stuckSince = Time.after(startsAt, 30_000)
+          const page = { limit: 10, after: null }
+          const stuck = yield* jobs.list({ by: {}, kind: "template", page, stuckSince })
+          expect(stuck.items.map(({ id }) => id)).not.toContain(scheduled.jobId)
+        }).pipe(Effect.provide(layer))
+    )
+
     it.effect("is read no further than it is asked for, which it says", () =>
       Effect.gen(function* () {
         const jobs = yield* JobStore
         const who = yield* owner
         for (let place = 0; place < 5; place++) yield* jobs.accept(Fixtures.send(who, { phones: 2 }))
-        const { groups, isExact } = yield* jobs.backlog({ most: 3 })
+        const { groups, isExact } = yield* jobs.backlog({ most: 3, now })
         expect(isExact).toBe(false)
         expect(groups.reduce((sum, { waiting }) => sum + waiting, 0)).toBeGreaterThanOrEqual(6)
         expect((yield* backlog).isExact).toBe(true)

@@ -42,7 +42,7 @@ const watched = (reads: Reads, isBroken: () => boolean = () => false) => {
     JobStore,
     Effect.map(JobStore, (store) => ({
       ...store,
-      backlog: (query: { readonly most: number }) => counted("backlog")(store.backlog(query)),
+      backlog: (query: Parameters<typeof store.backlog>[0]) => counted("backlog")(store.backlog(query)),
       living: counted("living")(store.living),
       usage: (query: Parameters<typeof store.usage>[0]) => counted("usage")(store.usage(query)),
       tallies: (query: Parameters<typeof store.tallies>[0]) =>

@@ -331,7 +331,10 @@ describe("a send within hours", () => {
       const { jobId } = yield* send({ hours })
       yield* TestClock.setTime(at("2026-12-01T19:00:00Z"))
       yield* engine.drain
-      expect((yield* became(jobId)).results).toEqual(["queued until 2026-12-02T09:00:00.000Z"])
+      expect(yield* became(jobId)).toEqual({
+        status: "queued",
+        results: ["queued until 2026-12-02T09:00:00.000Z"]
+      })
       const found = yield* job(jobId)
       expect(found.results.items[0]?.attempts).toBe(0)
       expect(found.waitingFor).toEqual({ limiter: "hours", until: at("2026-12-02T09:00:00Z") })

@@ -76,7 +76,7 @@ describe("what waits", () => {
       const jobs = yield* JobStore
       const counted = Effect.suspend(() => {
         reads += 1
-        return jobs.backlog({ most: 1 })
+        return jobs.backlog({ most: 1, now: Time.at(0) })
       })
       const store = JobStore.of({ ...jobs, backlog: () => counted })
       const looking = during(sender, TestClock.adjust("20 seconds"), { leaseMs: 300 })

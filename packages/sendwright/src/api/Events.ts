@@ -1,5 +1,13 @@
 /** Events: what changed, told to handlers in the process and to webhooks outside of it. */
-import type { Counts, Failure, JobStatus, Purpose, RecipientStatus, RecipientTexts } from "./Messages.ts"
+import type {
+  Counts,
+  Failure,
+  JobStatus,
+  Moment,
+  Purpose,
+  RecipientStatus,
+  RecipientTexts
+} from "./Messages.ts"
 import type { SendwrightError } from "./SendwrightError.ts"
 
 /** Whose an event is. */
@@ -20,6 +28,8 @@ export interface JobEvent extends OfSession {
   readonly recipients: number
   readonly counts: Counts
   readonly pauseReason: string | null
+  readonly sendAt: Moment | null
+  readonly expiresAt: Moment | null
   readonly createdAt: Date
   readonly completedAt: Date | null
 }

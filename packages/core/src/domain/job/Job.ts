@@ -189,7 +189,8 @@ export const isClaimable = ({ pauseReason, status }: Pick<Job, "pauseReason" | "
   dispatchable(status) || (status === "paused" && pauseReason === "platform_unavailable")
 
 /**
- * A job's status after its counts changed. An ended job stays ended: later receipts change only its counts.
+ * A job's status after its counts changed. An ended job stays ended: later receipts change only its counts. One of which all were
+ * put off before anything was sent is queued again.
  *
  * @param stopped true when one cause stopped the whole job. It is `failed` then, if the platform accepted no message
  *   of it
@@ -205,7 +206,8 @@ export const rollup = (status: Status, counts: Recipient.Counts, stopped = false
     return status === "canceling" || ended === 0 ? "canceled" : "completed"
   }
   const isUntouched = open === counts.queued && ended + count("canceled") === 0
-  return status === "queued" && !isUntouched ? "processing" : status
+  if (status === "queued" || status === "processing") return isUntouched ? "queued" : "processing"
+  return status
 }
 
 /** The pauses that end when its client lets it go on. */
@@ -229,15 +231,18 @@ export const isMovedSince = (
  */
 export const isStuck = (
   {
+    counts,
     createdAt,
     pauseReason,
     status,
     updatedAt
-  }: Pick<Job, "createdAt" | "pauseReason" | "status" | "updatedAt">,
+  }: Pick<Job, "counts" | "createdAt" | "pauseReason" | "status" | "updatedAt">,
   session: { readonly isMoving: boolean; readonly outSince: Instant | null },
+  nextAt: Instant | null,
   since: Instant
 ): boolean => {
   if (hasEnded(status) || isHeld({ pauseReason }) || createdAt > since) return false
+  if (nextAt !== null && nextAt > since && counts.queued > 0) return false
   const isOut = session.outSince !== null && session.outSince <= since
   return isOut || (updatedAt <= since && (status === "paused" || !session.isMoving))
 }

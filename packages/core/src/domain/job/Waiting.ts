@@ -42,26 +42,30 @@ export interface Group extends Pick<Job, "pauseReason" | "priority" | "status"> 
   readonly session: Standing & Pick<Session, "id" | "pacing">
   /** Of those that are paused for their template. */
   readonly templateId: number | null
+  /** Why none of them is due: their time has not come, or they were put off to hours that are allowed; null of what is due. */
+  readonly notDue: Extract<Limiter, "hours" | "schedule"> | null
   /** Recipients of these jobs that nobody has attempted and, while the jobs are paused, those that are to be attempted again. */
   readonly waiting: number
   /** The recipients that wait for another attempt, of jobs of which nobody waits for the first. */
   readonly retrying: number
   /** The time at which the oldest of them was accepted. */
   readonly oldestAt: Instant
-  /** The time of the next attempt of those that are retried; null where there is none. */
-  readonly retryAt: Instant | null
+  /** The time of the next attempt of those that are retried or are not due; null where there is none. */
+  readonly nextAt: Instant | null
 }
 
 /** Everything that waits in a store. */
 export interface Backlog {
   readonly groups: ReadonlyArray<Group>
-  /** The time at which the oldest of its jobs was accepted; null when nothing waits. */
+  /** The time at which the oldest of its jobs with something due was accepted; null when nothing is due. */
   readonly oldestAt: Instant | null
   /** False when there were more jobs than were read. */
   readonly isExact: boolean
 }
 
 const limiterOf = (group: Group, isDispatched: boolean): Limiter => {
+  // Nothing else keeps it before its time.
+  if (group.notDue !== null) return group.notDue
   const hindered = hindrance(group, group.session)
   if (group.status === "paused") return hindered ?? "session"
   if (!isDispatched) return "worker"
@@ -81,17 +85,24 @@ export interface Limited {
   readonly retryLimiter: Limiter
 }
 
-export const limit = ({ groups }: Backlog, { isDispatched, isHeld }: Keeping): ReadonlyArray<Limited> =>
+export const limit = (
+  { groups }: Pick<Backlog, "groups">,
+  { isDispatched, isHeld }: Keeping
+): ReadonlyArray<Limited> =>
   groups.map((group) => {
     const limiter = isHeld ? "restore" : limiterOf(group, isDispatched)
     const isFree = limiter === "pace" || (limiter === "worker" && isDispatched)
     return { group, limiter, retryLimiter: isFree ? "retry" : limiter }
   })
 
-/** The recipients that wait, by their priority. */
-export const byPriority = ({ groups }: Backlog): Readonly<Record<Priority, number>> => {
+/** The groups of a backlog that are due, and wait for something else than their time. */
+export const due = ({ groups }: Pick<Backlog, "groups">): ReadonlyArray<Group> =>
+  groups.filter(({ notDue }) => notDue === null)
+
+/** The recipients that wait and are due, by their priority. */
+export const byPriority = (backlog: Backlog): Readonly<Record<Priority, number>> => {
   const sums = { high: 0, normal: 0, low: 0 }
-  for (const { priority, retrying, waiting } of groups) sums[priority] += waiting + retrying
+  for (const { priority, retrying, waiting } of due(backlog)) sums[priority] += waiting + retrying
   return sums
 }
 

@@ -17,6 +17,16 @@ export interface Local {
   readonly timeZone: string
 }
 
+/** As answers and events have it. */
+export const told = (
+  moment: Moment | null
+): string | { readonly local: string; readonly time_zone: string } | null => {
+  if (moment === null) return null
+  return typeof moment === "number"
+    ? Time.format(moment)
+    : { local: moment.local, time_zone: moment.timeZone }
+}
+
 /** Names the zone of whoever the message is for. */
 export const recipientZone = "recipient"
 

@@ -734,7 +734,7 @@ export const attentionOf = (
   sessions: ReadonlyArray<SessionFigures>
 ): ReadonlyArray<Item> => {
   const keeping = { isDispatched: facts.isDispatched, isHeld: facts.quarantine !== null }
-  const limited = Waiting.limit(facts.backlog, keeping)
+  const limited = Waiting.limit({ groups: Waiting.due(facts.backlog) }, keeping)
   const waiting = limited.reduce((sum, { group }) => sum + group.waiting + group.retrying, 0)
   const goesOn = ["pace", "worker", "retry"]
   const isAllKept =

@@ -93,7 +93,9 @@ const untilOf = ({ group }: Limited, limiter: Limiter, now: Instant): Instant | 
     case "session":
       return Sessions.endOf(blockedUntil)
     case "retry":
-      return group.retryAt
+    case "schedule":
+    case "hours":
+      return group.nextAt
     default:
       return null
   }
@@ -201,7 +203,7 @@ const isGoing = (session: Session, { isDispatched, quarantine }: StoreReadings):
 
 export const sessionsOf = (facts: StoreReadings): ReadonlyArray<SessionFigures> => {
   const { backlog, now, sessions, tallies } = facts
-  const groups = groupBy(backlog.groups, ({ session }) => session.id)
+  const groups = groupBy(Waiting.due(backlog), ({ session }) => session.id)
   const counted = groupBy(tallies, ({ sessionId }) => sessionId)
   return sessions.map(({ account, session }) => {
     const waits = groups.get(session.id) ?? []

@@ -12,6 +12,7 @@ import type { Instant } from "../Instant.ts"
 import * as Time from "../Instant.ts"
 import * as ClientTexts from "../job/ClientTexts.ts"
 import type { Job, Status as JobStatus, RecipientResult } from "../job/Job.ts"
+import * as When from "../job/When.ts"
 import type { Person } from "../Person.ts"
 import type { Session } from "../session/Session.ts"
 import type { Template } from "../template/Template.ts"
@@ -168,6 +169,8 @@ const jobData = (job: Job, templateId: number): Drafted<EventData.JobData> => ({
   recipients: job.recipients,
   counts: job.counts,
   pause_reason: job.pauseReason,
+  send_at: When.told(job.timing?.sendAt ?? null),
+  expires_at: When.told(job.timing?.expiresAt ?? null),
   created_at: Time.format(job.createdAt),
   completed_at: Time.formatOrNull(job.completedAt)
 })

@@ -38,6 +38,11 @@ export const Counts = Schema.Struct(Records.map(Recipient.noCounts, () => Count)
 const ofAccount = { account_id: Id, session_id: Schema.NullOr(Id) }
 const ofSession = { account_id: Id, session_id: Id }
 
+/** An instant, or a local time with its zone; null where none was asked for. */
+const Moment = Schema.NullOr(
+  Schema.Union(Time, Schema.Struct({ local: Schema.String, time_zone: Schema.String }))
+)
+
 export const JobData = Schema.Struct({
   ...ofSession,
   job_id: Id,
@@ -47,6 +52,8 @@ export const JobData = Schema.Struct({
   recipients: Count,
   counts: Counts,
   pause_reason: NullableText,
+  send_at: Moment,
+  expires_at: Moment,
   created_at: Time,
   completed_at: NullableTime
 }).annotations({ identifier: "JobEventData" })

@@ -171,7 +171,7 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
         return found.map((known) => ({ ...known, isDead: former.has(known.worker) }))
       }),
 
-      backlog: ({ most }) => db.readPage("JobStore.backlog", () => backlog(most)),
+      backlog: ({ most, now }) => db.readPage("JobStore.backlog", () => backlog(most, now)),
 
       dispatchesAt: db.read("JobStore.dispatchesAt", WorkerRows.dispatchesAt),
 

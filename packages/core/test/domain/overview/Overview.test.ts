@@ -56,7 +56,7 @@ describe("an overview", () => {
         ...well,
         ...waits(
           group(100, { session: paced }),
-          group(20, { session: slower, retrying: 2, retryAt: Time.after(now, 9), status: "processing" }),
+          group(20, { session: slower, retrying: 2, nextAt: Time.after(now, 9), status: "processing" }),
           group(7, { session: out }),
           group(1)
         )

@@ -20,7 +20,8 @@ export const group = (waiting: number, some: Partial<Group> = {}): Group => ({
   waiting,
   retrying: 0,
   oldestAt: Time.before(now, 5000),
-  retryAt: null,
+  notDue: null,
+  nextAt: null,
   ...some
 })
 

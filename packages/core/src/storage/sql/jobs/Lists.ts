@@ -38,7 +38,7 @@ const isStuck = `job.created_at <= ? AND ${Order.status} NOT IN ${listed(Jobs.st
       AND (${isOut} OR NOT ${changed("progress.updated_at > ?")}
         AND (${changed("progress.status = 'paused'")} OR NOT ${isSessionMoving}))
       AND NOT ${changed(`progress.pause_reason IN ${listed(Jobs.heldFor)}`)}
-      AND NOT ${changed("progress.timing IS NOT NULL AND progress.next_at > ?")}`
+      AND NOT ${changed(`progress.next_at > ? AND progress.counts LIKE '%"queued":%'`)}`
 
 const isNewest = `job.reference IS NOT NULL AND NOT EXISTS (
       SELECT 1 FROM sendwright_job AS later
