@@ -2,12 +2,16 @@
 import { render } from "preact"
 import { awaySince, operator, whoAmI } from "./base/api.ts"
 import { followLinks, path } from "./base/place.ts"
+import { Access } from "./screens/Access.tsx"
 import { JobScreen } from "./screens/Job.tsx"
 import { Jobs } from "./screens/Jobs.tsx"
 import { MessageScreen } from "./screens/Message.tsx"
 import { Now } from "./screens/Now.tsx"
+import { People } from "./screens/People.tsx"
 import { Search } from "./screens/Search.tsx"
+import { SessionScreen, Sessions } from "./screens/Sessions.tsx"
 import { SignIn } from "./screens/SignIn.tsx"
+import { Webhooks } from "./screens/Webhooks.tsx"
 import { listen } from "./ui/Keys.ts"
 import { Empty } from "./ui/Parts.tsx"
 import { Shell } from "./ui/Shell.tsx"
@@ -17,7 +21,7 @@ const Nowhere = () => (
 )
 
 const ScreenOf = () => {
-  const [screen = "", id] = path.value.split("/").map(decodeURIComponent)
+  const [screen = "", id, of] = path.value.split("/").map(decodeURIComponent)
   switch (screen) {
     case "":
       return <Now />
@@ -27,6 +31,14 @@ const ScreenOf = () => {
       return id === undefined ? <Search /> : <MessageScreen id={id} key={id} />
     case "jobs":
       return id === undefined ? <Jobs /> : <JobScreen id={id} key={id} />
+    case "sessions":
+      return id === undefined ? <Sessions /> : <SessionScreen id={id} key={id} />
+    case "webhooks":
+      return <Webhooks id={id} of={of} />
+    case "people":
+      return <People />
+    case "access":
+      return <Access />
     default:
       return <Nowhere />
   }

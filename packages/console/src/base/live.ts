@@ -89,3 +89,14 @@ export const useAnswer = <Data>(
   }, [key])
   return { ...state.value, refresh: () => again.current() }
 }
+
+/** Several calls as one answer: the first that is refused is what all of them are told as. */
+export const together = async <Data>(
+  calls: ReadonlyArray<Asked<Data>>
+): Promise<Awaited<Asked<ReadonlyArray<Data>>>> => {
+  const answers = await Promise.all(calls)
+  const refused = answers.find(({ data }) => data === undefined)
+  if (refused !== undefined) return { error: refused.error, response: refused.response }
+  const data = answers.flatMap(({ data }) => (data === undefined ? [] : [data]))
+  return { data, response: answers[0]?.response ?? new Response() }
+}

@@ -1,7 +1,7 @@
 /** The parts that screens are made of. */
 import type { ComponentChildren, VNode } from "preact"
 import type { Problem } from "../base/api.ts"
-import { here, param } from "../base/place.ts"
+import { go, here, param } from "../base/place.ts"
 import { n, type Tone } from "../base/words.ts"
 
 interface Inside {
@@ -113,16 +113,7 @@ export const Choose = ({
 }) => (
   <label class="choose">
     <span>{label}</span>
-    <select
-      value={param(name) ?? ""}
-      onChange={(event) => {
-        const link = document.createElement("a")
-        link.href = here({ [name]: event.currentTarget.value })
-        document.body.append(link)
-        link.click()
-        link.remove()
-      }}
-    >
+    <select value={param(name) ?? ""} onChange={(event) => go(here({ [name]: event.currentTarget.value }))}>
       {all !== undefined && <option value="">{all}</option>}
       {options.map(({ text, value }) => (
         <option value={value} key={value}>

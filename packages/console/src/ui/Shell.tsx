@@ -4,6 +4,7 @@ import type { ComponentChildren } from "preact"
 import { useEffect, useRef } from "preact/hooks"
 import { api, awaySince, operator, type Schemas, signOut } from "../base/api.ts"
 import { clock, isPaused, useAnswer } from "../base/live.ts"
+import { Names } from "../base/names.ts"
 import { go, href, param, path } from "../base/place.ts"
 import { isLocal, ownPlace, setLocal, spanOf, timeOf } from "../base/time.tsx"
 import { toneOfAttention } from "../base/words.ts"
@@ -233,6 +234,7 @@ export const Shell = ({ children }: { readonly children: ComponentChildren }) =>
         </button>
       </nav>
       {path.value !== "" && <Watch />}
+      <Names />
       <Help />
       <Toast />
     </div>

@@ -1,0 +1,455 @@
+import { useSignal } from "@preact/signals"
+import { useEffect } from "preact/hooks"
+import { api, apiLink, may, type Problem, problemOf, type Schemas } from "../base/api.ts"
+import { type Asked, type Init, together, useAnswer } from "../base/live.ts"
+import { accountOf, accounts } from "../base/names.ts"
+import { go, href, param, screenOf } from "../base/place.ts"
+import { Ago, At } from "../base/time.tsx"
+import { count, n, phoneOf, type Status, statuses, type Tone } from "../base/words.ts"
+import { Act } from "../ui/Acts.tsx"
+import { Card, Chip, Code, Empty, Say, Table, Trouble } from "../ui/Parts.tsx"
+import { Head, Screen } from "../ui/Screen.tsx"
+
+type Record_ = Schemas["ConsentRecord"]
+
+interface Consent {
+  readonly accountId: string
+  readonly current: ReadonlyArray<{
+    readonly purpose: string
+    readonly status: "granted" | "revoked" | "missing"
+    readonly consent_id: string | null
+  }>
+  readonly history: ReadonlyArray<Record_>
+}
+interface Sent {
+  readonly id: string
+  readonly title: string
+  readonly status: string | null
+  readonly at: string
+  readonly link: string
+}
+interface Known {
+  readonly consents: ReadonlyArray<Consent>
+  readonly sent: ReadonlyArray<Sent>
+  readonly isMore: boolean
+}
+
+/** A number is digits, however it was written; else it is a platform's id of a person. */
+const whoOf = (q: string): { readonly phone: string } | { readonly user_id: string } => {
+  const digits = q.replace(/[\s()+.-]/g, "")
+  return /^\d{6,15}$/.test(digits) ? { phone: digits } : { user_id: q }
+}
+
+const consentOf = async (
+  accountId: string,
+  who: ReturnType<typeof whoOf>,
+  { signal }: Init
+): Asked<Consent> => {
+  const { data, error, response } = await api.GET("/admin/v1/accounts/{id}/consents", {
+    signal,
+    params: { path: { id: accountId }, query: who }
+  })
+  return data === undefined
+    ? { error, response }
+    : { data: { accountId, current: data.current, history: data.history }, response }
+}
+
+/** What was sent, and what each account that knows the person has of consent. */
+const known = async (q: string, init: Init): Asked<Known> => {
+  const who = whoOf(q)
+  const found = await api.GET("/admin/v1/search", {
+    signal: init.signal,
+    params: { query: { q: "phone" in who ? who.phone : who.user_id, limit: 100 } }
+  })
+  if (found.data === undefined) return { error: found.error, response: found.response }
+  const { next_cursor, results } = found.data
+  const ids = [
+    ...new Set(
+      results
+        .filter(({ kind }) => kind === "person" || kind === "message")
+        .map(({ account_id }) => account_id)
+    )
+  ]
+  const consents = await together(ids.map((id) => consentOf(id, who, init)))
+  if (consents.data === undefined) return { error: consents.error, response: consents.response }
+  return {
+    data: {
+      consents: consents.data,
+      sent: results.filter(({ kind }) => kind === "message"),
+      isMore: next_cursor !== null
+    },
+    response: found.response
+  }
+}
+
+const consentTones: Readonly<Record<string, Tone>> = { granted: "ok", revoked: "bd", missing: "of" }
+
+const purposes = ["all", "marketing", "utility", "authentication", "direct"] as const
+
+const ConsentCard = ({ of }: { readonly of: Consent }) => (
+  <Card
+    title={`Consent at ${accountOf(of.accountId)}`}
+    beside={`${count(of.history.length, "record")}, the newest first`}
+  >
+    <div class="inside chips">
+      {of.current.map(({ purpose, status }) => (
+        <Chip tone={consentTones[status] ?? "of"} key={purpose}>
+          {purpose}: {status}
+        </Chip>
+      ))}
+    </div>
+    {of.history.length === 0 ? (
+      <Empty title="Nothing was recorded">Without consent nothing that needs it is sent.</Empty>
+    ) : (
+      <Table
+        label={`Consent at ${accountOf(of.accountId)}`}
+        columns={[{ text: "What" }, { text: "For" }, { text: "How we know" }, { text: "Said", kind: "r" }]}
+        rows={of.history.map((record) => (
+          <tr key={record.consent_id}>
+            <td>
+              <Chip tone={consentTones[record.status] ?? "of"}>{record.status}</Chip>
+            </td>
+            <td>{record.purpose}</td>
+            <td>
+              {record.source}
+              <small>
+                {record.proof !== null && (
+                  <>
+                    Proof: {record.proof}
+                    <br />
+                  </>
+                )}
+                <Code>{record.consent_id}</Code>
+              </small>
+            </td>
+            <td class="r nw">
+              <At at={record.occurred_at} />
+              <small>
+                recorded <At at={record.recorded_at} />
+              </small>
+            </td>
+          </tr>
+        ))}
+      />
+    )}
+  </Card>
+)
+
+const isStatus = (status: string | null): status is Status => status !== null && status in statuses
+
+const SentCard = ({ isMore, sent }: { readonly sent: ReadonlyArray<Sent>; readonly isMore: boolean }) => (
+  <Card title="Messages" beside={`${n(sent.length)}${isMore ? " or more" : ""}, the newest first`}>
+    {sent.length === 0 ? (
+      <Empty title="Nothing was sent">No message to this person is kept.</Empty>
+    ) : (
+      <Table
+        label="Messages"
+        columns={[{ text: "Message" }, { text: "Status" }, { text: "When", kind: "r" }]}
+        rows={sent.map(({ at, id, link, status, title }) => (
+          <tr class="row" data-row key={id}>
+            <td>
+              <a class="name" href={screenOf(link) ?? href(`messages/${id}`)}>
+                {title.replace(/ to \+?\d+$/, "")}
+              </a>
+            </td>
+            <td>{isStatus(status) && <Chip tone={statuses[status][0]}>{statuses[status][1]}</Chip>}</td>
+            <td class="r nw">
+              <Ago at={at} />
+            </td>
+          </tr>
+        ))}
+      />
+    )}
+  </Card>
+)
+
+const Record = ({
+  ids,
+  q,
+  refresh
+}: {
+  readonly q: string
+  readonly ids: ReadonlyArray<string>
+  readonly refresh: () => void
+}) => {
+  const shown = ids.length > 0 ? ids : (accounts.value ?? []).map(({ id }) => id)
+  return (
+    <Act
+      label="Record by hand…"
+      title={`Record what ${phoneOf(q)} said`}
+      confirm="Record it"
+      done="It is recorded."
+      tone="p"
+      fields={[
+        {
+          name: "status",
+          label: "They",
+          options: [
+            ["revoked", "want nothing more"],
+            ...(may("admin") ? [["granted", "consent"] as const] : [])
+          ]
+        },
+        {
+          name: "purpose",
+          label: "For messages of",
+          options: purposes.map((purpose) => [purpose, purpose === "all" ? "every purpose" : purpose])
+        },
+        { name: "account", label: "Of the account", options: shown.map((id) => [id, accountOf(id)]) },
+        {
+          name: "source",
+          label: "How do you know?",
+          value: "support",
+          hint: "Such as: support, letter, call."
+        },
+        { name: "proof", label: "Reason and proof", hint: "A ticket, a reference: what shows it later." }
+      ]}
+      run={async ({ account = "", proof, purpose, source = "", status }) => {
+        const done = await api.POST("/admin/v1/accounts/{id}/consents", {
+          params: { path: { id: account } },
+          body: {
+            consents: [
+              {
+                ...whoOf(q),
+                status: status === "granted" ? "granted" : "revoked",
+                purpose: purposes.find((each) => each === purpose) ?? "all",
+                source,
+                proof: proof === "" ? undefined : proof
+              }
+            ]
+          }
+        })
+        refresh()
+        return done
+      }}
+    />
+  )
+}
+
+/** What an erasure would take, which changes nothing. */
+const Taken = ({ q }: { readonly q: string }) => {
+  const taken = useSignal<Readonly<Record<string, number>> | undefined>(undefined)
+  const problem = useSignal<Problem | undefined>(undefined)
+  useEffect(() => {
+    api
+      .POST("/admin/v1/people/erase", { body: { ...whoOf(q), reason: "a look before", dry_run: true } })
+      .then(
+        ({ data, error, response }) => {
+          taken.value = data?.erasure.counts
+          problem.value = data === undefined ? problemOf(error, response.status) : undefined
+        },
+        () => {
+          problem.value = problemOf(undefined)
+        }
+      )
+  }, [q])
+  if (problem.value !== undefined) return <Trouble problem={problem.value} />
+  if (taken.value === undefined) return <p>Counting …</p>
+  const some = Object.entries(taken.value).filter(([, value]) => value > 0)
+  return (
+    <p>
+      It would take out of all accounts:{" "}
+      {some.length === 0
+        ? "nothing"
+        : some.map(([name, value]) => `${n(value)} ${name.replaceAll("_", " ")}`).join(", ")}
+      .
+    </p>
+  )
+}
+
+const Erase = ({ q, refresh }: { readonly q: string; readonly refresh: () => void }) => (
+  <Act
+    label="Erase…"
+    title={`Erase ${phoneOf(q)}?`}
+    confirm="Erase for good"
+    tone="d"
+    fields={[{ name: "reason", label: "Why, for the audit log", hint: "Such as: request 4711 of 12 May." }]}
+    run={async ({ reason = "" }) => {
+      const done = await api.POST("/admin/v1/people/erase", { body: { ...whoOf(q), reason } })
+      refresh()
+      return done
+    }}
+    after={() => (
+      <>
+        <p>
+          It is done. What others say later of this person is erased as it comes; each erasure and how far it
+          is stands in the list of erasures.
+        </p>
+        <p>
+          <a class="l" href={href("people")}>
+            The erasures, which are the proof
+          </a>
+        </p>
+      </>
+    )}
+  >
+    <Taken q={q} />
+    <p>
+      Counts and costs of jobs stay. It cannot be undone. That a person refused is kept as a hash, so that
+      nobody is sent to by mistake.
+    </p>
+  </Act>
+)
+
+const Person = ({ q }: { readonly q: string }) => {
+  const answer = useAnswer(q, (init) => known(q, init))
+  const who = whoOf(q)
+  const id = "phone" in who ? who.phone : who.user_id
+  return (
+    <Screen
+      title={phoneOf(q)}
+      answer={answer}
+      json={`/admin/v1/search?q=${encodeURIComponent(id)}`}
+      command={`sendwright consents show <account> --phone ${id}`}
+    >
+      {({ consents, isMore, sent }) => {
+        const refused = consents.filter(({ current }) => current.some(({ status }) => status === "revoked"))
+        const isKnown = consents.length > 0 || sent.length > 0
+        return (
+          <>
+            <Head
+              crumb={<a href={href("people")}>People</a>}
+              acts={
+                <>
+                  <a
+                    class="btn"
+                    href={apiLink(`/admin/v1/people/${encodeURIComponent(id)}/export`)}
+                    download={`person-${id}.json`}
+                  >
+                    Export
+                  </a>
+                  {may("support") && (
+                    <Record q={q} ids={consents.map(({ accountId }) => accountId)} refresh={answer.refresh} />
+                  )}
+                  {may("admin") && isKnown && <Erase q={q} refresh={answer.refresh} />}
+                </>
+              }
+            >
+              <h1>{phoneOf(q)}</h1>
+            </Head>
+            <Say>
+              {!isKnown ? (
+                "Nothing is known of this person."
+              ) : (
+                <>
+                  {refused.length > 0 ? (
+                    <span class="bad">
+                      Refused at {refused.map(({ accountId }) => accountOf(accountId)).join(", ")}
+                    </span>
+                  ) : (
+                    <b>Known to {count(consents.length, "account")}</b>
+                  )}
+                  ; <b>{isMore ? `${n(sent.length)} or more` : n(sent.length)}</b> messages are kept.
+                </>
+              )}
+            </Say>
+            <div class="grid g2 top2">
+              <div class="side">
+                {consents.map((consent) => (
+                  <ConsentCard of={consent} key={consent.accountId} />
+                ))}
+                {consents.length === 0 && (
+                  <Empty title="No account knows them">
+                    A consent that you record is the first thing known.
+                  </Empty>
+                )}
+              </div>
+              <SentCard sent={sent} isMore={isMore} />
+            </div>
+          </>
+        )
+      }}
+    </Screen>
+  )
+}
+
+const Erasures = () => {
+  const answer = useAnswer("erasures", (init) =>
+    api.GET("/admin/v1/people/erasures", { ...init, params: { query: { limit: 50 } } })
+  )
+  return (
+    <Screen
+      title="People"
+      answer={answer}
+      json="/admin/v1/people/erasures"
+      command="sendwright people erased"
+    >
+      {({ erasures }) => {
+        const open = erasures.filter(({ state }) => state !== "done").length
+        return (
+          <>
+            <h1 class="sr">People</h1>
+            <Say>
+              What is known of one person: type a number with its calling code.{" "}
+              {erasures.length === 0
+                ? "Nobody was erased yet."
+                : `${count(erasures.length, "person was", "people were")} erased${open === 0 ? "" : `, ${n(open)} not wholly yet`}.`}
+            </Say>
+            <form
+              class="filters"
+              onSubmit={(event) => {
+                event.preventDefault()
+                const q = String(new FormData(event.currentTarget).get("q") ?? "").trim()
+                if (q !== "") go(href("people", { q }))
+              }}
+            >
+              <label class="choose">
+                <span>A phone number, or a platform's id of a person</span>
+                <input name="q" required maxLength={255} autocomplete="off" />
+              </label>
+              <button type="submit" class="btn p">
+                Look
+              </button>
+            </form>
+            <div class="grid">
+              <Card title="Erasures" beside="newest first">
+                {erasures.length === 0 ? (
+                  <Empty title="Nobody was erased">
+                    A person's screen has the act; each erasure stands here with its reason, without the
+                    person.
+                  </Empty>
+                ) : (
+                  <Table
+                    label="Erasures"
+                    columns={[
+                      { text: "Why" },
+                      { text: "State" },
+                      { text: "What was taken", kind: "x" },
+                      { text: "Begun", kind: "r" }
+                    ]}
+                    rows={erasures.map((erasure) => (
+                      <tr key={erasure.id}>
+                        <td>
+                          {erasure.reason}
+                          <small class="m">{erasure.id}</small>
+                        </td>
+                        <td>
+                          <Chip tone={erasure.state === "done" ? "ok" : "wt"}>
+                            {erasure.state === "done" ? "Done" : "Goes on"}
+                          </Chip>
+                        </td>
+                        <td class="x">
+                          {Object.entries(erasure.counts)
+                            .filter(([, value]) => value > 0)
+                            .map(([name, value]) => `${n(value)} ${name.replaceAll("_", " ")}`)
+                            .join(", ")}
+                        </td>
+                        <td class="r nw">
+                          <Ago at={erasure.begun_at} />
+                        </td>
+                      </tr>
+                    ))}
+                  />
+                )}
+              </Card>
+            </div>
+          </>
+        )
+      }}
+    </Screen>
+  )
+}
+
+export const People = () => {
+  const q = param("q")
+  return q === undefined ? <Erasures /> : <Person q={q} key={q} />
+}
