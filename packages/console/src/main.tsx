@@ -3,14 +3,18 @@ import { render } from "preact"
 import { awaySince, operator, whoAmI } from "./base/api.ts"
 import { followLinks, path } from "./base/place.ts"
 import { Access } from "./screens/Access.tsx"
+import { Doubts } from "./screens/Doubts.tsx"
 import { JobScreen } from "./screens/Job.tsx"
 import { Jobs } from "./screens/Jobs.tsx"
 import { MessageScreen } from "./screens/Message.tsx"
 import { Now } from "./screens/Now.tsx"
 import { People } from "./screens/People.tsx"
+import { Schedule } from "./screens/Schedule.tsx"
 import { Search } from "./screens/Search.tsx"
 import { SessionScreen, Sessions } from "./screens/Sessions.tsx"
 import { SignIn } from "./screens/SignIn.tsx"
+import { Templates } from "./screens/Templates.tsx"
+import { Usage } from "./screens/Usage.tsx"
 import { Webhooks } from "./screens/Webhooks.tsx"
 import { listen } from "./ui/Keys.ts"
 import { Empty } from "./ui/Parts.tsx"
@@ -37,6 +41,14 @@ const ScreenOf = () => {
       return <Webhooks id={id} of={of} />
     case "people":
       return <People />
+    case "schedule":
+      return <Schedule />
+    case "templates":
+      return <Templates id={id} />
+    case "doubts":
+      return <Doubts />
+    case "usage":
+      return <Usage />
     case "access":
       return <Access />
     default:

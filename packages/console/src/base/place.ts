@@ -87,7 +87,7 @@ export const screenOf = (apiPath: string): string | undefined => {
     jobs: href(id === undefined ? "jobs" : `jobs/${id}`, given),
     messages: href(`messages/${id}`),
     webhooks: href(id === undefined ? "webhooks" : `webhooks/${id}`),
-    deliveries: href(id === undefined ? "webhooks" : `webhooks/deliveries/${id}`, given),
+    deliveries: href(id === undefined ? "webhooks/deliveries" : `webhooks/deliveries/${id}`, given),
     people: href("people"),
     audit: href("access", { ...given, show: "audit" }),
     keys: href("access", { q: id }),

@@ -307,7 +307,7 @@ const Below = ({ of: { processes, storage, webhooks } }: { readonly of: Overview
           ["Disabled", n(webhooks.disabled)],
           [
             "Deliveries that wait",
-            <a class="l" href={href("webhooks", { status: "pending" })}>
+            <a class="l" href={href("webhooks/deliveries", { status: "pending" })}>
               {n(webhooks.waiting)}
             </a>
           ]

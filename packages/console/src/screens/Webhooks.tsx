@@ -117,7 +117,7 @@ const Endpoints = () => {
                     {failing === undefined ? (
                       <>
                         An endpoint hears what becomes of an account's messages:{" "}
-                        <Code>sendwright webhooks add</Code>.
+                        <Code>sendwright webhooks create</Code>.
                       </>
                     ) : (
                       "Each endpoint answered what it was sent last."

@@ -48,7 +48,11 @@ export const listen = (): void =>
   document.addEventListener("keydown", (event) => {
     if (event.metaKey || event.ctrlKey || event.altKey || isWriting(event.target)) return
     if (document.querySelector("dialog[open]") !== null) return
-    const act = acts[event.key]
+    const row = document.activeElement?.closest("[data-row]")
+    const own = Array.from(row?.querySelectorAll<HTMLElement>("[data-key]") ?? []).find(
+      (button) => button.dataset["key"] === event.key
+    )
+    const act = own === undefined ? acts[event.key] : () => own.click()
     if (act === undefined) return
     event.preventDefault()
     act()

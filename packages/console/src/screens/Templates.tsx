@@ -1,0 +1,355 @@
+import { useSignal } from "@preact/signals"
+import { useEffect } from "preact/hooks"
+import { api, may, type Schemas } from "../base/api.ts"
+import { together, useAnswer } from "../base/live.ts"
+import { accountOf, sessionOf, sessions } from "../base/names.ts"
+import { go, here, href, param } from "../base/place.ts"
+import { Ago, At } from "../base/time.tsx"
+import { count, n, type Tone } from "../base/words.ts"
+import { Act } from "../ui/Acts.tsx"
+import { Card, Chip, Choose, Code, Empty, Facts, Say, Table } from "../ui/Parts.tsx"
+import { Bubble } from "../ui/Phone.tsx"
+import { Head, Screen } from "../ui/Screen.tsx"
+
+type Template = Schemas["Template"]
+
+const toneOf = ({ sendable, status }: Template): Tone =>
+  sendable ? "ok" : /reject|disable/i.test(status) ? "bd" : /pause|pending|limit/i.test(status) ? "wt" : "of"
+
+const wordOf = (text: string): string =>
+  text.charAt(0).toUpperCase() + text.slice(1).toLowerCase().replaceAll("_", " ")
+
+const infoOf = (info: Readonly<Record<string, unknown>> | null): string | null =>
+  info === null
+    ? null
+    : Object.values(info)
+        .filter((each) => typeof each === "string")
+        .join(" ") || null
+
+/** Why it may not be sent, as the platform said it and as we see it. */
+const whyOf = ({
+  disable_info,
+  other_info,
+  reason,
+  rejection_info,
+  unsendable_reason
+}: Template): string | null =>
+  [
+    reason === null ? null : wordOf(reason),
+    infoOf(rejection_info),
+    infoOf(disable_info),
+    infoOf(other_info),
+    unsendable_reason
+  ]
+    .filter((each) => each !== null)
+    .join(". ") || null
+
+const bodyOf = (template: Template): string =>
+  template.components.flatMap((each) => (each.type === "body" ? [each.text] : []))[0] ?? ""
+
+const Row = ({ of, sessionId }: { readonly of: Template; readonly sessionId: string }) => (
+  <tr class="row" data-row>
+    <td>
+      <a class="name" href={href(`templates/${of.template_id}`, { session_id: sessionId })}>
+        {of.name}
+      </a>
+      <small>
+        {of.language} · {of.category}
+      </small>
+    </td>
+    <td>
+      <Chip tone={toneOf(of)}>{wordOf(of.status)}</Chip>
+      {of.quality !== null && <small>quality {of.quality.toLowerCase()}</small>}
+    </td>
+    <td class="x">{of.sendable ? <small class="clamp">{bodyOf(of)}</small> : whyOf(of)}</td>
+    <td class="x">
+      {sessionOf(sessionId)}
+      <small>{accountOf(sessions.value?.find(({ id }) => id === sessionId)?.account_id ?? null)}</small>
+    </td>
+    <td class="r nw x">
+      <Ago at={of.updated_at} />
+    </td>
+  </tr>
+)
+
+interface Owned {
+  readonly sessionId: string
+  readonly templates: ReadonlyArray<Template>
+}
+
+/** Of one session, or of each that is known. */
+const useTemplates = (sessionId: string | undefined) => {
+  const ids = sessionId === undefined ? (sessions.value ?? []).map(({ id }) => id) : [sessionId]
+  return useAnswer<ReadonlyArray<Owned>>(ids.join(), ({ signal }) =>
+    together(
+      ids.map(async (id) => {
+        const { data, error, response } = await api.GET("/admin/v1/sessions/{id}/templates", {
+          signal,
+          params: { path: { id }, query: { limit: 100 } }
+        })
+        return data === undefined
+          ? { error, response }
+          : { data: { sessionId: id, templates: data.templates }, response }
+      })
+    )
+  )
+}
+
+const List = () => {
+  const sessionId = param("session_id")
+  const answer = useTemplates(sessionId)
+  const status = param("status")
+  return (
+    <Screen
+      title="Templates"
+      answer={answer}
+      json={
+        sessionId === undefined
+          ? "/admin/v1/sessions"
+          : `/admin/v1/sessions/${encodeURIComponent(sessionId)}/templates`
+      }
+      command={`sendwright templates list ${sessionId ?? "<session>"}`}
+    >
+      {(owned) => {
+        const all = owned.flatMap(({ sessionId, templates }) =>
+          templates.map((template) => ({ sessionId, template }))
+        )
+        const shown = all.filter(({ template }) =>
+          status === undefined ? true : status === "sendable" ? template.sendable : !template.sendable
+        )
+        const barred = all.filter(({ template }) => !template.sendable).length
+        return (
+          <>
+            <h1 class="sr">Templates</h1>
+            <Say>
+              <b>{n(all.length - barred)}</b> of {count(all.length, "template")} may be sent.{" "}
+              {barred > 0 && (
+                <>
+                  <span class="wait">{n(barred)} may not</span>, and say why.
+                </>
+              )}
+            </Say>
+            <div class="filters">
+              <Choose
+                label="Session"
+                name="session_id"
+                all="Every session"
+                options={(sessions.value ?? []).map(({ account_id, id, name }) => ({
+                  value: id,
+                  text: `${name} (${accountOf(account_id)})`
+                }))}
+              />
+              <Choose
+                label="Status"
+                name="status"
+                all="All"
+                options={[
+                  { value: "sendable", text: "May be sent" },
+                  { value: "barred", text: "May not be sent" }
+                ]}
+              />
+              {sessionId !== undefined && may("admin") && (
+                <Act
+                  label="Ask the platform…"
+                  title="Take its templates anew?"
+                  confirm="Ask the platform"
+                  done="They are as the platform has them."
+                  run={async () => {
+                    const done = await api.POST("/admin/v1/sessions/{id}/templates/sync", {
+                      params: { path: { id: sessionId } }
+                    })
+                    answer.refresh()
+                    return done
+                  }}
+                >
+                  <p>
+                    What the platform has of {sessionOf(sessionId)} is taken, with its status and why it was
+                    rejected.
+                  </p>
+                </Act>
+              )}
+            </div>
+            <div class="grid">
+              <Card title="Templates">
+                {shown.length === 0 ? (
+                  <Empty title="No template">
+                    A platform's templates come by <Code>sendwright templates sync</Code>, others by{" "}
+                    <Code>sendwright templates import</Code>.
+                  </Empty>
+                ) : (
+                  <Table
+                    label="Templates"
+                    columns={[
+                      { text: "Template" },
+                      { text: "Status" },
+                      { text: "What it says, or why not", kind: "x" },
+                      { text: "Session", kind: "x" },
+                      { text: "Changed", kind: "r x" }
+                    ]}
+                    rows={shown.map(({ sessionId, template }) => (
+                      <Row of={template} sessionId={sessionId} key={template.template_id} />
+                    ))}
+                  />
+                )}
+              </Card>
+            </div>
+          </>
+        )
+      }}
+    </Screen>
+  )
+}
+
+type Values = Readonly<Record<string, string>>
+
+/** The values of the address; what is no such thing counts as none. */
+const valuesOf = (text: string | undefined): Values => {
+  try {
+    const found: unknown = JSON.parse(text ?? "{}")
+    if (typeof found !== "object" || found === null) return {}
+    return Object.fromEntries(
+      Object.entries(found).filter((each): each is [string, string] => typeof each[1] === "string")
+    )
+  } catch {
+    return {}
+  }
+}
+
+const Preview = ({ id, values }: { readonly id: number; readonly values: Values }) => {
+  const { data, problem } = useAnswer(
+    JSON.stringify([id, values]),
+    (init) =>
+      api.GET("/admin/v1/templates/{templateId}/preview", {
+        ...init,
+        params: { path: { templateId: id }, query: { variables: JSON.stringify(values) } }
+      }),
+    { every: 0 }
+  )
+  if (data === undefined) return problem === undefined ? <p>…</p> : <p class="bad">{problem.detail}</p>
+  const { body, buttons, footer, header, missing } = data.preview
+  return (
+    <>
+      <Bubble header={header} body={body} footer={footer} buttons={buttons} />
+      {missing.length > 0 && (
+        <p>
+          A send must also give <Code>{missing.join(", ")}</Code>.
+        </p>
+      )}
+    </>
+  )
+}
+
+const Try = ({ of }: { readonly of: Template }) => {
+  const values = useSignal<Values>(valuesOf(param("values")))
+  const text = JSON.stringify(values.value)
+  useEffect(() => {
+    const timer = setTimeout(() => go(here({ values: text === "{}" ? undefined : text }), true), 400)
+    return () => clearTimeout(timer)
+  }, [text])
+  return (
+    <div class="grid g2 top2">
+      <Card title="Values to try" beside={count(of.variables.length, "variable")}>
+        {of.variables.length === 0 ? (
+          <Empty title="It has no variables">Everybody gets the same text.</Empty>
+        ) : (
+          <div class="inside">
+            {of.variables.map(({ key, max_length, name, required, type }) => (
+              <div class="field" key={key}>
+                <label for={`value-${key}`}>
+                  {name ?? key} · {type.replace("_", " ")}
+                  {required ? "" : ", optional"}
+                  {max_length === undefined ? "" : `, at most ${n(max_length)}`}
+                </label>
+                <input
+                  id={`value-${key}`}
+                  value={values.value[key] ?? ""}
+                  onInput={(event) => {
+                    const { [key]: _, ...rest } = values.value
+                    const value = event.currentTarget.value
+                    values.value = value === "" ? rest : { ...rest, [key]: value }
+                  }}
+                />
+              </div>
+            ))}
+          </div>
+        )}
+      </Card>
+      <Card title="As a phone shows it">
+        <Preview id={of.template_id} values={values.value} />
+      </Card>
+    </div>
+  )
+}
+
+const Detail = ({ id }: { readonly id: string }) => {
+  const answer = useTemplates(param("session_id"))
+  return (
+    <Screen
+      title="Template"
+      answer={answer}
+      json={`/admin/v1/templates/${encodeURIComponent(id)}/preview`}
+      command={`sendwright templates preview ${id}`}
+    >
+      {(owned) => {
+        const found = owned
+          .flatMap(({ sessionId, templates }) => templates.map((template) => ({ sessionId, template })))
+          .find(({ template }) => String(template.template_id) === id)
+        if (found === undefined)
+          return <Empty title="There is no such template">Look for it by its name among the templates.</Empty>
+        const { sessionId, template } = found
+        const why = whyOf(template)
+        return (
+          <>
+            <Head
+              crumb={
+                <a href={href("templates", { session_id: sessionId })}>Templates of {sessionOf(sessionId)}</a>
+              }
+            >
+              <h1>
+                {template.name} ({template.language})
+              </h1>
+              <Chip tone={toneOf(template)}>{wordOf(template.status)}</Chip>
+            </Head>
+            <Say>
+              {template.sendable ? (
+                <span class="ok">It may be sent.</span>
+              ) : (
+                <span class="bad">It may not be sent.</span>
+              )}{" "}
+              {why}
+            </Say>
+            <Try of={template} />
+            <div class="grid g2 top2">
+              <Card title="Of what">
+                <Facts
+                  of={[
+                    ["Category", template.category],
+                    ["Quality", template.quality],
+                    ["Why", why],
+                    [
+                      "Session",
+                      <a class="l" href={href(`sessions/${sessionId}`)}>
+                        {sessionOf(sessionId)}
+                      </a>
+                    ],
+                    [
+                      "Jobs with it",
+                      <a class="l" href={href("jobs", { template_id: template.template_id })}>
+                        Look
+                      </a>
+                    ],
+                    ["Changed", <At at={template.updated_at} />],
+                    ["Template", <Code>{template.template_id}</Code>]
+                  ]}
+                />
+              </Card>
+            </div>
+          </>
+        )
+      }}
+    </Screen>
+  )
+}
+
+export const Templates = ({ id }: { readonly id: string | undefined }) =>
+  id === undefined ? <List /> : <Detail id={id} key={id} />
