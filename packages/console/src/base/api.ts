@@ -92,9 +92,9 @@ const signing = async (
         method: isRead ? "GET" : "POST",
         credentials: "same-origin",
         cache: "no-store",
-        ...(isRead
+        ...(body === undefined
           ? {}
-          : { headers: { "content-type": "application/json" }, body: JSON.stringify(body ?? {}) })
+          : { headers: { "content-type": "application/json" }, body: JSON.stringify(body) })
       })
     )
     const answer: unknown = await response.json().catch(() => undefined)

@@ -13,8 +13,11 @@ import { Head, Screen } from "../ui/Screen.tsx"
 
 type Template = Schemas["Template"]
 
-const toneOf = ({ sendable, status }: Template): Tone =>
-  sendable ? "ok" : /reject|disable/i.test(status) ? "bd" : /pause|pending|limit/i.test(status) ? "wt" : "of"
+/** The platform lets it go, and we can send what it is made of. */
+const maySend = ({ sendable, status }: Template): boolean => sendable && /^approved$/i.test(status)
+
+const toneOf = (template: Template): Tone =>
+  maySend(template) ? "ok" : /pause|pending|limit/i.test(template.status) ? "wt" : "bd"
 
 const wordOf = (text: string): string =>
   text.charAt(0).toUpperCase() + text.slice(1).toLowerCase().replaceAll("_", " ")
@@ -61,7 +64,7 @@ const Row = ({ of, sessionId }: { readonly of: Template; readonly sessionId: str
       <Chip tone={toneOf(of)}>{wordOf(of.status)}</Chip>
       {of.quality !== null && <small>quality {of.quality.toLowerCase()}</small>}
     </td>
-    <td class="x">{of.sendable ? <small class="clamp">{bodyOf(of)}</small> : whyOf(of)}</td>
+    <td class="x">{maySend(of) ? <small class="clamp">{bodyOf(of)}</small> : whyOf(of)}</td>
     <td class="x">
       {sessionOf(sessionId)}
       <small>{accountOf(sessions.value?.find(({ id }) => id === sessionId)?.account_id ?? null)}</small>
@@ -115,9 +118,9 @@ const List = () => {
           templates.map((template) => ({ sessionId, template }))
         )
         const shown = all.filter(({ template }) =>
-          status === undefined ? true : status === "sendable" ? template.sendable : !template.sendable
+          status === undefined ? true : status === "sendable" ? maySend(template) : !maySend(template)
         )
-        const barred = all.filter(({ template }) => !template.sendable).length
+        const barred = all.filter(({ template }) => !maySend(template)).length
         return (
           <>
             <h1 class="sr">Templates</h1>
@@ -311,7 +314,7 @@ const Detail = ({ id }: { readonly id: string }) => {
               <Chip tone={toneOf(template)}>{wordOf(template.status)}</Chip>
             </Head>
             <Say>
-              {template.sendable ? (
+              {maySend(template) ? (
                 <span class="ok">It may be sent.</span>
               ) : (
                 <span class="bad">It may not be sent.</span>

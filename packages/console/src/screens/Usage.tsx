@@ -29,7 +29,7 @@ const nameOf = (sum: Sum, by: By): string => {
 
 const amount = (text: string | null): number => (text === null ? 0 : Number(text))
 const money = (value: number, currency: string): string =>
-  `${value.toLocaleString("en", { minimumFractionDigits: 2, maximumFractionDigits: value < 10 ? 4 : 2 })} ${currency}`
+  `${value.toLocaleString("en", { minimumFractionDigits: value < 10 ? 4 : 2, maximumFractionDigits: value < 10 ? 4 : 2 })} ${currency}`
 
 const csvField = (text: string): string => {
   // A spreadsheet runs what begins so; a space before it keeps it a text.
@@ -225,7 +225,7 @@ const OfAccount = ({ id, name }: { readonly id: string; readonly name: string })
               ))}
               .
             </Say>
-            <Filters />
+            <Filters id={id} />
             <Period key={JSON.stringify(filter)} />
             <div class="grid">
               {by === "day" && sums.length > 0 && <Days of={sums} />}
@@ -244,11 +244,12 @@ const OfAccount = ({ id, name }: { readonly id: string; readonly name: string })
   )
 }
 
-const Filters = () => (
+const Filters = ({ id }: { readonly id: string }) => (
   <div class="filters">
     <Choose
       label="Account"
       name="account_id"
+      value={id}
       options={(accounts.value ?? []).map(({ id, name }) => ({ value: id, text: name }))}
     />
     <Choices

@@ -103,17 +103,19 @@ export const Choose = ({
   all,
   label,
   name,
-  options
+  options,
+  value = param(name) ?? ""
 }: {
   readonly label: string
   readonly name: string
   readonly options: ReadonlyArray<Option>
+  readonly value?: string
   /** What the choice of none is called; absent where one is always chosen. */
   readonly all?: string
 }) => (
   <label class="choose">
     <span>{label}</span>
-    <select value={param(name) ?? ""} onChange={(event) => go(here({ [name]: event.currentTarget.value }))}>
+    <select value={value} onChange={(event) => go(here({ [name]: event.currentTarget.value }))}>
       {all !== undefined && <option value="">{all}</option>}
       {options.map(({ text, value }) => (
         <option value={value} key={value}>
