@@ -17,7 +17,7 @@ const run = (program, args, stdio) =>
     child.on("close", (code) => resolve({ code: code ?? 1, output }))
   })
 
-const projects = ["test", "examples", "examples/next/tsconfig.check.json", "bench"]
+const projects = ["test", "examples", "examples/next/tsconfig.check.json", "bench", "packages/console"]
 const types = run("typescript/bin/tsc", ["-b", ...projects, "--pretty"], "pipe")
 const tests = await run("vitest/vitest.mjs", ["run", "--config", "test/vitest.config.ts"], "inherit")
 const { code, output } = await types
