@@ -48,7 +48,7 @@ export const make = Effect.fnUntraced(function* (resolve: SessionSender.Resolve,
         return yield* new InvalidRequest({ faults: [Fault.make([], "invalid_json", result.reason)] })
       case "Content":
         yield* route(session, sessionSender, read, result)
-        yield* Effect.zipRight(signals.deliveries.notify, signals.sends.notify)
+        yield* signals.deliveries.notify
         return null
     }
   })

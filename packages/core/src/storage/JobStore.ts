@@ -10,6 +10,7 @@ import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import type * as Effect from "effect/Effect"
 import type { Address } from "../domain/Address.ts"
+import type { Caps } from "../domain/account/Caps.ts"
 import type { Demand } from "../domain/account/Plan.ts"
 import type { Charge } from "../domain/billing/Spending.ts"
 import type { Between, Looked } from "../domain/DerivedEvent.ts"
@@ -145,6 +146,8 @@ export interface DispatchedJob extends ClaimedJob {
   readonly session: Outbound
   /** The category that its template has now; null where there is no template. */
   readonly category: Category | null
+  /** Its account's: whoever has none need not be asked for (`JobStore.overCap`). */
+  readonly caps: Caps
 }
 
 /** A due job whose content cannot be read. */

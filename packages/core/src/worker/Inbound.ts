@@ -4,6 +4,7 @@ import * as Exit from "effect/Exit"
 import type { Instant } from "../domain/Instant.ts"
 import * as Time from "../domain/Instant.ts"
 import type { Session } from "../domain/session/Session.ts"
+import { Signals } from "../runtime/Signals.ts"
 import * as PersonHash from "../secret/PersonHash.ts"
 import type { SecretBox } from "../secret/SecretBox.ts"
 import * as Sanitize from "../sender/Sanitize.ts"
@@ -81,8 +82,17 @@ const polling = (people: InboundPeople.InboundPeople, reports: InboundReports.In
 export const make: Effect.Effect<
   Inbound,
   never,
-  EqualFailures | ErasureStore | InboundStore | JobStore | SecretBox | Senders | SessionStore | TemplateStore
+  | EqualFailures
+  | ErasureStore
+  | InboundStore
+  | JobStore
+  | SecretBox
+  | Senders
+  | SessionStore
+  | Signals
+  | TemplateStore
 > = Effect.gen(function* () {
+  const { sends } = yield* Signals
   const hash = yield* PersonHash.make
   const people = yield* InboundPeople.make(hash)
   const reports = yield* InboundReports.make(people, hash)
@@ -99,6 +109,8 @@ export const make: Effect.Effect<
       yield* Effect.exit(news.templates(session, brought.templates)),
       yield* Effect.exit(unreadHooks.retain(session, unread))
     ]
+    // Receipts and words make nothing due, but where their session waits for one that went well.
+    if (brought.session.length + brought.templates.length > 0 || session.failing !== null) yield* sends.notify
     for (const exit of exits) if (Exit.isFailure(exit)) return yield* Effect.failCause(exit.cause)
   })
 

@@ -47,14 +47,15 @@ const purposesOf = ({ category, content }: DispatchedJob): ReadonlyArray<Purpose
 const keepingCaps = (stored: typeof JobStore.Service) =>
   Effect.fnUntraced(function* (
     prepared: ReadonlyArray<Prepared>,
-    { accountId, category, content }: DispatchedJob
+    { accountId, caps, category, content }: DispatchedJob
   ) {
     const purpose = category ?? Job.purpose(content)
+    if (purpose === "direct" || caps[purpose] === null) return prepared
     const now = yield* Time.now
     const asked = prepared.flatMap(({ attempts, job }) =>
       attempts.queue.map((recipient) => ({ jobId: job.jobId, recipient }))
     )
-    if (purpose === "direct" || asked.length === 0) return prepared
+    if (asked.length === 0) return prepared
     const messages = asked.map(({ jobId, recipient: { address, index, maybeSent, timing } }) => ({
       message: Ids.messageId(jobId, index),
       address,

@@ -2,6 +2,7 @@
 
 import * as Effect from "effect/Effect"
 import * as Runtime from "effect/Runtime"
+import * as Caps from "../../src/domain/account/Caps.ts"
 import * as Time from "../../src/domain/Instant.ts"
 import * as ClosedMarkets from "../../src/domain/session/ClosedMarkets.ts"
 import * as QuietHours from "../../src/domain/session/QuietHours.ts"
@@ -28,6 +29,7 @@ export const job = (recipients: number): DispatchedJob => ({
     failing: null
   },
   category: null,
+  caps: Caps.none,
   timing: null,
   content: { kind: "direct", text: "Hello", linkPreview: false },
   fence: 1,

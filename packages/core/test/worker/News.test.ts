@@ -2,14 +2,20 @@
 
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import * as Time from "../../src/domain/Instant.ts"
 import { withoutEnd } from "../../src/domain/session/Session.ts"
+import { Signals } from "../../src/runtime/Signals.ts"
+import * as SecretBox from "../../src/secret/SecretBox.ts"
+import * as Sender from "../../src/sender/Sender.ts"
 import type * as SessionSender from "../../src/sender/SessionSender.ts"
 import { InboundStore } from "../../src/storage/InboundStore.ts"
 import { SessionStore } from "../../src/storage/SessionStore.ts"
 import * as Memory from "../../src/storage/sqlite/Memory.ts"
 import { TemplateStore } from "../../src/storage/TemplateStore.ts"
 import * as Fixtures from "../../src/testing/Fixtures.ts"
+import { EqualFailures } from "../../src/worker/EqualFailures.ts"
+import * as Inbound from "../../src/worker/Inbound.ts"
 import * as PlatformUpdates from "../../src/worker/PlatformUpdates.ts"
 import * as UnreadHooks from "../../src/worker/UnreadHooks.ts"
 import { owner } from "../StorageSuite/Setup.ts"
@@ -57,6 +63,59 @@ const hearing = (resolve: SessionSender.Resolve) =>
   })
 
 const heard = hearing(numbered(null))
+
+const sandbox: Sender.Sender = {
+  provider: "sandbox",
+  deduplicates: true,
+  send: () => Effect.succeed(Sender.SendResult.Accepted({ providerId: null, status: "accepted" }))
+}
+
+describe("a hook's content", () => {
+  it.effect("wakes whoever claims with news, and with receipts only while its session fails", () =>
+    Effect.gen(function* () {
+      const { session } = yield* heard
+      const inbound = yield* Inbound.make
+      const { sends } = yield* Signals
+      let notices = 0
+      sends.listen(() => {
+        notices += 1
+      })
+      const receipt = {
+        messageId: null,
+        providerId: "m1",
+        status: "delivered",
+        at: Time.at(0),
+        failure: null
+      } as const
+      const content = {
+        reports: [receipt],
+        messages: [],
+        preferences: [],
+        templates: [],
+        session: [],
+        unread: []
+      }
+      yield* inbound.content(session, content)
+      expect(notices).toBe(0)
+      yield* inbound.content({ ...session, failing: {} }, content)
+      expect(notices).toBe(1)
+      yield* inbound.content(session, {
+        ...content,
+        session: [{ kind: "account_update", news: {}, at: null, disconnects: null }]
+      })
+      expect(notices).toBe(2)
+    }).pipe(
+      Effect.provide(
+        Layer.mergeAll(
+          Layer.provideMerge(EqualFailures.layer, Memory.layer),
+          SecretBox.layerRandom,
+          Sender.layer(sandbox),
+          Signals.layer
+        )
+      )
+    )
+  )
+})
 
 describe("news of a template", () => {
   it.effect("reach it under the platform's spelling of its language", () =>

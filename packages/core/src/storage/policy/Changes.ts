@@ -278,6 +278,12 @@ export function* receive<B extends Backend>(
   return received
 }
 
+/** What `JobStore.applyEarlyReports` answers while none is kept. */
+export const noEarlyReports = (): EarlyReportsApplied => {
+  const none: ReadonlyArray<never> = []
+  return { applied: 0, ends: Endings.nothing, met: none, refused: none, ended: none, forgotten: new Map() }
+}
+
 /** `JobStore.applyEarlyReports`. */
 export function* applyEarlyReports<B extends Backend>(
   rows: JobRows<B>,

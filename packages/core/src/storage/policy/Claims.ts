@@ -10,6 +10,7 @@
  */
 
 import * as Address from "../../domain/Address.ts"
+import type { Caps } from "../../domain/account/Caps.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import * as Time from "../../domain/Instant.ts"
 import type { Budget, DueJob, Turn, TurnOutcome, WaitingSession } from "../../domain/job/Claiming.ts"
@@ -68,6 +69,7 @@ interface Due<B extends Backend> extends DueJob {
   readonly job: B["job"]
   readonly content: Content
   readonly session: Session.Outbound
+  readonly caps: Caps
   readonly category: Category | null
   /** The status of the job's template as it is now; null of a direct message. */
   readonly status: string | null
@@ -126,6 +128,7 @@ const withDue = <B extends Backend>(
   job: locked.job,
   content: locked.content,
   session: locked.session,
+  caps: locked.caps,
   category: locked.template?.category ?? null,
   status: locked.template?.status ?? null,
   approved: isApproved(locked) && !isRestricted,
@@ -363,6 +366,7 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
       probe: claimed.probe,
       recipients: claimed.recipients,
       session: of.session,
+      caps: of.caps,
       category: of.category
     }))
   }

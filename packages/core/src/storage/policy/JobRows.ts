@@ -5,6 +5,7 @@
  */
 
 import type * as Audit from "../../domain/Audit.ts"
+import type { Caps } from "../../domain/account/Caps.ts"
 import type { Happening } from "../../domain/Happening.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import type { WaitingSession } from "../../domain/job/Claiming.ts"
@@ -92,6 +93,8 @@ export interface DueJob<B extends Backend> {
   readonly content: Job["content"]
   /** As it is behind the lock: one that was reconfigured meanwhile sends by what it has now. */
   readonly session: Outbound
+  /** Its account's. */
+  readonly caps: Caps
 }
 
 /** Recipients of a job that are claimed, and those of the same job that are put off meanwhile. */

@@ -52,6 +52,7 @@ import {
   isLockTimeout,
   joined,
   lockTimeout,
+  look,
   makePrepare,
   NoneFree,
   ofPool,
@@ -436,12 +437,12 @@ const make = ({ apart, forWork, listen, ofClient, pool, prepare, shared }: Conne
     const askTime = aloneOver(forWork)("StoreTime", databaseTime)
 
     const writeOver =
-      (through: Source) =>
+      (through: Source, run = transact) =>
       <A>(operation: string, verb: () => Program<A>) =>
         inTransaction(
           operation,
           impatient(verb),
-          onConnection(through, operation, (connection) => transact(connection, prepare, verb))
+          onConnection(through, operation, (connection) => run(connection, prepare, verb))
         )
 
     const write = writeOver(pool)
@@ -479,6 +480,7 @@ const make = ({ apart, forWork, listen, ofClient, pool, prepare, shared }: Conne
             ),
       writeApart,
       work: writeOver(forWork),
+      look: writeOver(forWork, look),
       hasOneOwner: false,
       commitsInGroups: false,
       isEmbedded,

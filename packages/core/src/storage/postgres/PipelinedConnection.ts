@@ -63,6 +63,8 @@ export interface Prepare {
    * pooler refuses to begin one with settings; one that shares connections would give them to other clients.
    */
   readonly settle: (client: Pg.Client) => Promise<void>
+  /** True where no transaction has to set what it needs for itself. */
+  readonly isSettled: (client: Pg.Client) => boolean
   /** Begins a transaction. Where the connection is another's, too, it sets what it needs for itself. */
   readonly begin: (client: Pg.Client) => string
 }
@@ -78,6 +80,7 @@ const strange: ReadonlyArray<string> = ["26000", "42P05"]
 export const makePrepare = (server: Server, onShared: () => void = () => {}): Prepare => {
   const prepared = new Map<string, Prepared>()
   const settled = new WeakSet<Pg.Client>()
+  const isSettled = (client: Pg.Client): boolean => settled.has(client) && !server.isShared
   const named = (text: string): Prepared => {
     const known = prepared.get(text)
     if (known !== undefined) return known
@@ -102,7 +105,8 @@ export const makePrepare = (server: Server, onShared: () => void = () => {}): Pr
       await client.query(setAll("SET"))
       settled.add(client)
     },
-    begin: (client) => (settled.has(client) && !server.isShared ? begin : `${begin}; ${setAll("SET LOCAL")}`)
+    isSettled,
+    begin: (client) => (isSettled(client) ? begin : `${begin}; ${setAll("SET LOCAL")}`)
   }
 }
 
@@ -379,6 +383,10 @@ export const transact = async <A>(
     }
   }
 }
+
+/** The same of a verb that only reads, which needs no transaction for settings that its connection has. */
+export const look: typeof transact = (client, prepare, verb) =>
+  prepare.isSettled(client) ? perform(verb(), pipelineOf(client, prepare)) : transact(client, prepare, verb)
 
 /** Where connections come from, and where they go back to: a pool, or one that looks at each of them first. */
 export interface Source {

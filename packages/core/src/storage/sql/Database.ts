@@ -157,6 +157,8 @@ export class Database extends Context.Tag("@sendwright/core/storage/sql/Database
      * flood of requests does not hold up what was accepted before them, nor that the requests.
      */
     readonly work: <A>(operation: string, verb: () => Program<A>) => Effect.Effect<A, StorageError>
+    /** Like `work`, of what only reads: it costs no transaction where a connection plans all statements as one of `work` does. */
+    readonly look: <A>(operation: string, verb: () => Program<A>) => Effect.Effect<A, StorageError>
     /**
      * Like `write`, as a commit of its own inside the caller's open transaction, too: for what is true whatever becomes of
      * that. Where an open transaction holds up all writes it belongs to it all the same.

@@ -36,7 +36,7 @@ import type { Program } from "./Program.ts"
 import { all, changes, get } from "./Program.ts"
 import * as QuarantineRows from "./QuarantineRows.ts"
 import { inSql, keysOf, lastPlace, recipientKey } from "./RecipientKeys.ts"
-import { instantOrNull, limited, seq, text } from "./RowReader.ts"
+import { instantOrNull, integerOrNull, limited, seq, text } from "./RowReader.ts"
 import * as SessionRows from "./SessionStore.ts"
 import * as WorkerRows from "./WorkerRows.ts"
 
@@ -62,6 +62,14 @@ const makeDue =
 
 const firstExpiry = `SELECT min(expires_at) AS first_at FROM sendwright_progress
   WHERE expires_at IS NOT NULL AND NOT EXISTS (${QuarantineRows.isQuarantined})`
+
+const selectLeftOver = `SELECT (SELECT 1 FROM sendwright_parked LIMIT 1) AS kept, (${Order.isUntidy}) AS untidy`
+
+/** Whether reports are kept of messages that were not known, and whether orders have to be tidied up. */
+function* leftOver(now: Instant): Program<{ readonly isKept: boolean; readonly isUntidy: boolean }> {
+  const row = (yield* get(selectLeftOver, ...Order.isUntidyAt(now))) ?? {}
+  return { isKept: integerOrNull(row, "kept") !== null, isUntidy: integerOrNull(row, "untidy") !== null }
+}
 
 /** The jobs of one order that one commit makes due. */
 const aheadAtOnce = 1000
@@ -215,16 +223,21 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
           db.work("JobStore.receive", () => counted(jobRows, (rows) => Changes.receive(rows, command)))
         ),
 
+      // Mostly there is nothing of either, and a look costs less than two commits.
       applyEarlyReports: ({ now }) =>
-        Effect.zipLeft(
-          counting.changed(
-            now,
-            db.work("JobStore.applyEarlyReports", () =>
-              counted(jobRows, (rows) => Changes.applyEarlyReports(rows, now))
-            )
-          ),
-          tidyAll(now)
-        ),
+        Effect.gen(function* () {
+          const { isKept, isUntidy } = yield* db.look("JobStore.applyEarlyReports", () => leftOver(now))
+          const applied = isKept
+            ? yield* counting.changed(
+                now,
+                db.work("JobStore.applyEarlyReports", () =>
+                  counted(jobRows, (rows) => Changes.applyEarlyReports(rows, now))
+                )
+              )
+            : Changes.noEarlyReports()
+          if (isUntidy) yield* tidyAll(now)
+          return applied
+        }),
 
       sentTo: ({ providerIds, sessionId }) =>
         db.read("JobStore.sentTo", function* () {
@@ -325,8 +338,7 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
           Acceptance.usage(accountId, Time.parse(`${day}T00:00:00Z`) ?? Time.at(0))
         ),
 
-      // As a part of work, not as a read: its statements are planned as a claim's are.
-      nextDue: (now, admits) => db.work("JobStore.nextDue", () => claims.nextDue(now, admits))
+      nextDue: (now, admits) => db.look("JobStore.nextDue", () => claims.nextDue(now, admits))
     }
   })
 )

@@ -18,6 +18,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { ForeignTransaction } from "../../domain/Errors.ts"
 import * as Time from "../../domain/Instant.ts"
+import * as EventLoopBudget from "../../runtime/EventLoopBudget.ts"
 import { StorageError } from "../StorageError.ts"
 import * as Atomically from "../sql/Atomically.ts"
 import { Database } from "../sql/Database.ts"
@@ -206,7 +207,7 @@ const make = Effect.fnUntraced(function* (
     })
   )
 
-  const database = {
+  const database: Database["Type"] = {
     // Far from what earlier processes wrote: what is rolled back must not be taken for one of theirs.
     dialect,
     hasOneOwner: true,
@@ -218,6 +219,7 @@ const make = Effect.fnUntraced(function* (
     isForeign: ForeignConnection.isAroundThis(sessions.isOurs),
     atomically: Atomically.over(sessions.client),
     wipe,
+    look: (operation, verb) => Effect.zipRight(EventLoopBudget.nextTurn, read(operation, verb)),
     read,
     readPage: read
   }

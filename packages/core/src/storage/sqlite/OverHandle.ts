@@ -233,6 +233,7 @@ const make = (handle: Driver.Handle, driver: Driver.Driver, isInMemory: boolean)
     writeApart: write,
     // What the process does of itself would keep out all else by steps that wait for nothing.
     work: (operation, verb) => Effect.zipRight(EventLoopBudget.nextTurn, write(operation, verb)),
+    look: (operation, verb) => Effect.zipRight(EventLoopBudget.nextTurn, read(operation, verb)),
     wipe: at(
       "Database.wipe",
       () => inTransaction,

@@ -5,6 +5,7 @@ import * as Job from "../../../domain/job/Job.ts"
 import type { Priority } from "../../../domain/job/Priority.ts"
 import type { DueJob } from "../../policy/JobRows.ts"
 import { elementOf, layout } from "../Columns.ts"
+import { accounts } from "../codec/Account.ts"
 import { outbound } from "../codec/Session.ts"
 import { statusNow, templateNow } from "../codec/Template.ts"
 import type { Program, Row } from "../Program.ts"
@@ -26,6 +27,15 @@ const group = jobs.only(
   "perMinute",
   "stopWhen"
 )
+
+const ofAccount = accounts.only("caps")
+
+/** What jobs are sent with, as it is now. */
+const readNow = (row: Row) => ({
+  template: templateNow(row),
+  session: outbound.read(row),
+  ...ofAccount.read(row)
+})
 
 interface DueRow extends JobTexts {
   readonly seq: number
@@ -83,7 +93,8 @@ export const locking = ({ contentOf, dialect, remember }: StoredJobs) => {
       AND job.seq = progress.seq
     ORDER BY progress.next_at, progress.seq ${limited}`
   const columns = dialect.jsonColumns(due.expressions({ ...ofDue, changed: dialect.json("job.changed") }))
-  const select = `SELECT ${group.of("jobs")}, jobs.jobs, ${outbound.of("session")}, snapshot.digest, ${statusNow} AS template, template.category
+  const select = `SELECT ${group.of("jobs")}, jobs.jobs, ${outbound.of("session")}, snapshot.digest, ${statusNow} AS template, template.category,
+      (SELECT ${ofAccount.list} FROM sendwright_account WHERE id = jobs.account) AS caps
     FROM (
       SELECT ${group.list}, template, ${columns} AS jobs
       FROM (SELECT * FROM (${inOrder}) AS waiting UNION ALL SELECT * FROM (${withRow}) AS due) AS job
@@ -97,7 +108,7 @@ export const locking = ({ contentOf, dialect, remember }: StoredJobs) => {
     const columns = due.parseColumns(text(row, "jobs"))
     const common = group.read(row)
     const content = yield* contentOf(text(row, "digest"), common.snapshot, elementOf(columns[at.seq], 0))
-    return { columns, common, content, template: templateNow(row), session: outbound.read(row) }
+    return { columns, common, content, ...readNow(row) }
   }
 
   type Group = ReturnType<typeof read> extends Generator<unknown, infer A> ? A : never
@@ -155,11 +166,11 @@ export const locking = ({ contentOf, dialect, remember }: StoredJobs) => {
     let behind: number | null = null
     const jobs: Array<DueJob<Sql>> = []
     for (const { of, place, seq } of found.sort((a, b) => a.seq - b.seq)) {
-      const { content, session, template } = of
+      const { caps, content, session, template } = of
       const job = jobOf(of, place, behind)
       if (!job.hasRow) behind = seq
       const dueAt = elementOf(of.columns[at.dueAt], place)
-      if (dueAt <= now) jobs.push({ job, content, template, dueAt, session })
+      if (dueAt <= now) jobs.push({ job, content, template, dueAt, session, caps })
     }
     return jobs.sort((a, b) => a.dueAt - b.dueAt || a.job.seq - b.job.seq).slice(0, limit)
   }

@@ -126,6 +126,10 @@ const untidied = `SELECT busy.session, busy.priority, session.account,
     SELECT session, priority FROM sendwright_busy WHERE (session, priority) > (?, ?) ORDER BY session, priority ${limited}
   ) AS busy LEFT JOIN sendwright_session AS session ON session.id = busy.session ORDER BY busy.session, busy.priority`
 
+/** Selects whether an order has to be tidied up. */
+export const isUntidy = `SELECT 1 FROM (${untidied}) AS found
+  WHERE found.passes = 1 OR (found.passes IS NULL AND found.at < ?) LIMIT 1`
+
 const lastPassed = `SELECT job.seq FROM sendwright_job AS job
   WHERE ${isOf(asked)} AND ${place} < coalesce((
       SELECT job.seq FROM sendwright_job AS job WHERE ${waitsOf(asked)} ORDER BY ${place} LIMIT 1
@@ -142,6 +146,14 @@ function* passOver(of: Named, drawFence: () => number, now: Instant): Program<vo
 
 /** Sorts before the orders of all sessions. */
 export const beforeAll: Named = { session: "", priority: "high" }
+
+/** The parameters of {@link isUntidy}. */
+export const isUntidyAt = (now: Instant): ReadonlyArray<string | number> => [
+  beforeAll.session,
+  beforeAll.priority,
+  1_000_000,
+  now - idleMs
+]
 
 /**
  * Lets claims walk over no more than what waits: sets the cursors of some orders behind jobs that no claim took, and
