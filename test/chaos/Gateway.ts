@@ -9,6 +9,8 @@ export interface Gateway {
   readonly url: string
   /** How often a person got the message, by message id. */
   readonly effects: ReadonlyMap<string, number>
+  /** When each got it first. */
+  readonly firstAt: ReadonlyMap<string, number>
   readonly requests: () => number
   readonly close: () => Promise<void>
 }
@@ -19,6 +21,7 @@ export const start = (
   options: { readonly latencyMs: readonly [number, number]; readonly resets: number }
 ): Promise<Gateway> => {
   const effects = new Map<string, number>()
+  const firstAt = new Map<string, number>()
   let requests = 0
   const between = ([low, high]: readonly [number, number]) => low + random() * (high - low)
   const server = createServer((request, response) => {
@@ -31,6 +34,7 @@ export const start = (
       request.socket.destroy()
       return
     }
+    if (before === 0) firstAt.set(id, Date.now())
     effects.set(id, kind === "deduplicating" ? 1 : before + 1)
     if (random() < options.resets) {
       request.socket.destroy()
@@ -48,6 +52,7 @@ export const start = (
       resolve({
         url: `http://127.0.0.1:${port}/`,
         effects,
+        firstAt,
         requests: () => requests,
         close: () =>
           new Promise((closed) => {

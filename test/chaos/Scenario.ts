@@ -34,6 +34,7 @@ export const orderOf = (setting: Setting, store: string, gateway: string, kind: 
   concurrency: 16,
   dies: null,
   skew: null,
+  times: null,
   jobs: setting.jobs,
   recipients: setting.recipients,
   messagesPerSecond: null,
@@ -48,6 +49,8 @@ export const orderOf = (setting: Setting, store: string, gateway: string, kind: 
 export interface Scenario {
   readonly gateway: Gateway.Gateway
   readonly ledger: Ledger.Ledger
+  /** The jobs that were acknowledged, in their order. */
+  readonly accepted: ReadonlySet<string>
   /** For the nodes that work. */
   readonly order: Order
   /** Everything ends once nobody is killed any more; these live until then, and are stopped. */
@@ -80,6 +83,7 @@ export const begin = async (
   return {
     gateway,
     ledger,
+    accepted,
     order,
     drain: async (nodes, withinMs = 60_000) => {
       await until("The end of all jobs", async () => (await ledger.open()) === 0, withinMs)

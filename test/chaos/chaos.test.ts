@@ -19,6 +19,7 @@ import * as Restores from "./Restores.ts"
 import type { Setting } from "./Scenario.ts"
 import type { Stores } from "./Stores.ts"
 import * as Store from "./Stores.ts"
+import * as Timed from "./Timed.ts"
 import * as Webhooks from "./Webhooks.ts"
 
 const whole = ({ lost, repeated, unexplained }: Account) => ({ lost, repeated, unexplained })
@@ -110,6 +111,11 @@ suite(
     "leaves nothing unknown when it is stopped under load": async (setting) => {
       const account = await Kills.stopped({ ...setting, jobs: 6, recipients: 100 })
       expect({ ...whole(account), unknown: account.unknown }).toEqual({ ...nothing, unknown: 0 })
+    },
+    "loses, repeats and mistimes nothing that waits for a time, for hours or for its client": async (
+      setting
+    ) => {
+      expect(whole(await Timed.killed({ ...setting, jobs: 6, recipients: 20 }))).toEqual(nothing)
     },
     "waits for nobody's clock": waitsForNobody(86_400_000),
     "writes to nobody twice, nor after a STOP, when a backup takes its place": restored("unknown"),

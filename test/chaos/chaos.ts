@@ -20,6 +20,7 @@ import * as Program from "./Program.ts"
 import * as Restores from "./Restores.ts"
 import type { Setting } from "./Scenario.ts"
 import * as Stores from "./Stores.ts"
+import * as Timed from "./Timed.ts"
 import * as Webhooks from "./Webhooks.ts"
 
 const { values } = parseArgs({
@@ -93,6 +94,7 @@ const always: ReadonlyArray<Scenario> = [
   ["kills", (setting) => Kills.atRandom(setting, "plain")],
   ["points", (setting) => Kills.atPoints(setting, "deduplicating")],
   ["points", (setting) => Kills.atPoints(setting, "plain")],
+  ["times", (setting) => Timed.killed(setting)],
   ["stop", (setting) => Kills.stopped(setting)],
   ["accepting", (setting) => Accepting.killed(setting, Math.ceil(kills / 4))],
   ["webhooks", (setting) => Webhooks.killed(setting, Math.ceil(kills / 4))],

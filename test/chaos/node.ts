@@ -33,9 +33,9 @@ export interface Tenant {
 export interface Order {
   /**
    * `prepare` makes the tenant and tells it, `fill` sends its jobs and tells each that was accepted; without a tenant it makes
-   * one. `stop` records that some people said STOP, `open` lets a restored store send again and tells the counts.
+   * one. `resume` lets held jobs go on. `stop` records that some people said STOP, `open` lets a restored store send again and tells the counts.
    */
-  readonly task: "prepare" | "fill" | "work" | "stop" | "open"
+  readonly task: "prepare" | "fill" | "work" | "stop" | "open" | "resume"
   /** How many people `stop` records, the first of each job. */
   readonly stops?: number
   /** The way on of `open`. */
@@ -52,6 +52,12 @@ export interface Order {
   readonly dies: Death | null
   /** By how much its clock is wrong, and how wrong it becomes after so many milliseconds. */
   readonly skew: { readonly ms: number; readonly laterMs: number; readonly afterMs: number } | null
+  /** Of three jobs one is sent at that time and one is held; the session's hours begin at a time. Null: all go at once. */
+  readonly times: {
+    readonly sendAt: number
+    readonly hoursAt: number
+    readonly resumes: ReadonlyArray<string>
+  } | null
   readonly jobs: number
   readonly recipients: number
   readonly messagesPerSecond: number | null
@@ -164,14 +170,27 @@ const prepare = Effect.gen(function* () {
 
 /** One that died is run again: what it had accepted, its keys answer. */
 const fill = Effect.gen(function* () {
-  const { identify, send } = yield* Engine.Engine
+  const { admin, identify, pause, send } = yield* Engine.Engine
   const { publicKey, secretKey, templateId } = order.tenant ?? (yield* prepare)
   const caller = yield* identify({ publicKey, secretKey })
-  const recipients = phones.map((phone) => ({ phone, variables: { "body.1": "Ana" } }))
+  const { times } = order
+  const recipients = phones.map((phone) => ({
+    phone,
+    variables: { "body.1": "Ana" },
+    ...(times === null ? {} : { timeZone: "UTC" })
+  }))
   for (let job = 0; job < order.jobs; job++) {
-    const request = { templateId, recipients }
+    const sendAt = times !== null && job % 3 === 0 ? { sendAt: new Date(times.sendAt) } : {}
+    const request = { templateId, recipients, ...sendAt }
     const { jobId } = yield* send(caller, { idempotencyKey: `job-${job}`, request })
+    if (times !== null && job % 3 === 1) yield* pause(caller, jobId)
     yield* tell("accepted", jobId)
+  }
+  // They hold for what was accepted before them.
+  if (times !== null) {
+    const hour = (at: number) => new Date(at).toISOString().slice(11, 16)
+    const hours = { from: hour(times.hoursAt), to: hour(times.hoursAt + 12 * 3_600_000) }
+    yield* admin.sessions.change(caller.session.id, { quietHours: { utility: hours, marketing: hours } })
   }
 })
 
@@ -182,6 +201,11 @@ const stop = Effect.gen(function* () {
     return { phone, status: "revoked" as const, source: "a copy of the event consent.revoked" }
   })
   for (const { id } of items) yield* admin.consents.record(id, revoked)
+})
+
+const resume = Effect.gen(function* () {
+  const { admin } = yield* Engine.Engine
+  for (const jobId of order.times?.resumes ?? []) yield* admin.jobs.resume(jobId)
 })
 
 const open = Effect.gen(function* () {
@@ -217,6 +241,7 @@ const tasks: Readonly<Record<Order["task"], Effect.Effect<unknown, unknown>>> = 
   fill: Effect.provide(fill, engine),
   stop: Effect.provide(stop, engine),
   open: Effect.provide(open, engine),
+  resume: Effect.provide(resume, engine),
   work
 }
 

@@ -2,6 +2,7 @@
 
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import type { Instant } from "../../src/domain/Instant.ts"
 import * as Time from "../../src/domain/Instant.ts"
 import type * as When from "../../src/domain/job/When.ts"
@@ -93,6 +94,37 @@ export const suite = (layer: Stored): void => {
         expect(claimed?.timing).toEqual(timing)
         expect(claimed?.recipients.map(({ timing }) => timing)).toEqual([null, own])
       }).pipe(Effect.provide(layer))
+    )
+
+    it.effect(
+      "is changed in one commit for whom nobody attempted, and not at all where that is refused",
+      () =>
+        Effect.gen(function* () {
+          const { jobId, jobs, send } = yield* accepted([10, 20])
+          const other = yield* send([30])
+          const timing = { ...untimed, sendAt: later(40), startsAt: later(40), expiring: later(50) }
+          const move = (id: string, indexes: ReadonlyArray<number>) =>
+            jobs.retime({
+              jobId: id,
+              now,
+              change: () =>
+                Either.right({ timing, dueAt: new Map(indexes.map((index) => [index, later(40)])) })
+            })
+          // The first is under way, and its place in the answer is not the change's to touch.
+          yield* claim(1, later(10))
+          expect(yield* move(jobId, [1])).toMatchObject({ _tag: "Done", job: { id: jobId, timing } })
+          expect((yield* results(jobId)).map(({ nextAt }) => nextAt)).toEqual([null, later(40)])
+          expect(yield* claimedAt(later(39))).toEqual([[other, 0]])
+          expect(yield* claimedAt(later(40))).toEqual([[jobId, 1]])
+          expect(yield* jobs.nextExpiry).toBe(later(50))
+          const faults = [{ path: ["send_at"], code: "out_of_range" as const, message: "No." }]
+          const before = yield* jobs.find(other)
+          const refused = yield* jobs.retime({ jobId: other, now, change: () => Either.left(faults) })
+          expect(refused).toEqual({ _tag: "Refused", faults })
+          expect(yield* jobs.find(other)).toEqual(before)
+          yield* jobs.cancel({ jobId: other, now })
+          expect(yield* move(Fixtures.send(yield* owner).jobId, [0])).toBeNull()
+        }).pipe(Effect.provide(layer))
     )
 
     it.effect("ends those who expired whatever keeps them, and tells when the next ones do", () =>
