@@ -112,6 +112,25 @@ describe("an operator's browser", () => {
     expect(at(withoutOrigin.json, "detail")).toContain("missing")
   })
 
+  it("is told that nothing changed, without what it has already", async () => {
+    const asked = (tag?: string) =>
+      host.request("/admin/v1/accounts", {
+        headers: {
+          authorization: `Bearer ${host.adminToken}`,
+          ...(tag === undefined ? {} : { "if-none-match": tag })
+        }
+      })
+    const first = await asked()
+    const tag = first.headers.get("etag") ?? ""
+    for (const known of [tag, `W/${tag}`, `"other", ${tag}`]) {
+      const again = await asked(known)
+      expect([again.status, again.text, again.headers.get("etag")]).toEqual([304, "", tag])
+    }
+    await host.admin("/accounts", account)
+    const changed = await asked(tag)
+    expect([changed.status, changed.headers.get("etag") === tag]).toEqual([200, false])
+  })
+
   it("opens nothing of keys with its cookie", async () => {
     const tenant = await Tenants.make(host, "https://receiver.example/hook")
     const cookie = cookieOf(await signIn(host.adminToken))

@@ -162,7 +162,7 @@ const readableOf = (stream: Steps.Streaming): ReadableStream<Uint8Array> => {
 const responseOf = ({ body, headers, status, stream }: Steps.PlainResponse, method: string): Response => {
   if (stream !== undefined)
     return new Response(method === "HEAD" ? null : readableOf(stream), { status, headers })
-  const isEmpty = status === 204
+  const isEmpty = status === 204 || status === 304
   const length = isEmpty ? {} : { "content-length": String(Buffer.byteLength(body)) }
   return new Response(isEmpty || method === "HEAD" ? null : body, {
     status,

@@ -65,7 +65,7 @@ const responseOf = (
   { body, headers, status, stream }: Steps.PlainResponse,
   method: string
 ): HttpServerResponse.HttpServerResponse =>
-  status === 204 || (stream !== undefined && method === "HEAD")
+  status === 204 || status === 304 || (stream !== undefined && method === "HEAD")
     ? HttpServerResponse.empty({ status, headers })
     : stream !== undefined
       ? // A stream of the library's that fails would end as if it were whole.

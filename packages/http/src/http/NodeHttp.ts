@@ -37,7 +37,7 @@ export const write = (
 ): void => {
   // The client is gone, or somebody else has answered it.
   if (response.closed || response.headersSent) return
-  const isEmpty = status === 204 || stream !== undefined
+  const isEmpty = status === 204 || status === 304 || stream !== undefined
   // HTTP/2 has no `connection`, and Node leaves it away there.
   response.writeHead(status, isEmpty ? headers : { ...headers, "content-length": Buffer.byteLength(body) })
   // A stream that fails cuts the connection, and one whose client leaves ends.

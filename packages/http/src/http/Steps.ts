@@ -39,6 +39,7 @@ import {
 } from "./Answers.ts"
 import * as Body from "./Body.ts"
 import * as ClientAddress from "./ClientAddress.ts"
+import * as Conditional from "./Conditional.ts"
 import * as Console from "./Console.ts"
 import type { PlainRequest, PlainResponse } from "./Exchange.ts"
 import { Exchange, headerOf, none } from "./Exchange.ts"
@@ -255,20 +256,10 @@ const foreignPage = (request: PlainRequest, baseUrl: string, allowed: ReadonlyAr
   return refusal === null ? null : refuse("insufficient_permission", refusal)
 }
 
-/** The steps of a request of a known route: credentials, shape, handler. */
-const routed = (
-  {
-    baseUrl,
-    engine,
-    mcpOrigins = [],
-    ...known
-  }: Pick<Options, "baseUrl" | "engine" | "mcpOrigins"> & Pick<Route.Raw, "cursors" | "prefix">,
-  { asBrowser, asOperator, guarded }: ReturnType<typeof gate>,
-  rates: ReturnType<typeof hookRates>,
-  clock: Clock.Clock,
-  runtime: Runtime.Runtime<never>
-) => {
-  const answerOf = ({ body, content, headers }: Route.Reply, status: number, requestId: string): Answer =>
+/** What a handler replied, as an answer. */
+const answering =
+  (runtime: Runtime.Runtime<never>) =>
+  ({ body, content, headers }: Route.Reply, status: number, requestId: string): Answer =>
     content === undefined
       ? body === undefined
         ? accepted
@@ -282,6 +273,21 @@ const routed = (
           )
         )
 
+/** The steps of a request of a known route: credentials, shape, handler. */
+const routed = (
+  {
+    baseUrl,
+    engine,
+    mcpOrigins = [],
+    ...known
+  }: Pick<Options, "baseUrl" | "engine" | "mcpOrigins"> & Pick<Route.Raw, "cursors" | "prefix">,
+  { asBrowser, asOperator, guarded }: ReturnType<typeof gate>,
+  rates: ReturnType<typeof hookRates>,
+  clock: Clock.Clock,
+  runtime: Runtime.Runtime<never>
+) => {
+  const answerOf = answering(runtime)
+
   /** Shape, then the handler. */
   const finish = (
     { request, requestId }: Exchange,
@@ -292,12 +298,15 @@ const routed = (
     const shaped = (body: Route.Raw["body"]): Step => {
       const running = prepare(rawOf(request, { ...known, path, query, requestId }, body))
       if (Either.isLeft(running)) return invalid(running.left)
-      const { page } = route
-      return Effect.map(running.right, (done) =>
-        page !== undefined && asksFor(request, page.type)
-          ? text(`${page.type}; charset=utf-8`, page.make(done.body))
-          : answerOf(done, route.status, requestId)
-      )
+      const { handler, method, page } = route
+      const isConditional = handler.access === "operator" && method === "GET"
+      return Effect.map(running.right, (done) => {
+        const answer =
+          page !== undefined && asksFor(request, page.type)
+            ? text(`${page.type}; charset=utf-8`, page.make(done.body))
+            : answerOf(done, route.status, requestId)
+        return isConditional ? Conditional.answer(request, answer) : answer
+      })
     }
     return route.acceptsBody || request.hasBody
       ? Effect.flatMap(bodyOf(request, route.acceptsBody, route), shaped)
