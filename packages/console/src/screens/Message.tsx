@@ -336,7 +336,7 @@ const Content = ({ message }: { readonly message: Message }) => {
   )
 }
 
-const consentNote = "It stands from now on for every account's messages to this number that need consent."
+const consentNote = "It stands from now on, for what waits, too; another account's consent stays as it is."
 
 const OptOut = ({ message }: { readonly message: Message }) => (
   <Act
@@ -473,7 +473,7 @@ const Of = ({ story: { message, timeline } }: { readonly story: Story }) => {
           ["Request", accepted?.request_id ? <Code>{accepted.request_id}</Code> : null],
           ["Asked from", accepted?.address ? <Code>{accepted.address}</Code> : null],
           [
-            "Content kept",
+            "Content deleted",
             message.content_expired_at === null ? null : <At at={message.content_expired_at} />
           ]
         ]}
