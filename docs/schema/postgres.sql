@@ -458,6 +458,8 @@ CREATE TABLE sendwright_progress (
   arrival bigint,
   -- When its recipients may be sent, in JSON; null of a job that was asked for without a time.
   timing text,
+  -- Since when a direct message goes as its template.
+  replaced_at bigint,
   -- The next time at which some of its recipients may expire.
   expires_at bigint,
   CONSTRAINT sendwright_progress_pkey PRIMARY KEY (seq)

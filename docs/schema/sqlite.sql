@@ -424,6 +424,8 @@ CREATE TABLE sendwright_progress (
   arrival INTEGER,
   -- When its recipients may be sent, in JSON; null of a job that was asked for without a time.
   timing TEXT,
+  -- Since when a direct message goes as its template.
+  replaced_at INTEGER,
   -- The next time at which some of its recipients may expire.
   expires_at INTEGER
 ) STRICT;

@@ -57,6 +57,27 @@ describe("a person whom only a user id names", () => {
   })
 })
 
+describe("a window that closes", () => {
+  it("takes the template in the place of a text, and texts again once they wrote", async () => {
+    const t = await open()
+    const to = t.person(ana)
+    let templateId = 0
+    for await (const { id } of t.session.templates()) templateId = id
+    const otherwise = { templateId }
+    await t.consent(ana)
+    to.windowCloses()
+    await expect(t.session.sendDirect({ to: ana, text: "Hi" })).rejects.toMatchObject({ code: "send_failed" })
+    const sent = await t.session.sendDirect({ to: ana, text: "Hi", otherwise })
+    expect(sent).toMatchObject({ status: "accepted", sentAs: "template" })
+    await t.advance("1 min")
+    expect(to.inbox.map(({ messageId, text }) => [messageId, text])).toEqual([
+      [sent.messageId, expect.any(String)]
+    ])
+    await to.replies("Hello")
+    expect(await t.session.sendDirect({ to: ana, text: "Hi", otherwise })).toMatchObject({ sentAs: "text" })
+  })
+})
+
 describe("time", () => {
   it("is that of a send, a recipient's own before it, over days and zones", async () => {
     const t = await open({ now: new Date("2030-01-05T08:00:00Z") })

@@ -164,6 +164,7 @@ const messageData: EventData.MessageData = {
   message_id: ids.message,
   to: phone,
   user_id: null,
+  sent_as: "text",
   ...progress,
   ...ClientTexts.recipient.toBody({})
 }

@@ -4,6 +4,7 @@ import * as Schema from "effect/Schema"
 import { ClientTexts } from "../adapter.ts"
 import * as Address from "../domain/Address.ts"
 import * as Direct from "../domain/job/Direct.ts"
+import * as Jobs from "../domain/job/Job.ts"
 import type { Engine } from "../index.ts"
 import { Ids, Requests } from "../index.ts"
 import { codec, struct } from "./Codec.ts"
@@ -14,13 +15,20 @@ import { byAccount, IdempotencyKey, Person, paging, Uuid } from "./Parameters.ts
 import * as Texts from "./Texts.ts"
 import * as Wire from "./Wire.ts"
 
+const SentAs = Schema.Literal(...Jobs.allSentAs).annotations({
+  description: "template where `otherwise` goes in the place of what was written, and text of all else."
+})
+
 const acknowledgement = struct(
   {
     ok: Wire.isOk,
     messageId: Wire.Id,
     to: Wire.NullableText,
     user_id: Texts.NullableUserId,
-    status: Schema.Literal("accepted", "sent"),
+    status: Schema.Literal("accepted", "queued", "sent").annotations({
+      description: "queued while the template that goes in the place of the text waits; events tell the rest."
+    }),
+    sent_as: SentAs,
     createdAt: Wire.Time
   },
   "DirectAcknowledgement"
@@ -47,6 +55,7 @@ const flat = (
   sessionId: job.sessionId,
   to: person.phone,
   userId: person.userId,
+  sentAs: Jobs.sentAs(job) ?? "text",
   outcome: recipient.status === "unknown" ? ("unknown" as const) : null,
   error: recipient.failure,
   ...ClientTexts.job.toBody(job),
@@ -61,6 +70,7 @@ const shown = struct({
   to: Wire.NullableText,
   user_id: Texts.NullableUserId,
   status: Wire.RecipientStatus,
+  sent_as: SentAs,
   outcome: Schema.NullOr(Schema.Literal("unknown")).annotations({
     description:
       "unknown while it is not known whether the platform took the message; null before and after, and the status tells."
@@ -88,6 +98,7 @@ const listed = struct({
   to: Texts.NullablePhone,
   user_id: Texts.NullableUserId,
   status: Wire.RecipientStatus,
+  sent_as: SentAs,
   error: Wire.Failure,
   ...ClientTexts.job.told,
   currency: Wire.Text,
@@ -123,12 +134,13 @@ export const direct = [
       to: phone,
       user_id: null,
       status: "accepted",
+      sent_as: "text",
       createdAt: at
     }),
     {
       summary: "Send one text message now",
       description:
-        "Answers once the platform took it. Where the person's window is certainly over it is refused with `window_closed`, and the platform is not asked. An `Idempotency-Key` is optional, and works as it does for template sends: a request that repeats one still under way waits for its answer. While the session's platform does not answer, the message is refused with `send_failed` and without a `messageId`: nothing is recorded, and the same request may be repeated under the same key.",
+        "Answers once the platform took it. Where the person's window is certainly over it is refused with `window_closed`, and the platform is not asked; with `otherwise` that template goes instead, and so it does once the platform refuses the text for it, by its answer or later: one message, of which `sent_as` tells as what it goes. An `Idempotency-Key` is optional, and works as it does for template sends: a request that repeats one still under way waits for its answer. While the session's platform does not answer, the message is refused with `send_failed` and without a `messageId`: nothing is recorded, and the same request may be repeated under the same key.",
       request: { to: phone, message: "Your order is ready.", linkPreview: false },
       refusals: [
         "consent_required",
@@ -166,6 +178,7 @@ export const direct = [
         to: phone,
         user_id: null,
         status: "delivered",
+        sent_as: "text",
         outcome: null,
         error: null,
         ...ClientTexts.job.toBody({}),
@@ -201,6 +214,7 @@ export const admin = [
         to: phone,
         user_id: null,
         status: "delivered",
+        sent_as: "text",
         error: null,
         ...ClientTexts.job.toBody({}),
         currency: "EUR",

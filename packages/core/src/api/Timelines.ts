@@ -2,6 +2,7 @@
 
 import * as Schema from "effect/Schema"
 import { ClientTexts } from "../adapter.ts"
+import * as Jobs from "../domain/job/Job.ts"
 import { Priority, Template, Timeline } from "../index.ts"
 import { codec, computed, list, nullOr, struct } from "./Codec.ts"
 import * as Endpoint from "./Endpoint.ts"
@@ -97,6 +98,9 @@ const message = struct(
     template: nullOr(
       struct({ template_id: Wire.Count, name: Wire.NullableText, language: Wire.NullableText })
     ),
+    sent_as: Schema.NullOr(Schema.Literal(...Jobs.allSentAs)).annotations({
+      description: "Of a direct message as what it goes: its text, or the template in the place of that."
+    }),
     account_id: Wire.Id,
     account: Wire.NullableText,
     session_id: Wire.Id,
@@ -154,6 +158,7 @@ const exampleOf = (isOperator: boolean): Schema.Schema.Type<ReturnType<typeof st
       name: Examples.template.name,
       language: Examples.template.language
     },
+    sent_as: null,
     account_id: ids.account,
     account: "Shop",
     session_id: ids.session,

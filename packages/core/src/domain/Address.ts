@@ -47,7 +47,7 @@ export const maskUserId = (userId: string): string => {
   return `${country}.···${name.length < 7 ? "" : ` ${name.slice(-3)}`}`
 }
 
-/** What looks like a user id in a text: what the platform calls people has digits. */
+/** The form of a user id in a text: what the platform calls people has digits. */
 const written = /(?<![A-Za-z0-9])[A-Z]{2}\.(?=[A-Za-z_-]*[0-9])[A-Za-z0-9_-]+/g
 
 /** @param known user ids that the reader has, which are masked whatever they look like */

@@ -51,6 +51,7 @@ import * as Time from "../domain/Instant.ts"
 import * as Json from "../domain/Json.ts"
 import * as ClientTexts from "../domain/job/ClientTexts.ts"
 import * as Direct from "../domain/job/Direct.ts"
+import * as Job from "../domain/job/Job.ts"
 import * as Keyring from "../domain/Keyring.ts"
 import * as Person from "../domain/Person.ts"
 import * as Phone from "../domain/Phone.ts"
@@ -308,6 +309,12 @@ const templateFault = (template: Template.Template | null): ReadonlyArray<Fault.
   if (template.sendable) return []
   const why = template.unsendableReason ?? "It needs what variables cannot express."
   return [Fault.make(["template_id"], "template_unsupported", `The template cannot be sent: ${why}`)]
+}
+
+/** A template's fault where that stands in the place of a direct message's text: its variables are those of nobody else. */
+const inOtherwise = (fault: Fault.Fault): Fault.Fault => {
+  const path = fault.path[0] === "recipients" ? fault.path.slice(2) : fault.path
+  return { ...fault, path: ["otherwise", ...path] }
 }
 
 const notNamed = "It must be a phone, digits with the country calling code, or a user id such as US.1349."
@@ -756,6 +763,31 @@ export const make = Effect.gen(function* () {
     return yield* addressed(caller, { phone, user_id }, ["user_id"])
   })
 
+  /** The template that goes in the place of a direct message's text, with its values; undefined where none is asked for. */
+  const otherwise = Effect.fnUntraced(function* (
+    caller: Caller,
+    given: DirectMessageRequest["otherwise"],
+    address: Address.Address
+  ) {
+    if (given === undefined) return undefined
+    const { template_id: templateId, variables } = given
+    const template = yield* templates.find({ sessionId: caller.session.id, templateId })
+    const found = new Fault.Faults(templateFault(template).map(inOtherwise))
+    if (template !== null && Template.needsNumber(template)) {
+      const numberless = new Fault.Faults()
+      yield* findNumberless(caller, [address], numberless)
+      for (const { code, message } of numberless.list) found.add(["user_id"], code, message)
+    }
+    if (template === null || !template.sendable) return yield* invalid(found.list)
+    const { faults, values } = Variables.resolve(template, variables)(undefined, 0)
+    const own = [...Variables.checkCommon(template, variables), ...faults]
+    const all = own.length > 0 ? own : Rendering.check(template, values, ["variables"])
+    found.addAll(all.map(inOtherwise))
+    if (found.list.length > 0) return yield* invalid(found.list)
+    const frozen = Job.contentOf(template)
+    return frozen.kind === "template" ? { templateId, template: frozen.template, values } : undefined
+  })
+
   /** The person whom a path names. */
   const person = Effect.fnUntraced(function* (caller: Caller, name: string) {
     const named = Address.read(name)
@@ -770,6 +802,7 @@ export const make = Effect.gen(function* () {
 
   return {
     direct,
+    otherwise,
     person,
     identify,
     callerOf,

@@ -43,6 +43,7 @@ import { JobStore, Outcome, processOf } from "../storage/JobStore.ts"
 import { RateCardStore } from "../storage/RateCardStore.ts"
 import { SessionStore } from "../storage/SessionStore.ts"
 import { StorageError } from "../storage/StorageError.ts"
+import { TemplateStore } from "../storage/TemplateStore.ts"
 import * as Attempt from "../worker/Attempt.ts"
 import type { SessionCircuit } from "../worker/Circuits.ts"
 import { Circuits } from "../worker/Circuits.ts"
@@ -50,6 +51,7 @@ import { type EqualFailures, endsOf } from "../worker/EqualFailures.ts"
 import type * as FailureActions from "../worker/FailureActions.ts"
 import { Heartbeat } from "../worker/Heartbeat.ts"
 import * as Measured from "../worker/Measured.ts"
+import type * as Prepare from "../worker/Prepare.ts"
 import * as Checks from "./Checks.ts"
 import * as DirectInFlight from "./DirectInFlight.ts"
 import type { Caller, DirectAcknowledgement, DirectCommand } from "./Operations.ts"
@@ -63,7 +65,8 @@ const Answer = Schema.parseJson(
       outcome: Schema.Literal("taken"),
       to: Schema.NullOr(Schema.String),
       userId: Schema.optionalWith(Schema.NullOr(Schema.String), { default: () => null }),
-      status: Schema.Literal("accepted", "sent"),
+      status: Schema.Literal("accepted", "queued", "sent"),
+      sentAs: Schema.optionalWith(Schema.Literal(...Job.allSentAs), { default: () => "text" }),
       createdAt: Schema.Number
     }),
     Schema.Struct({
@@ -82,14 +85,23 @@ type Answer = typeof Answer.Type
 const encode = Schema.encodeSync(Answer)
 const decode = Schema.decodeUnknownOption(Answer)
 
-const answerOf = (
-  outcome: Outcome,
-  named: { readonly to: string | null; readonly userId: string | null },
-  createdAt: Instant
-): Answer => {
+/** The members that the answer to every message has. */
+interface Known {
+  readonly to: string | null
+  readonly userId: string | null
+  readonly sentAs: Job.SentAs
+  readonly createdAt: Instant
+}
+
+const queued = (known: Known): Answer => ({ outcome: "taken", ...known, status: "queued" })
+
+const answerOf = (outcome: Outcome, known: Known): Answer => {
+  // A text is not left to a worker, since its caller waits; the template in its place is.
+  const isLeft = outcome._tag === "Released" || outcome._tag === "Retry"
+  if (isLeft && known.sentAs === "template") return queued(known)
   switch (outcome._tag) {
     case "Accepted":
-      return { outcome: "taken", ...named, status: outcome.status, createdAt }
+      return { outcome: "taken", ...known, status: outcome.status }
     case "Unknown":
       return { outcome: "unknown", failure: outcome.failure }
     case "Failed":
@@ -154,6 +166,7 @@ const reply = (
         to: answer.to,
         userId: answer.userId,
         status: answer.status,
+        sentAs: answer.sentAs,
         createdAt: Time.at(answer.createdAt),
         replayed
       })
@@ -266,35 +279,95 @@ const admission = (circuits: Context.Tag.Service<Circuits>, sessions: Context.Ta
   })
 }
 
+/**
+ * Attempts a claimed template once, in the place of a text, and by a worker's own rules: its consent, its category, closed markets and
+ * caps. What does not end it a worker does later.
+ */
+const dispatchTemplate = Effect.fnUntraced(function* (
+  claimed: ClaimedJob,
+  { account, session }: Caller,
+  templates: Context.Tag.Service<TemplateStore>,
+  prepare: Prepare.Prepare,
+  applyActions: FailureActions.Apply,
+  worker: string,
+  stillOwns: Attempt.StillOwns,
+  measured: ReturnType<typeof Metrics.ofAttempts>
+) {
+  const released: Outcome = Outcome.Released({ maybeSent: false })
+  const nothing = { outcome: released, inbound: null, earlier: [] }
+  const { content } = claimed
+  if (content.kind !== "template") return nothing
+  const template = yield* templates.find({ sessionId: session.id, templateId: content.templateId })
+  if (template?.status !== "approved" || Sessions.obstacleOf(session, "template") !== null) return nothing
+  const dispatched = {
+    ...claimed,
+    session: Sessions.outbound(session),
+    category: template.category,
+    caps: account.caps
+  }
+  const { prepared } = yield* prepare([dispatched], stillOwns)
+  const attempts = prepared[0]?.attempts
+  const [recipient] = attempts?.queue ?? []
+  if (attempts === undefined || recipient === undefined)
+    return { ...nothing, outcome: attempts?.settled[0]?.outcome ?? released }
+  const [since, beganAt] = [yield* Time.now, yield* Moment.now]
+  const attempted = yield* Effect.catchAllDefect(attempts.begin(recipient), (defect) =>
+    attempts.broken(recipient, defect)
+  )
+  const ms = (yield* Moment.now) - beganAt
+  const { inbound = null, outcome } = attempts.settle(recipient, attempted)
+  Measured.ended(measured, outcome, ms)
+  if (attempted.actionable !== null)
+    yield* Effect.ignoreLogged(
+      applyActions(claimed, [attempted.actionable], { connection: attempts.connection, since })
+    )
+  return { outcome, inbound, earlier: [], tried: { ms: Math.round(ms), process: processOf(worker) } }
+})
+
 /** Attempts a claimed message by its session's sender. */
 const attempting = (
   resolve: SessionSender.Resolve,
   applyActions: FailureActions.Apply,
   equal: Context.Tag.Service<EqualFailures>,
-  consentNow: ConsentNow
+  consentNow: ConsentNow,
+  templates: Context.Tag.Service<TemplateStore>,
+  prepare: Prepare.Prepare
 ) => {
   const measured = Metrics.ofAttempts()
   return Effect.fnUntraced(function* (
     claimed: ClaimedJob,
-    { session }: Caller,
+    caller: Caller,
     circuit: SessionCircuit,
     consentedAt: Instant,
     worker: string,
     stillOwns: Attempt.StillOwns
   ) {
+    const { session } = caller
     const sessionSender = yield* resolve(session)
     const since = yield* Time.now
-    const done = yield* dispatch(
-      claimed,
-      sessionSender,
-      circuit,
-      applyActions,
-      consentNow,
-      consentedAt,
-      worker,
-      stillOwns,
-      measured
-    )
+    const done =
+      claimed.content.kind === "template"
+        ? yield* dispatchTemplate(
+            claimed,
+            caller,
+            templates,
+            prepare,
+            applyActions,
+            worker,
+            stillOwns,
+            measured
+          )
+        : yield* dispatch(
+            claimed,
+            sessionSender,
+            circuit,
+            applyActions,
+            consentNow,
+            consentedAt,
+            worker,
+            stillOwns,
+            measured
+          )
     const attempted = { connection: sessionSender?.connection, since }
     const ends = claimed.recipients.flatMap(({ address }) => endsOf(done.outcome, address, attempted))
     yield* Effect.ignoreLogged(equal.note(session, "answer", ends))
@@ -308,13 +381,16 @@ const acceptSend = (
   {
     address,
     idempotency,
+    content,
     jobId,
     now,
     rate,
+    replacedAt,
     requestId,
     worker
-  }: Pick<AcceptSend, "idempotency" | "jobId" | "now" | "requestId"> & {
+  }: Pick<AcceptSend, "content" | "idempotency" | "jobId" | "now" | "requestId"> & {
     readonly address: Address.Address
+    readonly replacedAt: Instant | null
     readonly rate: RateCard.Rate | null
     readonly worker: string
   }
@@ -325,7 +401,8 @@ const acceptSend = (
   accountId: account.id,
   sessionId: session.id,
   publicKey: key.publicKey,
-  content: Direct.contentOf(request),
+  content,
+  replacedAt,
   ...ClientTexts.job.ofBody(request),
   priority: Priority.ofDirect,
   perMinute: null,
@@ -376,6 +453,10 @@ const replaying = (
     return yield* reply(messageId, answer, true)
   })
 
+/** The platform surely does not have the text, since the person's window is closed. */
+const isWindowClosed = (outcome: Outcome): boolean =>
+  outcome._tag === "Failed" && outcome.failure.code === "window_closed"
+
 const busy = new StorageError({
   operation: "JobStore.settleAndClaim",
   cause: "Another transaction has the session's jobs locked.",
@@ -402,15 +483,81 @@ const settling = (circuits: Context.Tag.Service<Circuits>) => (settlement: Settl
   })
 }
 
-export const make = Effect.fnUntraced(function* (options: {
+/** The part of a settlement that an attempt leaves. */
+type Ended = Pick<Settlement, "earlier" | "outcome" | "tried"> & { readonly inbound: Inbound | null }
+
+/**
+ * Attempts what goes now and stores what became of it; then the template, where a text is refused that has one in its place. That it
+ * goes is a commit before it is attempted, so whatever ends this process, it goes once.
+ */
+const finishing = (
+  jobs: Context.Tag.Service<JobStore>,
+  settle: ReturnType<typeof settling>,
+  signals: Context.Tag.Service<Signals>,
+  untilReleased: Effect.Effect<void>
+) =>
+  Effect.fnUntraced(function* <E>(
+    first: ClaimedJob,
+    named: Omit<Known, "sentAs">,
+    worker: string,
+    hasOther: boolean,
+    attempt: (claimed: ClaimedJob) => Effect.Effect<Ended, E>
+  ) {
+    const { jobId } = first
+    const attemptNow = Effect.fnUntraced(function* (claimed: ClaimedJob) {
+      const sentAs = claimed.content.kind === "template" ? "template" : "text"
+      const { inbound, ...ended } = yield* attempt(claimed)
+      yield* untilReleased
+      const isReplaced = sentAs === "text" && hasOther && isWindowClosed(ended.outcome)
+      const answer = isReplaced
+        ? queued({ ...named, sentAs: "template" })
+        : answerOf(ended.outcome, { ...named, sentAs })
+      const settlement = { jobId, fence: claimed.fence, index: 0, ...ended, answer: encode(answer) }
+      yield* settle(inbound === null ? settlement : { ...settlement, inbound })
+      return { answer, isReplaced }
+    })
+    const { answer, isReplaced } = yield* attemptNow(first)
+    if (!isReplaced) return answer
+    const again = yield* jobs.claimMessage({ jobId, worker, now: yield* Time.now })
+    const last = again === null ? answer : (yield* attemptNow(again)).answer
+    // What keeps it from going now a worker waits for.
+    yield* signals.sends.notify
+    return last
+  })
+
+/** The content and the price of a message to a person: the checks that look things up, as those of a send. */
+const examining = ({ checks, resolve, windows }: Options, cards: Context.Tag.Service<RateCardStore>) =>
+  Effect.fnUntraced(function* (caller: Caller, request: DirectMessageRequest, now: Instant) {
+    const address = yield* checks.direct(caller, request)
+    const otherwise = yield* checks.otherwise(caller, request.otherwise, address)
+    const hasWindow = (yield* resolve(caller.session))?.sender.hasWindow === true
+    const closed = hasWindow ? yield* windows.refusal(caller, address) : null
+    const content = Direct.contentOf({ ...request, otherwise })
+    const { content: goes } = Job.outgoing({ replacedAt: closed === null ? null : now }, content)
+    yield* checks.consent({
+      caller,
+      purpose: Job.purpose(goes),
+      addresses: [address],
+      path: () => [Address.personOf(address).phone === null ? "user_id" : "to"]
+    })
+    if (closed !== null && otherwise === undefined) return yield* closed
+    const card = yield* cards.inForce({ currency: caller.account.currency, now })
+    const category = goes.kind === "template" ? goes.template.category : "service"
+    return { address, content, goes, rate: card === null ? null : RateCard.rate(card, category, address) }
+  })
+
+interface Options {
   readonly checks: Checks.Checks
   readonly windows: Windows.Windows
   readonly ids: Ids.Ids
   readonly resolve: SessionSender.Resolve
   readonly applyActions: FailureActions.Apply
   readonly equal: Context.Tag.Service<EqualFailures>
-}) {
-  const { applyActions, checks, equal, ids, resolve, windows } = options
+  readonly prepare: Prepare.Prepare
+}
+
+export const make = Effect.fnUntraced(function* (options: Options) {
+  const { applyActions, checks, equal, ids, prepare, resolve } = options
   const consents = yield* ConsentSource
   const cards = yield* RateCardStore
   const jobs = yield* JobStore
@@ -425,7 +572,9 @@ export const make = Effect.fnUntraced(function* (options: {
   const replay = replaying(inFlight, heartbeat)
   const settle = settling(circuits)
 
-  const attempt = attempting(resolve, applyActions, equal, consentNow)
+  const attempt = attempting(resolve, applyActions, equal, consentNow, yield* TemplateStore, prepare)
+  const finish = finishing(jobs, settle, signals, inFlight.untilReleased)
+  const examine = examining(options, cards)
   const countAccepted = Metrics.ofAcceptance()
 
   const send = Effect.fnUntraced(function* (caller: Caller, command: DirectCommand) {
@@ -440,23 +589,12 @@ export const make = Effect.fnUntraced(function* (options: {
       if (record !== null) return yield* replay(caller, key, record)
     }
 
-    const address = yield* checks.direct(caller, request)
+    const { address, content, goes, rate } = yield* examine(caller, request, now)
     const { phone, userId } = Address.personOf(address)
-
-    yield* checks.consent({
-      caller,
-      purpose: "direct",
-      addresses: [address],
-      path: () => [phone === null ? "user_id" : "to"]
-    })
-
-    if ((yield* resolve(session))?.sender.hasWindow === true) yield* windows.requireOpen(caller, address)
-    const card = yield* cards.inForce({ currency: caller.account.currency, now })
-    const rate = card === null ? null : RateCard.rate(card, "service", address)
     const jobId = ids.jobId(now)
     const deliver = Effect.fnUntraced(function* (worker: string) {
       // Checked before the commit, so that a refused message consumes nothing and its key stays free.
-      if (Sessions.refusesReplies(session, now))
+      if (goes.kind === "direct" && Sessions.refusesReplies(session, now))
         return yield* new SendFailed({ messageId: null, outcome: "failed", failure: restricted })
       const admitted = yield* admit(session)
       if (admitted === null)
@@ -464,7 +602,11 @@ export const make = Effect.fnUntraced(function* (options: {
       const { circuit, probe } = admitted
       const keyed = key === null ? null : { key, fingerprint: fingerprint() }
       const { requestId } = command
-      const asked = { address, jobId, now, worker, idempotency: keyed, rate, requestId }
+      const replacedAt = goes.kind === "template" ? now : null
+      const asked = {
+        ...{ address, content, jobId, now, rate, replacedAt, requestId, worker },
+        idempotency: keyed
+      }
       const accepting = acceptSend(caller, request, asked)
       const refused = Effect.suspend(() => {
         circuit.unused()
@@ -479,13 +621,14 @@ export const make = Effect.fnUntraced(function* (options: {
       const { claimed, job } = accepted
       if (claimed === null)
         return yield* Effect.dieMessage("A direct message was accepted without its claim.")
-      const { inbound, ...ended } = yield* attempt({ ...claimed, probe }, caller, circuit, now, worker, () =>
-        heartbeat.stillOwns(worker, since)
+      const named = { to: phone, userId, createdAt: job.createdAt }
+      const answer = yield* finish(
+        { ...claimed, probe },
+        named,
+        worker,
+        request.otherwise !== undefined,
+        (claimed) => attempt(claimed, caller, circuit, now, worker, () => heartbeat.stillOwns(worker, since))
       )
-      yield* inFlight.untilReleased
-      const answer = answerOf(ended.outcome, { to: phone, userId }, job.createdAt)
-      const settlement = { jobId: job.id, fence: claimed.fence, index: 0, ...ended, answer: encode(answer) }
-      yield* settle(inbound === null ? settlement : { ...settlement, inbound })
       const { attempts, deliveries, outcomes } = signals
       yield* Effect.all([deliveries.notify, outcomes.notify, attempts.notify], { discard: true })
       return { _tag: "Sent" as const, messageId: Ids.messageId(job.id, 0), answer }

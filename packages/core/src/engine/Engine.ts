@@ -55,6 +55,7 @@ import * as FailureActions from "../worker/FailureActions.ts"
 import { defaultLeaseMs, Heartbeat } from "../worker/Heartbeat.ts"
 import * as NextDue from "../worker/NextDue.ts"
 import * as OutsideTransaction from "../worker/OutsideTransaction.ts"
+import * as Prepare from "../worker/Prepare.ts"
 import * as QuarantineWatch from "../worker/QuarantineWatch.ts"
 import type { ClockHealth } from "../worker/StoreClock.ts"
 import { StoreClock } from "../worker/StoreClock.ts"
@@ -268,7 +269,8 @@ const make = Effect.gen(function* () {
     ids,
     resolve,
     applyActions: yield* FailureActions.make,
-    equal: yield* EqualFailures
+    equal: yield* EqualFailures,
+    prepare: yield* Prepare.make
   })
   const hook = yield* Hooks.make(resolve, worker.inbound)
   // Before the first operation, which may be inside a transaction that is rolled back.

@@ -3,13 +3,16 @@ import * as Effect from "effect/Effect"
 import * as RateCard from "../domain/billing/RateCard.ts"
 import { NotFound } from "../domain/Errors.ts"
 import * as Ids from "../domain/Ids.ts"
-import type { Job, RecipientResult } from "../domain/job/Job.ts"
-import { isReadable } from "../domain/job/Job.ts"
+import type { Content, Job, RecipientResult } from "../domain/job/Job.ts"
+import { isReadable, outgoing } from "../domain/job/Job.ts"
 import type { Page } from "../domain/Page.ts"
 import { JobStore } from "../storage/JobStore.ts"
 import { RateCardStore } from "../storage/RateCardStore.ts"
 import type { Caller, Message } from "./Operations.ts"
 import { spanIfTraced } from "./SpanIfTraced.ts"
+
+const categoryOf = (content: Content): RateCard.Category =>
+  content.kind === "direct" ? "service" : content.template.category
 
 export const make = Effect.gen(function* () {
   const cards = yield* RateCardStore
@@ -17,17 +20,20 @@ export const make = Effect.gen(function* () {
 
   /** Of one message, by the category that its receipt names; "0" until it was delivered. */
   const costOf = Effect.fnUntraced(function* (
-    { content, createdAt, currency, estimatedCost }: Job,
+    { content, createdAt, currency, estimatedCost, replacedAt }: Job,
     recipient: RecipientResult
   ) {
-    const { deliveredAt, pricing, readAt } = recipient
+    const { deliveredAt, readAt } = recipient
     if (estimatedCost === null) return null
     if (deliveredAt === null && readAt === null) return "0"
-    const category =
-      content.kind === "direct" ? "service" : isReadable(content) ? content.template.category : null
+    const goes = isReadable(content) ? categoryOf(outgoing({ replacedAt }, content).content) : null
+    // A template that came in the place of a text later was not priced.
+    const isLater = replacedAt !== null && replacedAt > createdAt
+    const category = isLater ? "service" : goes
+    const pricing = recipient.pricing ?? (isLater && goes !== null ? { category: goes, free: false } : null)
     const isOtherwise = pricing !== null && pricing.category !== category
     const card = isOtherwise ? yield* cards.inForce({ currency, now: createdAt }) : null
-    return RateCard.cost(recipient, category, card)
+    return RateCard.cost({ ...recipient, pricing }, category, card)
   })
 
   const ofJob = Effect.fnUntraced(function* (job: Job) {

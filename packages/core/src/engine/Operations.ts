@@ -11,7 +11,7 @@ import type {
 } from "../domain/Errors.ts"
 import type { Instant } from "../domain/Instant.ts"
 import type { End } from "../domain/job/End.ts"
-import type { Job, Status as JobStatus, RecipientResult } from "../domain/job/Job.ts"
+import type { Job, Status as JobStatus, RecipientResult, SentAs } from "../domain/job/Job.ts"
 import type { Limiter } from "../domain/job/Waiting.ts"
 import type { Page, Paged } from "../domain/Page.ts"
 import type { TemplateContent } from "../domain/template/Template.ts"
@@ -74,7 +74,9 @@ export interface DirectAcknowledgement {
   /** Null where the request names no number. */
   readonly to: string | null
   readonly userId: string | null
-  readonly status: "accepted" | "sent"
+  /** `queued`: the template that goes in the place of the text waits for its turn. */
+  readonly status: "accepted" | "queued" | "sent"
+  readonly sentAs: SentAs
   readonly createdAt: Instant
   readonly replayed: boolean
 }

@@ -22,15 +22,16 @@ export const make = Effect.fnUntraced(function* (checks: Checks.Checks) {
     return Window.told(yield* heard(caller, address, now), now)
   })
 
-  /** Refuses free text where its refusal by the platform is certain. */
-  const requireOpen = Effect.fnUntraced(function* (caller: Caller, address: Address.Address) {
+  /** The refusal of free text that the platform would surely refuse; null where it may take it. */
+  const refusal = Effect.fnUntraced(function* (caller: Caller, address: Address.Address) {
     const now = yield* Time.now
     const found = yield* heard(caller, address, now)
-    if (Window.isSurelyClosed(found, now))
-      return yield* new WindowClosed({ until: Window.told(found, now).until })
+    return Window.isSurelyClosed(found, now)
+      ? new WindowClosed({ until: Window.told(found, now).until })
+      : null
   })
 
-  return { requireOpen, find: spanIfTraced("Engine.window", find) }
+  return { refusal, find: spanIfTraced("Engine.window", find) }
 })
 
 export type Windows = Effect.Effect.Success<ReturnType<typeof make>>

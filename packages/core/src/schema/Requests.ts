@@ -278,6 +278,15 @@ export const DirectMessageRequest = Schema.Struct({
         "The platform's id of the message of theirs that this answers, as `message.received` tells it."
     })
   ),
+  otherwise: Schema.optional(
+    Schema.Struct({
+      template_id: TemplateMessageRequest.fields.template_id,
+      variables: TemplateMessageRequest.fields.variables
+    }).annotations({
+      description:
+        "The template that goes in the place of the `message` where the person's window is closed: never both. It is checked as a send's is."
+    })
+  ),
   linkPreview: Schema.optional(
     Schema.Boolean.annotations({ description: "Whether a link preview is made; false when absent." })
   ),

@@ -250,7 +250,7 @@ export interface Acquaintance extends Named {
   readonly at?: Instant | null
 }
 
-/** What passed between a person and the session beside messages to it. */
+/** A contact of a person with the session beside messages to it. */
 export interface Contact extends Named {
   /** `call`: they called, or took a call; it opens the window. `answer`: another app or an agent wrote to them. */
   readonly kind: "call" | "answer"

@@ -93,8 +93,20 @@ const step = <H extends JobState>(
   now: Instant,
   stopped = false
 ): JobChange<H> => {
-  const applied = Transitions.apply(job, changes, now, stopped)
-  return { state: { ...state, job: applied.job }, changes, drafts: applied.drafts }
+  const replaced = changes.map((change) => withTemplate(job, change, now))
+  const goesOtherwise = replaced.some((change, place) => change !== changes[place])
+  const next = goesOtherwise ? Transitions.withTemplate(job, now) : job
+  const applied = Transitions.apply(next, replaced, now, stopped)
+  return { state: { ...state, job: applied.job }, changes: replaced, drafts: applied.drafts }
+}
+
+/** A change that ends a text in whose place a template goes, with the attempt that it ends. */
+const withTemplate = (job: Job, change: RecipientChange, now: Instant): RecipientChange => {
+  const { after, earlier, fence } = change
+  const replaced = fence === null ? Transitions.replaced(job, after, now) : undefined
+  return replaced === undefined
+    ? change
+    : { ...change, after: replaced, earlier: earlier ?? Attempts.repeated(after) }
 }
 
 /** A job that changed alone, with the event that tells; none when it is the same. */
@@ -125,6 +137,7 @@ export const claim = <H extends JobState>(
   const probe = session !== null && session.outage !== null
   const applied = Transitions.apply(state.job, changes, now)
   const follows = session !== null && (probe || state.job.status === "paused")
+  const goes = Jobs.outgoing(state.job, content)
   const followed = follows ? Transitions.followSession(applied.job, session, now) : applied.job
   const arrival = Pace.taken(followed, recipients.length, now)
   const job = arrival === followed.arrival ? followed : { ...followed, arrival }
@@ -140,14 +153,14 @@ export const claim = <H extends JobState>(
       jobId,
       accountId,
       sessionId,
-      content,
+      content: goes.content,
       timing: job.timing,
       probe,
       recipients: changes.map(({ after, before }) => ({
         index: after.index,
         address: after.address,
         timing: after.timing,
-        values: after.values,
+        values: goes.values ?? after.values,
         attempts: after.attempts,
         dueAt: before.nextAt ?? now,
         firstAttemptAt: Transitions.firstAttemptAt(after),
@@ -357,6 +370,10 @@ const isNamedOtherwise = ({ named }: Report, { address }: RecipientResult): bool
   return named.phone === null ? named.userId !== null && named.userId !== userId : named.phone !== phone
 }
 
+/** True of the refusal of a text in whose place a template goes already: no template is refused for a window. */
+const isOfText = ({ replacedAt }: Job, { failure }: Report): boolean =>
+  replacedAt !== null && failure?.code === "window_closed"
+
 /** Reports of this job's recipients; those of none are answered back. */
 export const receive = <H extends JobState>(
   state: H,
@@ -379,7 +396,7 @@ export const receive = <H extends JobState>(
     }
     const { fence, recipient: before } = fenced
     if (isNamedOtherwise(report, before)) met.push({ sessionId, asked: before.address, report })
-    const after = Transitions.report(before, report, now)
+    const after = isOfText(state.job, report) ? before : Transitions.report(before, report, now)
     current.set(index, { recipient: after, fence })
     if (after !== before) {
       const earlier = Attempts.overtaken(before, after)

@@ -83,6 +83,8 @@ export interface AcceptSend extends JobTexts {
   readonly stopWhen: StopWhen | null
   /** Null or absent of a send whose recipients all go at once. */
   readonly timing?: When.Timing | null
+  /** Since when it goes as its template; null or absent of all but a direct message into a closed window. */
+  readonly replacedAt?: Instant | null
   readonly recipients: ReadonlyArray<NewRecipient>
   readonly currency: string
   readonly estimatedCost: string | null
@@ -719,6 +721,16 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
       readonly isHeld: boolean
       readonly now: Instant
     }) => Effect.Effect<HoldResult | null, StorageError>
+
+    /**
+     * Gives a direct message's due recipient to a worker, who attempts what goes to them now; null where it is not due, or somebody
+     * else has it.
+     */
+    readonly claimMessage: (command: {
+      readonly jobId: string
+      readonly worker: string
+      readonly now: Instant
+    }) => Effect.Effect<ClaimedJob | null, StorageError>
 
     /** Changes when a job's recipients may be sent, in one commit. Null when there is no such job. */
     readonly retime: (command: {

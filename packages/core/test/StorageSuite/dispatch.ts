@@ -1,5 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as Ids from "../../src/domain/Ids.ts"
 import * as Time from "../../src/domain/Instant.ts"
 import * as Recipient from "../../src/domain/job/Recipient.ts"
 import * as Session from "../../src/domain/session/Session.ts"
@@ -281,6 +282,86 @@ export const suite = (layer: Stored) => {
         expect((yield* jobs.findByIdempotencyKey({ publicKey: who.publicKey, key: "d" }))?.answer).toBe(
           "said"
         )
+      }).pipe(Effect.provide(layer))
+    )
+
+    const closed = { code: "window_closed", provider_code: "131047", message: "Late.", permanent: true }
+    const refused = { _tag: "Failed", failure: closed } as const
+    const withOther = {
+      kind: "direct",
+      text: "Hi",
+      linkPreview: false,
+      otherwise: { templateId: 1, template: Fixtures.template(), values: ["Ana"] }
+    } as const
+
+    it.effect(
+      "makes a refused text due as the template in its place, by its answer or a receipt, and once",
+      () =>
+        Effect.gen(function* () {
+          const jobs = yield* JobStore
+          const who = yield* owner
+          for (const way of ["answer", "receipt"] as const) {
+            const command = Fixtures.send(who, { key: way, content: withOther, claim: "me" })
+            const { jobId } = command
+            const accepted = yield* jobs.accept(command)
+            const claimed = accepted._tag === "Accepted" ? accepted.claimed : null
+            expect(claimed?.content).toEqual({ kind: "direct", text: "Hi", linkPreview: false })
+            const settlement = { jobId, fence: claimed?.fence ?? -1, index: 0 }
+            const first = way === "answer" ? refused : taken
+            expect(yield* settle([{ ...settlement, outcome: first, answer: "queued" }], now + 1)).toBe(1)
+            const report = {
+              messageId: Ids.messageId(jobId, 0),
+              status: "failed",
+              at: Time.after(now, 2),
+              failure: closed,
+              providerId: null
+            } as const
+            yield* jobs.receive({ now: Time.after(now, 2), reports: [report, report] })
+            yield* settle([{ ...settlement, outcome: refused }], now + 3)
+            expect(yield* find(jobId)).toMatchObject({ counts: { queued: 1, failed: 0 } })
+            expect((yield* find(jobId)).replacedAt).toBe(now + (way === "answer" ? 1 : 2))
+            expect((yield* results(jobId))[0]).toMatchObject({
+              status: "queued",
+              failure: closed,
+              attempts: 1
+            })
+            const take = jobs.claimMessage({ jobId, worker: "me", now: Time.after(now, 4) })
+            const again = yield* take
+            expect(again).toMatchObject({
+              content: { kind: "template", templateId: 1 },
+              recipients: [{ values: ["Ana"], attempts: 2, maybeSent: false }]
+            })
+            expect(yield* take).toBeNull()
+            const outcome = { ...settlement, fence: again?.fence ?? -1, outcome: taken }
+            expect(yield* settle([outcome, outcome], now + 5)).toBe(1)
+            yield* jobs.receive({ now: Time.after(now, 6), reports: [report] })
+            expect((yield* results(jobId))[0]).toMatchObject({ status: "accepted", failure: null })
+            const outcomes = yield* jobs.earlierAttempts({ jobId, index: 0 })
+            expect(outcomes.map(({ code, outcome }) => [outcome, code])).toEqual(
+              way === "answer"
+                ? [["failed", "window_closed"]]
+                : [
+                    ["accepted", null],
+                    ["reported", "window_closed"]
+                  ]
+            )
+          }
+        }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("waits for the template in the place of a text, and for no other's", () =>
+      Effect.gen(function* () {
+        const jobs = yield* JobStore
+        const who = yield* owner
+        const command = Fixtures.send(who, { content: withOther, claim: "me" })
+        const accepted = yield* jobs.accept({ ...command, replacedAt: now })
+        const claimed = accepted._tag === "Accepted" ? accepted.claimed : null
+        expect(claimed?.content.kind).toBe("template")
+        const settlement = { jobId: command.jobId, fence: claimed?.fence ?? -1, index: 0 }
+        yield* settle([{ ...settlement, outcome: { _tag: "Released", maybeSent: false } }], now + 1)
+        const [again] = yield* claim(10, now + 2)
+        expect(again).toMatchObject({ jobId: command.jobId, content: { kind: "template" } })
+        expect(yield* jobs.claimMessage({ jobId: "none", worker: "me", now })).toBeNull()
       }).pipe(Effect.provide(layer))
     )
   })

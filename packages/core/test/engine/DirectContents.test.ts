@@ -48,6 +48,15 @@ describe("a direct message", () => {
         [{ message: "Hi", buttons: [{ id: "a".repeat(257), title: "A" }] }, "buttons.0.id"],
         [{ message: "Hi", buttons: [buttons[0], { id: "b", title: "Yes" }] }, "buttons.1.title"],
         [{ message: "Hi", buttons: [buttons[0], { id: "yes", title: "No" }] }, "buttons.1.id"],
+        [{ media: image, otherwise: { template_id: 1 } }, "otherwise"],
+        [{ location: place, otherwise: { template_id: 1 } }, "otherwise"],
+        [{ message: "Hi", otherwise: {} }, "otherwise.template_id"],
+        [{ message: "Hi", otherwise: { template_id: 99 } }, "otherwise.template_id"],
+        [
+          { message: "Hi", otherwise: { template_id: 1, variables: { "body.1": 5 } } },
+          "otherwise.variables.body.1"
+        ],
+        [{ message: "Hi", otherwise: { template_id: 1, language: "en" } }, "otherwise.language"],
         [{ message: "Hi", reply_to: "" }, "reply_to"],
         [{ message: "Hi", reply_to: "a".repeat(513) }, "reply_to"]
       ]

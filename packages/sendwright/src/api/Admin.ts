@@ -879,6 +879,8 @@ export interface ReferenceSum {
 /** A direct message with what it costs. */
 export interface ToldMessage extends DirectResult {
   readonly sessionId: string
+  /** `template`: `otherwise` goes in the place of what was written. */
+  readonly sentAs: "text" | "template"
   readonly currency: string
   readonly estimatedCost: string | null
   readonly createdAt: Date

@@ -58,6 +58,8 @@ export interface RecipientEvent extends ProgressEvent {
 export interface DirectMessageEvent extends ProgressEvent {
   readonly to: string | null
   readonly userId: string | null
+  /** `template`: `otherwise` goes in the place of what was written. */
+  readonly sentAs: "text" | "template"
 }
 
 /** What a person wrote, or the button that they pressed. */

@@ -171,6 +171,10 @@ export interface DirectMessage {
   readonly location?: Location | undefined
   /** The id of the message of theirs that it answers, as `message.received` tells it. */
   readonly replyTo?: string | undefined
+  /** Of a text: the template that goes in its place where the person's window is closed. Never both go. */
+  readonly otherwise?:
+    | { readonly templateId: number; readonly variables?: Readonly<Record<string, string>> | undefined }
+    | undefined
   readonly reference?: string | undefined
   readonly idempotencyKey?: string | undefined
 }
@@ -180,7 +184,10 @@ export interface DirectSent {
   /** Null where only a user id was given. */
   readonly to: string | null
   readonly userId: string | null
-  readonly status: "accepted" | "sent"
+  /** `queued`: the template that goes in the place of the text waits; events tell the rest. */
+  readonly status: "accepted" | "queued" | "sent"
+  /** `template`: `otherwise` goes in the place of what was written. */
+  readonly sentAs: "text" | "template"
   readonly createdAt: Date
   readonly replayed: boolean
 }

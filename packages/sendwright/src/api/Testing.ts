@@ -40,6 +40,8 @@ export interface Person {
   readonly reads: () => Promise<void>
   /** From now on nothing arrives; the platform takes it and says no more than that it was sent. */
   readonly blocks: () => void
+  /** Their window is closed until they write: the platform refuses texts (131047), and takes templates. */
+  readonly windowCloses: () => void
   /** Has another number from now on, which the platform tells. */
   readonly changesNumber: (phone: string) => Promise<void>
   /** Whether the person's last word was a refusal. */

@@ -55,6 +55,8 @@ export interface TimelineMessage extends RecipientTexts {
     readonly name: string | null
     readonly language: string | null
   } | null
+  /** Of a direct message as what it goes; null of a template send. */
+  readonly sentAs: "text" | "template" | null
   readonly accountId: string
   readonly account: string | null
   readonly sessionId: string

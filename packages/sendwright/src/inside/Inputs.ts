@@ -184,6 +184,7 @@ const directMessage = object({
   media: anything,
   location: anything,
   replyTo: anything,
+  otherwise: optional(object({ templateId: anything, variables: anything })),
   reference: anything,
   idempotencyKey: optional(Text)
 })

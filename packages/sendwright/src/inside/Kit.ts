@@ -359,6 +359,7 @@ const people =
       replies: async (words) => {
         const text = Inputs.testText(words)
         serial += 1
+        platform.closed.delete(name)
         journal.write(name, `wrote: ${text}`)
         const id = `in-${name}-${clock.now}-${serial}`
         await hear({ messages: [{ id, from: phone, userId, text, type: "text", at: clock.now }] })
@@ -372,6 +373,10 @@ const people =
       blocks: () => {
         journal.write(name, "blocked the number")
         platform.blocked.add(name)
+      },
+      windowCloses: () => {
+        journal.write(name, "wrote too long ago to be answered with a text")
+        platform.closed.add(name)
       },
       changesNumber: async (next) => {
         const number = Inputs.phone(next)

@@ -113,6 +113,10 @@ const transactionFor = (options: unknown): Transaction => {
   )
 }
 
+/** An undefined member is none. */
+const given = (body: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> =>
+  Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined))
+
 type Sending = Pick<Session, "estimate" | "send" | "sendDirect" | "sendSync">
 
 const sendingOf = (
@@ -143,11 +147,13 @@ const sendingOf = (
     sendDirect: async (message, ...more: ReadonlyArray<unknown>) => {
       if (more.some((each) => each !== undefined))
         throw noTransaction("sendDirect sends at once, in no transaction: it takes the message alone.")
-      const { idempotencyKey, phone, replyTo, text, to, userId, ...rest } = Inputs.direct(message)
-      const body = Object.entries({ ...rest, to: phone, user_id: userId, message: text, reply_to: replyTo })
-      const request = new Requests.Unchecked(
-        Object.fromEntries(body.filter(([, value]) => value !== undefined))
-      )
+      const { idempotencyKey, otherwise, phone, replyTo, text, to, userId, ...rest } = Inputs.direct(message)
+      const names = { to: phone, user_id: userId, message: text, reply_to: replyTo }
+      const template =
+        otherwise === undefined
+          ? undefined
+          : given({ template_id: otherwise.templateId, variables: otherwise.variables })
+      const request = new Requests.Unchecked(given({ ...rest, ...names, otherwise: template }))
       const sending = engine.sendDirect(await caller(), { idempotencyKey, request })
       const { createdAt, ...sent } = await run(toldBy(to)(sending))
       return { ...sent, createdAt: Views.date(createdAt) }

@@ -85,6 +85,8 @@ export class TestPlatform {
   }> = []
   readonly inboxes = new Map<string, Array<Received>>()
   readonly blocked = new Set<string>()
+  /** Those to whom it takes no text. */
+  readonly closed = new Set<string>()
   readonly #scripts = new Map<string, Array<Script>>()
   readonly #taken = new Set<string>()
   #due: Array<Due> = []
@@ -138,7 +140,9 @@ export class TestPlatform {
     const { attempt, messageId, to, userId } = message
     this.attempts.push({ at: new Date(now), phone: to === userId ? null : to, userId, messageId, attempt })
     this.#onAttempt(to, attempt)
-    const script = this.#scripts.get(to)?.shift() ?? delivers
+    const isClosed = message.content.kind === "direct" && this.closed.has(to)
+    const usual = isClosed ? scripts.fails("131047") : delivers
+    const script = this.#scripts.get(to)?.shift() ?? usual
     if (script.isTaken && !this.#taken.has(messageId)) {
       this.#taken.add(messageId)
       const at = Instant.after(now, script.receiptsAfterMs)

@@ -5,6 +5,7 @@
 import * as Fault from "../Fault.ts"
 import * as Json from "../Json.ts"
 import * as Text from "../Text.ts"
+import type { TemplateContent } from "../template/Template.ts"
 import { mediaUrlFault } from "../template/Variables.ts"
 
 export const mediaTypes = ["image", "video", "audio", "document", "sticker"] as const
@@ -39,20 +40,30 @@ export interface Parts {
   readonly replyTo?: string
 }
 
+/** The template that goes in the place of a text which the platform refuses, since the person's window is closed. */
+export interface Otherwise {
+  readonly templateId: number
+  readonly template: TemplateContent
+  readonly values: ReadonlyArray<string>
+}
+
 export interface Content extends Parts {
   readonly kind: "direct"
   /** Empty of a medium and of a place. */
   readonly text: string
   readonly linkPreview: boolean
+  readonly otherwise?: Otherwise
 }
 
 /** A request's content; undefined members are none. */
 export const contentOf = ({
   linkPreview = false,
   message = "",
+  otherwise,
   reply_to,
   ...parts
 }: {
+  readonly otherwise?: Otherwise | undefined
   readonly message?: string | undefined
   readonly linkPreview?: boolean | undefined
   readonly media?: Media | undefined
@@ -66,7 +77,8 @@ export const contentOf = ({
   ...(parts.media === undefined ? {} : { media: parts.media }),
   ...(parts.location === undefined ? {} : { location: parts.location }),
   ...(parts.buttons === undefined ? {} : { buttons: parts.buttons }),
-  ...(reply_to === undefined ? {} : { replyTo: reply_to })
+  ...(reply_to === undefined ? {} : { replyTo: reply_to }),
+  ...(otherwise === undefined ? {} : { otherwise })
 })
 
 /** The words that people read: the text, or the caption of the medium. */
@@ -172,7 +184,9 @@ export const faults = (given: Given): ReadonlyArray<Fault.Fault> => [
 
 /** The faults of parts that do not go together: a request has one of a text, a medium and a place. */
 export const mixed = (
-  given: Readonly<Partial<Record<"buttons" | "linkPreview" | "location" | "media" | "message", unknown>>>
+  given: Readonly<
+    Partial<Record<"buttons" | "linkPreview" | "location" | "media" | "message" | "otherwise", unknown>>
+  >
 ): ReadonlyArray<Fault.Fault> => {
   const [first, ...others] = (["message", "media", "location"] as const).filter(
     (name) => given[name] !== undefined
@@ -182,7 +196,9 @@ export const mixed = (
   const beside = others.map((name) =>
     Fault.make([name], "invalid_value", `A message has a \`${first}\` or a \`${name}\`: give one of them.`)
   )
-  const ofText = (["buttons", "linkPreview"] as const).filter((name) => given[name] !== undefined)
+  const ofText = (["buttons", "linkPreview", "otherwise"] as const).filter(
+    (name) => given[name] !== undefined
+  )
   return [
     ...beside,
     ...(first === "message"

@@ -72,6 +72,29 @@ export const contentOf = Memo.ofObject((template: Template): Content => {
 export const purpose = (content: Content): Purpose =>
   content.kind === "direct" ? "direct" : content.template.category
 
+/** The content that goes to its recipient now, with the values of a template that goes in the place of a text. */
+export const outgoing = (
+  { replacedAt }: Pick<Job, "replacedAt">,
+  content: Content
+): { readonly content: Content; readonly values?: ReadonlyArray<string> } => {
+  if (content.kind !== "direct" || content.otherwise === undefined) return { content }
+  const { otherwise, ...text } = content
+  if (replacedAt === null) return { content: text }
+  const { template, templateId, values } = otherwise
+  return { content: { kind: "template", templateId, template }, values }
+}
+
+/** As what a message goes: a direct one may go as a template. */
+export const goesAs = ({ content, replacedAt }: Pick<Job, "content" | "replacedAt">): Content["kind"] =>
+  replacedAt === null ? content.kind : "template"
+
+/** As what a direct message went or goes, `text` being all that a person writes; null of a template send. */
+export const sentAs = ({ content, replacedAt }: Pick<Job, "content" | "replacedAt">): SentAs | null =>
+  content.kind === "template" ? null : replacedAt === null ? "text" : "template"
+
+export const allSentAs = ["text", "template"] as const
+export type SentAs = (typeof allSentAs)[number]
+
 export interface Job extends ClientTexts.JobTexts {
   readonly id: string
   readonly accountId: string
@@ -90,6 +113,8 @@ export interface Job extends ClientTexts.JobTexts {
   readonly stopWhen: StopWhen | null
   /** When its recipients may be sent; null of one that was asked for without a time. */
   readonly timing: When.Timing | null
+  /** Since when a direct message goes as its template, in the place of its text; null of all others. */
+  readonly replacedAt: Instant | null
   readonly status: Status
   readonly pauseReason: PauseReason | null
   /** How many of its first recipients failed for good (`domain/job/StopWhen`); null where nobody asks, or no more. */
@@ -279,10 +304,12 @@ export const newJob = (
     | "updatedAt"
     | "completedAt"
     | "contentExpiredAt"
+    | "replacedAt"
     | "timing"
   > & {
     readonly jobId: string
     readonly now: Instant
+    readonly replacedAt?: Instant | null
     readonly timing?: When.Timing | null
   }
 ): Job => ({
@@ -298,6 +325,7 @@ export const newJob = (
   perMinute: accepted.perMinute,
   stopWhen: accepted.stopWhen,
   timing: accepted.timing ?? null,
+  replacedAt: accepted.replacedAt ?? null,
   status: "queued",
   pauseReason: null,
   firstFailed: accepted.stopWhen === null ? null : 0,

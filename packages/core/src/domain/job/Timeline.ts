@@ -221,6 +221,8 @@ export interface Message extends ClientTexts.JobTexts, ClientTexts.RecipientText
     readonly name: string | null
     readonly language: string | null
   } | null
+  /** Null of a template send. */
+  readonly sentAs: Jobs.SentAs | null
   readonly accountId: string
   readonly account: string | null
   readonly sessionId: string
@@ -654,8 +656,8 @@ const attempts = (rows: Rows, last: Attempt | null, known: Known): ReadonlyArray
   const obstacles = Obstacles.obstaclesOf(happenings, templateId)
   const again = retries(rows)
   const made = last === null ? earlier : [...earlier, last]
-  const found = again.map(({ act, at }) =>
-    entry("retried", at, "Queued again", byWhom(act, known.isOperator))
+  const found = again.flatMap(({ act, at }) =>
+    at === job.replacedAt ? [] : [entry("retried", at, "Queued again", byWhom(act, known.isOperator))]
   )
   let from = job.createdAt
   let isRetry = false
@@ -673,6 +675,12 @@ const attempts = (rows: Rows, last: Attempt | null, known: Known): ReadonlyArray
     }
     const told = attempt(rows, each, number)
     found.push(each === last ? { ...told, place: placeOfLast(rows, each) } : told)
+    if (each !== last && each.at === job.replacedAt)
+      found.push(
+        entry("retried", each.at, "Its template goes in the place of the text", {
+          text: "The person's window was closed."
+        })
+      )
     from = each.at
     isRetry = followedByRetry.includes(each.outcome)
   }
@@ -750,6 +758,7 @@ const messageOf = (rows: Rows, { actual, readsDirect }: Known): Message => {
     priority: job.priority,
     ...ClientTexts.recipient.of(recipient),
     template: templateOf(rows),
+    sentAs: Jobs.sentAs(job),
     accountId: job.accountId,
     account: account?.name ?? null,
     sessionId: job.sessionId,

@@ -516,6 +516,37 @@ export const requeue = (recipient: Job.RecipientResult, now: Instant): Job.Recip
   )
 
 /**
+ * True where the platform refused a text for a closed window, no outcome is awaited any more, and a template stands in its place:
+ * then and only then nothing of it was delivered, and the template goes.
+ */
+const isReplaced = (job: Job.Job, { address, failure, status }: Job.RecipientResult): boolean =>
+  job.replacedAt === null &&
+  Job.isReadable(job.content) &&
+  job.content.kind === "direct" &&
+  job.content.otherwise !== undefined &&
+  !Job.isCanceled(job.status) &&
+  status === "failed" &&
+  failure?.code === "window_closed" &&
+  !Erasure.isErased(address)
+
+/** The recipient of a text that was refused, due again as its template, and why; undefined where nothing goes in its place. */
+export const replaced = (
+  job: Job.Job,
+  recipient: Job.RecipientResult,
+  now: Instant
+): Job.RecipientResult | undefined =>
+  isReplaced(job, recipient)
+    ? { ...requeue(recipient, now), attempts: recipient.attempts, failure: recipient.failure }
+    : undefined
+
+/** The job whose template goes from now on. */
+export const withTemplate = (job: Job.Job, now: Instant): Job.Job => ({
+  ...reopened(job, now),
+  replacedAt: now,
+  updatedAt: now
+})
+
+/**
  * The job after its recipients changed, and the events: the recipients' first, the job's last.
  *
  * @param stopped whether one cause stops the whole job
@@ -585,7 +616,7 @@ export const nextDue = (
  * same object when nothing changes.
  */
 export const followSession = (job: Job.Job, session: Session.Standing, now: Instant): Job.Job => {
-  const pauseReason = Session.obstacleOf(session, job.content.kind)
+  const pauseReason = Session.obstacleOf(session, Job.goesAs(job))
   if (pauseReason !== null && job.status === "processing") {
     return { ...withStatus(job, "paused", now), pauseReason }
   }
@@ -639,7 +670,7 @@ export const resumeForTemplate = (job: Job.Job, session: Session.Standing, now: 
 
 const resumed = (job: Job.Job, session: Session.Standing, now: Instant): Job.Job => {
   if (job.status !== "paused") return job
-  const pauseReason = Session.obstacleOf(session, job.content.kind)
+  const pauseReason = Session.obstacleOf(session, Job.goesAs(job))
   return pauseReason === null ? withStatus(job, "processing", now) : { ...job, pauseReason, updatedAt: now }
 }
 

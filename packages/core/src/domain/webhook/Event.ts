@@ -12,6 +12,7 @@ import type { Instant } from "../Instant.ts"
 import * as Time from "../Instant.ts"
 import * as ClientTexts from "../job/ClientTexts.ts"
 import type { Job, Status as JobStatus, RecipientResult } from "../job/Job.ts"
+import { sentAs } from "../job/Job.ts"
 import * as When from "../job/When.ts"
 import type { Person } from "../Person.ts"
 import type { Session } from "../session/Session.ts"
@@ -113,7 +114,7 @@ export const address = <Key>(
   return [...batched, ...single].filter(({ to }) => to.length > 0)
 }
 
-type Owner = Pick<Job, "id" | "accountId" | "content" | "sessionId"> & ClientTexts.JobTexts
+type Owner = Pick<Job, "id" | "accountId" | "content" | "replacedAt" | "sessionId"> & ClientTexts.JobTexts
 
 const recipientData = (
   job: Owner,
@@ -134,7 +135,7 @@ const recipientData = (
     read_at: Time.formatOrNull(recipient.readAt)
   }
   return content.kind === "direct"
-    ? { account_id, session_id, message_id, to: phone, user_id, ...rest }
+    ? { account_id, session_id, message_id, to: phone, user_id, sent_as: sentAs(job) ?? "text", ...rest }
     : { account_id, session_id, job_id: id, message_id, phone, user_id, ...rest }
 }
 

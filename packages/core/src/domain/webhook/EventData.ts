@@ -89,6 +89,7 @@ export const MessageData = Schema.Struct({
   message_id: Id,
   to: NullableText,
   user_id: NullableText,
+  sent_as: Schema.Literal("text", "template"),
   ...progress
 }).annotations({ identifier: "MessageEventData" })
 export type MessageData = typeof MessageData.Type

@@ -5,9 +5,11 @@
 import * as Ids from "../../domain/Ids.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import * as Time from "../../domain/Instant.ts"
+import * as Jobs from "../../domain/job/Job.ts"
 import * as RetryPlan from "../../domain/job/RetryPlan.ts"
 import type { RetrySelection } from "../../domain/job/RetrySelection.ts"
 import * as SentAgain from "../../domain/job/SentAgain.ts"
+import * as Transitions from "../../domain/job/Transitions.ts"
 import * as Retry from "../../domain/Retry.ts"
 import type * as Circuit from "../../domain/session/Circuit.ts"
 import type { Provider } from "../../domain/session/Session.ts"
@@ -17,6 +19,7 @@ import * as JobSteps from "../JobSteps.ts"
 import type {
   CancelResult,
   Claim,
+  ClaimedJob,
   EarlyReportsApplied,
   HoldResult,
   JobStore,
@@ -316,6 +319,26 @@ export function* hold<B extends Backend>(
   const { result, steps } = JobSteps.hold(job, isHeld, now)
   if (steps.length > 0) yield* rows.saveJobs(steps, now)
   return result
+}
+
+/** `JobStore.claimMessage`. */
+export function* claimMessage<B extends Backend>(
+  rows: JobRows<B>,
+  { jobId, now, worker }: Parameters<JobStore["Type"]["claimMessage"]>[0]
+): Tx<ClaimedJob | null, B> {
+  if (yield* rows.isQuarantined()) return null
+  const [state] = yield* rows.lockJobs([jobId])
+  if (state === undefined) return null
+  const { content } = state.job
+  if (content.kind !== "direct" || !Jobs.isReadable(content) || !Jobs.dispatchable(state.job.status))
+    return null
+  const [due] = (yield* rows.recipientsOf(state, "open")).filter(
+    ({ fence, recipient }) => fence === null && Transitions.isDue(recipient, now)
+  )
+  if (due === undefined) return null
+  const step = JobSteps.claim(state, content, [due.recipient], now, null)
+  const [fence = 0] = yield* rows.saveClaims(worker, [{ step, deferred: [] }], [], now)
+  return { ...step.claimed, fence }
 }
 
 /** `JobStore.retime`. */

@@ -138,7 +138,7 @@ const withDue = <B extends Backend>(
 
 /** True of a job whose template may be sent, and is not for the session's sake. */
 const isRestrictedIn = <B extends Backend>({ isRestricted = false }: Place, job: ReadyJob<B>): boolean =>
-  isRestricted && job.content.kind === "template" && isApproved(job)
+  isRestricted && Jobs.goesAs(job.job.job) === "template" && isApproved(job)
 
 /** A recipient that was put off, as it is written: it has a new time, and nobody awaits an outcome of it. */
 const unclaimed = (after: RecipientResult): RecipientChange => ({

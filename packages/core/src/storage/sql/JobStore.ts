@@ -305,6 +305,9 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
           db.write("JobStore.cancel", () => counted(jobRows, (rows) => Changes.cancel(rows, command)))
         ),
 
+      claimMessage: (command) =>
+        db.write("JobStore.claimMessage", () => Changes.claimMessage(jobRows, command)),
+
       retime: (command) =>
         counting.changed(
           command.now,

@@ -200,7 +200,7 @@ export const inserting = (rows: StoredJobs) => {
         sessionId: job.sessionId,
         publicKey: job.publicKey,
         kind: isEmbedded ? embedded : content.kind,
-        template: content.kind === "template" ? content.templateId : null,
+        template: (content.kind === "template" ? content : content.otherwise)?.templateId ?? null,
         snapshot: frozen,
         ...ClientTexts.job.of(job),
         currency: job.currency,

@@ -170,7 +170,10 @@ export const locking = ({ contentOf, dialect, remember }: StoredJobs) => {
       const job = jobOf(of, place, behind)
       if (!job.hasRow) behind = seq
       const dueAt = elementOf(of.columns[at.dueAt], place)
-      if (dueAt <= now) jobs.push({ job, content, template, dueAt, session, caps })
+      if (dueAt <= now) {
+        const goesSo = Job.goesAs(job.job) === "template"
+        jobs.push({ job, content, template: goesSo ? template : null, dueAt, session, caps })
+      }
     }
     return jobs.sort((a, b) => a.dueAt - b.dueAt || a.job.seq - b.job.seq).slice(0, limit)
   }

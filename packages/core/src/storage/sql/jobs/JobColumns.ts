@@ -152,6 +152,7 @@ interface ProgressRow
     | "firstFailed"
     | "pauseReason"
     | "priority"
+    | "replacedAt"
     | "sessionId"
     | "status"
     | "timing"
@@ -198,6 +199,10 @@ export const progress = table("sendwright_progress", {
     "When its recipients may be sent, in JSON; null of a job that was asked for without a time.",
     nullable(json<When.Timing>("timing", impersonal))
   ),
+  replacedAt: noted(
+    "Since when a direct message goes as its template.",
+    instantOrNull("replaced_at", impersonal)
+  ),
   expiresAt: noted(
     "The next time at which some of its recipients may expire.",
     instantOrNull("expires_at", impersonal)
@@ -215,6 +220,7 @@ export const writtenProgress = progress.only(
   "completedAt",
   "contentExpiredAt",
   "timing",
+  "replacedAt",
   "expiresAt",
   "nextAt",
   "failures",
@@ -257,6 +263,7 @@ export const progressOf = ({ job, seq }: StoredJob, nextAt: Instant | null): Pro
   completedAt: job.completedAt,
   contentExpiredAt: job.contentExpiredAt,
   timing: job.timing,
+  replacedAt: job.replacedAt,
   expiresAt: Job.hasEnded(job.status) ? null : (job.timing?.expiring ?? null),
   nextAt,
   failures: job.counts.failed + job.counts.unknown,
@@ -307,6 +314,7 @@ export const changedOf = layout<ProgressRow>()(
   "completedAt",
   "contentExpiredAt",
   "timing",
+  "replacedAt",
   "nextAt",
   "firstFailed",
   "arrival"
@@ -412,7 +420,8 @@ export const ofChanged = (
     contentExpiredAt: changed[now.contentExpiredAt],
     firstFailed: changed[now.firstFailed],
     arrival: changed[now.arrival],
-    timing: changed[now.timing]
+    timing: changed[now.timing],
+    replacedAt: changed[now.replacedAt]
   }
   return {
     seq,

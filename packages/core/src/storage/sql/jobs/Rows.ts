@@ -5,6 +5,7 @@ import * as Time from "../../../domain/Instant.ts"
 import type { WaitingSession } from "../../../domain/job/Claiming.ts"
 import * as Claiming from "../../../domain/job/Claiming.ts"
 import type { RecipientResult } from "../../../domain/job/Job.ts"
+import * as Jobs from "../../../domain/job/Job.ts"
 import * as Priority from "../../../domain/job/Priority.ts"
 import * as Recipient from "../../../domain/job/Recipient.ts"
 import * as RetrySelection from "../../../domain/job/RetrySelection.ts"
@@ -309,7 +310,8 @@ export const make = (
 
     lockDueJobs: lockDue,
 
-    tryLockTemplate: function* ({ job: { content } }) {
+    tryLockTemplate: function* ({ job }) {
+      const content = Jobs.isReadable(job.content) ? Jobs.outgoing(job, job.content).content : job.content
       const row = content.kind === "template" ? yield* get(lockTemplate, content.templateId) : undefined
       return row === undefined ? null : text(row, "status")
     },

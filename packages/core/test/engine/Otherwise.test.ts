@@ -1,0 +1,231 @@
+/** A template in the place of a text that the platform takes no more, as one message (contract.md §14). */
+import { describe, expect, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as TestClock from "effect/TestClock"
+import { prepare } from "../../../../examples/support/prepare.ts"
+import * as Time from "../../src/domain/Instant.ts"
+import * as Window from "../../src/domain/session/Window.ts"
+import * as Engine from "../../src/engine/Engine.ts"
+import type { OutboundMessage } from "../../src/sender/Sender.ts"
+import { SendResult } from "../../src/sender/Sender.ts"
+import { InboundStore } from "../../src/storage/InboundStore.ts"
+import * as Memory from "../../src/storage/sqlite/Memory.ts"
+import { embedded, platform } from "../worker/Support.ts"
+
+const to = "34600000021"
+const closed = { code: "window_closed", provider_code: "131047", message: "Too late.", permanent: true }
+const other = { ...closed, code: "undeliverable", provider_code: "131026" }
+const unsaid = { ...closed, code: "outcome_unknown", provider_code: null, permanent: false }
+
+type Answer = (message: OutboundMessage) => SendResult
+
+const harness = () => {
+  let answer: Answer = () => SendResult.Accepted({ providerId: null, status: "accepted" })
+  const kinds: Array<string> = []
+  const messages: Array<OutboundMessage> = []
+  const { sender } = platform({ hasWindow: true }, (message) =>
+    Effect.sync(() => {
+      kinds.push(message.content.kind)
+      messages.push(message)
+      return answer(message)
+    })
+  )
+  const layer = Layer.provideMerge(embedded(sender), Memory.layer)
+  const ready = Effect.gen(function* () {
+    yield* TestClock.setTime(20 * Time.day)
+    const engine = yield* Engine.Engine
+    const inbound = yield* InboundStore
+    const { accountId, caller, templateId } = yield* prepare(engine, [to])
+    const wrote = (ago: number) =>
+      Effect.flatMap(Time.now, (now) =>
+        inbound.receive({
+          accountId,
+          sessionId: caller.session.id,
+          portfolio: "",
+          now,
+          items: [
+            {
+              id: null,
+              identity: { person: { phone: to, userId: null }, formerly: null },
+              message: null,
+              word: null,
+              unattributed: null,
+              window: Window.opened(Time.before(now, ago))
+            }
+          ]
+        })
+      )
+    const otherwise = { template_id: templateId, variables: { "body.1": "Ana", "body.2": "1" } }
+    const send = (idempotencyKey?: string) =>
+      engine.sendDirect(caller, { idempotencyKey, request: { to, message: "Hi", otherwise } })
+    const story = (id: string) =>
+      Effect.map(engine.message(caller, id), ({ job, recipient }) => ({
+        status: recipient.status,
+        isReplaced: job.replacedAt !== null,
+        attempts: recipient.attempts,
+        failure: recipient.failure?.code ?? null
+      }))
+    const revoke = engine.admin.consents.record(accountId, [
+      { phone: to, source: "phone", status: "revoked", purpose: "utility" }
+    ])
+    const report = (
+      messageId: string,
+      status: "delivered" | "failed",
+      failure: typeof closed | null = null
+    ) =>
+      Effect.flatMap(Time.now, (at) => engine.receive([{ messageId, status, at, failure, providerId: null }]))
+    const answers = (next: Answer) => {
+      answer = next
+    }
+    return { accountId, answers, caller, engine, otherwise, report, revoke, send, story, wrote }
+  })
+  return { kinds, layer, messages, ready }
+}
+
+const refusesTexts: Answer = ({ content, messageId }) =>
+  content.kind === "direct"
+    ? SendResult.Rejected({ failure: closed })
+    : SendResult.Accepted({ providerId: `p-${messageId}`, status: "accepted" })
+
+describe("a text with a template in its place", () => {
+  const open = harness()
+  it.effect("goes as it is while the window may be open", () =>
+    Effect.gen(function* () {
+      const { send, story, wrote } = yield* open.ready
+      yield* wrote(0)
+      const sent = yield* send()
+      expect(sent).toMatchObject({ status: "accepted", sentAs: "text" })
+      expect(open.kinds).toEqual(["direct"])
+      expect(open.messages[0]?.content).not.toHaveProperty("otherwise")
+      expect(yield* story(sent.messageId)).toMatchObject({ status: "accepted", isReplaced: false })
+    }).pipe(Effect.provide(open.layer))
+  )
+
+  const known = harness()
+  it.effect(
+    "goes as the template where the window is certainly closed, and nobody is asked for the text",
+    () =>
+      Effect.gen(function* () {
+        const { send, story, wrote } = yield* known.ready
+        yield* wrote(2 * Time.day)
+        const sent = yield* send("k1")
+        expect(sent).toMatchObject({ status: "accepted", sentAs: "template", replayed: false })
+        expect(yield* send("k1")).toMatchObject({
+          messageId: sent.messageId,
+          sentAs: "template",
+          replayed: true
+        })
+        expect(known.kinds).toEqual(["template"])
+        expect(known.messages[0]).toMatchObject({ values: ["Ana", "1"], messageId: sent.messageId })
+        expect(yield* story(sent.messageId)).toMatchObject({ status: "accepted", isReplaced: true })
+      }).pipe(Effect.provide(known.layer))
+  )
+
+  const answered = harness()
+  it.effect(
+    "goes as the template in the same message once the platform's answer refuses it for the window",
+    () =>
+      Effect.gen(function* () {
+        const { answers, caller, engine, send, story } = yield* answered.ready
+        answers(refusesTexts)
+        const sent = yield* send("k1")
+        expect(sent).toMatchObject({ status: "accepted", sentAs: "template" })
+        expect(answered.kinds).toEqual(["direct", "template"])
+        expect(new Set(answered.messages.map(({ messageId }) => messageId))).toEqual(
+          new Set([sent.messageId])
+        )
+        expect(yield* story(sent.messageId)).toMatchObject({
+          status: "accepted",
+          failure: null,
+          isReplaced: true
+        })
+        expect((yield* engine.window(caller, to)).open).toBe(false)
+        expect(yield* send("k1")).toMatchObject({ sentAs: "template", replayed: true })
+        const { message, timeline } = yield* engine.timeline(caller, sent.messageId)
+        expect(message.sentAs).toBe("template")
+        expect(timeline.map(({ code, kind }) => [kind, code])).toEqual([
+          ["accepted", null],
+          ["consent", null],
+          ["attempt", "window_closed"],
+          ["retried", null],
+          ["attempt", null]
+        ])
+      }).pipe(Effect.provide(answered.layer))
+  )
+
+  const later = harness()
+  it.effect(
+    "goes as the template once a receipt refuses it; what the platform says of the text later changes nothing",
+    () =>
+      Effect.gen(function* () {
+        const { engine, report, send, story } = yield* later.ready
+        const { messageId } = yield* send()
+        yield* TestClock.adjust("5 seconds")
+        yield* report(messageId, "failed", closed)
+        expect(yield* story(messageId)).toMatchObject({ status: "queued", isReplaced: true })
+        yield* report(messageId, "failed", closed)
+        yield* engine.drain
+        expect(later.kinds).toEqual(["direct", "template"])
+        expect(yield* story(messageId)).toMatchObject({ status: "accepted", failure: null })
+        yield* TestClock.adjust("5 seconds")
+        yield* report(messageId, "failed", closed)
+        yield* engine.drain
+        expect(later.kinds).toHaveLength(2)
+        expect(yield* story(messageId)).toMatchObject({ status: "accepted" })
+        yield* report(messageId, "delivered")
+        expect(yield* story(messageId)).toMatchObject({ status: "delivered" })
+      }).pipe(Effect.provide(later.layer))
+  )
+
+  const unclear = harness()
+  it.effect("goes never as both: after no answer, and after another refusal, no template goes", () =>
+    Effect.gen(function* () {
+      const { answers, engine, send } = yield* unclear.ready
+      answers(() => SendResult.Ambiguous({ failure: unsaid }))
+      expect(yield* Effect.flip(send())).toMatchObject({ outcome: "unknown" })
+      answers(() => SendResult.Rejected({ failure: other }))
+      expect(yield* Effect.flip(send())).toMatchObject({ outcome: "failed" })
+      yield* engine.drain
+      expect(unclear.kinds).toEqual(["direct", "direct"])
+    }).pipe(Effect.provide(unclear.layer))
+  )
+
+  const refused = harness()
+  it.effect("has the template's consent: refused before it is accepted, or at its turn", () =>
+    Effect.gen(function* () {
+      const { answers, revoke, send, wrote } = yield* refused.ready
+      answers(refusesTexts)
+      yield* revoke
+      expect(yield* Effect.flip(send())).toMatchObject({
+        outcome: "failed",
+        failure: { code: "consent_required" }
+      })
+      expect(refused.kinds).toEqual(["direct"])
+      yield* wrote(2 * Time.day)
+      expect(yield* Effect.flip(send())).toMatchObject({ _tag: "ConsentRequired" })
+      expect(refused.kinds).toEqual(["direct"])
+    }).pipe(Effect.provide(refused.layer))
+  )
+
+  const busy = harness()
+  it.effect("leaves a template that has to wait to the workers, who attempt it once", () =>
+    Effect.gen(function* () {
+      const { answers, engine, send, story } = yield* busy.ready
+      answers(({ content }) =>
+        content.kind === "direct"
+          ? SendResult.Rejected({ failure: closed })
+          : SendResult.Transient({ failure: { ...other, permanent: false }, retryAfterMs: 60_000 })
+      )
+      const sent = yield* send()
+      expect(sent).toMatchObject({ status: "queued", sentAs: "template" })
+      answers(refusesTexts)
+      yield* engine.drain
+      expect(busy.kinds).toEqual(["direct", "template"])
+      yield* TestClock.adjust("5 minutes")
+      yield* engine.drain
+      expect(busy.kinds).toEqual(["direct", "template", "template"])
+      expect(yield* story(sent.messageId)).toMatchObject({ status: "accepted" })
+    }).pipe(Effect.provide(busy.layer))
+  )
+})
