@@ -81,6 +81,19 @@ export const suite = (layer: Stored) => {
       }).pipe(Effect.provide(layer))
     )
 
+    it.effect("leaves to the next a whole job that does not fit behind a smaller one", () =>
+      Effect.gen(function* () {
+        const jobs = yield* JobStore
+        const busy = yield* owner
+        for (const phones of [60, 250, 250, 250, 250, 250])
+          yield* jobs.accept(Fixtures.send(busy, { phones }))
+        const sizes: Array<ReadonlyArray<number>> = []
+        for (let turn = 0; turn < 6; turn++)
+          sizes.push((yield* claim(250)).map(({ recipients }) => recipients.length))
+        expect(sizes).toEqual([[60], [250], [250], [250], [250], [250]])
+      }).pipe(Effect.provide(layer))
+    )
+
     it.effect("answers each job with what its messages are sent with, as its session has it", () =>
       Effect.gen(function* () {
         const sessions = yield* SessionStore

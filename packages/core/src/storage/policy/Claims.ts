@@ -276,7 +276,9 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
       const batch = found
         .filter((each) => !full.includes(each))
         .map((each) => withDue(each, due.get(each.job.job.id) ?? [], isRestrictedIn(place, each)))
-      if (batch.length > 0 || areAll) return { batch, areAll: areAll && found.length === locked.length }
+      // Again only where jobs were put off: what does not fit now fits no better then.
+      if (batch.length > 0 || areAll || full.length === 0)
+        return { batch, areAll: areAll && found.length === locked.length }
     }
   }
 
