@@ -85,6 +85,7 @@ describe("a direct message", () => {
         to: "34600000005",
         user_id: null,
         status: "delivered",
+        sent_as: "text",
         outcome: null,
         error: null,
         reference: "late",
