@@ -3,8 +3,8 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as FiberRef from "effect/FiberRef"
 import { globalValue } from "effect/GlobalValue"
+import type { Program } from "../../packages/core/src/storage/Program.ts"
 import { StorageError } from "../../packages/core/src/storage/StorageError.ts"
-import type { Program } from "../../packages/core/src/storage/sql/Program.ts"
 
 /** The fault at the step. */
 export const kinds = [

@@ -13,7 +13,8 @@ import * as Pacing from "../../domain/session/Pacing.ts"
 import * as JobSteps from "../JobSteps.ts"
 import type { AcceptSend } from "../JobStore.ts"
 import { AcceptResult } from "../JobStore.ts"
-import type { AcceptanceFacts, Backend, JobRows, Tx } from "./JobRows.ts"
+import type { Program } from "../Program.ts"
+import type { AcceptanceFacts, JobRows } from "./JobRows.ts"
 
 /** The refusal of the send; undefined when it is accepted. */
 const refusal = (
@@ -38,10 +39,7 @@ const refusal = (
 }
 
 /** A message that goes without waiting is counted by its session's pace and phones: what waits keeps its distance. */
-function* countSent<B extends Backend>(
-  rows: JobRows<B>,
-  { now, recipients, sessionId }: AcceptSend
-): Tx<void, B> {
+function* countSent(rows: JobRows, { now, recipients, sessionId }: AcceptSend): Program<void> {
   const { messagesPerSecond: perSecond, pairIntervalMs: interval } = yield* rows.pacing(sessionId)
   if (perSecond === null && interval === null) return
   yield* rows.lockPacing(sessionId)
@@ -57,7 +55,7 @@ function* countSent<B extends Backend>(
 }
 
 /** `JobStore.accept`. */
-export function* accept<B extends Backend>(rows: JobRows<B>, command: AcceptSend): Tx<AcceptResult, B> {
+export function* accept(rows: JobRows, command: AcceptSend): Program<AcceptResult> {
   const {
     accountId,
     claim,

@@ -2,6 +2,7 @@
  * The verbs that change jobs after their acceptance: outcomes, the rescue, reports of the platform, cancel, retry.
  * Written once for all stores: the decisions are `JobSteps`, the reads and writes {@link JobRows}.
  */
+
 import * as Ids from "../../domain/Ids.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import * as Time from "../../domain/Instant.ts"
@@ -33,16 +34,17 @@ import type {
   Settlement
 } from "../JobStore.ts"
 import { earlyReportMs, maximumEarlyReports } from "../JobStore.ts"
+import type { Program } from "../Program.ts"
 import type { Claimed, Claims } from "./Claims.ts"
-import type { Backend, EarlyReport, JobRows, RecipientPlace, Tx } from "./JobRows.ts"
+import type { EarlyReport, JobRows, RecipientPlace, StoredJob } from "./JobRows.ts"
 import type { SessionRows } from "./SessionRows.ts"
 import * as Sessions from "./Sessions.ts"
 import * as Workers from "./Workers.ts"
 
 /** What steps ended, of jobs as they were read. */
-const endsOf = <B extends Backend>(
-  jobs: ReadonlyArray<B["job"]>,
-  steps: ReadonlyArray<JobChange<B["job"]>>
+const endsOf = (
+  jobs: ReadonlyArray<StoredJob>,
+  steps: ReadonlyArray<JobChange<StoredJob>>
 ): Endings.Endings => {
   const before = new Map(jobs.map(({ job }) => [job.id, job]))
   return Endings.endingsOf(
@@ -51,14 +53,15 @@ const endsOf = <B extends Backend>(
 }
 
 /** Settles the outcomes that are still awaited, and answers how many, and those whose jobs are `busy`. */
-function* settle<B extends Backend>(
-  rows: JobRows<B>,
+function* settle(
+  rows: JobRows,
   settlements: ReadonlyArray<Settlement>,
   now: Instant
-): Tx<
-  { readonly settled: number; readonly busy: ReadonlyArray<Settlement>; readonly ends: Endings.Endings },
-  B
-> {
+): Program<{
+  readonly settled: number
+  readonly busy: ReadonlyArray<Settlement>
+  readonly ends: Endings.Endings
+}> {
   if (settlements.length === 0) return { settled: 0, busy: [], ends: Endings.nothing }
   const byJob = JobSteps.groupBy(settlements, ({ jobId }) => jobId)
   const { busy, jobs } = yield* rows.lockJobsInTime([...byJob.keys()])
@@ -66,7 +69,7 @@ function* settle<B extends Backend>(
   const find = yield* rows.recipientsAt(
     settled.map(({ fresh, job }) => ({ job, places: fresh.map(({ index }) => index) }))
   )
-  const steps: Array<ReturnType<typeof JobSteps.settle<B["job"]>>> = []
+  const steps: Array<ReturnType<typeof JobSteps.settle<StoredJob>>> = []
   for (const { fresh, job } of settled) {
     const others = fresh.some(JobSteps.stopsJob) ? yield* rows.recipientsOf(job, "open") : []
     const step = JobSteps.settle(job, (place) => find(job, place), fresh, now, others)
@@ -82,10 +85,10 @@ function* settle<B extends Backend>(
 }
 
 /** The outcomes whose words on people may be applied now: those of accounts whose people nobody else is changing. */
-function* withFreePeople<B extends Backend>(
-  rows: JobRows<B>,
+function* withFreePeople(
+  rows: JobRows,
   settlements: ReadonlyArray<Settlement>
-): Tx<readonly [free: ReadonlyArray<Settlement>, busy: ReadonlyArray<Settlement>], B> {
+): Program<readonly [free: ReadonlyArray<Settlement>, busy: ReadonlyArray<Settlement>]> {
   const accounts = new Set(JobSteps.inbound(settlements).map(({ accountId }) => accountId))
   const busy = new Set<string>()
   for (const accountId of accounts) if (!(yield* rows.lockPeopleInTime(accountId))) busy.add(accountId)
@@ -100,10 +103,10 @@ const nothing: Claimed = { claimed: [], unreadable: [] }
  * `JobStore.settleAndClaim`. People are locked before jobs, as by those who bring their word otherwise, and sessions between
  * them, as by those who change these. Nobody waits here for what another keeps locked: its outcomes are answered as postponed.
  */
-export function* settleAndClaim<B extends Backend>(
-  rows: JobRows<B>,
-  sessions: SessionRows<B>,
-  claims: Claims<B>,
+export function* settleAndClaim(
+  rows: JobRows,
+  sessions: SessionRows,
+  claims: Claims,
   {
     claim,
     news = [],
@@ -115,13 +118,12 @@ export function* settleAndClaim<B extends Backend>(
     readonly news?: ReadonlyArray<Circuit.News>
     readonly claim: Claim | null
   }
-): Tx<
+): Program<
   Claimed & {
     readonly settled: number
     readonly postponed: ReadonlyArray<Settlement>
     readonly ends: Endings.Endings
-  } & Sessions.Heard,
-  B
+  } & Sessions.Heard
 > {
   const [free, silenced] = yield* withFreePeople(rows, settlements)
   const heard =
@@ -143,8 +145,8 @@ export function* settleAndClaim<B extends Backend>(
 }
 
 /** `JobStore.rescue`. */
-export function* rescue<B extends Backend>(
-  rows: JobRows<B>,
+export function* rescue(
+  rows: JobRows,
   {
     beats,
     beside = [],
@@ -160,11 +162,11 @@ export function* rescue<B extends Backend>(
     readonly recoverable: ReadonlyArray<Provider>
     readonly suspectWaits?: ReadonlyArray<number>
   }
-): Tx<number, B> {
+): Program<number> {
   if (yield* rows.isQuarantined()) return 0
   // Before anything is read that they have.
   const workers = yield* Workers.forgetDead(rows, [worker, ...beside], beats, now)
-  const steps: Array<ReturnType<typeof JobSteps.rescue<B["job"]>>> = []
+  const steps: Array<ReturnType<typeof JobSteps.rescue<StoredJob>>> = []
   for (const { awaited, job, provider } of yield* rows.lockJobsOf(workers)) {
     const isRecoverable = provider !== null && recoverable.includes(provider)
     steps.push(JobSteps.rescue(job, awaited, now, { recoverable: isRecoverable, suspectWaits }))
@@ -174,10 +176,10 @@ export function* rescue<B extends Backend>(
 }
 
 /** `JobStore.giveBack`. */
-export function* giveBack<B extends Backend>(
-  rows: JobRows<B>,
+export function* giveBack(
+  rows: JobRows,
   { now, worker }: { readonly worker: string; readonly now: Instant }
-): Tx<number, B> {
+): Program<number> {
   yield* rows.forgetWorker(worker, undefined)
   const held = yield* rows.lockJobsOf([worker])
   const steps = held.map(({ awaited, job }) => JobSteps.giveBack(job, awaited, now))
@@ -192,10 +194,10 @@ interface Brought {
 }
 
 /** The places of the reports' messages, by our ids or by the platform's; undefined where no message is known. */
-function* placesOf<B extends Backend>(
-  rows: JobRows<B>,
+function* placesOf(
+  rows: JobRows,
   brought: ReadonlyArray<Brought>
-): Tx<(brought: Brought) => RecipientPlace | undefined, B> {
+): Program<(brought: Brought) => RecipientPlace | undefined> {
   const known = new Map<string | null, ReadonlyMap<string, RecipientPlace>>()
   for (const [sessionId, group] of JobSteps.groupBy(brought, ({ sessionId }) => sessionId)) {
     const providerIds: Array<string> = []
@@ -209,11 +211,7 @@ function* placesOf<B extends Backend>(
 }
 
 /** Applies reports of any sessions: their jobs are locked together, in the order in which all commits lock jobs. */
-function* apply<B extends Backend>(
-  rows: JobRows<B>,
-  brought: ReadonlyArray<Brought>,
-  now: Instant
-): Tx<ReportsApplied, B> {
+function* apply(rows: JobRows, brought: ReadonlyArray<Brought>, now: Instant): Program<ReportsApplied> {
   const placeOf = yield* placesOf(rows, brought)
   const placed: Array<RecipientPlace & Brought> = []
   for (const each of brought) {
@@ -237,7 +235,7 @@ function* apply<B extends Backend>(
   const met: Array<Met> = []
   const refused: Array<Refused> = []
   const ended: Array<ReportedEnd> = []
-  const steps: Array<JobChange<B["job"]>> = []
+  const steps: Array<JobChange<StoredJob>> = []
   for (const { group, job } of ofJobs) {
     const step = JobSteps.receive(job, (place) => find(job, place), group, now)
     for (const { report } of group) matched.add(report)
@@ -259,8 +257,8 @@ function* apply<B extends Backend>(
 }
 
 /** `JobStore.receive`. */
-export function* receive<B extends Backend>(
-  rows: JobRows<B>,
+export function* receive(
+  rows: JobRows,
   {
     now,
     reports,
@@ -270,7 +268,7 @@ export function* receive<B extends Backend>(
     readonly sessionId?: string | null
     readonly reports: ReadonlyArray<Report>
   }
-): Tx<ReportsApplied, B> {
+): Program<ReportsApplied> {
   const brought = reports.map((report) => ({ report, sessionId }))
   const received = yield* apply(rows, brought, now)
   const early = received.unmatched.flatMap((report): ReadonlyArray<EarlyReport> => {
@@ -288,20 +286,17 @@ export const noEarlyReports = (): EarlyReportsApplied => {
 }
 
 /** `JobStore.applyEarlyReports`. */
-export function* applyEarlyReports<B extends Backend>(
-  rows: JobRows<B>,
-  now: Instant
-): Tx<EarlyReportsApplied, B> {
+export function* applyEarlyReports(rows: JobRows, now: Instant): Program<EarlyReportsApplied> {
   const forgotten = yield* rows.forgetEarlyReports(Time.before(now, earlyReportMs), maximumEarlyReports)
   const { applied, ended, ends, met, refused } = yield* apply(rows, yield* rows.removeMatchedReports(), now)
   return { applied, ended, ends, met, refused, forgotten }
 }
 
 /** `JobStore.cancel`. */
-export function* cancel<B extends Backend>(
-  rows: JobRows<B>,
+export function* cancel(
+  rows: JobRows,
   { jobId, now }: { readonly jobId: string; readonly now: Instant }
-): Tx<CancelResult | null, B> {
+): Program<CancelResult | null> {
   const [job] = yield* rows.lockJobs([jobId])
   if (job === undefined) return null
   const { result, step } = JobSteps.cancel(job, yield* rows.recipientsOf(job, "open"), now)
@@ -310,10 +305,10 @@ export function* cancel<B extends Backend>(
 }
 
 /** `JobStore.hold`. */
-export function* hold<B extends Backend>(
-  rows: JobRows<B>,
+export function* hold(
+  rows: JobRows,
   { isHeld, jobId, now }: Parameters<JobStore["Type"]["hold"]>[0]
-): Tx<HoldResult | null, B> {
+): Program<HoldResult | null> {
   const [job] = yield* rows.lockJobs([jobId])
   if (job === undefined) return null
   const { result, steps } = JobSteps.hold(job, isHeld, now)
@@ -322,10 +317,10 @@ export function* hold<B extends Backend>(
 }
 
 /** `JobStore.claimMessage`. */
-export function* claimMessage<B extends Backend>(
-  rows: JobRows<B>,
+export function* claimMessage(
+  rows: JobRows,
   { jobId, now, worker }: Parameters<JobStore["Type"]["claimMessage"]>[0]
-): Tx<ClaimedJob | null, B> {
+): Program<ClaimedJob | null> {
   if (yield* rows.isQuarantined()) return null
   const [state] = yield* rows.lockJobs([jobId])
   if (state === undefined) return null
@@ -342,10 +337,10 @@ export function* claimMessage<B extends Backend>(
 }
 
 /** `JobStore.retime`. */
-export function* retime<B extends Backend>(
-  rows: JobRows<B>,
+export function* retime(
+  rows: JobRows,
   { change, jobId, now }: Parameters<JobStore["Type"]["retime"]>[0]
-): Tx<RetimeResult | null, B> {
+): Program<RetimeResult | null> {
   const [job] = yield* rows.lockJobs([jobId])
   if (job === undefined) return null
   const { result, steps } = JobSteps.retime(job, yield* rows.recipientsOf(job, "open"), change, now)
@@ -357,11 +352,11 @@ export function* retime<B extends Backend>(
 const expiringAtOnce = 20
 
 /** `JobStore.expire`. */
-export function* expire<B extends Backend>(rows: JobRows<B>, now: Instant): Tx<number, B> {
+export function* expire(rows: JobRows, now: Instant): Program<number> {
   if (yield* rows.isQuarantined()) return 0
   const ids = yield* rows.expiringJobs(now, expiringAtOnce)
   if (ids.length === 0) return 0
-  const steps: Array<JobChange<B["job"]>> = []
+  const steps: Array<JobChange<StoredJob>> = []
   for (const job of (yield* rows.lockJobsInTime(ids)).jobs)
     steps.push(JobSteps.expire(job, yield* rows.recipientsOf(job, "open"), now))
   yield* rows.saveJobs(steps, now)
@@ -369,10 +364,10 @@ export function* expire<B extends Backend>(rows: JobRows<B>, now: Instant): Tx<n
 }
 
 /** `JobStore.abandon`. */
-export function* abandon<B extends Backend>(
-  rows: JobRows<B>,
+export function* abandon(
+  rows: JobRows,
   { failure, jobId, now, openSince }: Parameters<JobStore["Type"]["abandon"]>[0]
-): Tx<void, B> {
+): Program<void> {
   const [job] = yield* rows.lockJobs([jobId])
   if (job === undefined) return
   const open = yield* rows.recipientsOf(job, "open")
@@ -382,13 +377,13 @@ export function* abandon<B extends Backend>(
 }
 
 /** With those whom another retry sent again, where this one retries nothing of the job. */
-export function* withAgain<B extends Backend>(
-  rows: Pick<JobRows<B>, "actsOn" | "recipientsOf">,
-  job: B["job"],
+export function* withAgain(
+  rows: Pick<JobRows, "actsOn" | "recipientsOf">,
+  job: StoredJob,
   sums: RetryPlan.Sums,
   { phones }: RetrySelection,
   plan?: Pick<RetryPlan.Plan, "begunAt" | "id">
-): Tx<RetryPlan.Sums, B> {
+): Program<RetryPlan.Sums> {
   if (RetryPlan.recipientsOf(sums) > 0) return sums
   const again = (yield* rows.recipientsOf(job, "again")).map(({ recipient }) => recipient)
   if (again.length === 0) return sums
@@ -397,10 +392,10 @@ export function* withAgain<B extends Backend>(
 }
 
 /** `JobStore.retry`. */
-export function* retry<B extends Backend>(
-  rows: JobRows<B>,
+export function* retry(
+  rows: JobRows,
   command: Parameters<typeof JobSteps.retry>[2] & { readonly jobId: string }
-): Tx<RetryResult | null, B> {
+): Program<RetryResult | null> {
   const [job] = yield* rows.lockJobs([command.jobId])
   if (job === undefined) return null
   const { result, step } = JobSteps.retry(job, yield* rows.recipientsOf(job, "lost"), command)

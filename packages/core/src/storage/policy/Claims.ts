@@ -31,17 +31,18 @@ import type { JobChange, RecipientChange } from "../JobSteps.ts"
 import * as JobSteps from "../JobSteps.ts"
 import type { Claim, DispatchedJob, UnreadableJob } from "../JobStore.ts"
 import { unreadableMs } from "../JobStore.ts"
-import type { Backend, ClaimStep, DueJob as JobOf, JobRows, Tx } from "./JobRows.ts"
+import type { Program } from "../Program.ts"
+import type { ClaimStep, DueJob as JobOf, JobRows, StoredJob } from "./JobRows.ts"
 
-export interface Claims<B extends Backend> {
+export interface Claims {
   /**
    * Gives due recipients to a worker, as `JobStore.settleAndClaim` says.
    *
    * @param holds whether this commit may have locked jobs already
    */
-  readonly claim: (asked: Claim, now: Instant, holds: boolean) => Tx<Claimed, B>
+  readonly claim: (asked: Claim, now: Instant, holds: boolean) => Program<Claimed>
   /** Answers when the next recipient may be claimed, as `JobStore.nextDue` says. */
-  readonly nextDue: (now: Instant, admits?: (sessionId: string) => boolean) => Tx<Instant | null, B>
+  readonly nextDue: (now: Instant, admits?: (sessionId: string) => boolean) => Program<Instant | null>
 }
 
 export interface Claimed {
@@ -65,8 +66,8 @@ interface Place {
 }
 
 /** A due job with its due recipients. */
-interface Due<B extends Backend> extends DueJob {
-  readonly job: B["job"]
+interface Due extends DueJob {
+  readonly job: StoredJob
   readonly content: Content
   readonly session: Session.Outbound
   readonly caps: Caps
@@ -78,7 +79,7 @@ interface Due<B extends Backend> extends DueJob {
 }
 
 /** A locked job that a claim may look at. */
-interface ReadyJob<B extends Backend> extends JobOf<B> {
+interface ReadyJob extends JobOf {
   readonly content: Content
 }
 
@@ -97,34 +98,27 @@ interface ServedQueue {
 }
 
 /** Takes at most so many due recipients of the session whose turn it is. */
-type ClaimRecipients<B extends Backend> = (place: Place, limit: number) => Tx<Served, B>
+type ClaimRecipients = (place: Place, limit: number) => Program<Served>
 
 const passed: Served = { jobs: [], outcome: "passed" }
 const putOff: Served = { jobs: [], outcome: "putOff" }
 
 /** At most so many of it may be claimed together. */
-const openOf = <B extends Backend>({ job: { job } }: JobOf<B>, now: Instant): number =>
+const openOf = ({ job: { job } }: JobOf, now: Instant): number =>
   Math.min(job.counts.queued + job.counts.sending, Pace.room(job, now), StopWhen.room(job, 0))
 
 /** True of a job of which not all that is due may be claimed. */
-const isLimited = <B extends Backend>({ job: { job } }: JobOf<B>): boolean =>
-  job.perMinute !== null || StopWhen.isAsked(job)
+const isLimited = ({ job: { job } }: JobOf): boolean => job.perMinute !== null || StopWhen.isAsked(job)
 
 /** A job of which as many are in flight as may be is looked at again after so long, unless one of them ends before. */
 const fullMs = Time.second
 
-const isApproved = <B extends Backend>({ template }: JobOf<B>): boolean =>
-  template === null || template.status === "approved"
+const isApproved = ({ template }: JobOf): boolean => template === null || template.status === "approved"
 
-const isReady = <B extends Backend>(locked: JobOf<B>): locked is ReadyJob<B> =>
-  Jobs.isReadable(locked.content)
+const isReady = (locked: JobOf): locked is ReadyJob => Jobs.isReadable(locked.content)
 
 /** @param due those of its recipients that are */
-const withDue = <B extends Backend>(
-  locked: ReadyJob<B>,
-  due: Due<B>["due"],
-  isRestricted: boolean
-): Due<B> => ({
+const withDue = (locked: ReadyJob, due: Due["due"], isRestricted: boolean): Due => ({
   job: locked.job,
   content: locked.content,
   session: locked.session,
@@ -137,7 +131,7 @@ const withDue = <B extends Backend>(
 })
 
 /** True of a job whose template may be sent, and is not for the session's sake. */
-const isRestrictedIn = <B extends Backend>({ isRestricted = false }: Place, job: ReadyJob<B>): boolean =>
+const isRestrictedIn = ({ isRestricted = false }: Place, job: ReadyJob): boolean =>
   isRestricted && Jobs.goesAs(job.job.job) === "template" && isApproved(job)
 
 /** A recipient that was put off, as it is written: it has a new time, and nobody awaits an outcome of it. */
@@ -161,7 +155,7 @@ const reportedAtOnce = 100
 /** The sessions that `nextDue` reads first; each further page is four times as long. */
 const pageOfNextDue = 64
 
-export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
+export const make = (rows: JobRows): Claims => {
   // Three hints of this process. A verb that is run again only moves them on, which no session suffers from.
   /** The session whose turn it was last. */
   let turn = Claiming.noSession
@@ -179,7 +173,7 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
     { first, now, session, unreadable, worker }: Place,
     priority: Priority.Priority,
     limit: number
-  ): Tx<{ readonly jobs: ReadonlyArray<ReadyJob<B>>; readonly areAll: boolean }, B> {
+  ): Program<{ readonly jobs: ReadonlyArray<ReadyJob>; readonly areAll: boolean }> {
     for (;;) {
       const waits = first.is
       first.is = false
@@ -195,9 +189,9 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
   /** Puts off those of the locked jobs whose contents cannot be read, and reports them. */
   function* setAside(
     worker: string,
-    locked: ReadonlyArray<JobOf<B>>,
+    locked: ReadonlyArray<JobOf>,
     now: Instant
-  ): Tx<ReadonlyArray<UnreadableJob>, B> {
+  ): Program<ReadonlyArray<UnreadableJob>> {
     const unreadable = locked.flatMap(({ content, job }) =>
       Jobs.isReadable(content) ? [] : [{ cause: content.cause, job }]
     )
@@ -215,7 +209,7 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
   }
 
   /** How many of a job may be claimed now. */
-  function* roomOf({ job }: ReadyJob<B>, now: Instant): Tx<number, B> {
+  function* roomOf({ job }: ReadyJob, now: Instant): Program<number> {
     const paced = Pace.room(job.job, now)
     if (paced < 1 || !StopWhen.isAsked(job.job)) return paced
     const open = yield* rows.recipientsOf(job, "open")
@@ -224,10 +218,10 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
 
   /** The due recipients of jobs that fit into `limit`, by the jobs' ids; none of a job that has no room. */
   function* dueIn(
-    jobs: ReadonlyArray<ReadyJob<B>>,
+    jobs: ReadonlyArray<ReadyJob>,
     limit: number,
     now: Instant
-  ): Tx<ReadonlyMap<string, ReadonlyArray<RecipientResult>>, B> {
+  ): Program<ReadonlyMap<string, ReadonlyArray<RecipientResult>>> {
     const due = new Map<string, ReadonlyArray<RecipientResult>>()
     let [left, ofFree] = [limit, limit]
     for (const each of jobs) {
@@ -255,7 +249,7 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
     jobs: number,
     claimed: number,
     most: number
-  ): Tx<{ readonly batch: ReadonlyArray<Due<B>>; readonly areAll: boolean }, B> {
+  ): Program<{ readonly batch: ReadonlyArray<Due>; readonly areAll: boolean }> {
     const { now } = place
     const limit = most - claimed
     for (;;) {
@@ -286,8 +280,8 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
    * The jobs whose templates may not be sent, as these are now: one that is being changed is left to the next
    * claim. An import that approves a template finds the jobs that were paused for it.
    */
-  function* stillUnapproved(jobs: ReadonlyArray<Due<B>>): Tx<ReadonlyArray<Due<B>>, B> {
-    const unapproved: Array<Due<B>> = []
+  function* stillUnapproved(jobs: ReadonlyArray<Due>): Program<ReadonlyArray<Due>> {
+    const unapproved: Array<Due> = []
     for (const due of jobs) {
       if (due.isRestricted) {
         unapproved.push(due)
@@ -302,11 +296,11 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
   /** Gives the chosen recipients to the worker, but for those who had a message lately. */
   function* give(
     { now, session, worker }: Place,
-    { chosen, mistimed, paused, putOff }: Claiming.Choice<Due<B>>
-  ): Tx<ReadonlyArray<DispatchedJob>, B> {
+    { chosen, mistimed, paused, putOff }: Claiming.Choice<Due>
+  ): Program<ReadonlyArray<DispatchedJob>> {
     const { id, pacing } = session
     const later = new Map(putOff.map(({ of, recipients }) => [of, recipients.map(unclaimed)]))
-    const others: Array<JobChange<B["job"]>> = [
+    const others: Array<JobChange<StoredJob>> = [
       ...mistimed.map(({ job }) => ({ state: job, changes: [], drafts: [] })),
       ...paused.flatMap(({ isRestricted, job, status }) =>
         JobSteps.withJob(
@@ -329,9 +323,9 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
       const phones = [...new Set([...asked, ...[...sameAs.values()].flat()])]
       times = yield* rows.phoneTimes({ sessionId: id, phones, now, latest: Time.after(now, interval) })
     }
-    const claims: Array<ClaimStep<B>> = []
+    const claims: Array<ClaimStep> = []
     const given: Array<{
-      readonly of: Due<B>
+      readonly of: Due
       readonly claimed: ReturnType<typeof JobSteps.claim>["claimed"]
     }> = []
     const messaged = new Set<string>()
@@ -374,7 +368,7 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
   }
 
   /** At most `limit` due recipients of the session: of each queue within what those before it leave and those behind it keep. */
-  function* claimOf(place: Place, limit: number): Tx<Served, B> {
+  function* claimOf(place: Place, limit: number): Program<Served> {
     const { now, session } = place
     const waiting = Claiming.waiting(session, now)
     const owed = shares.get(session.id) ?? Priority.nothingOwed
@@ -409,7 +403,7 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
     priority: Priority.Priority,
     limit: number,
     isFirst: boolean
-  ): Tx<ServedQueue, B> {
+  ): Program<ServedQueue> {
     const given: Array<DispatchedJob> = []
     let recipients = 0
     let { care } = place
@@ -437,11 +431,11 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
    * The due recipient of the session who probes its platform: of the job and the recipient that had no turn for longest,
    * so that one who is never answered for does not stand for all.
    */
-  function* probeOf(place: Place, limit: number): Tx<Served, B> {
+  function* probeOf(place: Place, limit: number): Program<Served> {
     if (limit < 1) return passed
     const { now } = place
     for (;;) {
-      const found: Array<ReadyJob<B>> = []
+      const found: Array<ReadyJob> = []
       for (const priority of Claiming.waiting(place.session, now))
         found.push(...(yield* lockDue(place, priority, Claiming.jobsOfProbe)).jobs)
       const next = Claiming.longestUnchanged(found.filter(isApproved))
@@ -471,8 +465,8 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
     place: Place,
     room: number,
     perSecond: number,
-    claimRecipients: ClaimRecipients<B>
-  ): Tx<Served, B> {
+    claimRecipients: ClaimRecipients
+  ): Program<Served> {
     const { now, session } = place
     // Read again: the one that came with the session was read without the lock.
     const arrival = yield* rows.arrival(session.id)
@@ -486,7 +480,7 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
    * One recipient of a session whose platform does not answer, when a probe is due: nobody else gets one until it has
    * ended, or a minute has passed.
    */
-  function* claimProbe(place: Place): Tx<Served, B> {
+  function* claimProbe(place: Place): Program<Served> {
     const { now, session } = place
     // Read again: the one that came with the session was read without the lock.
     const outage = (yield* rows.tryLockStanding(session.id))?.outage ?? null
@@ -498,7 +492,7 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
   }
 
   /** At most `room` due recipients of the session, within its pace when it has one. */
-  function* claimWithin(place: Place, room: number, claimRecipients: ClaimRecipients<B>): Tx<Served, B> {
+  function* claimWithin(place: Place, room: number, claimRecipients: ClaimRecipients): Program<Served> {
     const { id, pacing } = place.session
     const { messagesPerSecond: perSecond, pairIntervalMs: interval } = pacing
     // Another commit that has the pacing locked serves the session at this moment.
@@ -509,7 +503,7 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
   }
 
   /** The direct messages of a session whose templates its platform restricts, whose jobs pause. */
-  function* claimRestricted(place: Place, most: number): Tx<Served, B> {
+  function* claimRestricted(place: Place, most: number): Program<Served> {
     // Read again: who ends the restriction lets what is paused by then go on.
     const standing = yield* rows.tryLockStanding(place.session.id)
     place.first.is = false
@@ -518,7 +512,7 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
   }
 
   /** One recipient of a session that was blocked for one failure: all others wait until its end is known. */
-  function* claimTrial(place: Place, most: number): Tx<Served, B> {
+  function* claimTrial(place: Place, most: number): Program<Served> {
     const { now, session } = place
     // Read again: who hears of a success ends the trials.
     const standing = yield* rows.tryLockStanding(session.id)
@@ -534,7 +528,7 @@ export const make = <B extends Backend>(rows: JobRows<B>): Claims<B> => {
   }
 
   /** The session's part of what is left of the claim. */
-  function* serve(place: Place, most: number, isFirst: boolean): Tx<Served, B> {
+  function* serve(place: Place, most: number, isFirst: boolean): Program<Served> {
     // Sessions before this one may have what it is short of, and the next claim begins with it. Where none was served there is none.
     if (most <= 0) return isFirst ? passed : putOff
     if (Session.obstacle(place.session) === "platform_restriction") return yield* claimRestricted(place, most)

@@ -5,7 +5,6 @@ import type { Counter, Tally } from "../../domain/job/Tally.ts"
 import * as Tallies from "../../domain/job/Tally.ts"
 import type { AcceptResult, AcceptSend } from "../JobStore.ts"
 import type { Counted } from "./Counted.ts"
-import type { Backend } from "./JobRows.ts"
 
 export interface Counting {
   /** Returns once something is counted that is not taken. */
@@ -20,10 +19,7 @@ export interface Counting {
     accept: Effect.Effect<AcceptResult, E>
   ) => Effect.Effect<AcceptResult, E>
   /** A verb that was performed by `policy/Counted`. */
-  readonly changed: <A, B extends Backend, E>(
-    now: Instant,
-    verb: Effect.Effect<Counted<A, B>, E>
-  ) => Effect.Effect<A, E>
+  readonly changed: <A, E>(now: Instant, verb: Effect.Effect<Counted<A>, E>) => Effect.Effect<A, E>
   /** Takes what was counted; it is counted again when it could not be written. */
   readonly taken: <E>(
     write: (tallies: ReadonlyArray<Tally>) => Effect.Effect<void, E>

@@ -7,6 +7,7 @@
  *     settle:       lockClaimed → attempted → the endpoints that this changes
  *     claim:        dueEndpoints → those that are ready get the same share each, within their room and their pace
  */
+
 import * as ApiKey from "../../domain/account/ApiKey.ts"
 import * as Happening from "../../domain/Happening.ts"
 import type { Instant } from "../../domain/Instant.ts"
@@ -16,10 +17,16 @@ import * as Event from "../../domain/webhook/Event.ts"
 import type { Change, Endpoint, EndpointSecret } from "../../domain/webhook/Webhook.ts"
 import * as Webhook from "../../domain/webhook/Webhook.ts"
 import { groupBy } from "../JobSteps.ts"
+import type { Program } from "../Program.ts"
 import type { ClaimedDelivery, DeliveryClaim, DeliverySettlement } from "../WebhookStore.ts"
 import { replayLimit } from "../WebhookStore.ts"
-import type { Tx } from "./JobRows.ts"
-import type { AttemptedDelivery, DueEndpoint, WebhookBackend, WebhookRows } from "./WebhookRows.ts"
+import type {
+  AttemptedDelivery,
+  DueEndpoint,
+  StoredDelivery,
+  StoredEndpoint,
+  WebhookRows
+} from "./WebhookRows.ts"
 
 /** What an exchange answers, as `WebhookStore.settleAndClaim` says. */
 export interface SettledAndClaimed {
@@ -28,18 +35,18 @@ export interface SettledAndClaimed {
   readonly disabled: ReadonlyArray<Endpoint>
 }
 
-export interface Deliveries<B extends WebhookBackend> {
+export interface Deliveries {
   readonly settleAndClaim: (command: {
     readonly now: Instant
     readonly settlements: ReadonlyArray<DeliverySettlement>
     readonly claim: DeliveryClaim | null
-  }) => Tx<SettledAndClaimed, B>
+  }) => Program<SettledAndClaimed>
   /** Answers when the next delivery may be claimed, as `WebhookStore.nextDue` says. */
   readonly nextDue: (query: {
     readonly now: Instant
     readonly full: ReadonlyArray<string>
     readonly reaches?: ((url: string) => boolean) | undefined
-  }) => Tx<Instant | null, B>
+  }) => Program<Instant | null>
 }
 
 const everywhere = (): boolean => true
@@ -57,12 +64,12 @@ const afterAll = (
   )
 
 /** Writes what the attempts change of their endpoint, and answers it when they disabled it. */
-function* settleEndpoint<B extends WebhookBackend>(
-  rows: WebhookRows<B>,
+function* settleEndpoint(
+  rows: WebhookRows,
   settlements: ReadonlyArray<DeliverySettlement>,
   known: Endpoint,
   now: Instant
-): Tx<Endpoint | null, B> {
+): Program<Endpoint | null> {
   // Most attempts change nothing of their endpoint, and then nobody waits for its row.
   if (afterAll(known, settlements, now) === known) return null
   const locked = yield* rows.lockEndpoint(known.id)
@@ -79,18 +86,18 @@ function* settleEndpoint<B extends WebhookBackend>(
 }
 
 /** Settles the attempts that are still awaited. Of several for one claim the first counts. */
-function* settle<B extends WebhookBackend>(
-  rows: WebhookRows<B>,
+function* settle(
+  rows: WebhookRows,
   settlements: ReadonlyArray<DeliverySettlement>,
   now: Instant
-): Tx<Omit<SettledAndClaimed, "claimed">, B> {
+): Program<Omit<SettledAndClaimed, "claimed">> {
   if (settlements.length === 0) return { settled: 0, disabled: [] }
-  const claimed = new Map<string, B["delivery"]>()
+  const claimed = new Map<string, StoredDelivery>()
   for (const delivery of yield* rows.lockClaimed([
     ...new Set(settlements.map(({ deliveryId }) => deliveryId))
   ]))
     claimed.set(delivery.id, delivery)
-  const attempted: Array<AttemptedDelivery<B> & { readonly settlement: DeliverySettlement }> = []
+  const attempted: Array<AttemptedDelivery & { readonly settlement: DeliverySettlement }> = []
   for (const settlement of settlements) {
     const { attempt, deliveryId, fence, next } = settlement
     const delivery = claimed.get(deliveryId)
@@ -112,7 +119,7 @@ function* settle<B extends WebhookBackend>(
   return { settled: attempted.length, disabled }
 }
 
-export const make = <B extends WebhookBackend>(rows: WebhookRows<B>): Deliveries<B> => {
+export const make = (rows: WebhookRows): Deliveries => {
   // A hint of this process. A verb that is run again only moves it on, which no endpoint suffers from.
   /** The position of the endpoint whose turn it was last. */
   let turn = 0
@@ -121,9 +128,9 @@ export const make = <B extends WebhookBackend>(rows: WebhookRows<B>): Deliveries
   function* readyEndpoints(
     { full, limit, reaches = everywhere }: DeliveryClaim,
     now: Instant
-  ): Tx<ReadonlyArray<B["endpoint"]>, B> {
+  ): Program<ReadonlyArray<StoredEndpoint>> {
     const passedOver = new Set(full)
-    const ready: Array<B["endpoint"]> = []
+    const ready: Array<StoredEndpoint> = []
     const circle = Delivering.circleFrom(turn)
     // Where nothing is due the next circle begins with the first endpoint.
     turn = 0
@@ -131,7 +138,7 @@ export const make = <B extends WebhookBackend>(rows: WebhookRows<B>): Deliveries
       let last: number | null = after
       // Enough for the claim where no pace holds anybody back, and then ever more.
       for (let size = limit + full.length; last !== null; size *= 4) {
-        const page: ReadonlyArray<DueEndpoint<B>> = yield* rows.dueEndpoints({
+        const page: ReadonlyArray<DueEndpoint> = yield* rows.dueEndpoints({
           after: last,
           until,
           now,
@@ -153,11 +160,11 @@ export const make = <B extends WebhookBackend>(rows: WebhookRows<B>): Deliveries
 
   /** Gives at most `most` due deliveries of an endpoint, within its pace. */
   function* claimOf(
-    endpoint: B["endpoint"],
+    endpoint: StoredEndpoint,
     { worker }: DeliveryClaim,
     most: number,
     now: Instant
-  ): Tx<ReadonlyArray<Claimed<B>>, B> {
+  ): Program<ReadonlyArray<Claimed>> {
     const { deliveriesPerSecond: perSecond, id } = endpoint.value
     // Another commit that has the pace locked delivers to the endpoint at this moment.
     if (perSecond !== null && !(yield* rows.tryLockPace(id))) return []
@@ -174,11 +181,11 @@ export const make = <B extends WebhookBackend>(rows: WebhookRows<B>): Deliveries
     })
   }
 
-  function* claim(asked: DeliveryClaim, now: Instant): Tx<ReadonlyArray<ClaimedDelivery>, B> {
+  function* claim(asked: DeliveryClaim, now: Instant): Program<ReadonlyArray<ClaimedDelivery>> {
     if (asked.limit <= 0) return []
     const ready = yield* readyEndpoints(asked, now)
     const share = Delivering.shareOf(asked.limit, ready.length)
-    const claimed: Array<Claimed<B>> = []
+    const claimed: Array<Claimed> = []
     for (const endpoint of ready)
       claimed.push(...(yield* claimOf(endpoint, asked, Math.min(share, asked.room(endpoint.value.id)), now)))
     if (claimed.length > 0)
@@ -210,25 +217,25 @@ export const make = <B extends WebhookBackend>(rows: WebhookRows<B>): Deliveries
 }
 
 /** A claimed delivery as its row keeps it, and as the worker gets it. */
-interface Claimed<B extends WebhookBackend> {
-  readonly delivery: B["delivery"]
+interface Claimed {
+  readonly delivery: StoredDelivery
   readonly given: ClaimedDelivery
 }
 
 /** `WebhookStore.rescue`. */
-export function* rescue<B extends WebhookBackend>(
-  rows: WebhookRows<B>,
+export function* rescue(
+  rows: WebhookRows,
   { beats, now, worker }: { readonly worker: string; readonly beats?: number; readonly now: Instant }
-): Tx<number, B> {
+): Program<number> {
   if (beats !== undefined && !(yield* rows.lockWorker(worker, beats))) return 0
   return yield* rows.release(worker, now)
 }
 
 /** `WebhookStore.change`. */
-export function* change<B extends WebhookBackend>(
-  rows: WebhookRows<B>,
+export function* change(
+  rows: WebhookRows,
   command: { readonly id: string; readonly change: Change; readonly now: Instant }
-): Tx<Endpoint | null, B> {
+): Program<Endpoint | null> {
   const endpoint = yield* rows.lockEndpoint(command.id)
   if (endpoint === null) return null
   const value = Webhook.change(endpoint.value, command.change, command.now)
@@ -238,22 +245,22 @@ export function* change<B extends WebhookBackend>(
 }
 
 /** `WebhookStore.remove`. */
-export function* remove<B extends WebhookBackend>(rows: WebhookRows<B>, id: string): Tx<boolean, B> {
+export function* remove(rows: WebhookRows, id: string): Program<boolean> {
   const endpoint = yield* rows.lockEndpoint(id)
   if (endpoint !== null) yield* rows.removeEndpoint(endpoint)
   return endpoint !== null
 }
 
 /** `WebhookStore.rotate`. */
-export function* rotate<B extends WebhookBackend>(
-  rows: WebhookRows<B>,
+export function* rotate(
+  rows: WebhookRows,
   command: {
     readonly id: string
     readonly secret: EndpointSecret
     readonly expireOthersAt: Instant
     readonly now: Instant
   }
-): Tx<Endpoint | null, B> {
+): Program<Endpoint | null> {
   const { expireOthersAt, id, now, secret } = command
   const endpoint = yield* rows.lockEndpoint(id)
   if (endpoint === null) return null
@@ -264,28 +271,28 @@ export function* rotate<B extends WebhookBackend>(
 }
 
 /** `WebhookStore.send`. The endpoint is locked, or its removal could leave the delivery behind. */
-export function* send<B extends WebhookBackend>(
-  rows: WebhookRows<B>,
+export function* send(
+  rows: WebhookRows,
   command: { readonly endpointId: string; readonly draft: Event.Draft; readonly now: Instant }
-): Tx<string | null, B> {
+): Program<string | null> {
   const endpoint = yield* rows.lockEndpoint(command.endpointId)
   return endpoint === null ? null : yield* rows.appendFor(endpoint, command.draft, command.now)
 }
 
 /** `WebhookStore.replayFailed`. */
-export function* replayFailed<B extends WebhookBackend>(
-  rows: WebhookRows<B>,
+export function* replayFailed(
+  rows: WebhookRows,
   { endpointId, now, since }: { readonly endpointId: string; readonly since: Instant; readonly now: Instant }
-): Tx<number, B> {
+): Program<number> {
   const [endpoint] = yield* rows.endpoints([endpointId])
   return endpoint === undefined ? 0 : yield* rows.replayFailed({ endpoint, since, now, limit: replayLimit })
 }
 
 /** `WebhookStore.replayMissing`. The endpoint is locked, so that two of them deliver nothing twice. */
-export function* replayMissing<B extends WebhookBackend>(
-  rows: WebhookRows<B>,
+export function* replayMissing(
+  rows: WebhookRows,
   { endpointId, now, since }: { readonly endpointId: string; readonly since: Instant; readonly now: Instant }
-): Tx<number, B> {
+): Program<number> {
   const endpoint = yield* rows.lockEndpoint(endpointId)
   if (endpoint === null) return 0
   const types = Event.types.filter((type) => Webhook.misses(endpoint.value, type))

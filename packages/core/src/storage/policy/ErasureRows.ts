@@ -3,10 +3,10 @@
 import type { Redaction, Sought } from "../../domain/Erasure.ts"
 import type { EarlierAttempt } from "../../domain/job/Attempts.ts"
 import type { RecipientResult } from "../../domain/job/Job.ts"
-import type { Backend, JobRows, RecipientPlace, Tx } from "./JobRows.ts"
+import type { Program } from "../Program.ts"
+import type { JobRows, RecipientPlace, StoredJob } from "./JobRows.ts"
 
-export interface ErasureRows<B extends Backend>
-  extends Pick<JobRows<B>, "lockJobs" | "recipientsAt" | "saveJobs"> {
+export interface ErasureRows extends Pick<JobRows, "lockJobs" | "recipientsAt" | "saveJobs"> {
   /**
    * The recipients of a person among the next thousands behind a place. It looks at every row: no index is by phone.
    * `next` is null behind the last of all.
@@ -14,18 +14,18 @@ export interface ErasureRows<B extends Backend>
   readonly recipientsOfPerson: (
     sought: Sought,
     after: string | null
-  ) => Tx<{ readonly places: ReadonlyArray<RecipientPlace>; readonly next: string | null }, B>
+  ) => Program<{ readonly places: ReadonlyArray<RecipientPlace>; readonly next: string | null }>
   /** The jobs that there are, by their ids, in that order. Takes no lock. */
-  readonly readJobs: (ids: ReadonlyArray<string>) => Tx<ReadonlyArray<B["job"]>, B>
+  readonly readJobs: (ids: ReadonlyArray<string>) => Program<ReadonlyArray<StoredJob>>
   /** The rows of a recipient's attempts, in their order. */
-  readonly earlierAttempts: (job: B["job"], index: number) => Tx<ReadonlyArray<EarlierAttempt>, B>
+  readonly earlierAttempts: (job: StoredJob, index: number) => Program<ReadonlyArray<EarlierAttempt>>
   /**
    * Takes from recipients of a locked job what is personal. Of a job that has no other recipient its content goes, if it is a direct
    * message, and what its request is known again by.
    */
   readonly saveErased: (
-    job: B["job"],
+    job: StoredJob,
     erased: ReadonlyArray<Pick<RecipientResult, "index">>,
     redaction: Redaction
-  ) => Tx<void, B>
+  ) => Program<void>
 }

@@ -1,4 +1,5 @@
 /** The verbs that erase and find a person's recipients. Written once for all stores: the decision is `JobSteps.erase`. */
+
 import type { Counts, Sought } from "../../domain/Erasure.ts"
 import * as Erasure from "../../domain/Erasure.ts"
 import type { Instant } from "../../domain/Instant.ts"
@@ -6,25 +7,26 @@ import * as Attempts from "../../domain/job/Attempts.ts"
 import type { Finding } from "../ErasureStore.ts"
 import type { JobChange } from "../JobSteps.ts"
 import * as JobSteps from "../JobSteps.ts"
+import type { Program } from "../Program.ts"
 import type { ErasureRows } from "./ErasureRows.ts"
-import type { Backend, Tx } from "./JobRows.ts"
+import type { StoredJob } from "./JobRows.ts"
 
 /** The jobs of some recipients, with the places of these. */
-const grouped = <B extends Backend>(
-  jobs: ReadonlyArray<B["job"]>,
+const grouped = (
+  jobs: ReadonlyArray<StoredJob>,
   byJob: ReadonlyMap<string, ReadonlyArray<{ readonly index: number }>>
 ) => jobs.map((job) => ({ job, places: (byJob.get(job.job.id) ?? []).map(({ index }) => index) }))
 
 /** A slice of the part `recipients`, as it is shown. */
-export function* findRecipients<B extends Backend>(
-  rows: ErasureRows<B>,
+export function* findRecipients(
+  rows: ErasureRows,
   sought: Sought,
   after: string | null
-): Tx<{ readonly found: ReadonlyArray<Finding>; readonly next: string | null }, B> {
+): Program<{ readonly found: ReadonlyArray<Finding>; readonly next: string | null }> {
   const { next, places } = yield* rows.recipientsOfPerson(sought, after)
   const byJob = JobSteps.groupBy(places, ({ jobId }) => jobId)
   const jobs = byJob.size === 0 ? [] : yield* rows.readJobs([...byJob.keys()])
-  const ofJobs = grouped<B>(jobs, byJob)
+  const ofJobs = grouped(jobs, byJob)
   const find = yield* rows.recipientsAt(ofJobs)
   const found: Array<Finding> = []
   for (const { job, places } of ofJobs)
@@ -38,21 +40,21 @@ export function* findRecipients<B extends Backend>(
 }
 
 /** A slice of the part `recipients`. */
-export function* eraseRecipients<B extends Backend>(
-  rows: ErasureRows<B>,
+export function* eraseRecipients(
+  rows: ErasureRows,
   sought: Sought,
   after: string | null,
   now: Instant
-): Tx<{ readonly counts: Counts; readonly next: string | null }, B> {
+): Program<{ readonly counts: Counts; readonly next: string | null }> {
   const { next, places } = yield* rows.recipientsOfPerson(sought, after)
   const byJob = JobSteps.groupBy(places, ({ jobId }) => jobId)
   const jobs = byJob.size === 0 ? [] : yield* rows.lockJobs([...byJob.keys()])
-  const ofJobs = grouped<B>(jobs, byJob)
+  const ofJobs = grouped(jobs, byJob)
   const find = yield* rows.recipientsAt(ofJobs)
   const redactionOf = Erasure.redactions(sought)
   let counts = Erasure.noCounts
-  const steps: Array<JobChange<B["job"]>> = []
-  const blank: Array<ReturnType<typeof JobSteps.erase<B["job"]>>> = []
+  const steps: Array<JobChange<StoredJob>> = []
+  const blank: Array<ReturnType<typeof JobSteps.erase<StoredJob>>> = []
   for (const { job, places } of ofJobs) {
     const found = places.flatMap((place) => find(job, place) ?? [])
     const step = JobSteps.erase(job, found, now)

@@ -21,28 +21,35 @@ import type { Template } from "../../domain/template/Template.ts"
 import type { Inbound } from "../InboundStore.ts"
 import type { FencedRecipient, JobChange, JobState, RecipientChange } from "../JobSteps.ts"
 import type { AcceptSend, IdempotencyRecord, Report, SaidProcess, WorkerHeartbeat } from "../JobStore.ts"
+import type { Program } from "../Program.ts"
 
-/** The types by which one kind of database is spoken to. */
-export interface Driver {
-  /** An operation's request to the database's driver: a SQL statement, say. Memory has none. */
-  readonly request: unknown
-  /** The driver's answer to a request. */
-  readonly reply: unknown
+/** What the row of an open claim tells. */
+export interface OpenClaim {
+  readonly fence: number
+  readonly open: number
+  /** True once a recipient of it was written without its outcome, or by another than who claimed it. */
+  readonly isOvertaken: boolean
 }
 
-/** The types that one kind of database brings. */
-export interface Backend extends Driver {
-  /** A job as its rows hold it. The rules hand it back as they got it. */
-  readonly job: JobState
-  /** The facts of an acceptance, with what the insert needs of the same read. The rules hand them back to it. */
-  readonly facts: AcceptanceFacts
+/** A job, its number, and where its state is written. */
+export interface StoredJob extends JobState {
+  readonly seq: number
+  /** True when it has a row in `sendwright_progress`. */
+  readonly hasRow: boolean
+  /** When it has work next; null while nothing of it waits. */
+  readonly nextAt: Instant | null
+  /** Whether a claim might include it when it was read, and when it was written last before. */
+  readonly wasClaimable: boolean
+  readonly writtenAt: Instant
+  /** True when it has no place in its session's order. */
+  readonly isApart: boolean
+  /** The key of the last recipient of it that open claims have by their ranges; null when they have none. */
+  readonly claimedTo: number | null
+  /** The open claims of its session by their fences, where they were read with it. */
+  readonly claims: ReadonlyMap<number, OpenClaim>
+  /** Of a job that waits in its session's order: the one before it there, null of the first. Undefined of others. */
+  readonly behind: number | null | undefined
 }
-
-/**
- * A part of one commit. It asks the driver and decides on the answers, and can do nothing else, so a driver may run it
- * in one synchronous step, over a connection, or again after a collision.
- */
-export type Tx<A, B extends Driver> = Generator<B["request"], A, B["reply"]>
 
 /** What is kept of a process's word on each of its workers. */
 export type WorkerWord = Pick<WorkerHeartbeat, "beats" | "dispatchesAt" | "process">
@@ -64,7 +71,7 @@ export interface AcceptanceQuery {
   readonly asksLast: boolean
 }
 
-/** The facts that an acceptance is decided by. */
+/** The facts that an acceptance is decided by, and what the insert needs of the same read. */
 export interface AcceptanceFacts {
   /** The send that has the Idempotency-Key already; null when none has. */
   readonly record: IdempotencyRecord | null
@@ -79,14 +86,20 @@ export interface AcceptanceFacts {
   readonly isQuarantined: boolean
   /** The last `dueAt` with which a job of the session and the priority was inserted; null when none was. */
   readonly lastDueAt: Instant | null
+  /** The units of the day that the newest job carries, without those of embedded sends. */
+  readonly dayTotal: number
+  /** The number of the send's content; null when that is new. */
+  readonly snapshot: number | null
+  /** True when it is noted that the session may have jobs in its order. */
+  readonly isBusy: boolean
 }
 
 /** A template as it is now, whatever its content was when a job was accepted. */
 export type TemplateNow = Pick<Template, "category" | "status">
 
 /** A job that is due, with its template as it is now; null for a direct message. */
-export interface DueJob<B extends Backend> {
-  readonly job: B["job"]
+export interface DueJob {
+  readonly job: StoredJob
   readonly template: TemplateNow | null
   readonly dueAt: Instant
   /** The job's own: one whose content cannot be read is only put off. */
@@ -98,8 +111,8 @@ export interface DueJob<B extends Backend> {
 }
 
 /** Recipients of a job that are claimed, and those of the same job that are put off meanwhile. */
-export interface ClaimStep<B extends Backend> {
-  readonly step: JobChange<B["job"], Change>
+export interface ClaimStep {
+  readonly step: JobChange<StoredJob, Change>
   readonly deferred: ReadonlyArray<RecipientChange>
 }
 
@@ -122,7 +135,7 @@ export interface Locked<J> {
   readonly busy: ReadonlyArray<string>
 }
 
-export interface JobRows<B extends Backend> {
+export interface JobRows {
   /**
    * Sessions with a job that waits, due or not, in the circle of their ids: from behind `after` to `until` and no
    * further, round the end of all ids unless `until` is behind `after`; the first `limit` of them. None while the store is
@@ -132,40 +145,40 @@ export interface JobRows<B extends Backend> {
     readonly after: string
     readonly until: string
     readonly limit: number
-  }) => Tx<ReadonlyArray<WaitingSession>, B>
+  }) => Program<ReadonlyArray<WaitingSession>>
 
   /** True while the store is held after a restore. */
-  readonly isQuarantined: () => Tx<boolean, B>
+  readonly isQuarantined: () => Program<boolean>
 
   /** The session's pacing; `Pacing.unpaced` when there is no such session. Takes no lock. */
-  readonly pacing: (sessionId: string) => Tx<Pacing, B>
+  readonly pacing: (sessionId: string) => Program<Pacing>
 
   /**
    * Locks the session's pace and the times of its phones until the commit, those too that are not there yet. Waits for
    * other commits.
    */
-  readonly lockPacing: (sessionId: string) => Tx<void, B>
+  readonly lockPacing: (sessionId: string) => Program<void>
   /**
    * Locks the same without waiting, and answers false when another commit has it locked. Claims lock one session after
    * the other in circles that begin anywhere, so two claims that waited would wait for each other.
    */
-  readonly tryLockPacing: (sessionId: string) => Tx<boolean, B>
+  readonly tryLockPacing: (sessionId: string) => Program<boolean>
 
   /**
    * Locks the session without waiting, and answers what may stand against a message; null when another commit has the session
    * locked, and when there is none. Whoever changes a session locks it first and its jobs then, so a claim, which has jobs
    * locked already, must not wait.
    */
-  readonly tryLockStanding: (sessionId: string) => Tx<(Standing & Pick<Session, "failing">) | null, B>
-  readonly saveOutage: (sessionId: string, outage: Outage) => Tx<void, B>
-  readonly saveFailing: (sessionId: string, failing: Failing) => Tx<void, B>
+  readonly tryLockStanding: (sessionId: string) => Program<(Standing & Pick<Session, "failing">) | null>
+  readonly saveOutage: (sessionId: string, outage: Outage) => Program<void>
+  readonly saveFailing: (sessionId: string, failing: Failing) => Program<void>
 
   /** The state of the session's pace (`Pacing.grant`), which is locked; null before its first message. */
-  readonly arrival: (sessionId: string) => Tx<number | null, B>
-  readonly saveArrival: (sessionId: string, arrival: number) => Tx<void, B>
+  readonly arrival: (sessionId: string) => Program<number | null>
+  readonly saveArrival: (sessionId: string, arrival: number) => Program<void>
 
   /** As `InboundStore.others`. Takes no lock. */
-  readonly othersOf: (accountId: string, keys: ReadonlyArray<Key>) => Tx<Others, B>
+  readonly othersOf: (accountId: string, keys: ReadonlyArray<Key>) => Program<Others>
   /**
    * The times when the phones may have their next message, as far as they lie behind `now` and not behind `latest`. The
    * session's other times hold nobody up (`Pacing.pairedUntil`) and may be forgotten. The session's pacing is locked.
@@ -175,9 +188,9 @@ export interface JobRows<B extends Backend> {
     readonly phones: ReadonlyArray<string>
     readonly now: Instant
     readonly latest: Instant
-  }) => Tx<Map<string, Instant>, B>
+  }) => Program<Map<string, Instant>>
   /** Writes the time of each phone, over one that is there. Each is given once; the session's pacing is locked. */
-  readonly savePhones: (sessionId: string, phones: ReadonlyArray<string>, nextAt: Instant) => Tx<void, B>
+  readonly savePhones: (sessionId: string, phones: ReadonlyArray<string>, nextAt: Instant) => Program<void>
 
   /**
    * Locks the session's jobs and answers the first of a priority that are due, by their next due time and then by age. Answers none when
@@ -190,23 +203,23 @@ export interface JobRows<B extends Backend> {
     readonly now: Instant
     readonly limit: number
     readonly waits: boolean
-  }) => Tx<ReadonlyArray<DueJob<B>>, B>
+  }) => Program<ReadonlyArray<DueJob>>
 
   /**
    * Locks the template of a job without waiting, and answers its status as it is; null when another commit has it locked.
    * An import changes a template first and its paused jobs then, so a claim, which has jobs locked already, must not wait.
    */
-  readonly tryLockTemplate: (job: B["job"]) => Tx<Template["status"] | null, B>
+  readonly tryLockTemplate: (job: StoredJob) => Program<Template["status"] | null>
 
   /**
    * The recipients of locked jobs that are due (`Transitions.isDue`), by the job's id, each job's by index: of all in the
    * order of the jobs the first `limit`. A job without any may be left out.
    */
   readonly dueRecipients: (query: {
-    readonly jobs: ReadonlyArray<B["job"]>
+    readonly jobs: ReadonlyArray<StoredJob>
     readonly now: Instant
     readonly limit: number
-  }) => Tx<ReadonlyMap<string, ReadonlyArray<RecipientResult>>, B>
+  }) => Program<ReadonlyMap<string, ReadonlyArray<RecipientResult>>>
 
   /**
    * Writes claims of a worker and other steps of locked jobs of one session and priority: recipients, the jobs with their next due time
@@ -214,19 +227,19 @@ export interface JobRows<B extends Backend> {
    */
   readonly saveClaims: (
     worker: string,
-    claims: ReadonlyArray<ClaimStep<B>>,
-    others: ReadonlyArray<JobChange<B["job"]>>,
+    claims: ReadonlyArray<ClaimStep>,
+    others: ReadonlyArray<JobChange<StoredJob>>,
     now: Instant
-  ) => Tx<ReadonlyArray<number>, B>
+  ) => Program<ReadonlyArray<number>>
 
   /** Writes the next due time of locked jobs of which nothing is claimed, and nothing else. */
-  readonly putOff: (jobs: ReadonlyArray<B["job"]>, until: Instant) => Tx<void, B>
+  readonly putOff: (jobs: ReadonlyArray<StoredJob>, until: Instant) => Program<void>
 
   /**
    * Reads the facts. But in the embedder's transaction the account's acceptances are locked until the commit: before the
    * verb, or by this operation.
    */
-  readonly acceptanceFacts: (query: AcceptanceQuery) => Tx<B["facts"], B>
+  readonly acceptanceFacts: (query: AcceptanceQuery) => Program<AcceptanceFacts>
 
   /**
    * Writes the job, its recipients (`Job.newRecipient`) and its Idempotency-Key, so that `acceptanceFacts` finds its
@@ -240,97 +253,95 @@ export interface JobRows<B extends Backend> {
     command: AcceptSend,
     job: Job,
     dueAt: Instant | null,
-    facts: B["facts"]
-  ) => Tx<boolean, B>
+    facts: AcceptanceFacts
+  ) => Program<boolean>
 
   /** The job that this commit has inserted, as its rows hold it. */
-  readonly inserted: (job: Job) => Tx<B["job"], B>
+  readonly inserted: (job: Job) => Program<StoredJob>
 
   /** Locks and answers the jobs that there are, by their ids, in that order. Waits for other commits. */
-  readonly lockJobs: (ids: ReadonlyArray<string>) => Tx<ReadonlyArray<B["job"]>, B>
+  readonly lockJobs: (ids: ReadonlyArray<string>) => Program<ReadonlyArray<StoredJob>>
   /** The same, but for jobs that another commit keeps locked: it waits for a moment, in all, and not for each of them. */
-  readonly lockJobsInTime: (ids: ReadonlyArray<string>) => Tx<Locked<B["job"]>, B>
+  readonly lockJobsInTime: (ids: ReadonlyArray<string>) => Program<Locked<StoredJob>>
 
   /** The ids of jobs of which some may have expired, the first `limit` by that time. Takes no lock. */
-  readonly expiringJobs: (now: Instant, limit: number) => Tx<ReadonlyArray<string>, B>
+  readonly expiringJobs: (now: Instant, limit: number) => Program<ReadonlyArray<string>>
 
   /** Finds recipients of locked jobs by their places; undefined where there is none. */
   readonly recipientsAt: (
-    wanted: ReadonlyArray<{ readonly job: B["job"]; readonly places: ReadonlyArray<number> }>
-  ) => Tx<(job: B["job"], place: number) => FencedRecipient | undefined, B>
+    wanted: ReadonlyArray<{ readonly job: StoredJob; readonly places: ReadonlyArray<number> }>
+  ) => Program<(job: StoredJob, place: number) => FencedRecipient | undefined>
 
   /**
    * Recipients of a job, by index. `open`: queued or sending. `lost`: failed or unknown. `again`: those that an operator had sent
    * again, and that are not lost.
    */
   readonly recipientsOf: (
-    job: B["job"],
+    job: StoredJob,
     which: "again" | "lost" | "open"
-  ) => Tx<ReadonlyArray<FencedRecipient>, B>
+  ) => Program<ReadonlyArray<FencedRecipient>>
 
   /** Writes steps of locked jobs as {@link saveClaims} does. */
-  readonly saveJobs: (steps: ReadonlyArray<JobChange<B["job"]>>, now: Instant) => Tx<void, B>
+  readonly saveJobs: (steps: ReadonlyArray<JobChange<StoredJob>>, now: Instant) => Program<void>
 
   /** Keeps the answer of a direct message with its Idempotency-Key. The job is locked. */
-  readonly saveAnswer: (job: B["job"], answer: string) => Tx<void, B>
+  readonly saveAnswer: (job: StoredJob, answer: string) => Program<void>
 
   /**
    * Locks and answers the jobs of which the workers have claimed recipients, by their ids, in that order, with these
    * recipients and their sessions' providers; but for jobs that another commit keeps locked, as {@link lockJobsInTime}. The
    * workers are known as long as they have those.
    */
-  readonly lockJobsOf: (workers: ReadonlyArray<string>) => Tx<
+  readonly lockJobsOf: (workers: ReadonlyArray<string>) => Program<
     ReadonlyArray<{
-      readonly job: B["job"]
+      readonly job: StoredJob
       readonly provider: Provider | null
       readonly awaited: ReadonlyArray<FencedRecipient>
-    }>,
-    B
+    }>
   >
   /**
    * Forgets that the worker said that it lives, and lets nobody say so for it until the commit. Answers false, and does
    * nothing, when its last count is another one than `beats`, where that is told; 0 is the count of one that said nothing.
    */
-  readonly forgetWorker: (worker: string, beats: number | undefined) => Tx<boolean, B>
+  readonly forgetWorker: (worker: string, beats: number | undefined) => Program<boolean>
   /** Writes the word of a process on a worker. */
-  readonly saveWorker: (worker: string, said: WorkerWord) => Tx<void, B>
+  readonly saveWorker: (worker: string, said: WorkerWord) => Program<void>
   /** What the worker's process said last of itself; null where it never did. Takes no lock. */
-  readonly saidOf: (worker: string) => Tx<SaidProcess | null, B>
+  readonly saidOf: (worker: string) => Program<SaidProcess | null>
 
   /** The newest acts of operators on a job. Takes no lock. */
-  readonly actsOn: (jobId: string) => Tx<ReadonlyArray<Audit.Entry>, B>
+  readonly actsOn: (jobId: string) => Program<ReadonlyArray<Audit.Entry>>
 
   /** Keeps what no other row tells. */
-  readonly note: (happenings: ReadonlyArray<Happening>) => Tx<void, B>
+  readonly note: (happenings: ReadonlyArray<Happening>) => Program<void>
 
   /** The session's messages by the platform's ids; of several with one id the first. Takes no lock. */
   readonly findByProviderIds: (
     sessionId: string,
     providerIds: ReadonlyArray<string>
-  ) => Tx<ReadonlyMap<string, RecipientPlace>, B>
+  ) => Program<ReadonlyMap<string, RecipientPlace>>
 
   readonly saveEarlyReports: (
     sessionId: string,
     reports: ReadonlyArray<EarlyReport>,
     now: Instant
-  ) => Tx<void, B>
+  ) => Program<void>
   /** Removes and answers kept reports, some hundreds at most, whose message is known by now, the oldest first. */
-  readonly removeMatchedReports: () => Tx<
-    ReadonlyArray<{ readonly sessionId: string; readonly report: Report }>,
-    B
+  readonly removeMatchedReports: () => Program<
+    ReadonlyArray<{ readonly sessionId: string; readonly report: Report }>
   >
   /**
    * Removes the reports that were kept at `until` or before and, of each session's, all but the newest `most`. Answers
    * how many of these, by session.
    */
-  readonly forgetEarlyReports: (until: Instant, most: number) => Tx<ReadonlyMap<string, number>, B>
+  readonly forgetEarlyReports: (until: Instant, most: number) => Program<ReadonlyMap<string, number>>
 
   /**
    * Lets nobody else change what is known of the account's people until the commit. Answers false where another commit does
    * so for longer than a moment.
    */
-  readonly lockPeopleInTime: (accountId: string) => Tx<boolean, B>
+  readonly lockPeopleInTime: (accountId: string) => Program<boolean>
 
   /** Applies what came of people, as `InboundStore.receive` does. Their account is locked. */
-  readonly applyInbound: (inbound: Inbound, now: Instant) => Tx<void, B>
+  readonly applyInbound: (inbound: Inbound, now: Instant) => Program<void>
 }

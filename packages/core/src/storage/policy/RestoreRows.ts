@@ -4,7 +4,8 @@ import type { Happening } from "../../domain/Happening.ts"
 import type { Plan } from "../../domain/job/RetryPlan.ts"
 import type { Quarantine, Way } from "../../domain/Restore.ts"
 import type { FencedRecipient } from "../JobSteps.ts"
-import type { Backend, JobRows, Tx } from "./JobRows.ts"
+import type { Program } from "../Program.ts"
+import type { JobRows, StoredJob } from "./JobRows.ts"
 
 /** A hold, with the jobs that it is about. */
 export interface StoredQuarantine extends Quarantine {
@@ -16,20 +17,20 @@ export interface StoredQuarantine extends Quarantine {
   readonly way: Way | null
 }
 
-export interface RestoreRows<B extends Backend> extends Pick<JobRows<B>, "lockJobs" | "saveJobs"> {
+export interface RestoreRows extends Pick<JobRows, "lockJobs" | "saveJobs"> {
   /** The recipients of a locked job that are queued or sending, by index. */
-  readonly openRecipients: (job: B["job"]) => Tx<ReadonlyArray<FencedRecipient>, B>
-  readonly quarantine: () => Tx<StoredQuarantine | null, B>
+  readonly openRecipients: (job: StoredJob) => Program<ReadonlyArray<FencedRecipient>>
+  readonly quarantine: () => Program<StoredQuarantine | null>
   /** The same, and lets nobody else change it until the commit. */
-  readonly lockQuarantine: () => Tx<StoredQuarantine | null, B>
+  readonly lockQuarantine: () => Program<StoredQuarantine | null>
   /** Writes a hold over one that is there; null ends it. */
-  readonly saveQuarantine: (quarantine: StoredQuarantine | null) => Tx<void, B>
+  readonly saveQuarantine: (quarantine: StoredQuarantine | null) => Program<void>
   /** The retries of many jobs that go on. */
-  readonly runningPlans: () => Tx<ReadonlyArray<Plan>, B>
-  readonly savePlan: (plan: Plan) => Tx<void, B>
-  readonly note: (happenings: ReadonlyArray<Happening>) => Tx<void, B>
+  readonly runningPlans: () => Program<ReadonlyArray<Plan>>
+  readonly savePlan: (plan: Plan) => Program<void>
+  readonly note: (happenings: ReadonlyArray<Happening>) => Program<void>
   /** The place of the last job that there is; 0 when there is none. */
-  readonly lastJob: () => Tx<number, B>
+  readonly lastJob: () => Program<number>
   /**
    * The first jobs from behind a place to another that have not ended, in the order of their places. Looks at some thousands
    * of jobs at most: `next` is the place of the last that was looked at, and null when that was the last of all.
@@ -38,11 +39,8 @@ export interface RestoreRows<B extends Backend> extends Pick<JobRows<B>, "lockJo
     readonly after: number
     readonly until: number
     readonly limit: number
-  }) => Tx<
-    {
-      readonly jobs: ReadonlyArray<{ readonly id: string; readonly place: number }>
-      readonly next: number | null
-    },
-    B
-  >
+  }) => Program<{
+    readonly jobs: ReadonlyArray<{ readonly id: string; readonly place: number }>
+    readonly next: number | null
+  }>
 }

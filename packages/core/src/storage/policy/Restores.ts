@@ -2,6 +2,7 @@
  * The verbs of a restored store. Written once for all stores: the decisions are `domain/Restore` and `JobSteps.restore`, the
  * reads and writes {@link RestoreRows}.
  */
+
 import * as Happening from "../../domain/Happening.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import * as RetryPlan from "../../domain/job/RetryPlan.ts"
@@ -9,33 +10,34 @@ import type { Counts, Quarantine, Way } from "../../domain/Restore.ts"
 import * as Restore from "../../domain/Restore.ts"
 import type { JobChange } from "../JobSteps.ts"
 import * as JobSteps from "../JobSteps.ts"
+import type { Program } from "../Program.ts"
 import type { Opening } from "../RestoreStore.ts"
-import type { Backend, Tx } from "./JobRows.ts"
+import type { StoredJob } from "./JobRows.ts"
 import type { RestoreRows, StoredQuarantine } from "./RestoreRows.ts"
 
 /** The jobs that one commit looks at, and the recipients behind which it looks at no further one. */
 const jobsAtOnce = 50
 const recipientsAtOnce = 1000
 
-interface Part<B extends Backend> {
-  readonly steps: ReadonlyArray<JobChange<B["job"]>>
+interface Part {
+  readonly steps: ReadonlyArray<JobChange<StoredJob>>
   readonly counts: Counts
   /** The place of the last job that is part of it; null behind the last of all. */
   readonly next: number | null
 }
 
 /** The first jobs behind a place, as the way leaves them. */
-function* partOf<B extends Backend>(
-  rows: RestoreRows<B>,
+function* partOf(
+  rows: RestoreRows,
   { lastJob, since }: StoredQuarantine,
   way: Way,
   after: number,
   now: Instant
-): Tx<Part<B>, B> {
+): Program<Part> {
   const found = yield* rows.unendedJobs({ after, until: lastJob, limit: jobsAtOnce })
-  const locked = new Map<string, B["job"]>()
+  const locked = new Map<string, StoredJob>()
   for (const job of yield* rows.lockJobs(found.jobs.map(({ id }) => id))) locked.set(job.job.id, job)
-  const steps: Array<JobChange<B["job"]>> = []
+  const steps: Array<JobChange<StoredJob>> = []
   let counts = Restore.noCounts
   for (const { id, place } of found.jobs) {
     const job = locked.get(id)
@@ -50,10 +52,10 @@ function* partOf<B extends Backend>(
 }
 
 /** `RestoreStore.place`. */
-export function* place<B extends Backend>(
-  rows: RestoreRows<B>,
+export function* place(
+  rows: RestoreRows,
   { now, reason }: { readonly now: Instant; readonly reason: Quarantine["reason"] }
-): Tx<Quarantine, B> {
+): Program<Quarantine> {
   const before = yield* rows.lockQuarantine()
   if (before !== null && reason === "operator") return before
   // A copy that was held has jobs of its own that were open before this restore.
@@ -71,16 +73,16 @@ export function* place<B extends Backend>(
 }
 
 /** What they had retried when the backup was made is open, and what they retried since is not known. */
-function* endPlans<B extends Backend>(rows: RestoreRows<B>, since: Instant, now: Instant): Tx<void, B> {
+function* endPlans(rows: RestoreRows, since: Instant, now: Instant): Program<void> {
   for (const plan of yield* rows.runningPlans())
     if (plan.begunAt < since) yield* rows.savePlan(RetryPlan.canceled(plan, now))
 }
 
 /** `RestoreStore.open`. */
-export function* open<B extends Backend>(
-  rows: RestoreRows<B>,
+export function* open(
+  rows: RestoreRows,
   { now, way }: { readonly now: Instant; readonly way: Way }
-): Tx<Opening, B> {
+): Program<Opening> {
   const quarantine = yield* rows.lockQuarantine()
   if (quarantine === null) return { isOver: true, way: null }
   // Of two operators who decide differently at once the first decides on all.
@@ -98,10 +100,10 @@ export function* open<B extends Backend>(
 }
 
 /** `RestoreStore.count`. */
-export function* count<B extends Backend>(
-  rows: RestoreRows<B>,
+export function* count(
+  rows: RestoreRows,
   { after, now, way }: { readonly way: Way; readonly after: number | null; readonly now: Instant }
-): Tx<{ readonly counts: Counts; readonly next: number | null }, B> {
+): Program<{ readonly counts: Counts; readonly next: number | null }> {
   const quarantine = yield* rows.quarantine()
   if (quarantine === null) return { counts: Restore.noCounts, next: null }
   const { counts, next } = yield* partOf(rows, quarantine, way, after ?? quarantine.opened, now)
@@ -109,7 +111,7 @@ export function* count<B extends Backend>(
 }
 
 /** `RestoreStore.end`. */
-export function* end<B extends Backend>(rows: RestoreRows<B>, now: Instant): Tx<Quarantine | null, B> {
+export function* end(rows: RestoreRows, now: Instant): Program<Quarantine | null> {
   const quarantine = yield* rows.lockQuarantine()
   if (quarantine === null || quarantine.opened < quarantine.lastJob) return null
   yield* rows.saveQuarantine(null)

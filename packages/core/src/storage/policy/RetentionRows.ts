@@ -2,7 +2,7 @@
 
 import type { Instant } from "../../domain/Instant.ts"
 import type { Found, OwnRetention, Place, Walk } from "../../domain/Retention.ts"
-import type { Driver, Tx } from "./JobRows.ts"
+import type { Program } from "../Program.ts"
 
 /** A page of a walk. */
 export interface PageQuery {
@@ -14,24 +14,24 @@ export interface PageQuery {
 }
 
 /** The rows of one walk. */
-export interface WalkRows<B extends Driver> {
+export interface WalkRows {
   /** The next rows in the walk's order; fewer than the limit when these are the last. */
-  readonly page: (query: PageQuery) => Tx<ReadonlyArray<Found>, B>
+  readonly page: (query: PageQuery) => Program<ReadonlyArray<Found>>
   /**
    * Those of the rows that nobody else can change until the commit, as they are then. A page tells no more of them where this
    * is left out.
    */
-  readonly lock?: (found: ReadonlyArray<Found>) => Tx<ReadonlyArray<Found>, B>
+  readonly lock?: (found: ReadonlyArray<Found>) => Program<ReadonlyArray<Found>>
   /** The same rows with what they weigh, where a page does not tell that since it costs more. */
-  readonly weigh?: (found: ReadonlyArray<Found>) => Tx<ReadonlyArray<Found>, B>
+  readonly weigh?: (found: ReadonlyArray<Found>) => Program<ReadonlyArray<Found>>
   /** Deletes the rows and all that refers to them, or their contents. */
-  readonly remove: (found: ReadonlyArray<Found>, now: Instant) => Tx<void, B>
+  readonly remove: (found: ReadonlyArray<Found>, now: Instant) => Program<void>
 }
 
-export interface RetentionRows<B extends Driver> {
-  readonly isQuarantined: () => Tx<boolean, B>
+export interface RetentionRows {
+  readonly isQuarantined: () => Program<boolean>
   /** False while another process purges. */
-  readonly tryLock: () => Tx<boolean, B>
-  readonly accounts: () => Tx<ReadonlyArray<OwnRetention>, B>
-  readonly walks: { readonly [Name in Walk]: WalkRows<B> }
+  readonly tryLock: () => Program<boolean>
+  readonly accounts: () => Program<ReadonlyArray<OwnRetention>>
+  readonly walks: { readonly [Name in Walk]: WalkRows }
 }

@@ -1,9 +1,10 @@
 /** The verbs of retention. Written once for all stores: what is due is `domain/Retention`, the reads and writes {@link RetentionRows}. */
+
 import type { Instant } from "../../domain/Instant.ts"
 import type { Found, Place, Walk } from "../../domain/Retention.ts"
 import * as Retention from "../../domain/Retention.ts"
+import type { Program } from "../Program.ts"
 import type { Counted, Slice, SliceQuery } from "../RetentionStore.ts"
-import type { Driver, Tx } from "./JobRows.ts"
 import type { RetentionRows } from "./RetentionRows.ts"
 
 /** So many rows are looked at in one page, at least: those that stay cost little, and there may be millions before one that is due. */
@@ -40,7 +41,7 @@ const dueOf = (
   return { due, kept, next: page.length < looked(limit) ? null : (page.at(-1)?.place ?? null) }
 }
 
-function* find<B extends Driver>(rows: RetentionRows<B>, query: SliceQuery): Tx<Due, B> {
+function* find(rows: RetentionRows, query: SliceQuery): Program<Due> {
   const accounts = yield* rows.accounts()
   const { after, limit, now, walk } = query
   const horizon = Retention.horizon(walk, accounts, now)
@@ -49,11 +50,7 @@ function* find<B extends Driver>(rows: RetentionRows<B>, query: SliceQuery): Tx<
 }
 
 /** `RetentionStore.purge`. @param moment the monotonic clock, in milliseconds */
-export function* purge<B extends Driver>(
-  rows: RetentionRows<B>,
-  query: SliceQuery,
-  moment: () => number
-): Tx<Slice, B> {
+export function* purge(rows: RetentionRows, query: SliceQuery, moment: () => number): Program<Slice> {
   const began = moment()
   // A store that was restored may be a copy, or its clock wrong: its operator decides first.
   if ((yield* rows.isQuarantined()) || !(yield* rows.tryLock())) return { _tag: "Busy" }
@@ -75,7 +72,7 @@ export function* purge<B extends Driver>(
 }
 
 /** `RetentionStore.count`. */
-export function* count<B extends Driver>(rows: RetentionRows<B>, query: SliceQuery): Tx<Counted, B> {
+export function* count(rows: RetentionRows, query: SliceQuery): Program<Counted> {
   const { due, next } = yield* find(rows, query)
   const { weigh } = rows.walks[query.walk]
   const weighed = weigh === undefined || due.length === 0 ? due : yield* weigh(due)

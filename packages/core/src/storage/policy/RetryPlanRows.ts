@@ -3,8 +3,9 @@
 import type { Entry } from "../../domain/Audit.ts"
 import type { Plan } from "../../domain/job/RetryPlan.ts"
 import type { Standing } from "../../domain/session/Session.ts"
+import type { Program } from "../Program.ts"
 import type { PlanKey } from "../RetryPlanStore.ts"
-import type { Backend, JobRows, Tx } from "./JobRows.ts"
+import type { JobRows, StoredJob } from "./JobRows.ts"
 
 /** A plan, and the fingerprint of the request that its key stands for. */
 export interface StoredPlan {
@@ -12,23 +13,23 @@ export interface StoredPlan {
   readonly fingerprint: string | null
 }
 
-export interface RetryPlanRows<B extends Backend>
-  extends Pick<JobRows<B>, "actsOn" | "isQuarantined" | "lockJobsInTime" | "recipientsOf" | "saveJobs"> {
+export interface RetryPlanRows
+  extends Pick<JobRows, "actsOn" | "isQuarantined" | "lockJobsInTime" | "recipientsOf" | "saveJobs"> {
   /** Lets nobody else add a plan with the key until the commit, and answers the one that has it. */
-  readonly lockKey: (key: string) => Tx<StoredPlan | null, B>
-  readonly findByKey: (key: string) => Tx<StoredPlan | null, B>
+  readonly lockKey: (key: string) => Program<StoredPlan | null>
+  readonly findByKey: (key: string) => Program<StoredPlan | null>
   /** Writes a plan that is new. */
-  readonly insert: (plan: Plan, key: PlanKey | null) => Tx<void, B>
+  readonly insert: (plan: Plan, key: PlanKey | null) => Program<void>
   /** Answers the plan as it is, and lets nobody else change it until the commit. */
-  readonly lock: (id: string) => Tx<Plan | null, B>
+  readonly lock: (id: string) => Program<Plan | null>
   /** Writes an act to the audit log. */
-  readonly record: (entry: Entry) => Tx<void, B>
+  readonly record: (entry: Entry) => Program<void>
   /** Writes a locked plan. */
-  readonly save: (plan: Plan) => Tx<void, B>
+  readonly save: (plan: Plan) => Program<void>
   /** The jobs that there are, by their ids. Takes no lock. */
-  readonly readJobs: (ids: ReadonlyArray<string>) => Tx<ReadonlyArray<B["job"]>, B>
+  readonly readJobs: (ids: ReadonlyArray<string>) => Program<ReadonlyArray<StoredJob>>
   /** The session of a job, and the status of its template as a claim goes by it; null of what is not there. */
   readonly standing: (
-    job: B["job"]
-  ) => Tx<{ readonly session: Standing | null; readonly template: string | null }, B>
+    job: StoredJob
+  ) => Program<{ readonly session: Standing | null; readonly template: string | null }>
 }

@@ -2,16 +2,17 @@
  * The verbs of retries of many jobs. Written once for all stores: what is retried is decided by `JobSteps.retry`, as of one job, what a
  * plan makes of it by `domain/job/RetryPlan`, the reads and writes are {@link RetryPlanRows}.
  */
+
 import * as Idempotency from "../../domain/account/Idempotency.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import type { Plan, Recipients, Sums } from "../../domain/job/RetryPlan.ts"
 import * as RetryPlan from "../../domain/job/RetryPlan.ts"
 import * as SentAgain from "../../domain/job/SentAgain.ts"
 import * as JobSteps from "../JobSteps.ts"
+import type { Program } from "../Program.ts"
 import type { PlanKey, PlanStep } from "../RetryPlanStore.ts"
 import { Added, Stepped } from "../RetryPlanStore.ts"
 import { withAgain } from "./Changes.ts"
-import type { Backend, Tx } from "./JobRows.ts"
 import type { RetryPlanRows, StoredPlan } from "./RetryPlanRows.ts"
 
 const known = ({ fingerprint, plan }: StoredPlan, key: PlanKey): Added =>
@@ -20,10 +21,10 @@ const known = ({ fingerprint, plan }: StoredPlan, key: PlanKey): Added =>
     : Added.KeyConflict({ plan })
 
 /** `RetryPlanStore.add`. */
-export function* add<B extends Backend>(
-  rows: RetryPlanRows<B>,
+export function* add(
+  rows: RetryPlanRows,
   { key, plan }: { readonly plan: Plan; readonly key: PlanKey | null }
-): Tx<Added, B> {
+): Program<Added> {
   const found = key === null ? null : yield* rows.lockKey(key.key)
   if (key !== null && found !== null) return known(found, key)
   yield* rows.insert(plan, key)
@@ -31,20 +32,20 @@ export function* add<B extends Backend>(
 }
 
 /** `RetryPlanStore.findByKey`. */
-export function* findByKey<B extends Backend>(rows: RetryPlanRows<B>, key: PlanKey): Tx<Added | null, B> {
+export function* findByKey(rows: RetryPlanRows, key: PlanKey): Program<Added | null> {
   const found = yield* rows.findByKey(key.key)
   return found === null ? null : known(found, key)
 }
 
 /** `RetryPlanStore.count`. */
-export function* count<B extends Backend>(
-  rows: RetryPlanRows<B>,
+export function* count(
+  rows: RetryPlanRows,
   query: {
     readonly jobIds: ReadonlyArray<string>
     readonly selection: Recipients
     readonly now: Instant
   }
-): Tx<Sums, B> {
+): Program<Sums> {
   const { jobIds, now, selection } = query
   let sums = RetryPlan.none
   for (const job of yield* rows.readJobs(jobIds)) {
@@ -57,10 +58,10 @@ export function* count<B extends Backend>(
 }
 
 /** `RetryPlanStore.step`. The plan is locked before the job, by all who lock both. */
-export function* step<B extends Backend>(
-  rows: RetryPlanRows<B>,
+export function* step(
+  rows: RetryPlanRows,
   { actId, from, jobId, left, now, planId, to }: PlanStep
-): Tx<Stepped, B> {
+): Program<Stepped> {
   // In a copy that was restored a plan may have gone on elsewhere: its operator decides first.
   if (yield* rows.isQuarantined()) return Stepped.Busy()
   const plan = yield* rows.lock(planId)
@@ -90,10 +91,10 @@ export function* step<B extends Backend>(
 }
 
 /** `RetryPlanStore.cancel`. */
-export function* cancel<B extends Backend>(
-  rows: RetryPlanRows<B>,
+export function* cancel(
+  rows: RetryPlanRows,
   { id, now }: { readonly id: string; readonly now: Instant }
-): Tx<Plan | null, B> {
+): Program<Plan | null> {
   const plan = yield* rows.lock(id)
   if (plan === null) return null
   const after = RetryPlan.canceled(plan, now)

@@ -2,6 +2,7 @@
  * The verbs that change what a session may send: its state, blocks, outages. Written once for all stores: the decisions
  * are `domain/session/Session` and `domain/session/Circuit`, the reads and writes {@link SessionRows}.
  */
+
 import type * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import * as Happening from "../../domain/Happening.ts"
@@ -12,21 +13,16 @@ import type { Session } from "../../domain/session/Session.ts"
 import * as Sessions from "../../domain/session/Session.ts"
 import * as Event from "../../domain/webhook/Event.ts"
 import * as JobSteps from "../JobSteps.ts"
+import type { Program } from "../Program.ts"
 import type { ProbeAnswer, SessionStore } from "../SessionStore.ts"
-import type { Backend, Tx } from "./JobRows.ts"
 import type { SessionRows } from "./SessionRows.ts"
 
 /** The jobs that go on or pause with the session. */
-const followers = <B extends Backend>(rows: SessionRows<B>, after: Session): Tx<ReadonlyArray<string>, B> =>
+const followers = (rows: SessionRows, after: Session): Program<ReadonlyArray<string>> =>
   rows.jobsToFollow(after.id, Sessions.obstacle(after) !== null)
 
 /** Writes the changed session with its events; its running jobs pause or go on with it. */
-function* saveChanged<B extends Backend>(
-  rows: SessionRows<B>,
-  before: Session,
-  after: Session,
-  now: Instant
-): Tx<Session, B> {
+function* saveChanged(rows: SessionRows, before: Session, after: Session, now: Instant): Program<Session> {
   if (after === before) return before
   yield* rows.saveSession(after)
   yield* rows.note(Happening.ofSession(before, after, now))
@@ -41,12 +37,12 @@ function* saveChanged<B extends Backend>(
 }
 
 /** Changes a session by a pure step; null when there is none. */
-function* change<B extends Backend>(
-  rows: SessionRows<B>,
+function* change(
+  rows: SessionRows,
   id: string,
   now: Instant,
   step: (session: Session) => Session
-): Tx<{ readonly before: Session; readonly after: Session } | null, B> {
+): Program<{ readonly before: Session; readonly after: Session } | null> {
   const before = yield* rows.lockSession(id)
   return before === null ? null : { before, after: yield* saveChanged(rows, before, step(before), now) }
 }
@@ -62,10 +58,10 @@ interface OfAttempt {
 }
 
 /** `SessionStore.transition`. */
-export function* transition<B extends Backend>(
-  rows: SessionRows<B>,
+export function* transition(
+  rows: SessionRows,
   { attempted, id, now, ...to }: Of & OfAttempt & Pick<Session, "reason" | "state">
-): Tx<Session | null, B> {
+): Program<Session | null> {
   const changed = yield* change(rows, id, now, (session) =>
     Sessions.isAbout(session, attempted) ? Sessions.transition(session, to, now) : session
   )
@@ -73,8 +69,8 @@ export function* transition<B extends Backend>(
 }
 
 /** `SessionStore.change`. */
-export function* set<B extends Backend>(
-  rows: SessionRows<B>,
+export function* set(
+  rows: SessionRows,
   {
     basedOn,
     change: fields,
@@ -82,7 +78,7 @@ export function* set<B extends Backend>(
     now,
     releases = false
   }: Parameters<Context.Tag.Service<SessionStore>["change"]>[0]
-): Tx<Session | "stale" | null, B> {
+): Program<Session | "stale" | null> {
   const before = yield* rows.lockSession(id)
   if (before === null) return null
   if (basedOn !== undefined && basedOn !== before.config) return "stale"
@@ -93,10 +89,10 @@ export function* set<B extends Backend>(
 }
 
 /** `SessionStore.announce`. */
-export function* announce<B extends Backend>(
-  rows: SessionRows<B>,
+export function* announce(
+  rows: SessionRows,
   { id, kind, news, now, ...announced }: Parameters<Context.Tag.Service<SessionStore>["announce"]>[0]
-): Tx<Effect.Effect.Success<ReturnType<Context.Tag.Service<SessionStore>["announce"]>>, B> {
+): Program<Effect.Effect.Success<ReturnType<Context.Tag.Service<SessionStore>["announce"]>>> {
   const before = yield* rows.lockSession(id)
   if (before === null) return null
   yield* rows.appendEvents(before.accountId, [Event.sessionUpdated(before, kind, news)], now)
@@ -105,10 +101,10 @@ export function* announce<B extends Backend>(
 }
 
 /** `SessionStore.block`. */
-export function* block<B extends Backend>(
-  rows: SessionRows<B>,
+export function* block(
+  rows: SessionRows,
   { attempted, id, now, until }: Of & OfAttempt & { readonly until: Instant }
-): Tx<Session | null, B> {
+): Program<Session | null> {
   const changed = yield* change(rows, id, now, (session) =>
     Sessions.isAbout(session, attempted) ? Sessions.block(session, until, now) : session
   )
@@ -116,10 +112,10 @@ export function* block<B extends Backend>(
 }
 
 /** `SessionStore.noteEnds`. A streak alone changes nothing for the session's jobs. */
-export function* noteEnds<B extends Backend>(
-  rows: SessionRows<B>,
+export function* noteEnds(
+  rows: SessionRows,
   { ends, id, now, way }: Parameters<Context.Tag.Service<SessionStore>["noteEnds"]>[0]
-): Tx<Effect.Effect.Success<ReturnType<Context.Tag.Service<SessionStore>["noteEnds"]>>, B> {
+): Program<Effect.Effect.Success<ReturnType<Context.Tag.Service<SessionStore>["noteEnds"]>>> {
   const before = yield* rows.lockSession(id)
   if (before === null) return null
   const after = Sessions.afterEnds(before, way, ends, now)
@@ -129,10 +125,7 @@ export function* noteEnds<B extends Backend>(
 }
 
 /** `SessionStore.unblock`. One whose jobs another commit keeps locked holds up no other: the next call finds it. */
-export function* unblock<B extends Backend>(
-  rows: SessionRows<B>,
-  now: Instant
-): Tx<ReadonlyArray<string>, B> {
+export function* unblock(rows: SessionRows, now: Instant): Program<ReadonlyArray<string>> {
   const unblocked: Array<string> = []
   for (const session of yield* rows.lockUnblockable(now)) {
     const after = Sessions.unblock(session, now)
@@ -156,12 +149,12 @@ export interface Heard {
  *
  * @param jobIds the jobs that the commit locks later: all are locked together, in the order of all commits
  */
-export function* hear<B extends Backend>(
-  rows: SessionRows<B>,
+export function* hear(
+  rows: SessionRows,
   news: ReadonlyArray<Circuit.News>,
   jobIds: ReadonlyArray<string>,
   now: Instant
-): Tx<Heard, B> {
+): Program<Heard> {
   const turning: Array<readonly [before: Session, after: Session, jobs: ReadonlyArray<string>]> = []
   const toLock = new Set(jobIds)
   for (const [sessionId, told] of [...JobSteps.groupBy(news, (each) => each.sessionId)].sort(byKey)) {
@@ -192,7 +185,7 @@ export function* hear<B extends Backend>(
 const byKey = ([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number => (a < b ? -1 : 1)
 
 /** `SessionStore.acquireProbe`. */
-export function* acquireProbe<B extends Backend>(rows: SessionRows<B>, { id, now }: Of): Tx<ProbeAnswer, B> {
+export function* acquireProbe(rows: SessionRows, { id, now }: Of): Program<ProbeAnswer> {
   const session = yield* rows.lockSession(id)
   if (session === null || session.outage === null) return "available"
   if (!Circuit.mayProbeDirectly(session.outage, now)) return "refused"

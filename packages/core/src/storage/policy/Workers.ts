@@ -1,18 +1,20 @@
 /** Words of processes on their workers, and what is noted of processes that come and go. Written once for all stores. */
+
 import * as Happening from "../../domain/Happening.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import * as Time from "../../domain/Instant.ts"
 import type { SaidProcess, WorkerHeartbeat } from "../JobStore.ts"
 import { processOf } from "../JobStore.ts"
-import type { Backend, JobRows, Tx } from "./JobRows.ts"
+import type { Program } from "../Program.ts"
+import type { JobRows } from "./JobRows.ts"
 
-type Rows<B extends Backend> = Pick<JobRows<B>, "forgetWorker" | "note" | "saidOf" | "saveWorker">
+type Rows = Pick<JobRows, "forgetWorker" | "note" | "saidOf" | "saveWorker">
 
 /** The first of the workers that said what its process is. */
-function* firstSaid<B extends Backend>(
-  rows: Rows<B>,
+function* firstSaid(
+  rows: Rows,
   workers: ReadonlyArray<string>
-): Tx<{ readonly worker: string; readonly said: SaidProcess } | null, B> {
+): Program<{ readonly worker: string; readonly said: SaidProcess } | null> {
   for (const worker of workers) {
     const said = yield* rows.saidOf(worker)
     if (said !== null) return { worker, said }
@@ -21,10 +23,10 @@ function* firstSaid<B extends Backend>(
 }
 
 /** `JobStore.heartbeat`. */
-export function* heartbeat<B extends Backend>(
-  rows: Rows<B>,
+export function* heartbeat(
+  rows: Rows,
   { ended = [], happens, workers, ...said }: WorkerHeartbeat
-): Tx<void, B> {
+): Program<void> {
   const { process } = said
   const over = new Set(ended)
   const all = [...workers, ...over]
@@ -42,12 +44,12 @@ export function* heartbeat<B extends Backend>(
 }
 
 /** Forgets workers that are taken for dead by their counts, and notes the process that was lost with them; answers which were. */
-export function* forgetDead<B extends Backend>(
-  rows: Rows<B>,
+export function* forgetDead(
+  rows: Rows,
   workers: ReadonlyArray<string>,
   beats: ReadonlyMap<string, number> | undefined,
   now: Instant
-): Tx<ReadonlyArray<string>, B> {
+): Program<ReadonlyArray<string>> {
   const lost = yield* firstSaid(rows, workers)
   const forgotten: Array<string> = []
   // In the order in which beats write them.

@@ -1,6 +1,6 @@
 /** The server's locks by name, which a transaction has until it ends. */
-import type { Program } from "../sql/Program.ts"
-import { run } from "../sql/Program.ts"
+import type { Program } from "../Program.ts"
+import { run } from "../Program.ts"
 
 /** The text that the server hashes: other programs may lock in the database, too. */
 export const keyOf = (name: string): string => `sendwright ${name}`

@@ -5,8 +5,8 @@
  */
 import * as Effect from "effect/Effect"
 import type Pg from "pg"
+import type { Program } from "../Program.ts"
 import type { StorageError } from "../StorageError.ts"
-import type { Program } from "../sql/Program.ts"
 import * as Slow from "../sql/Slow.ts"
 import type { Prepare, Source } from "./PipelinedConnection.ts"
 import { failure, isUsable, Refused, transact } from "./PipelinedConnection.ts"

@@ -1,7 +1,7 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { HealthStore } from "../HealthStore.ts"
-import { get } from "../sql/Program.ts"
+import { get } from "../Program.ts"
 import { Pool } from "./Database.ts"
 
 // One statement is one commit: no process that hangs can hold the row's lock against the probes of others.

@@ -2,8 +2,8 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as RateLimit from "../../domain/account/RateLimit.ts"
+import { get, run } from "../Program.ts"
 import { RateLimitStore } from "../RateLimitStore.ts"
-import { get, run } from "../sql/Program.ts"
 import { real } from "../sql/RowReader.ts"
 import { Pool } from "./Database.ts"
 

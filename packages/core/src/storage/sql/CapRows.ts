@@ -6,14 +6,14 @@ import * as Time from "../../domain/Instant.ts"
 import * as Person from "../../domain/Person.ts"
 import { Category } from "../../domain/template/Template.ts"
 import type { CapQuery } from "../JobStore.ts"
+import type { Program } from "../Program.ts"
+import { all, get, run } from "../Program.ts"
 import { exact, instant, table, word } from "./Columns.ts"
 import { accounts } from "./codec/Account.ts"
 import type { Database } from "./Database.ts"
 import { insertRows } from "./Insert.ts"
 import * as People from "./People.ts"
 import { impersonal, personKey } from "./Personal.ts"
-import type { Program } from "./Program.ts"
-import { all, get, run } from "./Program.ts"
 
 export const counted = table("sendwright_capped", {
   kept: "passing",

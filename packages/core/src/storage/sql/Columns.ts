@@ -6,9 +6,9 @@
 import * as Struct from "effect/Struct"
 import type { Part } from "../../domain/Erasure.ts"
 import type * as Retention from "../../domain/Retention.ts"
+import type { Row, SqlValue } from "../Program.ts"
 import type * as Database from "./Database.ts"
 import type { Personal } from "./Personal.ts"
-import type { Row, SqlValue } from "./Program.ts"
 import * as RowReader from "./RowReader.ts"
 
 type Written = string | number | null

@@ -2,8 +2,8 @@
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type { Measure } from "../../domain/Size.ts"
+import type { Program, Row, SqlParameter, SqlValue } from "../Program.ts"
 import type { StorageError } from "../StorageError.ts"
-import type { Program, Row, SqlParameter, SqlValue } from "./Program.ts"
 
 /** A column of rows that are written together. */
 export interface Column {

@@ -14,6 +14,8 @@ import * as Page from "../../domain/Page.ts"
 import * as Person from "../../domain/Person.ts"
 import type { Erased, Finding } from "../ErasureStore.ts"
 import { ErasureStore } from "../ErasureStore.ts"
+import type { Program, Row } from "../Program.ts"
+import { all, get, run } from "../Program.ts"
 import type { ErasureRows } from "../policy/ErasureRows.ts"
 import * as Erasures from "../policy/Erasures.ts"
 import { erasures } from "./codec/Erasure.ts"
@@ -24,7 +26,6 @@ import { blanking, tables } from "./ErasureTables.ts"
 import * as InboundRows from "./InboundRows.ts"
 import * as IndexScan from "./IndexScan.ts"
 import { insertInto, insertRows } from "./Insert.ts"
-import type { Sql } from "./jobs/Backend.ts"
 import * as Contents from "./jobs/Contents.ts"
 import * as EarlierAttempts from "./jobs/EarlierAttempts.ts"
 import * as Jobs from "./jobs/Jobs.ts"
@@ -32,8 +33,6 @@ import { recipients, textNames } from "./jobs/RecipientColumns.ts"
 import * as Rows from "./jobs/Rows.ts"
 import * as Segments from "./jobs/Segments.ts"
 import * as People from "./People.ts"
-import type { Program, Row } from "./Program.ts"
-import { all, get, run } from "./Program.ts"
 import { inSql, recipientKey } from "./RecipientKeys.ts"
 import { instant, integer, seq, text, textOrNull } from "./RowReader.ts"
 import { ofJobs } from "./Schema.ts"
@@ -95,7 +94,7 @@ const isIn = ({ accounts }: Sought, account: string | null): boolean =>
 
 const accountOf = (row: Row): string | null => textOrNull(row, "of_account")
 
-const rowsOf = (jobs: Jobs.StoredJobs, dialect: Dialect, ids: Ids.Ids): ErasureRows<Sql> => {
+const rowsOf = (jobs: Jobs.StoredJobs, dialect: Dialect, ids: Ids.Ids): ErasureRows => {
   const { lockJobs, recipientsAt, saveJobs } = Rows.make(jobs, InboundRows.make(dialect, ids))
   const { elements } = dialect
   const ofPerson = `SELECT job.id, job.account, recipient.phone, ${inSql.placeOf("recipient.seq")} AS place

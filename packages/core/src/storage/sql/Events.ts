@@ -7,10 +7,10 @@ import type { Draft } from "../../domain/webhook/Event.ts"
 import * as Event from "../../domain/webhook/Event.ts"
 import type { Addressed, NewDelivery } from "../Outbox.ts"
 import * as Outbox from "../Outbox.ts"
+import type { Program } from "../Program.ts"
+import { all } from "../Program.ts"
 import { begun, events as eventColumns, newDelivery } from "./codec/Delivery.ts"
 import { insertRows } from "./Insert.ts"
-import type { Program } from "./Program.ts"
-import { all } from "./Program.ts"
 import { flag, integer, json, text } from "./RowReader.ts"
 
 /** Whoever deletes old events serializes by this name first, and whoever delivers one of them anew. */

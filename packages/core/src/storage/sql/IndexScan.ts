@@ -5,8 +5,8 @@
  */
 import * as Effect from "effect/Effect"
 import * as Page from "../../domain/Page.ts"
-import type { Program, Row, SqlParameter } from "./Program.ts"
-import { all, get } from "./Program.ts"
+import type { Program, Row, SqlParameter } from "../Program.ts"
+import { all, get } from "../Program.ts"
 import { limited, newestFirst, seq } from "./RowReader.ts"
 
 export interface IndexScan {

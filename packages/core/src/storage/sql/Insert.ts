@@ -1,6 +1,7 @@
 /** Statements that insert rows. */
+
+import type { Program, Row, SqlParameter } from "../Program.ts"
 import type { Literals } from "./Database.ts"
-import type { Program, Row, SqlParameter } from "./Program.ts"
 
 /** `INSERT` of one row. */
 export const insertInto = (table: string, columns: ReadonlyArray<string>): string =>

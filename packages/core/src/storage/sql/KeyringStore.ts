@@ -7,10 +7,10 @@ import * as Page from "../../domain/Page.ts"
 import type { EndpointSecret } from "../../domain/webhook/Webhook.ts"
 import type { SealedPlace } from "../KeyringStore.ts"
 import { KeyringStore } from "../KeyringStore.ts"
+import type { Program, Row } from "../Program.ts"
+import { all, changes, get, run } from "../Program.ts"
 import { apiKeys } from "./codec/ApiKey.ts"
 import { Database } from "./Database.ts"
-import type { Program, Row } from "./Program.ts"
-import { all, changes, get, run } from "./Program.ts"
 import { instant, instantOrNull, limited, seq, text } from "./RowReader.ts"
 
 const toRemembered = (row: Row): Remembered => ({

@@ -1,8 +1,9 @@
 /** What a migration of a database would do, told before it is done. Changes nothing. */
+
+import type { Program } from "../Program.ts"
+import { get } from "../Program.ts"
 import type { Migration, Taken } from "./Migrations.ts"
 import { applied, compatibleFrom } from "./Migrations.ts"
-import type { Program } from "./Program.ts"
-import { get } from "./Program.ts"
 
 /** A table that is locked, and on how many rows: null where nobody has counted them. */
 export interface Locked extends Taken {

@@ -7,8 +7,8 @@
 import { createHash } from "node:crypto"
 import * as Data from "effect/Data"
 import type { Instant } from "../../domain/Instant.ts"
-import type { Program, Row } from "./Program.ts"
-import { all, get, run } from "./Program.ts"
+import type { Program, Row } from "../Program.ts"
+import { all, get, run } from "../Program.ts"
 
 /** The locks of PostgreSQL that a migration may take of a table that is there. SQLite has one, of the whole file. */
 export type Lock =

@@ -5,11 +5,11 @@ import * as ApiKey from "../../domain/account/ApiKey.ts"
 import type { Operator } from "../../domain/Operator.ts"
 import * as Page from "../../domain/Page.ts"
 import { OperatorStore } from "../OperatorStore.ts"
+import type { Program } from "../Program.ts"
+import { all, changes, get, run } from "../Program.ts"
 import { operators } from "./codec/Operator.ts"
 import { Database } from "./Database.ts"
 import { insertInto } from "./Insert.ts"
-import type { Program } from "./Program.ts"
-import { all, changes, get, run } from "./Program.ts"
 import { limited, newestFirst, seq } from "./RowReader.ts"
 
 const insert = `${insertInto("sendwright_operator", operators.names)} ON CONFLICT (name) DO NOTHING`

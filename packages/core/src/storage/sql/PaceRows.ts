@@ -1,6 +1,6 @@
 /** The state of a pace (`Pacing.grant`), by the session or the webhook endpoint that is paced. */
-import type { Program } from "./Program.ts"
-import { get, run } from "./Program.ts"
+import type { Program } from "../Program.ts"
+import { get, run } from "../Program.ts"
 import { real } from "./RowReader.ts"
 
 const find = "SELECT arrival FROM sendwright_pace WHERE paced = ?"

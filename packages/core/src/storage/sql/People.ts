@@ -5,11 +5,11 @@ import * as Order from "../../domain/consent/Order.ts"
 import type { Key, Known, Learnt } from "../../domain/Person.ts"
 import * as Person from "../../domain/Person.ts"
 import type { Filed, Histories } from "../InboundSteps.ts"
+import type { Program, Row, SqlParameter } from "../Program.ts"
+import { all, run } from "../Program.ts"
 import { consents, readConsent, writeConsent } from "./codec/Consent.ts"
 import type { Dialect } from "./Database.ts"
 import { insertRows } from "./Insert.ts"
-import type { Program, Row, SqlParameter } from "./Program.ts"
-import { all, run } from "./Program.ts"
 import { flag, instant, integerOrNull, text } from "./RowReader.ts"
 
 /**

@@ -3,10 +3,10 @@ import * as Happening from "../../domain/Happening.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import type { Counts, Reason } from "../../domain/Restore.ts"
 import { noCounts, reasons, ways } from "../../domain/Restore.ts"
+import type { Program } from "../Program.ts"
+import { get, run } from "../Program.ts"
 import type { StoredQuarantine } from "../policy/RestoreRows.ts"
 import * as Happenings from "./Happenings.ts"
-import type { Program } from "./Program.ts"
-import { get, run } from "./Program.ts"
 import { instant, integer, json, oneOf, textOrNull } from "./RowReader.ts"
 
 /** Whoever changes it serializes by this name first. */

@@ -3,11 +3,11 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { RateCard } from "../../domain/billing/RateCard.ts"
 import * as Page from "../../domain/Page.ts"
+import { all, get, run } from "../Program.ts"
 import { RateCardStore } from "../RateCardStore.ts"
 import { rateCards } from "./codec/RateCard.ts"
 import { Database } from "./Database.ts"
 import { insertInto } from "./Insert.ts"
-import { all, get, run } from "./Program.ts"
 import { limited, newestFirst, seq, text } from "./RowReader.ts"
 
 const insert = insertInto("sendwright_rate_card", rateCards.names)

@@ -6,6 +6,7 @@ import * as Ids from "../../domain/Ids.ts"
 import * as Time from "../../domain/Instant.ts"
 import * as Job from "../../domain/job/Job.ts"
 import * as Recipient from "../../domain/job/Recipient.ts"
+import { all, get } from "../Program.ts"
 import type { RestoreRows } from "../policy/RestoreRows.ts"
 import * as Restores from "../policy/Restores.ts"
 import { RestoreStore } from "../RestoreStore.ts"
@@ -13,10 +14,8 @@ import { listed } from "./Columns.ts"
 import type { Dialect } from "./Database.ts"
 import { Database } from "./Database.ts"
 import * as Happenings from "./Happenings.ts"
-import type { Sql } from "./jobs/Backend.ts"
 import * as Jobs from "./jobs/Jobs.ts"
 import * as Order from "./jobs/Order.ts"
-import { all, get } from "./Program.ts"
 import * as QuarantineRows from "./QuarantineRows.ts"
 import { keysOf } from "./RecipientKeys.ts"
 import * as RetryPlanStore from "./RetryPlanStore.ts"
@@ -31,7 +30,7 @@ const unended = `SELECT job.id, job.seq FROM sendwright_job AS job
   WHERE job.seq > ? AND job.seq <= ? AND ${Order.status} NOT IN ${listed(Job.statuses.filter(Job.hasEnded))}
   ORDER BY job.seq ${limited}`
 
-const rowsOf = (jobs: Jobs.StoredJobs, dialect: Dialect): RestoreRows<Sql> => {
+const rowsOf = (jobs: Jobs.StoredJobs, dialect: Dialect): RestoreRows => {
   const open = jobs.recipientsOf(`seq BETWEEN ? AND ? AND status IN ${listed(Recipient.open)} ORDER BY seq`)
   return {
     lockJobs: jobs.lock,

@@ -7,7 +7,8 @@ import * as Time from "../../domain/Instant.ts"
 import * as Jobs from "../../domain/job/Job.ts"
 import * as Recipient from "../../domain/job/Recipient.ts"
 import * as Retention from "../../domain/Retention.ts"
-import type { Driver } from "../policy/JobRows.ts"
+import type { Program, Row, SqlParameter } from "../Program.ts"
+import { all, get, run } from "../Program.ts"
 import type { RetentionRows, WalkRows } from "../policy/RetentionRows.ts"
 import type { DescribedTable } from "./Columns.ts"
 import { retention } from "./codec/Account.ts"
@@ -15,14 +16,11 @@ import { rows as retryPlans } from "./codec/RetryPlan.ts"
 import { unattributedItems } from "./codec/Unattributed.ts"
 import type { Dialect } from "./Database.ts"
 import * as Events from "./Events.ts"
-import type { Sql } from "./jobs/Backend.ts"
 import * as Contents from "./jobs/Contents.ts"
 import { progress } from "./jobs/JobColumns.ts"
 import type { StoredJobs } from "./jobs/Jobs.ts"
 import * as Segments from "./jobs/Segments.ts"
 import { perhapsRefusals } from "./PerhapsRefusalRows.ts"
-import type { Program, Row, SqlParameter } from "./Program.ts"
-import { all, get, run } from "./Program.ts"
 import * as QuarantineRows from "./QuarantineRows.ts"
 import { keysOf } from "./RecipientKeys.ts"
 import {
@@ -38,7 +36,7 @@ import {
 import { ofJobs } from "./Schema.ts"
 
 type Found = Retention.Found
-type Walk = WalkRows<Driver & Pick<Sql, "reply" | "request">>
+type Walk = WalkRows
 
 /** Joined to a row for what its account says. @param account as SQL */
 const ofAccount = (account: string): string =>
@@ -428,7 +426,7 @@ const grants: Walk = {
   }
 }
 
-export const make = (jobs: StoredJobs): RetentionRows<Driver & Pick<Sql, "reply" | "request">> => {
+export const make = (jobs: StoredJobs): RetentionRows => {
   const { dialect } = jobs
   return {
     isQuarantined: function* () {

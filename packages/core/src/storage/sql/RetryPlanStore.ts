@@ -4,6 +4,8 @@ import * as Layer from "effect/Layer"
 import * as Ids from "../../domain/Ids.ts"
 import type * as RetryPlan from "../../domain/job/RetryPlan.ts"
 import * as Page from "../../domain/Page.ts"
+import type { Program, Row } from "../Program.ts"
+import { all, get, run } from "../Program.ts"
 import type { RetryPlanRows, StoredPlan } from "../policy/RetryPlanRows.ts"
 import * as RetryPlans from "../policy/RetryPlans.ts"
 import { mostRunning, RetryPlanStore } from "../RetryPlanStore.ts"
@@ -16,11 +18,8 @@ import { Database } from "./Database.ts"
 import * as InboundRows from "./InboundRows.ts"
 import * as IndexScan from "./IndexScan.ts"
 import { insertInto } from "./Insert.ts"
-import type { Sql } from "./jobs/Backend.ts"
 import * as Jobs from "./jobs/Jobs.ts"
 import * as Rows from "./jobs/Rows.ts"
-import type { Program, Row } from "./Program.ts"
-import { all, get, run } from "./Program.ts"
 import { textOrNull } from "./RowReader.ts"
 
 const insert = insertInto("sendwright_retry_plan", [...codec.plans.names, "idempotency_key", "fingerprint"])
@@ -47,7 +46,7 @@ export function* savePlan(plan: RetryPlan.Plan): Program<void> {
   yield* run(update, ...codec.plans.write(codec.toRow(plan)), plan.id)
 }
 
-const rowsOf = (jobs: Jobs.StoredJobs, dialect: Dialect): RetryPlanRows<Sql> => {
+const rowsOf = (jobs: Jobs.StoredJobs, dialect: Dialect): RetryPlanRows => {
   const { actsOn, isQuarantined, lockJobsInTime, recipientsOf, saveJobs } = Rows.make(
     jobs,
     InboundRows.make(dialect, jobs.ids)

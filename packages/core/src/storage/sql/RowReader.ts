@@ -5,7 +5,7 @@
 import type { Instant } from "../../domain/Instant.ts"
 import * as Time from "../../domain/Instant.ts"
 import type { Page } from "../../domain/Page.ts"
-import type { Row, SqlValue } from "./Program.ts"
+import type { Row, SqlValue } from "../Program.ts"
 
 const unexpected = (name: string, value: SqlValue | bigint | undefined): never => {
   throw new TypeError(`Column "${name}" holds ${value === null ? "null" : typeof value}`)

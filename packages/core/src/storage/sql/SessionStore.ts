@@ -6,6 +6,8 @@ import * as Time from "../../domain/Instant.ts"
 import type { OwnedSession } from "../../domain/overview/StoreReadings.ts"
 import * as Page from "../../domain/Page.ts"
 import { meantReasons, type Session } from "../../domain/session/Session.ts"
+import type { Program } from "../Program.ts"
+import { all, get, run } from "../Program.ts"
 import type { SessionRows } from "../policy/SessionRows.ts"
 import * as Policy from "../policy/Sessions.ts"
 import { SessionStore } from "../SessionStore.ts"
@@ -17,12 +19,9 @@ import * as Events from "./Events.ts"
 import * as Happenings from "./Happenings.ts"
 import * as IndexScan from "./IndexScan.ts"
 import { insertInto, insertRows } from "./Insert.ts"
-import type { Sql } from "./jobs/Backend.ts"
 import type { StoredJobs } from "./jobs/Jobs.ts"
 import * as Jobs from "./jobs/Jobs.ts"
 import * as Order from "./jobs/Order.ts"
-import type { Program } from "./Program.ts"
-import { all, get, run } from "./Program.ts"
 import { instantOrNull, integer, limited, newestFirst, seq, text } from "./RowReader.ts"
 
 const insert = insertInto("sendwright_session", sessions.names)
@@ -111,7 +110,7 @@ const countDown = `SELECT count(*) AS unavailable, coalesce(sum(CASE
 
 const connected = "SELECT id FROM sendwright_session WHERE state = 'connected' LIMIT 2"
 
-export const rowsOf = (jobs: StoredJobs, dialect: Dialect): SessionRows<Sql> => {
+export const rowsOf = (jobs: StoredJobs, dialect: Dialect): SessionRows => {
   const locking = toChange(dialect)
   const toUnblock = unblockable + dialect.skipLocked("sendwright_session")
   return {

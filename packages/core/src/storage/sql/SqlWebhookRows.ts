@@ -1,7 +1,9 @@
 /** The webhooks' operations as statements. Each costs what it answers or writes, however much waits behind it. */
+
 import type * as Ids from "../../domain/Ids.ts"
-import type { Endpoint } from "../../domain/webhook/Webhook.ts"
-import type { DeliveryRecord, WebhookBackend, WebhookRows } from "../policy/WebhookRows.ts"
+import type { Program, Row } from "../Program.ts"
+import { all, changes, get, run } from "../Program.ts"
+import type { StoredDelivery, StoredEndpoint, WebhookRows } from "../policy/WebhookRows.ts"
 import { attempts as attemptColumns, deliveries as deliveryColumns } from "./codec/Delivery.ts"
 import { endpoints } from "./codec/Endpoint.ts"
 import type { Dialect } from "./Database.ts"
@@ -9,29 +11,10 @@ import * as Events from "./Events.ts"
 import * as Happenings from "./Happenings.ts"
 import { insertRows } from "./Insert.ts"
 import * as PaceRows from "./PaceRows.ts"
-import type { Answer, Program, Row, Statement } from "./Program.ts"
-import { all, changes, get, run } from "./Program.ts"
 import { instant, limited, realOrNull, seq, text } from "./RowReader.ts"
 import * as WorkerRows from "./WorkerRows.ts"
 
-interface StoredEndpoint {
-  readonly seq: number
-  readonly value: Endpoint
-}
-
 const toStored = (row: Row): StoredEndpoint => ({ seq: seq(row), value: endpoints.read(row) })
-
-interface StoredDelivery extends DeliveryRecord {
-  readonly seq: number
-}
-
-export interface SqlWebhooks extends WebhookBackend {
-  readonly request: Statement
-  readonly reply: Answer
-  readonly endpoint: StoredEndpoint
-  readonly delivery: StoredDelivery
-  readonly event: number
-}
 
 const byId = `SELECT seq, ${endpoints.list} FROM sendwright_endpoint WHERE id = ?`
 
@@ -146,7 +129,7 @@ function* removeEndpoint({ seq: key, value: { id } }: StoredEndpoint): Program<v
   yield* run("DELETE FROM sendwright_endpoint WHERE seq = ?", key)
 }
 
-export const make = (dialect: Dialect, ids: Ids.Ids): WebhookRows<SqlWebhooks> => {
+export const make = (dialect: Dialect, ids: Ids.Ids): WebhookRows => {
   const statements = statementsOf(dialect)
 
   return {

@@ -1,11 +1,11 @@
 /** What became of recipients by minute, as all processes have counted it. */
 import type { Instant } from "../../domain/Instant.ts"
 import * as Tally from "../../domain/job/Tally.ts"
+import type { Program } from "../Program.ts"
+import { all, run } from "../Program.ts"
 import { exact, instant, integer, table, word } from "./Columns.ts"
 import { insertRows } from "./Insert.ts"
 import { impersonal } from "./Personal.ts"
-import type { Program } from "./Program.ts"
-import { all, run } from "./Program.ts"
 import { limited } from "./RowReader.ts"
 
 export const tallies = table("sendwright_tally", {

@@ -5,10 +5,10 @@ import type { Page, Paged } from "../../domain/Page.ts"
 import * as Paging from "../../domain/Page.ts"
 import type { UnreadHook } from "../../domain/UnreadHook.ts"
 import * as UnreadHooks from "../../domain/UnreadHook.ts"
+import type { Program } from "../Program.ts"
+import { all, get, run } from "../Program.ts"
 import { unreadHooks } from "./codec/UnreadHook.ts"
 import { insertRows } from "./Insert.ts"
-import type { Program } from "./Program.ts"
-import { all, get, run } from "./Program.ts"
 import { instant, integer, integerOrNull, limited, newestFirst, text } from "./RowReader.ts"
 
 const insert = insertRows("sendwright_unread_hook", unreadHooks.names)

@@ -1,11 +1,11 @@
 /** The workers that have claimed something, with each one's last heartbeat. */
 import type { Instant } from "../../domain/Instant.ts"
 import type { LivingWorker, SaidProcess } from "../JobStore.ts"
+import type { Program, Row } from "../Program.ts"
+import { all, changes, get, run } from "../Program.ts"
 import type { WorkerWord } from "../policy/JobRows.ts"
 import type { Dialect } from "./Database.ts"
 import { insertInto } from "./Insert.ts"
-import type { Program, Row } from "./Program.ts"
-import { all, changes, get, run } from "./Program.ts"
 import { instant, instantOrNull, integer, integerOrNull, text } from "./RowReader.ts"
 
 const described = ["version", "role", "slots", "started_at", "said_at"]

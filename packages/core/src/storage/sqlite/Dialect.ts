@@ -1,10 +1,10 @@
 /** What SQLite has its own words for. */
 
+import type { SqlValue } from "../Program.ts"
+import { all, get, run, script } from "../Program.ts"
 import type { Dialect } from "../sql/Database.ts"
 import { groupEqual } from "../sql/GroupEqual.ts"
 import { insertInto, insertRows, onKeyConflict } from "../sql/Insert.ts"
-import type { SqlValue } from "../sql/Program.ts"
-import { all, get, run, script } from "../sql/Program.ts"
 import { rangesOf } from "../sql/Ranges.ts"
 import { integer, integerOrNull, textOrNull } from "../sql/RowReader.ts"
 

@@ -1,7 +1,7 @@
 /** One face for the SQLite handles that an app may have: better-sqlite3's, and that of Node itself. Imports neither. */
 
+import type { Answer, Row, Statement } from "../Program.ts"
 import { fullDisk, type StorageError } from "../StorageError.ts"
-import type { Answer, Row, Statement } from "../sql/Program.ts"
 
 /** Of a statement, what is used. Methods, so that each library's own types fit. */
 interface Prepared {

@@ -1,8 +1,8 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { HealthStore } from "../HealthStore.ts"
+import { run } from "../Program.ts"
 import { Database } from "../sql/Database.ts"
-import { run } from "../sql/Program.ts"
 
 /** Bytes that are written and deleted again: a row without them would find room on a disk that is full. */
 const probeBytes = 16_384

@@ -1,11 +1,11 @@
 /** Migrations on any driver of SQLite: one `BEGIN IMMEDIATE` transaction, in one synchronous step. */
 import * as Effect from "effect/Effect"
 import type { Instant } from "../../domain/Instant.ts"
+import type { Answer, Statement } from "../Program.ts"
+import { perform, script } from "../Program.ts"
 import { StorageError } from "../StorageError.ts"
 import type { Driver, Migration } from "../sql/Migrations.ts"
 import { MigrationError, migrate as migrateAll, sqlOf, verify } from "../sql/Migrations.ts"
-import type { Answer, Statement } from "../sql/Program.ts"
-import { perform, script } from "../sql/Program.ts"
 
 /** An open database, as migrations need it. */
 export interface Handle {

@@ -2,9 +2,9 @@
 import type Sqlite from "better-sqlite3"
 import type * as Effect from "effect/Effect"
 import type { Instant } from "../../domain/Instant.ts"
+import type { Answer, Row, SqlParameter, Statement } from "../Program.ts"
 import type { StorageError } from "../StorageError.ts"
 import type { Migration, MigrationError } from "../sql/Migrations.ts"
-import type { Answer, Row, SqlParameter, Statement } from "../sql/Program.ts"
 import * as Migrations from "./Migrations.ts"
 
 /** Runs one statement after the other, whoever has begun a transaction. */

@@ -25,7 +25,7 @@ import type Sqlite from "better-sqlite3"
 import type { Instant } from "../../domain/Instant.ts"
 import type { Counted } from "../../domain/Restore.ts"
 import * as Restore from "../../domain/Restore.ts"
-import { perform } from "../sql/Program.ts"
+import { perform } from "../Program.ts"
 import * as QuarantineRows from "../sql/QuarantineRows.ts"
 import { executeOn } from "./Migrator.ts"
 

@@ -31,9 +31,9 @@ import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import ts from "typescript"
+import { all, run } from "../../../src/storage/Program.ts"
 import { StorageError } from "../../../src/storage/StorageError.ts"
 import * as Stores from "../../../src/storage/sql/Database.ts"
-import { all, run } from "../../../src/storage/sql/Program.ts"
 import * as Database from "../../../src/storage/sqlite/Database.ts"
 
 const temporary = (root: string) =>

@@ -21,8 +21,8 @@ import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as LogLevel from "effect/LogLevel"
 import * as Schedule from "effect/Schedule"
+import { all, run } from "../../../src/storage/Program.ts"
 import { Database } from "../../../src/storage/sql/Database.ts"
-import { all, run } from "../../../src/storage/sql/Program.ts"
 import * as SqliteDatabase from "../../../src/storage/sqlite/Database.ts"
 
 const migrations = [{ id: 1, name: "first", statements: "CREATE TABLE item (id INTEGER PRIMARY KEY)" }]

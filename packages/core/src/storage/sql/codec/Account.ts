@@ -3,9 +3,9 @@ import type { Account } from "../../../domain/account/Account.ts"
 import * as Caps from "../../../domain/account/Caps.ts"
 import * as Plan from "../../../domain/account/Plan.ts"
 import * as Retention from "../../../domain/Retention.ts"
+import type { Row } from "../../Program.ts"
 import { type Column, exact, instant, json, noted, nullable, table, text } from "../Columns.ts"
 import { impersonal } from "../Personal.ts"
-import type { Row } from "../Program.ts"
 
 const stored = json<Partial<Plan.Plan>>("plan", impersonal)
 /** A plan of an earlier build lacks the settings that came since: they have their defaults. */

@@ -2,6 +2,7 @@
 import type { ConsentRecord } from "../../../domain/consent/Consent.ts"
 import * as Consent from "../../../domain/consent/Consent.ts"
 import * as Person from "../../../domain/Person.ts"
+import type { Row, SqlValue } from "../../Program.ts"
 import {
   exact,
   instant,
@@ -15,7 +16,6 @@ import {
   word
 } from "../Columns.ts"
 import { impersonal, knownPhone, knownUserId, mention, personKey, said } from "../Personal.ts"
-import type { Row, SqlValue } from "../Program.ts"
 import * as RowReader from "../RowReader.ts"
 
 /** A record under one of its person's keys. A phone or user id that is the key is not written twice. */

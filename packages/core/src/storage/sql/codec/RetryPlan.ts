@@ -2,6 +2,7 @@
 import type { Instant } from "../../../domain/Instant.ts"
 import type { Plan, Wanted } from "../../../domain/job/RetryPlan.ts"
 import * as RetryPlan from "../../../domain/job/RetryPlan.ts"
+import type { Row } from "../../Program.ts"
 import {
   exact,
   exactOrNull,
@@ -15,7 +16,6 @@ import {
   word
 } from "../Columns.ts"
 import { impersonal, mentionInFilter, mentionInKey, opaque } from "../Personal.ts"
-import type { Row } from "../Program.ts"
 
 interface PlanRow extends Omit<Plan, keyof Wanted> {
   readonly accountId: string | null

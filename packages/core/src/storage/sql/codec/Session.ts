@@ -9,6 +9,7 @@ import * as QuietHours from "../../../domain/session/QuietHours.ts"
 import type * as SameFailure from "../../../domain/session/SameFailure.ts"
 import type { Session } from "../../../domain/session/Session.ts"
 import * as Sessions from "../../../domain/session/Session.ts"
+import type { Row, SqlValue } from "../../Program.ts"
 import type { Column } from "../Columns.ts"
 import {
   exact,
@@ -24,7 +25,6 @@ import {
   word
 } from "../Columns.ts"
 import { impersonal } from "../Personal.ts"
-import type { Row, SqlValue } from "../Program.ts"
 
 /** An outage that is over has no beginning in its row, but its end and its length in the place of the next probe's. */
 interface OutageRow {

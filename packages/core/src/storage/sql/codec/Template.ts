@@ -5,6 +5,7 @@ import type { Instant } from "../../../domain/Instant.ts"
 import type { Template } from "../../../domain/template/Template.ts"
 import * as Templates from "../../../domain/template/Template.ts"
 import { changedStatus } from "../../../domain/template/TemplateCheck.ts"
+import type { Row } from "../../Program.ts"
 import {
   exact,
   instant,
@@ -19,7 +20,6 @@ import {
   word
 } from "../Columns.ts"
 import { impersonal } from "../Personal.ts"
-import type { Row } from "../Program.ts"
 import * as RowReader from "../RowReader.ts"
 
 interface TemplateRow

@@ -5,17 +5,16 @@ import * as Time from "../../../domain/Instant.ts"
 import * as ClientTexts from "../../../domain/job/ClientTexts.ts"
 import type { Content, Job } from "../../../domain/job/Job.ts"
 import type { AcceptSend, IdempotencyRecord } from "../../JobStore.ts"
-import type { AcceptanceQuery } from "../../policy/JobRows.ts"
+import type { Program, Row } from "../../Program.ts"
+import { get, run } from "../../Program.ts"
+import type { AcceptanceFacts, AcceptanceQuery, StoredJob } from "../../policy/JobRows.ts"
 import type { Dialect } from "../Database.ts"
 import { insertInto, onKeyConflict } from "../Insert.ts"
-import type { Program, Row } from "../Program.ts"
-import { get, run } from "../Program.ts"
 import * as QuarantineRows from "../QuarantineRows.ts"
 import { lastPlace, recipientKey } from "../RecipientKeys.ts"
 import { instantOrNull, integer, integerOrNull, json, text, textOrNull } from "../RowReader.ts"
-import type { Sql } from "./Backend.ts"
 import * as Contents from "./Contents.ts"
-import { apart, contentKindOf, embedded, jobs, newJob, type StoredJob } from "./JobColumns.ts"
+import { apart, contentKindOf, embedded, jobs, newJob } from "./JobColumns.ts"
 import type { StoredJobs } from "./Jobs.ts"
 import * as Order from "./Order.ts"
 import { accepted, begun, writeAccepted } from "./RecipientColumns.ts"
@@ -150,7 +149,7 @@ export const facts = (dialect: Dialect, isKeyAwaited = false) => {
     return Time.utcDay(Time.at(at)) === Time.utcDay(now) ? total : (yield* totalsOf(accountId, now))[kind]
   }
 
-  return function* (query: AcceptanceQuery): Program<Sql["facts"]> {
+  return function* (query: AcceptanceQuery): Program<AcceptanceFacts> {
     const { accountId, asksLast, content, isEmbedded, key, now, priority, publicKey, sessionId } = query
     if (isEmbedded && key !== null) yield* dialect.noteKey(publicKey, key)
     const ofKey = [publicKey, key]
@@ -186,7 +185,7 @@ export const inserting = (rows: StoredJobs) => {
     command: AcceptSend,
     job: Job,
     dueAt: Instant | null,
-    { dayTotal, isBusy, snapshot }: Sql["facts"]
+    { dayTotal, isBusy, snapshot }: AcceptanceFacts
   ): Program<boolean> {
     const { claim, content, demand, idempotency, now, recipients } = command
     const isEmbedded = command.isEmbedded === true

@@ -1,7 +1,7 @@
 /** Recipients of a job that are alike, together: a job of hundreds is a few rows. */
 import type { Charge } from "../../../domain/billing/Spending.ts"
-import type { Program } from "../Program.ts"
-import { all, get } from "../Program.ts"
+import type { Program } from "../../Program.ts"
+import { all, get } from "../../Program.ts"
 import { keysOf } from "../RecipientKeys.ts"
 import { flag, integer, seq } from "../RowReader.ts"
 import { recipients } from "./RecipientColumns.ts"

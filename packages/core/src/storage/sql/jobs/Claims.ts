@@ -7,12 +7,15 @@
  *
  * Whatever becomes of a recipient writes its row, so no untouched one is left between when all outcomes are in.
  */
+
 import type { Ids } from "../../../domain/Ids.ts"
 import type { Instant } from "../../../domain/Instant.ts"
 import * as Priority from "../../../domain/job/Priority.ts"
 import type { Change } from "../../../domain/job/Transitions.ts"
 import type { JobChange } from "../../JobSteps.ts"
-import type { ClaimStep } from "../../policy/JobRows.ts"
+import type { Program } from "../../Program.ts"
+import { all, run } from "../../Program.ts"
+import type { ClaimStep, StoredJob } from "../../policy/JobRows.ts"
 import {
   exact,
   exactOrNull,
@@ -27,13 +30,9 @@ import {
 } from "../Columns.ts"
 import { insertInto } from "../Insert.ts"
 import { impersonal } from "../Personal.ts"
-import type { Program } from "../Program.ts"
-import { all, run } from "../Program.ts"
 import { recipientKey } from "../RecipientKeys.ts"
 import { seq } from "../RowReader.ts"
-import type { Sql } from "./Backend.ts"
 import type { ClaimsCache } from "./ClaimsCache.ts"
-import type { StoredJob } from "./JobColumns.ts"
 
 interface ClaimRow {
   readonly fence: number
@@ -93,7 +92,7 @@ const areRange = (changes: ReadonlyArray<Change>): boolean =>
     (change, at) => isUntouched(change) && change.before.index === (changes[0]?.before.index ?? 0) + at
   )
 
-const isWhole = ({ deferred, step: { changes, state } }: ClaimStep<Sql>): boolean =>
+const isWhole = ({ deferred, step: { changes, state } }: ClaimStep): boolean =>
   !state.hasRow &&
   !state.isApart &&
   deferred.length === 0 &&
@@ -130,7 +129,7 @@ interface Run {
  * @param drawFence answers a number that no other claim has
  */
 export const plan = (
-  steps: ReadonlyArray<ClaimStep<Sql>>,
+  steps: ReadonlyArray<ClaimStep>,
   others: ReadonlyArray<JobChange<StoredJob>>,
   between: ReadonlyArray<number>,
   drawFence: () => number
@@ -206,7 +205,7 @@ const waitingBetween = `SELECT seq FROM sendwright_progress
     WHERE session = ? AND priority IN (?, ?) AND due_at IS NOT NULL AND (seq + 0) BETWEEN ? AND ?`
 
 /** The jobs with rows, and those of other priorities, that may lie between those of the order that are claimed. */
-export function* between(steps: ReadonlyArray<ClaimStep<Sql>>): Program<ReadonlyArray<number>> {
+export function* between(steps: ReadonlyArray<ClaimStep>): Program<ReadonlyArray<number>> {
   const seqs = steps.flatMap(({ step: { state } }) => (state.behind === undefined ? [] : [state.seq]))
   const [first, last] = [Math.min(...seqs), Math.max(...seqs)]
   const job = steps[0]?.step.state.job

@@ -3,15 +3,9 @@
  * else has written any of its recipients, those that are remembered and have no outcome yet are as they were claimed. A commit
  * that was rolled back has forgotten some, and so its row counts more open outcomes than are remembered.
  */
-import type { FencedRecipient } from "../../JobSteps.ts"
 
-/** What the row of an open claim tells. */
-export interface OpenClaim {
-  readonly fence: number
-  readonly open: number
-  /** True once a recipient of it was written without its outcome, or by another than who claimed it. */
-  readonly isOvertaken: boolean
-}
+import type { FencedRecipient } from "../../JobSteps.ts"
+import type { OpenClaim } from "../../policy/JobRows.ts"
 
 /** Claims that are remembered: about as many as a process has in flight. */
 const most = 4096

@@ -3,9 +3,9 @@ import { createHash } from "node:crypto"
 import * as Schema from "effect/Schema"
 import type { Content, UnreadableContent } from "../../../domain/job/Job.ts"
 import * as Memo from "../../../domain/Memo.ts"
+import type { Program, Row } from "../../Program.ts"
+import { get } from "../../Program.ts"
 import { insertInto } from "../Insert.ts"
-import type { Program, Row } from "../Program.ts"
-import { get } from "../Program.ts"
 import { integer, integerOrNull, json, text } from "../RowReader.ts"
 
 /** How many contents are kept read. */

@@ -1,17 +1,16 @@
 /** The jobs of a session and a priority that are due: the first in their order, and those with a row that says when. */
+
 import type { Instant } from "../../../domain/Instant.ts"
 import type { JobTexts } from "../../../domain/job/ClientTexts.ts"
 import * as Job from "../../../domain/job/Job.ts"
 import type { Priority } from "../../../domain/job/Priority.ts"
-import type { DueJob } from "../../policy/JobRows.ts"
+import type { Program, Row } from "../../Program.ts"
+import type { DueJob, StoredJob } from "../../policy/JobRows.ts"
 import { elementOf, layout } from "../Columns.ts"
 import { accounts } from "../codec/Account.ts"
 import { outbound } from "../codec/Session.ts"
 import { statusNow, templateNow } from "../codec/Template.ts"
-import type { Program, Row } from "../Program.ts"
 import { limited, text } from "../RowReader.ts"
-import type { Sql } from "./Backend.ts"
-import type { StoredJob } from "./JobColumns.ts"
 import { changedColumns, type changedOf, claimedColumns, jobs, ofChanged, untouched } from "./JobColumns.ts"
 import type { StoredJobs } from "./Jobs.ts"
 import * as Order from "./Order.ts"
@@ -154,7 +153,7 @@ export const locking = ({ contentOf, dialect, remember }: StoredJobs) => {
     readonly now: Instant
     readonly limit: number
     readonly waits: boolean
-  }): Program<ReadonlyArray<DueJob<Sql>>> {
+  }): Program<ReadonlyArray<DueJob>> {
     const name = Order.locked(sessionId)
     const queue = [sessionId, priority]
     const of = [...queue, ...queue, limit, ...queue, now, limit]
@@ -164,7 +163,7 @@ export const locking = ({ contentOf, dialect, remember }: StoredJobs) => {
       for (const [place, seq] of group.columns[at.seq].entries()) found.push({ seq, place, of: group })
     }
     let behind: number | null = null
-    const jobs: Array<DueJob<Sql>> = []
+    const jobs: Array<DueJob> = []
     for (const { of, place, seq } of found.sort((a, b) => a.seq - b.seq)) {
       const { caps, content, session, template } = of
       const job = jobOf(of, place, behind)

@@ -1,15 +1,16 @@
 /** The rows of attempts that were not their recipients' last. */
+
 import type { EarlierAttempt } from "../../../domain/job/Attempts.ts"
 import * as Attempts from "../../../domain/job/Attempts.ts"
 import type { JobChange } from "../../JobSteps.ts"
+import type { Program } from "../../Program.ts"
+import { all } from "../../Program.ts"
+import type { StoredJob } from "../../policy/JobRows.ts"
 import { instant, integer, integerOrNull, table, textOrNull, word } from "../Columns.ts"
 import { insertRows } from "../Insert.ts"
 import { impersonal, said } from "../Personal.ts"
-import type { Program } from "../Program.ts"
-import { all } from "../Program.ts"
 import { recipientKey } from "../RecipientKeys.ts"
 import { limited } from "../RowReader.ts"
-import type { StoredJob } from "./JobColumns.ts"
 
 interface AttemptRow extends EarlierAttempt {
   /** The key of its recipient. */

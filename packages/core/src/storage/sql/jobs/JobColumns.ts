@@ -12,7 +12,7 @@ import * as Recipient from "../../../domain/job/Recipient.ts"
 import type { StopWhen } from "../../../domain/job/StopWhen.ts"
 import * as Transitions from "../../../domain/job/Transitions.ts"
 import type * as When from "../../../domain/job/When.ts"
-import type { JobState } from "../../JobSteps.ts"
+import type { OpenClaim, StoredJob } from "../../policy/JobRows.ts"
 import type { Column } from "../Columns.ts"
 import {
   exact,
@@ -34,7 +34,6 @@ import type { Dialect } from "../Database.ts"
 import { impersonal, mention, mentionInJson, mentionInKey, opaque } from "../Personal.ts"
 import { inSql } from "../RecipientKeys.ts"
 import * as RowReader from "../RowReader.ts"
-import type { OpenClaim } from "./ClaimsCache.ts"
 
 /**
  * The kind of a template send that was accepted inside an embedder's transaction. Its number is not in the order of commits
@@ -228,26 +227,6 @@ export const writtenProgress = progress.only(
   "arrival",
   "seq"
 )
-
-/** A job, its number, and where its state is written. */
-export interface StoredJob extends JobState {
-  readonly seq: number
-  /** True when it has a row in `sendwright_progress`. */
-  readonly hasRow: boolean
-  /** When it has work next; null while nothing of it waits. */
-  readonly nextAt: Instant | null
-  /** Whether a claim might include it when it was read, and when it was written last before. */
-  readonly wasClaimable: boolean
-  readonly writtenAt: Instant
-  /** True when it has no place in its session's order. */
-  readonly isApart: boolean
-  /** The key of the last recipient of it that open claims have by their ranges; null when they have none. */
-  readonly claimedTo: number | null
-  /** The open claims of its session by their fences, where they were read with it. */
-  readonly claims: ReadonlyMap<number, OpenClaim>
-  /** Of a job that waits in its session's order: the one before it there, null of the first. Undefined of others. */
-  readonly behind: number | null | undefined
-}
 
 const noClaims: ReadonlyMap<number, OpenClaim> = new Map()
 

@@ -2,10 +2,10 @@
 import type { Counts, Failure } from "../../../domain/job/Recipient.ts"
 import * as Recipient from "../../../domain/job/Recipient.ts"
 import type { JobDetails } from "../../JobStore.ts"
+import type { Program } from "../../Program.ts"
+import { all } from "../../Program.ts"
 import { listed } from "../Columns.ts"
 import type { Dialect } from "../Database.ts"
-import type { Program } from "../Program.ts"
-import { all } from "../Program.ts"
 import { keysOf } from "../RecipientKeys.ts"
 import { integer, json, oneOf, seq, text, textOrNull } from "../RowReader.ts"
 

@@ -14,6 +14,7 @@
  * several sessions are locked in the order of their ids. So a step reads a job as it is: {@link StoredJobs.lock} locates and
  * locks, {@link StoredJobs.save} writes.
  */
+
 import * as Arrays from "effect/Array"
 import type { Ids } from "../../../domain/Ids.ts"
 import type { Instant } from "../../../domain/Instant.ts"
@@ -22,13 +23,13 @@ import * as Jobs from "../../../domain/job/Job.ts"
 import * as Pace from "../../../domain/job/Pace.ts"
 import type { Draft } from "../../../domain/webhook/Event.ts"
 import type { JobChange, RecipientChange } from "../../JobSteps.ts"
-import type { Locked } from "../../policy/JobRows.ts"
+import type { Program, Row, SqlParameter } from "../../Program.ts"
+import { all, get, run } from "../../Program.ts"
+import type { Locked, StoredJob } from "../../policy/JobRows.ts"
 import type { Dialect } from "../Database.ts"
 import * as Events from "../Events.ts"
 import type { Group } from "../GroupEqual.ts"
 import { groupEqual } from "../GroupEqual.ts"
-import type { Program, Row, SqlParameter } from "../Program.ts"
-import { all, get, run } from "../Program.ts"
 import type { Place } from "../Ranges.ts"
 import { inRanges, rangesOf } from "../Ranges.ts"
 import { inSql, keysOf, recipientKey } from "../RecipientKeys.ts"
@@ -37,7 +38,7 @@ import * as Claims from "./Claims.ts"
 import * as ClaimsCache from "./ClaimsCache.ts"
 import * as Contents from "./Contents.ts"
 import * as EarlierAttempts from "./EarlierAttempts.ts"
-import type { AcceptedJob, StoredJob } from "./JobColumns.ts"
+import type { AcceptedJob } from "./JobColumns.ts"
 import {
   changedColumns,
   changedOf,

@@ -1,4 +1,5 @@
 /** Lists of jobs: an index tells which they are, and then they are read by their ids. */
+
 import * as Ids from "../../../domain/Ids.ts"
 import type { Instant } from "../../../domain/Instant.ts"
 import * as Time from "../../../domain/Instant.ts"
@@ -7,13 +8,14 @@ import * as Jobs from "../../../domain/job/Job.ts"
 import type { Paged } from "../../../domain/Page.ts"
 import * as Page from "../../../domain/Page.ts"
 import type { JobFilter, ListJobs } from "../../JobStore.ts"
+import type { Program, Row, SqlParameter } from "../../Program.ts"
+import { all, get } from "../../Program.ts"
+import type { StoredJob } from "../../policy/JobRows.ts"
 import { listed } from "../Columns.ts"
 import type { Dialect } from "../Database.ts"
 import * as IndexScan from "../IndexScan.ts"
-import type { Program, Row, SqlParameter } from "../Program.ts"
-import { all, get } from "../Program.ts"
 import { end, limited, newestFirst, seq, text } from "../RowReader.ts"
-import { type StoredJob, storedKindsOf } from "./JobColumns.ts"
+import { storedKindsOf } from "./JobColumns.ts"
 import type { StoredJobs } from "./Jobs.ts"
 import * as Order from "./Order.ts"
 

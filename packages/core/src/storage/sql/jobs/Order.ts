@@ -6,9 +6,9 @@
 
 import type { Instant } from "../../../domain/Instant.ts"
 import * as Priority from "../../../domain/job/Priority.ts"
+import type { Program, Row } from "../../Program.ts"
+import { all, get, run } from "../../Program.ts"
 import type { Dialect } from "../Database.ts"
-import type { Program, Row } from "../Program.ts"
-import { all, get, run } from "../Program.ts"
 import { inSql } from "../RecipientKeys.ts"
 import { integer, integerOrNull, limited, oneOf, seq, text, textOrNull } from "../RowReader.ts"
 import * as Claims from "./Claims.ts"

@@ -13,6 +13,7 @@ import * as Transitions from "../../../domain/job/Transitions.ts"
 import type * as When from "../../../domain/job/When.ts"
 import type { FencedRecipient, RecipientChange } from "../../JobSteps.ts"
 import type { NewRecipient } from "../../JobStore.ts"
+import type { SqlValue } from "../../Program.ts"
 import type { Columns } from "../Columns.ts"
 import {
   elementOf,
@@ -33,7 +34,6 @@ import {
 } from "../Columns.ts"
 import type { Dialect } from "../Database.ts"
 import { address, impersonal, mentionInJson, said, saidTexts } from "../Personal.ts"
-import type { SqlValue } from "../Program.ts"
 import { placesPerJob } from "../RecipientKeys.ts"
 import * as RowReader from "../RowReader.ts"
 import * as Claims from "./Claims.ts"

@@ -14,7 +14,9 @@ import * as Sessions from "../../../domain/session/Session.ts"
 import type { Inbound } from "../../InboundStore.ts"
 import type { FencedRecipient } from "../../JobSteps.ts"
 import * as JobSteps from "../../JobSteps.ts"
-import type { JobRows, RecipientPlace } from "../../policy/JobRows.ts"
+import type { Program } from "../../Program.ts"
+import { all, changes, get, run } from "../../Program.ts"
+import type { JobRows, RecipientPlace, StoredJob } from "../../policy/JobRows.ts"
 import { listed } from "../Columns.ts"
 import { block, failing, identity, outages, readOutages, writeOutages } from "../codec/Session.ts"
 import { statusNow } from "../codec/Template.ts"
@@ -22,8 +24,6 @@ import * as Happenings from "../Happenings.ts"
 import { insertRows } from "../Insert.ts"
 import * as PaceRows from "../PaceRows.ts"
 import * as People from "../People.ts"
-import type { Program } from "../Program.ts"
-import { all, changes, get, run } from "../Program.ts"
 import * as QuarantineRows from "../QuarantineRows.ts"
 import { inRanges, rangesOf } from "../Ranges.ts"
 import { inSql, jobOf, keysOf, lastPlace, recipientKey } from "../RecipientKeys.ts"
@@ -31,10 +31,8 @@ import { instant, instantOrNull, integer, json, limited, oneOf, realOrNull, seq,
 import * as WindowRows from "../WindowRows.ts"
 import * as WorkerRows from "../WorkerRows.ts"
 import * as Acceptance from "./Acceptance.ts"
-import type { Sql } from "./Backend.ts"
 import * as Claims from "./Claims.ts"
 import * as Due from "./Due.ts"
-import type { StoredJob } from "./JobColumns.ts"
 import { placeOf, type StoredJobs } from "./Jobs.ts"
 import * as Order from "./Order.ts"
 import type { StoredRecipient } from "./RecipientColumns.ts"
@@ -134,7 +132,7 @@ const never = Time.at(Number.POSITIVE_INFINITY)
 export const make = (
   rows: StoredJobs,
   applyInbound: (inbound: Inbound, now: Instant) => Program<unknown>
-): JobRows<Sql> => {
+): JobRows => {
   const { dialect } = rows
   const { elements, entries } = dialect
   const lockDue = Due.locking(rows)

@@ -6,9 +6,9 @@
 import * as Address from "../../../domain/Address.ts"
 import * as ClientTexts from "../../../domain/job/ClientTexts.ts"
 import * as Phone from "../../../domain/Phone.ts"
+import type { Program, Row } from "../../Program.ts"
+import { all, changes, get, run } from "../../Program.ts"
 import type { Dialect } from "../Database.ts"
-import type { Program, Row } from "../Program.ts"
-import { all, changes, get, run } from "../Program.ts"
 import { recipientKey } from "../RecipientKeys.ts"
 import { integer, integerOrNull, limited, seq, text, textOrNull } from "../RowReader.ts"
 

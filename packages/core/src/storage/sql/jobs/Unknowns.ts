@@ -2,9 +2,9 @@
 import type { Instant } from "../../../domain/Instant.ts"
 import * as Time from "../../../domain/Instant.ts"
 import type { Unknowns } from "../../../domain/overview/StoreReadings.ts"
+import type { Program } from "../../Program.ts"
+import { get } from "../../Program.ts"
 import type { Dialect } from "../Database.ts"
-import type { Program } from "../Program.ts"
-import { get } from "../Program.ts"
 import { instantOrNull, integerOrNull, limited } from "../RowReader.ts"
 
 export const reading = ({ countIn }: Dialect) => {

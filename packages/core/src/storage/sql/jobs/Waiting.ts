@@ -5,11 +5,11 @@ import * as Jobs from "../../../domain/job/Job.ts"
 import * as Priority from "../../../domain/job/Priority.ts"
 import type { Backlog, Group } from "../../../domain/job/Waiting.ts"
 import * as Waiting from "../../../domain/job/Waiting.ts"
+import type { Program, Row } from "../../Program.ts"
+import { all, get } from "../../Program.ts"
 import { listed } from "../Columns.ts"
 import { readOutages, sessions } from "../codec/Session.ts"
 import type { Dialect } from "../Database.ts"
-import type { Program, Row } from "../Program.ts"
-import { all, get } from "../Program.ts"
 import {
   instant,
   instantOrNull,
