@@ -35,7 +35,7 @@ import * as Rows from "./jobs/Rows.ts"
 import * as Sums from "./jobs/Sums.ts"
 import * as Waiting from "./jobs/Waiting.ts"
 import * as QuarantineRows from "./QuarantineRows.ts"
-import { inSql, keysOf, lastPlace, recipientKey } from "./RecipientKeys.ts"
+import { keysOf, lastPlace, recipientKey } from "./RecipientKeys.ts"
 import { instantOrNull, integerOrNull, limited, seq, text } from "./RowReader.ts"
 import * as SessionRows from "./SessionStore.ts"
 import * as WorkerRows from "./WorkerRows.ts"
@@ -96,11 +96,8 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
           SELECT 1 FROM sendwright_claim AS claim WHERE ${RowsOfClaims.has("?", "sendwright_recipient.seq")}
         ) THEN 'sending' ELSE status END) ORDER BY seq ${limited}`
     )
-    const { elements } = dialect
     const recipientsSentTo = `SELECT recipient.provider_id, recipient.phone
-      FROM ${elements.from} CROSS JOIN sendwright_recipient AS recipient CROSS JOIN sendwright_job AS job
-      WHERE recipient.provider_id = ${elements.value} AND job.seq = ${inSql.jobOf("recipient.seq")} AND job.session = ?
-      ORDER BY recipient.seq`
+      ${Rows.byProviderIds(dialect)} ORDER BY recipient.seq`
     const listed = Lists.make(rows)
     const accepted = Accepted.make(rows)
     const facts = JobDetails.make(dialect)

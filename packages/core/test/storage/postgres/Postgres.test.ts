@@ -4,6 +4,7 @@ import { inspect } from "node:util"
 import * as Client from "@effect/sql/SqlClient"
 import { SqlError } from "@effect/sql/SqlError"
 import { describe, expect, it, vi } from "@effect/vitest"
+import * as Arr from "effect/Array"
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -318,6 +319,34 @@ describe("a verb", () => {
       )
       expect(yield* settings).toEqual([{ jit: "off", plans: "force_generic_plan", scans: "off" }])
     })
+  )
+
+  it.scopedLive(
+    "finds by its indexes in tables that were empty when they were last analyzed",
+    () =>
+      Effect.gen(function* () {
+        const url = yield* freshDatabase
+        const client = yield* connection(url)
+        yield* Effect.gen(function* () {
+          const jobs = yield* JobStore
+          const who = yield* owner
+          const fill = Effect.forEach(Arr.range(1, 26), () =>
+            jobs.accept(Fixtures.send(who, { phones: 4000 }))
+          )
+          yield* fill
+          for (const table of ["recipient", "progress", "job"]) {
+            yield* query(client, `DELETE FROM sendwright_${table}`)
+            yield* query(client, `ANALYZE sendwright_${table}`)
+          }
+          yield* fill
+          // A statement that read the whole of a table for each of its rows would be cut after 10 seconds.
+          for (let looks = 0; looks < 4; looks += 1)
+            yield* Effect.repeat(jobs.writeSegments, { while: (goesOn) => goesOn })
+          const [written] = yield* query(client, "SELECT count(*)::int AS n FROM sendwright_segment_key")
+          expect(written).toEqual({ n: 200_000 })
+        }).pipe(Effect.provide(stores(url)))
+      }),
+    60_000
   )
 
   it.scopedLive(

@@ -20,6 +20,7 @@ import type { JobRows, RecipientPlace, StoredJob } from "../../policy/JobRows.ts
 import { listed } from "../Columns.ts"
 import { block, failing, identity, outages, readOutages, writeOutages } from "../codec/Session.ts"
 import { statusNow } from "../codec/Template.ts"
+import type { Dialect } from "../Database.ts"
 import * as Happenings from "../Happenings.ts"
 import { insertRows } from "../Insert.ts"
 import * as PaceRows from "../PaceRows.ts"
@@ -128,6 +129,17 @@ const providerOf = "SELECT provider FROM sendwright_session WHERE id = ?"
 /** Sorts behind every time: nothing waits. */
 const never = Time.at(Number.POSITIVE_INFINITY)
 
+/** The recipients of platform's ids, and their jobs; its parameters are the ids and the session. */
+export const byProviderIds = ({ elements, lookUp }: Pick<Dialect, "elements" | "lookUp">): string => {
+  const recipient = lookUp(
+    "sendwright_recipient",
+    "recipient",
+    `recipient.provider_id = ${elements.value} AND recipient.provider_id IS NOT NULL`
+  )
+  const job = lookUp("sendwright_job", "job", `job.seq = ${inSql.jobOf("recipient.seq")}`)
+  return `FROM ${elements.from} ${recipient} ${job} WHERE job.session = ?`
+}
+
 /** @param applyInbound applies inbound items, as `InboundStore.receive` does */
 export const make = (
   rows: StoredJobs,
@@ -179,9 +191,7 @@ export const make = (
     WHERE claim.fence IN (SELECT ${elements.integer} FROM ${elements.from}) AND ${Order.isInRange}`
   const jobsBySeq = `SELECT id FROM sendwright_job WHERE seq IN (SELECT ${elements.integer} FROM ${elements.from})`
   const byProviderId = `SELECT recipient.provider_id, job.id, ${inSql.placeOf("recipient.seq")} AS place
-    FROM ${elements.from} CROSS JOIN sendwright_recipient AS recipient CROSS JOIN sendwright_job AS job
-    WHERE recipient.provider_id = ${elements.value} AND job.seq = ${inSql.jobOf("recipient.seq")} AND job.session = ?
-    ORDER BY recipient.seq`
+    ${byProviderIds(dialect)} ORDER BY recipient.seq`
   const lockStanding = `SELECT state, ${block.list}, ${outages.list}, ${failing.list} FROM sendwright_session WHERE id = ?${dialect.skipLocked("sendwright_session")}`
   const lockTemplate = `SELECT ${statusNow} AS status FROM sendwright_template AS template WHERE id = ?${dialect.skipLocked("template")}`
   const putOffJobs = `UPDATE sendwright_progress SET next_at = ? WHERE seq IN (SELECT ${elements.integer} FROM ${elements.from})`

@@ -185,17 +185,16 @@ export const isRead = ({ building }: State): boolean => building !== null && bui
 const digits = 16
 
 /** Writes the next entries of the segment that was read. Where another process has written some meanwhile it is left to that. */
-export const writing = ({ elements }: Pick<Dialect, "elements">) => {
+export const writing = ({ elements, lookUp }: Pick<Dialect, "elements" | "lookUp">) => {
   const { from, value } = elements
+  const found = lookUp("sendwright_recipient", "recipient", "recipient.seq = entry.recipient")
   // A person who was erased since the read is written down no more.
   const insert = `INSERT INTO sendwright_segment_key (segment, key, recipient)
     SELECT CAST(? AS bigint), entry.key, entry.recipient FROM (
       SELECT substr(${value}, ${digits + 1}) AS key, CAST(substr(${value}, 1, ${digits}) AS bigint) AS recipient FROM ${from}
-    ) AS entry
-    WHERE EXISTS (
-      SELECT 1 FROM sendwright_recipient AS recipient
-      WHERE recipient.seq = entry.recipient AND (${anyText((name) => `recipient.${name} = entry.key`)} OR replace(recipient.phone, entry.key, '') <> recipient.phone)
-    ) ON CONFLICT (segment, key, recipient) DO NOTHING`
+    ) AS entry ${found}
+    WHERE ${anyText((name) => `recipient.${name} = entry.key`)} OR replace(recipient.phone, entry.key, '') <> recipient.phone
+    ON CONFLICT (segment, key, recipient) DO NOTHING`
 
   return function* (state: State): Program<Step> {
     const { building } = state
