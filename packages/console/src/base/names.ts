@@ -1,4 +1,4 @@
-/** What accounts and sessions are called, for where the API tells their ids alone. */
+/** The names of accounts and sessions, for where the API tells their ids alone. */
 import { signal } from "@preact/signals"
 import { useEffect } from "preact/hooks"
 import { api, type Schemas } from "./api.ts"

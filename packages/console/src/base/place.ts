@@ -48,6 +48,18 @@ export const go = (to: string, replaces = false): void => {
   if (isElsewhere) scrollTo(0, 0)
 }
 
+/** What a form has, without white space around it. */
+export const valuesOf = (form: HTMLFormElement): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    Array.from(new FormData(form), ([name, value]) => [name, typeof value === "string" ? value.trim() : ""])
+  )
+
+/** For a form of filters: this screen with its values. */
+export const submitFilters = (event: SubmitEvent & { readonly currentTarget: HTMLFormElement }): void => {
+  event.preventDefault()
+  go(here(valuesOf(event.currentTarget)))
+}
+
 /** Follows links of the console without loading it anew. */
 export const followLinks = (): void => {
   addEventListener("popstate", () => {

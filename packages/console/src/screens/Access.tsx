@@ -1,7 +1,7 @@
 import { api, may, type Schemas } from "../base/api.ts"
 import { together, useAnswer } from "../base/live.ts"
 import { sessionOf, sessions } from "../base/names.ts"
-import { go, here, href, param, paramOf } from "../base/place.ts"
+import { here, href, param, paramOf, submitFilters } from "../base/place.ts"
 import { Ago, At } from "../base/time.tsx"
 import { count, n, shortId, type Tone } from "../base/words.ts"
 import { Act, type Values } from "../ui/Acts.tsx"
@@ -458,23 +458,7 @@ const Audit = () => {
               )}
             </Say>
             <Tabs />
-            <form
-              class="filters"
-              onSubmit={(event) => {
-                event.preventDefault()
-                go(
-                  here(
-                    Object.fromEntries(
-                      Array.from(new FormData(event.currentTarget), ([name, value]) => [
-                        name,
-                        String(value).trim()
-                      ])
-                    )
-                  )
-                )
-              }}
-              key={JSON.stringify(filter)}
-            >
+            <form class="filters" onSubmit={submitFilters} key={JSON.stringify(filter)}>
               {(
                 [
                   ["operator", "Who", "text"],

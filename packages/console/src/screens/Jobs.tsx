@@ -2,9 +2,9 @@ import { api, type Schemas } from "../base/api.ts"
 import { useAnswer } from "../base/live.ts"
 import { href, param, paramOf } from "../base/place.ts"
 import { Ago, At } from "../base/time.tsx"
-import { allStatuses, count, jobStatuses, n, shortId, statuses } from "../base/words.ts"
+import { allStatuses, count, jobStatuses, n, statuses } from "../base/words.ts"
 import { Split } from "../ui/Charts.tsx"
-import { Card, Chip, Choices, Empty, Pager, Say, Table } from "../ui/Parts.tsx"
+import { Card, Chip, Choices, Empty, JobCell, Pager, Say, Table } from "../ui/Parts.tsx"
 import { Screen } from "../ui/Screen.tsx"
 
 type Job = Schemas["ToldJob"]
@@ -45,14 +45,7 @@ const JobRow = ({ job }: { readonly job: Job }) => {
   const isLater = job.status === "queued" && job.starts_at > job.created_at
   return (
     <tr class="row" data-row>
-      <td>
-        <a class="name" href={href(`jobs/${job.job_id}`)}>
-          {job.reference ?? shortId(job.job_id)}
-        </a>
-        <small>
-          {job.account} · {job.session}
-        </small>
-      </td>
+      <JobCell job={job} />
       <td>
         <Chip tone={tone}>{isLater ? "Scheduled" : word}</Chip>
         {isLater && (

@@ -3,7 +3,7 @@ import { useEffect } from "preact/hooks"
 import { api, apiLink, may, type Problem, problemOf, type Schemas } from "../base/api.ts"
 import { type Asked, type Init, together, useAnswer } from "../base/live.ts"
 import { accountOf, accounts } from "../base/names.ts"
-import { go, href, param, screenOf } from "../base/place.ts"
+import { go, href, param, screenOf, valuesOf } from "../base/place.ts"
 import { Ago, At } from "../base/time.tsx"
 import { count, n, phoneOf, type Status, statuses, type Tone } from "../base/words.ts"
 import { Act } from "../ui/Acts.tsx"
@@ -388,7 +388,7 @@ const Erasures = () => {
               class="filters"
               onSubmit={(event) => {
                 event.preventDefault()
-                const q = String(new FormData(event.currentTarget).get("q") ?? "").trim()
+                const { q = "" } = valuesOf(event.currentTarget)
                 if (q !== "") go(href("people", { q }))
               }}
             >

@@ -1,10 +1,9 @@
 import { api, type Schemas } from "../base/api.ts"
 import { clock, useAnswer } from "../base/live.ts"
-import { href } from "../base/place.ts"
 import { At, agoOf, dayOf, exactOf, minuteOf } from "../base/time.tsx"
 import { count, n, shortId } from "../base/words.ts"
 import { Bars } from "../ui/Charts.tsx"
-import { Card, Chip, Empty, Pager, Say, Table } from "../ui/Parts.tsx"
+import { Card, Chip, Empty, JobCell, Pager, Say, Table } from "../ui/Parts.tsx"
 import { Screen } from "../ui/Screen.tsx"
 
 type Job = Schemas["ToldJob"]
@@ -107,14 +106,7 @@ export const Schedule = () => {
                     ]}
                     rows={jobs.map((job) => (
                       <tr class="row" data-row key={job.job_id}>
-                        <td>
-                          <a class="name" href={href(`jobs/${job.job_id}`)}>
-                            {job.reference ?? shortId(job.job_id)}
-                          </a>
-                          <small>
-                            {job.account} · {job.session}
-                          </small>
-                        </td>
+                        <JobCell job={job} />
                         <td>
                           <At at={job.starts_at} />
                           <small>{agoOf(job.starts_at)}</small>

@@ -4,7 +4,7 @@ import { useAnswer } from "../base/live.ts"
 import { go, href, param, screenOf } from "../base/place.ts"
 import { Ago } from "../base/time.tsx"
 import { jobStatuses, n, shortId, statuses, type Tone } from "../base/words.ts"
-import { Card, Chip, Code, Empty, Pager, Say, Table } from "../ui/Parts.tsx"
+import { Card, Chip, Code, Empty, JobCell, Pager, Say, Table } from "../ui/Parts.tsx"
 import { Screen } from "../ui/Screen.tsx"
 
 interface Found {
@@ -187,27 +187,18 @@ const Latest = () => {
                     { text: "Recipients", kind: "r" },
                     { text: "When", kind: "r" }
                   ]}
-                  rows={data.jobs.map(
-                    ({ account, created_at, job_id, recipients, reference, session, status }) => (
-                      <tr class="row" data-row key={job_id}>
-                        <td>
-                          <a class="name" href={href(`jobs/${job_id}`)}>
-                            {reference ?? shortId(job_id)}
-                          </a>
-                          <small>
-                            {account} · {session}
-                          </small>
-                        </td>
-                        <td>
-                          <Chip tone={jobStatuses[status][0]}>{jobStatuses[status][1]}</Chip>
-                        </td>
-                        <td class="r">{n(recipients)}</td>
-                        <td class="r nw">
-                          <Ago at={created_at} />
-                        </td>
-                      </tr>
-                    )
-                  )}
+                  rows={data.jobs.map((job) => (
+                    <tr class="row" data-row key={job.job_id}>
+                      <JobCell job={job} />
+                      <td>
+                        <Chip tone={jobStatuses[job.status][0]}>{jobStatuses[job.status][1]}</Chip>
+                      </td>
+                      <td class="r">{n(job.recipients)}</td>
+                      <td class="r nw">
+                        <Ago at={job.created_at} />
+                      </td>
+                    </tr>
+                  ))}
                 />
               )}
             </Card>

@@ -1,6 +1,7 @@
 import { useSignal } from "@preact/signals"
 import { useEffect } from "preact/hooks"
 import { awaySince, type Problem, signIn } from "../base/api.ts"
+import { valuesOf } from "../base/place.ts"
 import { Code, Mark, Trouble } from "../ui/Parts.tsx"
 
 /** A token is exchanged for a cookie that no script reads; the token itself is kept nowhere. */
@@ -16,7 +17,7 @@ export const SignIn = () => {
         class="card"
         onSubmit={(event) => {
           event.preventDefault()
-          const token = String(new FormData(event.currentTarget).get("token") ?? "").trim()
+          const { token = "" } = valuesOf(event.currentTarget)
           isBusy.value = true
           void signIn(token).then((refused) => {
             problem.value = refused

@@ -1,7 +1,7 @@
 import { api, type Schemas } from "../base/api.ts"
 import { useAnswer } from "../base/live.ts"
 import { accounts, sessionOf } from "../base/names.ts"
-import { go, here, href, param, paramOf } from "../base/place.ts"
+import { here, href, param, paramOf, submitFilters } from "../base/place.ts"
 import { n } from "../base/words.ts"
 import { Bars, Legend } from "../ui/Charts.tsx"
 import { Card, Choices, Choose, Empty, Say, Share, Table } from "../ui/Parts.tsx"
@@ -63,19 +63,7 @@ const today = (): string => new Date().toISOString().slice(0, 10)
 const daysAgo = (days: number): string => new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10)
 
 const Period = () => (
-  <form
-    class="filters"
-    onSubmit={(event) => {
-      event.preventDefault()
-      go(
-        here(
-          Object.fromEntries(
-            Array.from(new FormData(event.currentTarget), ([name, value]) => [name, String(value)])
-          )
-        )
-      )
-    }}
-  >
+  <form class="filters" onSubmit={submitFilters}>
     <div class="choose">
       <label for="usage-from">From</label>
       <input id="usage-from" name="from" type="date" defaultValue={param("from") ?? ""} />

@@ -1,8 +1,10 @@
 /** What changes something: first told with its effect, then done, then told that it is done. */
+
 import { signal, useSignal } from "@preact/signals"
 import type { ComponentChildren } from "preact"
 import { useEffect, useId, useRef } from "preact/hooks"
 import { type Problem, problemOf } from "../base/api.ts"
+import { valuesOf } from "../base/place.ts"
 import { Trouble } from "./Parts.tsx"
 
 const told = signal("")
@@ -123,9 +125,7 @@ export const Act = ({
   }
   const submit = async (form: HTMLFormElement) => {
     isBusy.value = true
-    const values = Object.fromEntries(
-      Array.from(new FormData(form), ([name, value]) => [name, typeof value === "string" ? value.trim() : ""])
-    )
+    const values = valuesOf(form)
     try {
       const { data, error, response } = await run(values)
       problem.value = response.ok ? undefined : problemOf(error, response.status)

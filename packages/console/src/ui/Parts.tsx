@@ -1,8 +1,8 @@
 /** The parts that screens are made of. */
 import type { ComponentChildren, VNode } from "preact"
-import type { Problem } from "../base/api.ts"
-import { go, here, param } from "../base/place.ts"
-import { n, type Tone } from "../base/words.ts"
+import type { Problem, Schemas } from "../base/api.ts"
+import { go, here, href, param } from "../base/place.ts"
+import { n, shortId, type Tone } from "../base/words.ts"
 
 interface Inside {
   readonly children?: ComponentChildren
@@ -13,6 +13,22 @@ export const Say = ({ children }: Inside) => <p class="say">{children}</p>
 
 export const Chip = ({ tone, children }: Inside & { readonly tone: Tone }) => (
   <span class={`chip ${tone}`}>{children}</span>
+)
+
+/** A job in a list: a link by its reference, and whose it is. */
+export const JobCell = ({
+  job
+}: {
+  readonly job: Pick<Schemas["ToldJob"], "account" | "job_id" | "reference" | "session">
+}) => (
+  <td>
+    <a class="name" href={href(`jobs/${job.job_id}`)}>
+      {job.reference ?? shortId(job.job_id)}
+    </a>
+    <small>
+      {job.account} · {job.session}
+    </small>
+  </td>
 )
 
 export const Card = ({
