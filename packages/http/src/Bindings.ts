@@ -2,6 +2,7 @@
  * The whole API over an engine, for a server of one's own: as an `HttpApp` for those of `@effect/platform`, and as functions
  * of web-standard requests and of Node's for all others. Connections, their limits and time limits are that server's.
  */
+
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2"
 import { Engine } from "@sendwright/core"
@@ -11,6 +12,7 @@ import * as Exit from "effect/Exit"
 import type * as Redacted from "effect/Redacted"
 import * as Stream from "effect/Stream"
 import * as Address from "./http/Address.ts"
+import { isBodyless } from "./http/Exchange.ts"
 import type * as Guesses from "./http/Guesses.ts"
 import * as HttpApp from "./http/HttpApp.ts"
 import * as NodeHttp from "./http/NodeHttp.ts"
@@ -162,7 +164,7 @@ const readableOf = (stream: Steps.Streaming): ReadableStream<Uint8Array> => {
 const responseOf = ({ body, headers, status, stream }: Steps.PlainResponse, method: string): Response => {
   if (stream !== undefined)
     return new Response(method === "HEAD" ? null : readableOf(stream), { status, headers })
-  const isEmpty = status === 204 || status === 304
+  const isEmpty = isBodyless(status)
   const length = isEmpty ? {} : { "content-length": String(Buffer.byteLength(body)) }
   return new Response(isEmpty || method === "HEAD" ? null : body, {
     status,

@@ -11,9 +11,9 @@ export const maximumBytes = 1024 * 1024
  * memory.
  */
 export const maximumUnaskedBytes = 1024
-/** The most that a platform may post at once: up to 1,000 changes. */
 /** Of a sign-in, which comes from anyone. */
 export const maximumSignInBytes = 4 * 1024
+/** The most that a platform may post at once: up to 1,000 changes. */
 export const maximumHookBytes = 4 * 1024 * 1024
 
 /** From this length on a text is checked before it is parsed; parsing a shorter one takes little time. */

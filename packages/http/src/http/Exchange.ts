@@ -37,6 +37,9 @@ export interface PlainResponse {
   readonly stream?: Streaming | undefined
 }
 
+/** Statuses whose answers have no body (RFC 9110 §15.3.5, §15.4.5). */
+export const isBodyless = (status: number): boolean => status === 204 || status === 304
+
 /** Begins to make a body, as fast as it is read. */
 export type Streaming = () => AsyncIterable<Uint8Array>
 

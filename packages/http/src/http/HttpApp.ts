@@ -2,6 +2,7 @@
  * The contract as an `HttpApp` of `@effect/platform`, for its servers and for web-standard requests. It needs nothing of
  * the request but what every server of the library has.
  */
+
 import { Readable } from "node:stream"
 import type * as Platform from "@effect/platform/HttpApp"
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
@@ -17,6 +18,7 @@ import * as Runtime from "effect/Runtime"
 import * as RuntimeFlags from "effect/RuntimeFlags"
 import * as BodyReader from "./BodyReader.ts"
 import * as ClientAddress from "./ClientAddress.ts"
+import { isBodyless } from "./Exchange.ts"
 import * as HttpLimits from "./HttpLimits.ts"
 import * as InFlight from "./InFlight.ts"
 import * as Steps from "./Steps.ts"
@@ -65,7 +67,7 @@ const responseOf = (
   { body, headers, status, stream }: Steps.PlainResponse,
   method: string
 ): HttpServerResponse.HttpServerResponse =>
-  status === 204 || status === 304 || (stream !== undefined && method === "HEAD")
+  isBodyless(status) || (stream !== undefined && method === "HEAD")
     ? HttpServerResponse.empty({ status, headers })
     : stream !== undefined
       ? // A stream of the library's that fails would end as if it were whole.

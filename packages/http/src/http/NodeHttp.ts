@@ -1,8 +1,10 @@
 /** Requests of Node's servers as `HttpApp` serves them, and their answers: the host's own server and all others have one way. */
+
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2"
 import { pipeline, Readable } from "node:stream"
 import * as Stream from "effect/Stream"
+import { isBodyless } from "./Exchange.ts"
 import * as HttpApp from "./HttpApp.ts"
 import type * as Steps from "./Steps.ts"
 
@@ -37,7 +39,7 @@ export const write = (
 ): void => {
   // The client is gone, or somebody else has answered it.
   if (response.closed || response.headersSent) return
-  const isEmpty = status === 204 || status === 304 || stream !== undefined
+  const isEmpty = isBodyless(status) || stream !== undefined
   // HTTP/2 has no `connection`, and Node leaves it away there.
   response.writeHead(status, isEmpty ? headers : { ...headers, "content-length": Buffer.byteLength(body) })
   // A stream that fails cuts the connection, and one whose client leaves ends.
