@@ -6,9 +6,38 @@ import { type Node, sleep, startNode, until } from "./Processes.ts"
 import type { Setting } from "./Scenario.ts"
 import * as Scenario from "./Scenario.ts"
 
+/**
+ * Starts processes and kills one after the other at random times of its life. Answers what was in flight at the kills, and those
+ * that live.
+ *
+ * @param killed comes behind each kill, before the next process starts
+ */
+export const killing = async (
+  { kills, nodes: count, random }: Setting,
+  ledger: Ledger.Ledger,
+  lifeMs: number,
+  start: () => Node,
+  killed: (kill: number) => Promise<void>
+): Promise<{ readonly inFlight: ReadonlySet<string>; readonly nodes: ReadonlyArray<Node> }> => {
+  const inFlight = new Set<string>()
+  const nodes = Array.from({ length: count }, start)
+  for (let kill = 1; kill <= kills; kill++) {
+    const place = Math.floor(random() * nodes.length)
+    const node = nodes[place]
+    await node?.up
+    await sleep(2 * lifeMs * random())
+    node?.kill("SIGKILL")
+    await node?.ended
+    for (const row of await ledger.inFlight()) inFlight.add(row)
+    await killed(kill)
+    nodes[place] = start()
+  }
+  return { inFlight, nodes }
+}
+
 /** SIGKILL at random times of a process's life. The sends are paced so that they outlast the kills. */
 export const atRandom = async (setting: Setting, kind: Gateway.Kind): Promise<Ledger.Account> => {
-  const { kills, nodes: count, programs, random } = setting
+  const { kills, nodes: count, programs } = setting
   // On the plain one a reset leaves a recipient unknown without any kill, and the bound below would not be exact.
   const resets = kind === "plain" ? 0 : 0.005
   const total = setting.jobs * setting.recipients
@@ -19,24 +48,15 @@ export const atRandom = async (setting: Setting, kind: Gateway.Kind): Promise<Le
   const weather = { latencyMs: [20, 300], resets } as const
   const scenario = await Scenario.begin(setting, kind, weather, { messagesPerSecond })
   const { ledger, order } = scenario
-  const inFlight = new Set<string>()
   let started = 0
   const start = (): Node => {
     started += 1
     return startNode(order, programs?.[started % programs.length])
   }
-  const nodes: Array<Node> = Array.from({ length: count }, start)
-  for (let kill = 1; kill <= kills; kill++) {
-    const place = Math.floor(random() * nodes.length)
-    const node = nodes[place]
-    await node?.up
-    await sleep(2 * lifeMs * random())
-    node?.kill("SIGKILL")
-    await node?.ended
-    for (const row of await ledger.inFlight()) inFlight.add(row)
-    nodes[place] = start()
+  const say = async (kill: number): Promise<void> => {
     if (kill % 25 === 0) setting.say(`${kill} kills, ${await ledger.open()} recipients open`)
   }
+  const { inFlight, nodes } = await killing(setting, ledger, lifeMs, start, say)
   await scenario.drain(nodes, 120_000)
   const fault = `kill -9 at random times, ${kind} gateway${programs === undefined ? "" : ", two versions"}`
   return scenario.account({ fault, faults: kills, inFlight })

@@ -1,7 +1,8 @@
 /** Processes are killed while sends wait for their time, for their session's hours, and for their client. */
 import { Ids } from "@sendwright/core"
+import { killing } from "./Kills.ts"
 import type * as Ledger from "./Ledger.ts"
-import { type Node, sleep, startNode } from "./Processes.ts"
+import { sleep, startNode } from "./Processes.ts"
 import type { Setting } from "./Scenario.ts"
 import * as Scenario from "./Scenario.ts"
 
@@ -20,7 +21,7 @@ const skewTo = async (nodes: number, hoursInMs: number): Promise<number> => {
  * begin after a third of them. What goes before its time is unexplained.
  */
 export const killed = async (setting: Setting): Promise<Ledger.Account> => {
-  const { kills, nodes: count, random } = setting
+  const { kills, nodes: count } = setting
   const lifeMs = 500
   const hoursInMs = Math.min(8000 + (kills * lifeMs) / 3, 50_000)
   const skewMs = await skewTo(count, hoursInMs)
@@ -40,24 +41,14 @@ export const killed = async (setting: Setting): Promise<Ledger.Account> => {
   const { accepted, gateway, ledger, order } = scenario
   const jobs = [...accepted]
   const held = jobs.filter((_, place) => place % 3 === 1)
-  const inFlight = new Set<string>()
-  const nodes: Array<Node> = Array.from({ length: count }, () => startNode(order))
   let resumedAt = Number.POSITIVE_INFINITY
-  for (let kill = 1; kill <= kills; kill++) {
-    const place = Math.floor(random() * nodes.length)
-    const node = nodes[place]
-    await node?.up
-    await sleep(2 * lifeMs * random())
-    node?.kill("SIGKILL")
-    await node?.ended
-    for (const row of await ledger.inFlight()) inFlight.add(row)
-    if (kill === Math.ceil(kills / 2)) {
-      resumedAt = Date.now() + skewMs
-      const resumes = startNode({ ...order, task: "resume", times: { sendAt, hoursAt, resumes: held } })
-      if ((await resumes.ended) !== 0) throw new Error(`Nothing was resumed:\n${resumes.output()}`)
-    }
-    nodes[place] = startNode(order)
+  const resume = async (kill: number): Promise<void> => {
+    if (kill !== Math.ceil(kills / 2)) return
+    resumedAt = Date.now() + skewMs
+    const resumes = startNode({ ...order, task: "resume", times: { sendAt, hoursAt, resumes: held } })
+    if ((await resumes.ended) !== 0) throw new Error(`Nothing was resumed:\n${resumes.output()}`)
   }
+  const { inFlight, nodes } = await killing(setting, ledger, lifeMs, () => startNode(order), resume)
   await scenario.drain(nodes, 120_000)
   const earliest = (place: number): number =>
     Math.max(hoursAt, place % 3 === 0 ? sendAt : place % 3 === 1 ? resumedAt : 0)

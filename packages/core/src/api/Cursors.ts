@@ -1,5 +1,5 @@
 /**
- * What clients keep for us and bring again. The cursor of a list: a page's position is a number that counts rows of all tenants,
+ * Texts that clients keep for us and bring again, sealed. The cursor of a list: a page's position is a number that counts rows of all tenants,
  * so that it leaves the server sealed; and a text, such as the token in a browser's cookie. AES-256-GCM under a key of its own seals
  * both, bound to their place: of a cursor the list, its filter and its owner. The nonce is derived from the sealed content, so
  * that one page has one cursor and no two share a nonce (contract.md §10 "Requests").

@@ -72,7 +72,7 @@ const amountForm = /^[0-9]+\.[0-9]{4}$/
 const phoneName = /^(?:phone|to|from|wa_id|recipient_id|msisdn)$/i
 const userIdName = /(?:^|_)user_ids?$/i
 
-/** Of a member that no schema tells: its name says whether it is an amount, a user id, or a phone that is written as a number. */
+/** The mask of a member that no schema tells: its name says whether it is an amount, a user id, or a phone that is written as a number. */
 const ofNamed = (name: string, member: unknown, hide: Hide): unknown => {
   if (typeof member === "string" && amountName.test(name) && amountForm.test(member)) return member
   if (typeof member === "string" && userIdName.test(name) && Address.countryOf(member) !== undefined)

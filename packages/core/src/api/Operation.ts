@@ -456,7 +456,7 @@ export const forBrowser = <N extends string, B, S extends AnySchema, F>(
   }))
 }
 
-/** What an operator reads who is asked over HTTP: no command has it. */
+/** An operator's read over HTTP alone: no command has it. */
 export const readForOperator = <N extends string, S extends AnySchema, F>(
   asked: Endpoint<N, "GET", never, never, never, never>,
   answer: Answer<S, F>,

@@ -98,7 +98,7 @@ export type HookHandler = <E extends Tagged>(
   request: HookRequest<E>
 ) => Effect.Effect<string | null, EngineError | E>
 
-/** What came of a sign-in or a sign-out, with the headers by which the browser knows it. */
+/** The outcome of a sign-in or a sign-out, with the headers by which the browser knows it. */
 export interface Signed<A> {
   readonly found: A
   readonly headers: Reply["headers"]

@@ -30,7 +30,7 @@ export interface Operator {
   readonly lastUsedAt: Instant | null
 }
 
-/** Who acts: an operator, or the one of the environment, whose token was made elsewhere. */
+/** The one who acts: an operator, or the one of the environment, whose token was made elsewhere. */
 export interface Acting extends Omit<Operator, "createdAt"> {
   readonly createdAt: Instant | null
 }

@@ -455,7 +455,7 @@ const replaying = (
 
 /** The platform surely does not have the text, since the person's window is closed. */
 const isWindowClosed = (outcome: Outcome): boolean =>
-  outcome._tag === "Failed" && outcome.failure.code === "window_closed"
+  outcome._tag === "Failed" && FailureCatalogue.isOfWindow(outcome.failure)
 
 const busy = new StorageError({
   operation: "JobStore.settleAndClaim",

@@ -372,7 +372,7 @@ const isNamedOtherwise = ({ named }: Report, { address }: RecipientResult): bool
 
 /** True of the refusal of a text in whose place a template goes already: no template is refused for a window. */
 const isOfText = ({ replacedAt }: Job, { failure }: Report): boolean =>
-  replacedAt !== null && failure?.code === "window_closed"
+  replacedAt !== null && FailureCatalogue.isOfWindow(failure)
 
 /** Reports of this job's recipients; those of none are answered back. */
 export const receive = <H extends JobState>(

@@ -109,7 +109,7 @@ export const make: Effect.Effect<
       yield* Effect.exit(news.templates(session, brought.templates)),
       yield* Effect.exit(unreadHooks.retain(session, unread))
     ]
-    // Receipts and words make nothing due, but where their session waits for one that went well.
+    // Words make nothing due, and of receipts `InboundReports` tells; a session that fails may wait for one that went well.
     if (brought.session.length + brought.templates.length > 0 || session.failing !== null) yield* sends.notify
     for (const exit of exits) if (Exit.isFailure(exit)) return yield* Effect.failCause(exit.cause)
   })

@@ -3,8 +3,10 @@
 import * as Effect from "effect/Effect"
 import * as Time from "../domain/Instant.ts"
 import * as Occurrence from "../domain/Occurrence.ts"
+import * as FailureCatalogue from "../domain/session/FailureCatalogue.ts"
 import type { Session } from "../domain/session/Session.ts"
 import * as Metrics from "../runtime/Metrics.ts"
+import { Signals } from "../runtime/Signals.ts"
 import type { PersonHash } from "../secret/PersonHash.ts"
 import * as Sanitize from "../sender/Sanitize.ts"
 import type { Acquaintance } from "../sender/Sender.ts"
@@ -42,12 +44,13 @@ const acquaintanceOf = ({ asked, report }: Met): Acquaintance => {
 export const make = (
   people: InboundPeople,
   hash: PersonHash
-): Effect.Effect<InboundReports, never, EqualFailures | JobStore | SessionStore | TemplateStore> =>
+): Effect.Effect<InboundReports, never, EqualFailures | JobStore | SessionStore | Signals | TemplateStore> =>
   Effect.gen(function* () {
     const applyActions = yield* FailureActions.make
     const equal = yield* EqualFailures
     const jobs = yield* JobStore
     const sessions = yield* SessionStore
+    const { sends } = yield* Signals
     const aged = Metrics.ofReceipts()
     const tell = Outcomes.make()
 
@@ -112,6 +115,8 @@ export const make = (
       }
       yield* acquaint(met, session)
       yield* actOn({ ended, refused }, session)
+      // The template that goes in the place of a refused text is due now.
+      if (told.some(({ failure }) => FailureCatalogue.isOfWindow(failure))) yield* sends.notify
       return unmatched
     })
 
@@ -123,6 +128,7 @@ export const make = (
       // crash takes between the two, the message's next receipt brings again.
       yield* acquaint(met)
       yield* actOn({ ended, refused })
+      if (applied > 0) yield* sends.notify
       for (const [sessionId, count] of forgotten)
         yield* Effect.logWarning(
           `${count} receipt(s) of session ${sessionId} whose message is not known were forgotten: the newest ${maximumEarlyReports} are kept. Does something else send over its number?`

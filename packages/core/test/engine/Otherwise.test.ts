@@ -5,13 +5,11 @@ import * as Layer from "effect/Layer"
 import * as TestClock from "effect/TestClock"
 import { prepare } from "../../../../examples/support/prepare.ts"
 import * as Time from "../../src/domain/Instant.ts"
-import * as Window from "../../src/domain/session/Window.ts"
 import * as Engine from "../../src/engine/Engine.ts"
 import type { OutboundMessage } from "../../src/sender/Sender.ts"
 import { SendResult } from "../../src/sender/Sender.ts"
-import { InboundStore } from "../../src/storage/InboundStore.ts"
 import * as Memory from "../../src/storage/sqlite/Memory.ts"
-import { embedded, platform } from "../worker/Support.ts"
+import { embedded, platform, wroteTo } from "../worker/Support.ts"
 
 const to = "34600000021"
 const closed = { code: "window_closed", provider_code: "131047", message: "Too late.", permanent: true }
@@ -35,27 +33,8 @@ const harness = () => {
   const ready = Effect.gen(function* () {
     yield* TestClock.setTime(20 * Time.day)
     const engine = yield* Engine.Engine
-    const inbound = yield* InboundStore
     const { accountId, caller, templateId } = yield* prepare(engine, [to])
-    const wrote = (ago: number) =>
-      Effect.flatMap(Time.now, (now) =>
-        inbound.receive({
-          accountId,
-          sessionId: caller.session.id,
-          portfolio: "",
-          now,
-          items: [
-            {
-              id: null,
-              identity: { person: { phone: to, userId: null }, formerly: null },
-              message: null,
-              word: null,
-              unattributed: null,
-              window: Window.opened(Time.before(now, ago))
-            }
-          ]
-        })
-      )
+    const wrote = wroteTo(accountId, caller.session.id, to)
     const otherwise = { template_id: templateId, variables: { "body.1": "Ana", "body.2": "1" } }
     const send = (idempotencyKey?: string) =>
       engine.sendDirect(caller, { idempotencyKey, request: { to, message: "Hi", otherwise } })

@@ -5,12 +5,10 @@ import * as Layer from "effect/Layer"
 import * as TestClock from "effect/TestClock"
 import { prepare } from "../../../../examples/support/prepare.ts"
 import * as Time from "../../src/domain/Instant.ts"
-import * as Window from "../../src/domain/session/Window.ts"
 import * as Engine from "../../src/engine/Engine.ts"
 import { SendResult } from "../../src/sender/Sender.ts"
-import { InboundStore } from "../../src/storage/InboundStore.ts"
 import * as Memory from "../../src/storage/sqlite/Memory.ts"
-import { embedded, platform } from "../worker/Support.ts"
+import { embedded, platform, wroteTo } from "../worker/Support.ts"
 
 const to = "34600000021"
 const closed = {
@@ -33,27 +31,8 @@ const harness = (hasWindow: boolean) => {
   const ready = Effect.gen(function* () {
     yield* TestClock.setTime(20 * Time.day)
     const engine = yield* Engine.Engine
-    const inbound = yield* InboundStore
     const { accountId, caller } = yield* prepare(engine, [to])
-    const wrote = (ago: number) =>
-      Effect.flatMap(Time.now, (now) =>
-        inbound.receive({
-          accountId,
-          sessionId: caller.session.id,
-          portfolio: "",
-          now,
-          items: [
-            {
-              id: null,
-              identity: { person: { phone: to, userId: null }, formerly: null },
-              message: null,
-              word: null,
-              unattributed: null,
-              window: Window.opened(Time.before(now, ago))
-            }
-          ]
-        })
-      )
+    const wrote = wroteTo(accountId, caller.session.id, to)
     const send = engine.sendDirect(caller, { idempotencyKey: undefined, request: { to, message: "Hi" } })
     const isOpen = Effect.map(engine.window(caller, to), ({ open }) => open)
     const answers = (no: boolean) => {

@@ -71,49 +71,54 @@ const sandbox: Sender.Sender = {
 }
 
 describe("a hook's content", () => {
-  it.effect("wakes whoever claims with news, and with receipts only while its session fails", () =>
-    Effect.gen(function* () {
-      const { session } = yield* heard
-      const inbound = yield* Inbound.make
-      const { sends } = yield* Signals
-      let notices = 0
-      sends.listen(() => {
-        notices += 1
-      })
-      const receipt = {
-        messageId: null,
-        providerId: "m1",
-        status: "delivered",
-        at: Time.at(0),
-        failure: null
-      } as const
-      const content = {
-        reports: [receipt],
-        messages: [],
-        preferences: [],
-        templates: [],
-        session: [],
-        unread: []
-      }
-      yield* inbound.content(session, content)
-      expect(notices).toBe(0)
-      yield* inbound.content({ ...session, failing: {} }, content)
-      expect(notices).toBe(1)
-      yield* inbound.content(session, {
-        ...content,
-        session: [{ kind: "account_update", news: {}, at: null, disconnects: null }]
-      })
-      expect(notices).toBe(2)
-    }).pipe(
-      Effect.provide(
-        Layer.mergeAll(
-          Layer.provideMerge(EqualFailures.layer, Memory.layer),
-          SecretBox.layerRandom,
-          Sender.layer(sandbox),
-          Signals.layer
+  it.effect(
+    "wakes whoever claims with news, with a text refused for its window, and with other receipts only while its session fails",
+    () =>
+      Effect.gen(function* () {
+        const { session } = yield* heard
+        const inbound = yield* Inbound.make
+        const { sends } = yield* Signals
+        let notices = 0
+        sends.listen(() => {
+          notices += 1
+        })
+        const receipt = {
+          messageId: null,
+          providerId: "m1",
+          status: "delivered",
+          at: Time.at(0),
+          failure: null
+        } as const
+        const content = {
+          reports: [receipt],
+          messages: [],
+          preferences: [],
+          templates: [],
+          session: [],
+          unread: []
+        }
+        yield* inbound.content(session, content)
+        expect(notices).toBe(0)
+        yield* inbound.content({ ...session, failing: {} }, content)
+        expect(notices).toBe(1)
+        yield* inbound.content(session, {
+          ...content,
+          session: [{ kind: "account_update", news: {}, at: null, disconnects: null }]
+        })
+        expect(notices).toBe(2)
+        const failure = { code: "window_closed", provider_code: "131047", message: "", permanent: true }
+        yield* inbound.content(session, { ...content, reports: [{ ...receipt, status: "failed", failure }] })
+        expect(notices).toBe(3)
+      }).pipe(
+        Effect.provide(
+          Layer.mergeAll(
+            Layer.provideMerge(EqualFailures.layer, Memory.layer),
+            SecretBox.layerRandom,
+            Sender.layer(sandbox),
+            Signals.layer
+          )
         )
       )
-    )
   )
 })
 

@@ -8,12 +8,14 @@ import * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
 import * as TestClock from "effect/TestClock"
 import * as Time from "../../src/domain/Instant.ts"
+import * as Window from "../../src/domain/session/Window.ts"
 import * as Event from "../../src/domain/webhook/Event.ts"
 import * as Engine from "../../src/engine/Engine.ts"
 import * as SecretBox from "../../src/secret/SecretBox.ts"
 import type { OutboundMessage } from "../../src/sender/Sender.ts"
 import * as Sender from "../../src/sender/Sender.ts"
 import { ConsentStore } from "../../src/storage/ConsentStore.ts"
+import { InboundStore } from "../../src/storage/InboundStore.ts"
 import { JobStore } from "../../src/storage/JobStore.ts"
 import { WebhookStore } from "../../src/storage/WebhookStore.ts"
 import * as Fixtures from "../../src/testing/Fixtures.ts"
@@ -47,6 +49,21 @@ export const platform = (
   }
   return { sent, sender }
 }
+
+/** A person wrote to the session so long ago, which opened their window. */
+export const wroteTo = (accountId: string, sessionId: string, phone: string) => (ago: number) =>
+  Effect.gen(function* () {
+    const now = yield* Time.now
+    const item = {
+      id: null,
+      identity: { person: { phone, userId: null }, formerly: null },
+      message: null,
+      word: null,
+      unattributed: null,
+      window: Window.opened(Time.before(now, ago))
+    }
+    yield* (yield* InboundStore).receive({ accountId, sessionId, portfolio: "", now, items: [item] })
+  })
 
 /** Every engine of a test reads what another one sealed. */
 export const secretBox = SecretBox.layer(Redacted.make(new Uint8Array(32)))

@@ -26,7 +26,7 @@ export interface End {
 /** Nothing limits it, or nobody can tell the end. */
 export const open: End = { endsAt: null, limitedBy: null }
 
-/** Those who are put off to another day more often than so have no end that can be told. */
+/** A send whose recipients are put off to another day more often than so has no end that can be told. */
 const mostTurns = 10_000
 
 const limiterOf = (

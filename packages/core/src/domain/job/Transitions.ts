@@ -10,6 +10,7 @@ import * as Occurrence from "../Occurrence.ts"
 import * as Phone from "../Phone.ts"
 import * as Retry from "../Retry.ts"
 import type * as Circuit from "../session/Circuit.ts"
+import * as FailureCatalogue from "../session/FailureCatalogue.ts"
 import * as Session from "../session/Session.ts"
 import * as TemplateCheck from "../template/TemplateCheck.ts"
 import * as Event from "../webhook/Event.ts"
@@ -526,7 +527,7 @@ const isReplaced = (job: Job.Job, { address, failure, status }: Job.RecipientRes
   job.content.otherwise !== undefined &&
   !Job.isCanceled(job.status) &&
   status === "failed" &&
-  failure?.code === "window_closed" &&
+  FailureCatalogue.isOfWindow(failure) &&
   !Erasure.isErased(address)
 
 /** The recipient of a text that was refused, due again as its template, and why; undefined where nothing goes in its place. */

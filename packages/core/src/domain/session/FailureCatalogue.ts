@@ -295,6 +295,10 @@ const byWeight: ReadonlyArray<Action> = [
 export const heaviest = (failures: ReadonlyArray<Failure>): Failure | undefined =>
   failures.toSorted((a, b) => byWeight.indexOf(actionOf(a)) - byWeight.indexOf(actionOf(b)))[0]
 
+/** True of the refusal of a free text that came too long after the person's last message; no template is refused for it. */
+export const isOfWindow = (failure: Pick<Failure, "code"> | null): boolean =>
+  failure?.code === "window_closed"
+
 /** True when its recipient is the cause of a failure: it has eight attempts at most, within the time that others have. */
 export const isOfRecipient = ({ code }: Failure): boolean => {
   const scope = byCode.get(code)?.scope

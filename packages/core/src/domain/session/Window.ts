@@ -7,6 +7,7 @@ import type { Instant } from "../Instant.ts"
 import * as Time from "../Instant.ts"
 import type { Job } from "../job/Job.ts"
 import type { Change } from "../job/Transitions.ts"
+import * as FailureCatalogue from "./FailureCatalogue.ts"
 
 export interface Window {
   readonly openUntil: Instant
@@ -68,8 +69,8 @@ export const closedBy = (
   { after, before }: Change
 ): Window | undefined =>
   content.kind === "direct" &&
-  after.failure?.code === "window_closed" &&
-  before.failure?.code !== "window_closed" &&
+  FailureCatalogue.isOfWindow(after.failure) &&
+  !FailureCatalogue.isOfWindow(before.failure) &&
   !Erasure.isErased(after.address)
     ? { openUntil: createdAt, freeUntil: null, closedAt: createdAt, asideAt: null }
     : undefined
