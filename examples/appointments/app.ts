@@ -26,7 +26,7 @@ const body = {
 const day = 24 * 60 * 60 * 1000
 const when = (at: Date): string => `${at.toISOString().slice(0, 16).replace("T", " ")} UTC`
 
-/** What goes out for an appointment. Its id is their reference, and a part of their keys: none goes twice. */
+/** The messages for an appointment. Its id is their reference, and a part of their keys: none goes twice. */
 const messagesOf = ({ at, id, name, phone }: Appointment, now: Date): ReadonlyArray<Send> => {
   const to = { phone, variables: { "body.1": name, "body.2": when(at) } }
   const message = (template: string, times: Pick<Send, "sendAt" | "expiresAt">): Send => ({
@@ -53,7 +53,7 @@ export interface Settings {
 export const makeApp = ({ accountId, calendar, now = () => new Date(), sessionId, sw }: Settings) => {
   const session = sw.session(sessionId)
 
-  /** Those of an appointment. */
+  /** The jobs of an appointment. */
   const jobsOf = async (reference: string): Promise<ReadonlyArray<Job>> => {
     const jobs: Array<Job> = []
     for await (const job of session.jobs({ reference })) jobs.push(job)

@@ -1,4 +1,4 @@
-/** What the app does, day by day, whichever store it has. */
+/** The app, day by day, whichever store it has. */
 import "sendwright/vitest"
 import type { Session, Store } from "sendwright"
 import { createTestSendwright } from "sendwright/testing"

@@ -92,13 +92,13 @@ export const makeCampaign = (sw: Sendwright, accountId: string, session: Session
     }
   }
 
-  /** Those of a newsletter that have not ended. */
+  /** The jobs of a newsletter that have not ended. */
   async function* openJobs(reference: string) {
     for await (const job of session.jobs({ reference }))
       if (job.status === "queued" || job.status === "processing") yield job
   }
 
-  // What fails in one part would fail in the others: they wait for a person, too, who resumes each.
+  // Failures of one part would come in the others: these wait, too, for a person who resumes each.
   sw.on("job.paused", async ({ data: { pauseReason, reference } }) => {
     if (pauseReason !== "failing" || reference === null) return
     for await (const { id } of openJobs(reference)) await session.pause(id)

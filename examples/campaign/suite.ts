@@ -1,4 +1,4 @@
-/** What the campaign does, hour by hour, whichever store it has. */
+/** The campaign, hour by hour, whichever store it has. */
 import "sendwright/vitest"
 import { readFileSync } from "node:fs"
 import type { Job, Store } from "sendwright"
