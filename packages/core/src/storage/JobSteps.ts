@@ -303,9 +303,12 @@ export const abandon = <H extends JobState>(
 /** A recipient in flight at its expiry is looked at again after so long: its attempt may end with a retry. */
 const expiringMs = Time.minute
 
+/** For so long after its expiry a recipient whom the platform may have is left to the attempt that asks for it. */
+const askingMs = Time.hour
+
 /**
- * Ends those who expired, whatever keeps the job, and tells when the next ones do. Where nobody is left open that expires, the time
- * stays: a retry of them finds it.
+ * Ends those who expired, whatever keeps the job, and tells when the next ones do. The platform is asked first for one that it may
+ * have, unless the client holds the job. Where nobody is left open that expires, the time stays: a retry of them finds it.
  */
 export const expire = <H extends JobState>(
   state: H,
@@ -319,7 +322,8 @@ export const expire = <H extends JobState>(
     const { address, timing: own } = before
     const at = When.expiry({ timing, own, address })
     if (at === null) continue
-    const after = at <= now ? Transitions.expire(before, now) : before
+    const isAsked = before.maybeSent && !Jobs.isHeld(state.job) && now < Time.after(at, askingMs)
+    const after = at <= now && !isAsked ? Transitions.expire(before, now) : before
     if (after !== before) changes.push({ before, after, fenceBefore: fence, fence })
     else expiring = Time.firstOf([expiring, at <= now ? Time.after(now, expiringMs) : at])
   }

@@ -127,6 +127,32 @@ export const suite = (layer: Stored): void => {
         }).pipe(Effect.provide(layer))
     )
 
+    it.effect("leaves one whom the platform may have to the attempt that asks for it, for an hour", () =>
+      Effect.gen(function* () {
+        const who = yield* owner
+        const jobs = yield* JobStore
+        const command = Fixtures.send(who, { phones: 1 })
+        const { jobId } = command
+        const own = { sendAt: null, expiresAt: later(5), timeZone: null }
+        const recipients = command.recipients.map((each) => ({ ...each, dueAt: now, timing: own }))
+        yield* jobs.accept({ ...command, timing: { ...untimed, expiring: later(5) }, recipients })
+        const [claimed] = yield* claim(10, now)
+        const outcome = { _tag: "Released", maybeSent: true, at: later(30) } as const
+        const settlements = [{ jobId, fence: claimed?.fence ?? 0, index: 0, outcome }]
+        yield* jobs.settleAndClaim({ now, settlements, claim: null })
+        const became = Effect.map(results(jobId), ([first]) => `${first?.status} ${first?.failure?.code}`)
+        yield* jobs.expire({ now: later(5) })
+        yield* jobs.expire({ now: later(64) })
+        expect(yield* became).toBe("sending undefined")
+        const [asking] = yield* claim(10, later(64))
+        expect(asking?.recipients.map(({ maybeSent }) => maybeSent)).toEqual([true])
+        const unasked = [{ jobId, fence: asking?.fence ?? 0, index: 0, outcome }]
+        yield* jobs.settleAndClaim({ now: later(64), settlements: unasked, claim: null })
+        yield* jobs.expire({ now: later(65) })
+        expect(yield* became).toBe("unknown expired")
+      }).pipe(Effect.provide(layer))
+    )
+
     it.effect("ends those who expired whatever keeps them, and tells when the next ones do", () =>
       Effect.gen(function* () {
         const who = yield* owner
