@@ -104,3 +104,14 @@ it("every operation has a command of one or two words, by which it has its place
   const names = AdminApi.operations.map(({ command }) => command.name)
   expect(names.filter((name) => !/^[a-z-]+(?: [a-z]+)?$/.test(name))).toEqual([])
 })
+
+it("another time of a job is a date, or a local time in its zone", async () => {
+  const { session, sw } = await start()
+  const send = { template: "hello", to: ana, idempotencyKey: "1", sendAt: new Date(Date.now() + 3_600_000) }
+  const { jobId } = await session.send(send)
+  const sendAt = new Date(Date.now() + 7_200_000)
+  expect((await sw.admin.jobs.change({ id: jobId, sendAt })).sendAt).toEqual(sendAt)
+  const local = { local: `${new Date().getFullYear() + 1}-01-01T09:00`, timeZone: "Europe/Madrid" }
+  const soon = { local: new Date(Date.now() + 7_200_000).toISOString().slice(0, 16), timeZone: "Etc/UTC" }
+  expect((await sw.admin.jobs.change({ id: jobId, sendAt: soon, expiresAt: local })).expiresAt).toEqual(local)
+})

@@ -4,7 +4,7 @@
  */
 import * as OpenApi from "@effect/platform/OpenApi"
 import { Url } from "@sendwright/core/adapter"
-import type { Route } from "@sendwright/core/contract"
+import { AdminApi, type Route } from "@sendwright/core/contract"
 import { Api } from "../api/Api.ts"
 import { isObject, type Json, mapEntries, member, ref } from "../api/Json.ts"
 import * as Events from "./description/Events.ts"
@@ -13,7 +13,7 @@ import * as Refusals from "./description/Refusals.ts"
 import * as Security from "./description/Security.ts"
 import * as Senders from "./description/Senders.ts"
 
-export { make as docs } from "./description/Page.ts"
+export { make as docs } from "./description/reference/Page.ts"
 
 /** A schema that takes members which it does not name. The builder closes all of them. */
 const opened = (schema: unknown): unknown => {
@@ -78,10 +78,16 @@ const isRequired = (content: Json, schemas: Json): boolean =>
     return Number(minProperties ?? 0) > 0 || (Array.isArray(required) && required.length > 0)
   })
 
+/** The command of an operation, by its name. */
+const commands: ReadonlyMap<string, string> = new Map(
+  AdminApi.operations.map(({ command, endpoint }) => [endpoint.name, command.name])
+)
+
 const described = (operation: Json, route: Route.Route, schemas: Json, prefix: string): Json => {
   const { requestBody, ...rest } = operation
   const content = member(requestBody, "content")
   const refusals = Refusals.refusalsOf(route)
+  const command = commands.get(route.name)
   return {
     ...rest,
     summary: route.reference.summary,
@@ -90,6 +96,8 @@ const described = (operation: Json, route: Route.Route, schemas: Json, prefix: s
     ...(route.handler.access === "key" && route.handler.permission !== null
       ? { "x-permission": route.handler.permission }
       : {}),
+    ...(route.handler.access === "operator" ? { "x-role": route.handler.role } : {}),
+    ...(command === undefined ? {} : { "x-command": command }),
     ...(requestBody === undefined
       ? {}
       : {

@@ -6,6 +6,8 @@ import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Api from "../api/Api.ts"
 import type { Described } from "./Description.ts"
+import { assets } from "./description/reference/Assets.ts"
+import * as Files from "./Files.ts"
 import * as Metrics from "./Metrics.ts"
 import type { Options, Page } from "./Steps.ts"
 
@@ -30,21 +32,23 @@ type Description = typeof import("./Description.ts")
 /** Loaded when it is first asked for. */
 const description: Effect.Effect<Description> = Effect.promise(() => import("./Description.ts"))
 
-/**
- * A page that is built at its first request. All answers share its bytes, so that unread answers need no memory of
- * their own.
- */
-const once = (contentType: string, make: (module: Description) => string): Page => {
-  let made: Uint8Array | undefined
-  return {
-    access: "anyone",
-    contentType,
-    body: Effect.map(description, (module) => {
-      made ??= Buffer.from(make(module))
+/** A page that is built at its first request. All answers share its bytes, so that unread answers need no memory of their own. */
+const once = (contentType: string, cacheControl: string, make: Effect.Effect<string>): Page => {
+  let made: Files.File | undefined
+  const file = Effect.map(
+    Effect.suspend(() => (made === undefined ? make : Effect.succeed(""))),
+    (text) => {
+      made ??= Files.file(contentType, cacheControl, text)
       return made
-    })
-  }
+    }
+  )
+  return { access: "anyone", contentType, file, body: Effect.map(file, ({ body }) => body) }
 }
+
+const asset = ({ contentType, path, text }: (typeof assets)["script"]): readonly [string, Page] => [
+  `/${path}`,
+  once(contentType, Files.forEver, Effect.succeed(text))
+]
 
 /** A person who types a host's address is no client of its API. The link is relative: a proxy may have the host below a path. */
 const front: Page = {
@@ -61,9 +65,22 @@ const pages = (described: Described): ReadonlyMap<string, Page> =>
     ["", { ...front, location: `${described.prefix.slice(described.prefix.lastIndexOf("/") + 1)}/docs` }],
     [
       "/openapi.json",
-      once("application/json; charset=utf-8", ({ openApi }) => JSON.stringify(openApi(described)))
+      once(
+        "application/json",
+        Files.fresh,
+        Effect.map(description, ({ openApi }) => JSON.stringify(openApi(described)))
+      )
     ],
-    ["/docs", once("text/html; charset=utf-8", ({ docs, openApi }) => docs(openApi(described)))],
+    [
+      "/docs",
+      once(
+        "text/html",
+        Files.fresh,
+        Effect.map(description, ({ docs, openApi }) => docs(openApi(described)))
+      )
+    ],
+    asset(assets.style),
+    asset(assets.script),
     metrics
   ])
 

@@ -43,6 +43,7 @@ import * as Conditional from "./Conditional.ts"
 import * as Console from "./Console.ts"
 import type { PlainRequest, PlainResponse } from "./Exchange.ts"
 import { Exchange, headerOf, none } from "./Exchange.ts"
+import * as Files from "./Files.ts"
 import type { Step } from "./Gate.ts"
 import { challenges, gate } from "./Gate.ts"
 import * as Guesses from "./Guesses.ts"
@@ -70,6 +71,8 @@ export type Page = (
     | undefined
   /** Where to read on; the page is answered with 302 then. */
   readonly location?: string | undefined
+  /** The whole of a page that is long and the same for everybody, in the place of its body. */
+  readonly file?: Effect.Effect<Files.File> | undefined
 }
 
 /** A request that was answered, for the access log. */
@@ -437,6 +440,12 @@ const pagesOf = ({ adminToken, baseUrl, console, pages }: Options) => {
       : pages.get(path)
 }
 
+const shownAs = (page: Page, request: PlainRequest): Effect.Effect<Answer> => {
+  if (page.file !== undefined) return Effect.map(page.file, (file) => Files.answer(request, file))
+  const { body, contentType } = page.otherwise?.(headerOf(request, "accept")) ?? page
+  return Effect.map(body, (found) => text(contentType, found, page.location))
+}
+
 /** The route's name for metrics and the log. */
 const nameOf = (
   path: string,
@@ -475,8 +484,7 @@ export const make = (options: Options) =>
           rawOf(request, { path: none, query, cursors, prefix, requestId }, body)
         )
         if (faults.length > 0) return invalid(faults)
-        const { body: made, contentType } = page.otherwise?.(headerOf(request, "accept")) ?? page
-        return Effect.map(made, (found) => text(contentType, found, page.location))
+        return shownAs(page, request)
       })
 
     const paged = (exchange: Exchange, query: string, page: Page | Screen): Step => {

@@ -204,12 +204,8 @@ const reader = (ast: AST.AST): Read => {
               ? Array.from(value, (each, place) => read(each, [...path, place], faults))
               : value
     }
-    case "Union": {
-      const read = ast.types.map(reader).find((each) => each !== asIs) ?? asIs
-      return read === asIs
-        ? asIs
-        : (value, path, faults) => (value === null || value === undefined ? value : read(value, path, faults))
-    }
+    case "Union":
+      return readerOfOne(ast.types)
     case "Refinement":
       return reader(ast.from)
     case "Transformation":
@@ -218,6 +214,21 @@ const reader = (ast: AST.AST): Read => {
       return ast.literal === "true" ? readFlag : asIs
     default:
       return asIs
+  }
+}
+
+/** Of what may be one of several: a time as a date, or as text where a call wrote it already, or an object. */
+const readerOfOne = (types: ReadonlyArray<AST.AST>): Read => {
+  const reads = types
+    .map((type) => ({ isOfTime: isTime(type), read: reader(type) }))
+    .filter(({ read }) => read !== asIs)
+  const [first, ...others] = reads
+  if (first === undefined) return asIs
+  return (value, path, faults) => {
+    if (value === null || value === undefined || (others.length > 0 && typeof value === "string"))
+      return value
+    const meant = reads.find(({ isOfTime }) => isOfTime === value instanceof Date) ?? first
+    return meant.read(value, path, faults)
   }
 }
 
