@@ -30,6 +30,21 @@ export const expectOk = async (answer: Promise<Answer>): Promise<Readonly<Record
   throw new Error(`${status} ${body["code"]}: ${body["detail"]} ${JSON.stringify(body["errors"] ?? [])}`)
 }
 
+/** Calls of the messaging API with a key, as the admin API answered it. */
+export const client =
+  (base: string, key: unknown) =>
+  (path: string, body?: unknown, headers: Readonly<Record<string, string>> = {}) =>
+    expectOk(
+      call(`${base}${path}`, {
+        headers: {
+          "x-public-key": text(key, "key", "public_key"),
+          "x-secret-key": text(key, "secret_key"),
+          ...headers
+        },
+        ...(body === undefined ? {} : { body })
+      })
+    )
+
 /** Reads a member of an answer by its path: `text(body, "account", "id")`. */
 export const pick = (value: unknown, ...path: ReadonlyArray<string>): unknown =>
   path.reduce<unknown>(

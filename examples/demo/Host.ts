@@ -10,13 +10,17 @@ import { call, expectOk } from "./Api.ts"
 
 export const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
+type Admin = (path: string, body?: unknown, method?: string) => ReturnType<typeof expectOk>
+
 export interface Host {
   readonly base: string
   readonly folder: string
   /** Fails when it does not start. */
   readonly ready: () => Promise<void>
   /** A call of the admin API; a refusal is an error. */
-  readonly admin: (path: string, body?: unknown, method?: string) => ReturnType<typeof expectOk>
+  readonly admin: Admin
+  /** The same as another operator. */
+  readonly as: (token: string) => Admin
   readonly stop: () => Promise<void>
 }
 
@@ -44,14 +48,27 @@ export const start = async (): Promise<Host> => {
       DATABASE_URL: `sqlite:${join(folder, "demo.db")}`,
       ADMIN_TOKEN: adminToken,
       WEBHOOK_ALLOWED_NETWORKS: "127.0.0.0/8",
-      LOG_LEVEL: "warning"
+      LOG_LEVEL: "error"
     },
     stdio: ["ignore", "inherit", "inherit"]
   })
 
+  const as =
+    (token: string): Admin =>
+    (path, body, method) =>
+      expectOk(
+        call(`${base}/admin/v1${path}`, {
+          ...(method === undefined ? {} : { method }),
+          headers: { authorization: `Bearer ${token}` },
+          ...(body === undefined ? {} : { body })
+        })
+      )
+
   return {
     base,
     folder,
+    as,
+    admin: as(adminToken),
     ready: async () => {
       for (let tries = 0; tries < 150; tries++) {
         if (host.exitCode !== null) throw new Error("The host did not start.")
@@ -61,14 +78,6 @@ export const start = async (): Promise<Host> => {
       }
       throw new Error("The host was not ready within 15 seconds.")
     },
-    admin: (path, body, method) =>
-      expectOk(
-        call(`${base}/admin/v1${path}`, {
-          ...(method === undefined ? {} : { method }),
-          headers: { authorization: `Bearer ${adminToken}` },
-          ...(body === undefined ? {} : { body })
-        })
-      ),
     stop: async () => {
       const ended = new Promise((resolve) => host.once("exit", resolve))
       if (host.exitCode === null && host.signalCode === null) {

@@ -1,9 +1,12 @@
 /**
  * The whole service in one run: a host on a fresh SQLite file, one template to ten recipients (each outcome of the
- * sandbox among them), one direct message, signed webhooks received and verified.
+ * sandbox among them), one direct message, signed webhooks received and verified. Then the console, with more to look
+ * at, until Ctrl-C; with `--once` it ends there.
  */
 import { randomUUID } from "node:crypto"
-import { call, expectOk, list, pick, text } from "./Api.ts"
+import { client, list, pick, text } from "./Api.ts"
+import * as Campaigns from "./Campaigns.ts"
+import * as Clinic from "./Clinic.ts"
 import * as Host from "./Host.ts"
 import * as Receiver from "./Receiver.ts"
 import { bold, dim, endProgress, progress, status, step, table } from "./Terminal.ts"
@@ -44,9 +47,11 @@ const template = {
 let secret = ""
 const receiver = await Receiver.start(() => secret)
 const host = await Host.start()
+let clinic: Clinic.Clinic | undefined
 
 const stop = async () => {
   await host.stop()
+  clinic?.close()
   await receiver.close()
 }
 
@@ -54,6 +59,25 @@ const run = async () => {
   const { admin, base } = host
   await host.ready()
   step(`Host on ${base}, fresh database in ${dim(host.folder)}`)
+
+  await admin(
+    "/rate-cards",
+    {
+      currency: "EUR",
+      effective_from: "2026-01-01T00:00:00.000Z",
+      prices: [
+        { market: "Spain", prefixes: ["34"], category: "utility", price: "0.0200" },
+        { market: "*", category: "utility", price: "0.0100" },
+        { market: "Brazil", prefixes: ["55"], category: "marketing", price: "0.0530" },
+        { market: "*", category: "marketing", price: "0.0480" }
+      ]
+    },
+    "PUT"
+  )
+  const operator = async (name: string) => text(await admin("/operators", { name, role: "admin" }), "token")
+  const token = await operator("demo")
+  const marta = host.as(await operator("marta"))
+  clinic = await Clinic.open(host, (publicKey) => marta(`/keys/${publicKey}/revoke`, {}))
 
   const account = await admin("/accounts", {
     name: "Demo shop",
@@ -76,33 +100,11 @@ const run = async () => {
   await admin(`/accounts/${accountId}/consents`, {
     consents: recipients.map(({ phone }) => ({ phone, source: "demo" }))
   })
-  await admin(
-    "/rate-cards",
-    {
-      currency: "EUR",
-      effective_from: "2026-01-01T00:00:00.000Z",
-      prices: [
-        { market: "Spain", prefixes: ["34"], category: "utility", price: "0.0200" },
-        { market: "*", category: "utility", price: "0.0100" }
-      ]
-    },
-    "PUT"
-  )
   const webhook = await admin(`/accounts/${accountId}/webhooks`, { url: receiver.url, events: ["*"] })
   secret = text(webhook, "secret")
   step("Consent of ten people, a rate card, and a webhook endpoint that takes every event")
 
-  const credentials = {
-    "x-public-key": text(key, "key", "public_key"),
-    "x-secret-key": text(key, "secret_key")
-  }
-  const api = (path: string, body?: unknown, headers: Readonly<Record<string, string>> = {}) =>
-    expectOk(
-      call(`${base}${path}`, {
-        headers: { ...credentials, ...headers },
-        ...(body === undefined ? {} : { body })
-      })
-    )
+  const api = client(base, key)
 
   const request = {
     template_id: templateId,
@@ -177,15 +179,33 @@ const run = async () => {
   )
   if (receiver.forged() > 0) throw new Error(`${receiver.forged()} webhooks could not be verified.`)
   if (receiver.total() === 0) throw new Error("No webhook arrived.")
-  console.log(`\n${bold("Done.")} Next: docs/first-send.md.`)
+  await clinic.reminded()
+  await Campaigns.begin(host, accountId)
+  console.log(`
+${bold("Done.")} Next: docs/first-send.md.
+
+The console: ${bold(`${base}/console`)}
+Sign in with: ${token}
+A second account had an outage, a campaign is under way, and another one waits for tomorrow.`)
+}
+
+const interrupted = new Promise<void>((resolve) => {
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => resolve())
+})
+
+const story = async () => {
+  await run()
+  if (process.argv.includes("--once")) return
+  console.log(dim("Ctrl-C ends it."))
+  await interrupted
 }
 
 try {
-  await run()
-  await stop()
+  await Promise.race([story(), interrupted])
 } catch (error) {
   endProgress()
   console.error(error instanceof Error ? error.message : error)
-  await stop()
   process.exitCode = 1
 }
+await stop()
+process.exit()

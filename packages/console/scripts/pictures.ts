@@ -1,0 +1,123 @@
+/**
+ * Takes pictures of the console's screens from the demo's host into `pictures/`, which git ignores, and of two of them
+ * for the front page into `docs/pictures/` when it is told `--docs`.
+ */
+import { spawn } from "node:child_process"
+import { once } from "node:events"
+import { mkdir, rm } from "node:fs/promises"
+import { createInterface } from "node:readline"
+import { fileURLToPath } from "node:url"
+import { launch, signIn } from "../test/Browser.ts"
+
+const root = fileURLToPath(new URL("../../..", import.meta.url))
+const folder = fileURLToPath(new URL("../pictures", import.meta.url))
+const docs = fileURLToPath(new URL("../../../docs/pictures", import.meta.url))
+
+const demo = spawn(process.execPath, ["--import", "tsx", "examples/demo/main.ts"], {
+  cwd: root,
+  stdio: ["ignore", "pipe", "inherit"]
+})
+process.once("exit", () => demo.kill())
+
+const told = async (): Promise<{ readonly base: string; readonly token: string }> => {
+  let base = ""
+  for await (const line of createInterface(demo.stdout)) {
+    base = /^The console: (.*)\/console$/.exec(line)?.[1] ?? base
+    const token = /^Sign in with: (.*)$/.exec(line)?.[1]
+    if (token !== undefined) return { base, token }
+  }
+  throw new Error("The demo did not tell where its console is.")
+}
+
+const { base, token } = await told()
+
+/** What the admin API answers, as far as a path of it is asked for. */
+const ask = async <Answer>(path: string): Promise<Answer> =>
+  (await fetch(`${base}/admin/v1${path}`, { headers: { authorization: `Bearer ${token}` } })).json()
+
+interface Named {
+  readonly id: string
+  readonly name: string
+}
+const jobs = (
+  await ask<{ jobs: ReadonlyArray<{ job_id: string; reference: string | null }> }>("/jobs?limit=100")
+).jobs
+const jobOf = (reference: string): string =>
+  jobs.find((job) => job.reference?.startsWith(reference) === true)?.job_id ?? ""
+const outage = await ask<{
+  job: { results: ReadonlyArray<{ message_id: string; status: string; phone: string }> }
+}>(`/jobs/${jobOf("reminders")}?limit=250`)
+const failed = outage.job.results.find(({ status }) => status === "failed")
+const { sessions } = await ask<{ sessions: ReadonlyArray<Named> }>("/sessions")
+const sessionOf = (name: string): string => sessions.find((session) => session.name === name)?.id ?? ""
+const { accounts } = await ask<{ accounts: ReadonlyArray<Named> }>("/accounts")
+const shop = accounts.find(({ name }) => name === "Demo shop")?.id ?? ""
+const { templates } = await ask<{ templates: ReadonlyArray<{ template_id: number; name: string }> }>(
+  `/sessions/${sessionOf("Sandbox")}/templates`
+)
+const templateOf = (name: string): string =>
+  String(templates.find((template) => template.name === name)?.template_id)
+const { webhooks } = await ask<{ webhooks: ReadonlyArray<{ id: string }> }>("/webhooks?failing=true")
+
+const screens: Readonly<Record<string, string>> = {
+  now: "",
+  search: "/search?q=3461234",
+  message: `/messages/${failed?.message_id}`,
+  jobs: "/jobs",
+  "jobs-by-reference": "/jobs?group=reference",
+  "job-of-the-outage": `/jobs/${jobOf("reminders")}`,
+  "job-under-way": `/jobs/${jobOf("new-collection")}`,
+  schedule: "/schedule",
+  "job-of-tomorrow": `/jobs/${jobOf("newsletter")}`,
+  sessions: "/sessions",
+  session: `/sessions/${sessionOf("Reminders")}`,
+  templates: "/templates",
+  template: `/templates/${templateOf("order_confirmation")}`,
+  webhooks: "/webhooks",
+  webhook: `/webhooks/${webhooks[0]?.id}`,
+  people: "/people?q=34612340009",
+  doubts: "/doubts",
+  usage: `/usage?account_id=${shop}&by=template`,
+  access: "/access",
+  operators: "/access?show=operators",
+  audit: "/access?show=audit"
+}
+
+// An endpoint that fails for less than a minute needs nobody yet.
+interface Attention {
+  readonly overview: { readonly attention: ReadonlyArray<{ readonly kind: string }> }
+}
+const isTold = async () =>
+  (await ask<Attention>("/overview")).overview.attention.some(({ kind }) => kind === "webhook_failing")
+for (const deadline = Date.now() + 100_000; Date.now() < deadline && !(await isTold()); )
+  await new Promise((resolve) => setTimeout(resolve, 1_000))
+
+const browser = await launch()
+await rm(folder, { recursive: true, force: true })
+await mkdir(folder, { recursive: true })
+for (const colorScheme of ["light", "dark"] as const)
+  for (const width of [1280, 390]) {
+    const context = await browser.newContext({ colorScheme, viewport: { width, height: 800 } })
+    const page = await context.newPage()
+    await page.goto(`${base}/console`)
+    await page.getByLabel("Your operator token").waitFor()
+    await page.screenshot({ path: `${folder}/sign-in-${width}-${colorScheme}.png` })
+    await signIn(page, base, token)
+    for (const [name, path] of Object.entries(screens)) {
+      await page.goto(`${base}/console${path}`)
+      await page.locator("main .say, main .trouble, main .empty").first().waitFor()
+      await page.waitForTimeout(300)
+      await page.screenshot({ path: `${folder}/${name}-${width}-${colorScheme}.png`, fullPage: true })
+      if (
+        process.argv.includes("--docs") &&
+        width === 1280 &&
+        ["now light", "job-of-the-outage dark"].includes(`${name} ${colorScheme}`)
+      )
+        await page.screenshot({ path: `${docs}/${name}.png` })
+    }
+    await context.close()
+  }
+await browser.close()
+demo.kill()
+await once(demo, "exit")
+console.log(`${Object.keys(screens).length + 1} screens, each in four pictures: ${folder}`)
