@@ -1,10 +1,10 @@
 /** Every setting of the host (contract.md §8): its variable, default and meaning. A bad value stops the start. */
 import { randomBytes } from "node:crypto"
-import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs"
+import { existsSync, lstatSync, readFileSync, readlinkSync, statSync, writeFileSync } from "node:fs"
 import { isIPv4 } from "node:net"
 import { dirname, resolve } from "node:path"
 import { AddressPolicy, Audit, Instant, type Restore, Sandbox, SecretBox, Signature } from "@sendwright/core"
-import { Folder, PublicUrl, Url } from "@sendwright/core/adapter"
+import { Folder, PublicUrl, Suggestion, Url } from "@sendwright/core/adapter"
 import { Address, AdminToken, Guesses, HttpLimits, Origins } from "@sendwright/http/server"
 import * as Config from "effect/Config"
 import * as ConfigError from "effect/ConfigError"
@@ -302,10 +302,13 @@ const inFiles = ["ADMIN_TOKEN", "DATABASE_URL", "SECRET_KEY", "WEBHOOK_PROXY"]
 
 const mostInFile = 64 * 1024
 
+/** Node's words, which have the path. */
+const whyOf = (cause: unknown): string => (cause instanceof Error ? ` (${cause.message})` : "")
+
 const fileContent = (file: string): Either.Either<string, string> =>
   Either.try({
     try: () => (statSync(file).size > mostInFile ? "" : readFileSync(file, "utf8").replace(/\r?\n$/, "")),
-    catch: () => "names a file that cannot be read"
+    catch: (cause) => `names a file that cannot be read${whyOf(cause)}`
   }).pipe(
     Either.filterOrLeft(
       (text) => text !== "",
@@ -413,6 +416,10 @@ const keyFile = (
       if (database === ":memory:") return noKey()
       const file = `${database}.key`
       if (!existsSync(file)) {
+        if (lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink() === true)
+          throw badKey(
+            `${file} is a link to ${readlinkSync(file)}, which is not there. Is its volume mounted?`
+          )
         if (hasContent(database)) {
           throw badKey(
             `${file} is missing beside a database that has content. Restore it, or give the key that the database was begun with as SECRET_KEY.`
@@ -423,12 +430,14 @@ const keyFile = (
       }
       const found = SecretBox.keyOf(readFileSync(file, "utf8").trim())
       if (found === undefined) {
-        throw badKey(`the key file beside the database must hold ${SecretBox.masterBytes} bytes in base64`)
+        throw badKey(`the key file ${file} must hold ${SecretBox.masterBytes} bytes in base64`)
       }
       return found
     },
     catch: (cause) =>
-      cause instanceof BadSettings ? cause : badKey("the key file beside the database cannot be read or made")
+      cause instanceof BadSettings
+        ? cause
+        : badKey(`the key file ${database}.key cannot be read or made${whyOf(cause)}`)
   })
 
 const faultsOf = (error: ConfigError.ConfigError): ReadonlyArray<SettingFault> =>
@@ -516,18 +525,6 @@ const variables: Effect.Effect<ReadonlyArray<string>> = Effect.suspend(() => {
   return Effect.map(all, () => [...asked, ...inFiles.map((name) => `${name}_FILE`)])
 })
 
-/** How many letters differ: one that is left out, added or changed each counts (Levenshtein). */
-const distance = (one: string, other: string): number => {
-  let row = Array.from({ length: other.length + 1 }, (_, at) => at)
-  for (const [i, letter] of [...one].entries()) {
-    const next = [i + 1]
-    for (const [j, each] of [...other].entries())
-      next.push(Math.min((next[j] ?? 0) + 1, (row[j + 1] ?? 0) + 1, (row[j] ?? 0) + Number(letter !== each)))
-    row = next
-  }
-  return row[other.length] ?? 0
-}
-
 const plain = (name: string): string =>
   name
     .toUpperCase()
@@ -536,7 +533,7 @@ const plain = (name: string): string =>
 
 /** Names of five letters are near to many others that have nothing to do with the host. */
 const isNear = (name: string, known: string): boolean =>
-  plain(name) === plain(known) || (known.length >= 8 && distance(name, known) <= 2)
+  plain(name) === plain(known) || (known.length >= 8 && Suggestion.distance(name, known) <= 2)
 
 /** Of names that are no variables of the host, those that are probably meant to be one, each with it. */
 export const nearMisses = (

@@ -16,10 +16,16 @@ import * as Version from "./Version.ts"
 
 const program = (options: Options) =>
   Effect.gen(function* () {
-    const config = yield* HostConfig.load
-    const unknown = yield* HostConfig.nearMisses(Object.keys(process.env))
-    const warned = Effect.forEach(unknown, ([name, meant]) =>
-      Effect.logWarning(`${name} is no setting, and is ignored. Is ${meant} meant?`)
+    const unknown = (yield* HostConfig.nearMisses(Object.keys(process.env))).map(([variable, meant]) => ({
+      variable,
+      reason: `is no setting, and is ignored. Is ${meant} meant?`
+    }))
+    const config = yield* Effect.mapError(
+      HostConfig.load,
+      ({ faults }) => new HostConfig.BadSettings({ faults: [...faults, ...unknown] })
+    )
+    const warned = Effect.forEach(unknown, ({ reason, variable }) =>
+      Effect.logWarning(`${variable} ${reason}`)
     )
     yield* warned.pipe(
       Effect.zipRight(

@@ -55,10 +55,10 @@ describe("the bundle", () => {
   })
 
   it("tells all bad settings at once, and names that are nearly those of settings", async () => {
-    const bad = launch({ PORT: "eighty", ROLE: "both" })
+    const bad = launch({ PORT: "eighty", ROLE: "both", ADMIN_TOKN: "secret" })
     expect(await bad.ended).toBe(1)
     expect(bad.output()).toMatch(
-      /^Sendwright did not start\.\n {4}PORT: must be .*\n {4}ROLE: must be one of all, api, worker\n$/
+      /^Sendwright did not start\.\n {4}PORT: must be .*\n {4}ROLE: must be one of all, api, worker\n {4}ADMIN_TOKN: is no setting, and is ignored\. Is ADMIN_TOKEN meant\?\n$/
     )
     const { child, ended, output, says } = launch({
       DATABASE_URL: `sqlite:${join(folder, "near.db")}`,

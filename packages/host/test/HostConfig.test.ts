@@ -1,4 +1,13 @@
-import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
+import {
+  chmodSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync
+} from "node:fs"
 import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
@@ -255,7 +264,7 @@ describe("the settings", () => {
       )
       expect(refused.message.split("\n")).toEqual([
         "ADMIN_TOKEN_FILE: must be left out where ADMIN_TOKEN is given",
-        "SECRET_KEY_FILE: names a file that cannot be read",
+        `SECRET_KEY_FILE: names a file that cannot be read (ENOENT: no such file or directory, stat '${join(folder, "none")}')`,
         "WEBHOOK_PROXY_FILE: names a file that is empty or over 64 KiB",
         "ROLE: must be one of all, api, worker"
       ])
@@ -353,6 +362,24 @@ describe("the settings", () => {
         ).toHaveLength(3)
         rmSync(folder, { recursive: true })
       })
+  )
+
+  it.effect("tell the path and the reason of a key file that cannot be made", () =>
+    Effect.gen(function* () {
+      const folder = mkdtempSync(join(tmpdir(), "sendwright-"))
+      const database = join(folder, "sends.db")
+      const reasonOf = (name: string) =>
+        Effect.map(Effect.flip(load({ DATABASE_URL: name })), ({ message }) => message)
+      symlinkSync("/mnt/unmounted/key", `${database}.key`)
+      expect(yield* reasonOf(database)).toBe(
+        `SECRET_KEY: ${database}.key is a link to /mnt/unmounted/key, which is not there. Is its volume mounted?`
+      )
+      writeFileSync(join(folder, "file"), "")
+      expect(yield* reasonOf(join(folder, "file", "sends.db"))).toMatch(
+        /^SECRET_KEY: the key file .*\/file\/sends\.db\.key cannot be read or made \((ENOTDIR|EEXIST): /
+      )
+      rmSync(folder, { recursive: true })
+    })
   )
 
   it.effect("make no new key file beside a database that has content", () =>

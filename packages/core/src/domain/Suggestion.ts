@@ -4,7 +4,7 @@
 const bare = (name: string): string => name.toLowerCase().replaceAll(/[_.-]/g, "")
 
 /** How many letters are to be put in, taken out, replaced or swapped with their neighbour (optimal string alignment). */
-const distance = (a: string, b: string): number => {
+export const distance = (a: string, b: string): number => {
   let beforeLast: ReadonlyArray<number> = []
   let last = Array.from({ length: b.length + 1 }, (_, column) => column)
   for (let row = 1; row <= a.length; row++) {
