@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from "node:fs"
 import { createServer } from "node:http"
 import { fileURLToPath } from "node:url"
 import { gzipSync } from "node:zlib"
+import { Signature } from "@sendwright/core"
 import type { Browser, Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import {
@@ -86,9 +87,13 @@ afterAll(async () => {
 const opened = async <Result>(
   path: string,
   use: (page: Page, told: Told) => Promise<Result>,
-  { token = host.adminToken, width = 1280 }: { readonly token?: string; readonly width?: number } = {}
+  {
+    colorScheme = "light",
+    token = host.adminToken,
+    width = 1280
+  }: { readonly token?: string; readonly width?: number; readonly colorScheme?: "light" | "dark" } = {}
 ): Promise<Result> => {
-  const context = await browser.newContext({ viewport: { width, height: 900 } })
+  const context = await browser.newContext({ colorScheme, viewport: { width, height: 900 } })
   const page = await context.newPage()
   page.setDefaultTimeout(12_000)
   const told = listen(page)
@@ -109,6 +114,28 @@ const messageId = async (number: string): Promise<string> => {
   const { json } = await host.admin(`/jobs/${jobId}?limit=250`)
   const found = items(json, "job", "results").find((result) => at(result, "phone") === number)
   return String(at(found, "message_id"))
+}
+
+/** What a gateway of the tenant's hears from somebody. */
+const doubt = async (from: string, text: string): Promise<void> => {
+  const secret = "the secret of the gateway"
+  const made = await host.admin(`/accounts/${own.accountId}/sessions`, {
+    name: "gateway",
+    provider: "http",
+    config: { url: "http://127.0.0.1:9", secret }
+  })
+  const timestamp = Math.floor(Date.now() / 1000)
+  const told = JSON.stringify({ messages: [{ id: "in-1", from, text, at: new Date().toISOString() }] })
+  const { status } = await fetch(`${host.base}/hooks/http/${String(at(made.json, "session", "id"))}`, {
+    method: "POST",
+    headers: {
+      "content-type": "application/json",
+      "x-service-timestamp": String(timestamp),
+      "x-service-signature": Signature.sign(secret, timestamp, told)
+    },
+    body: told
+  })
+  expect(status).toBe(200)
 }
 
 describe("what is served", () => {
@@ -224,6 +251,58 @@ describe("each screen's task", () => {
       await page.getByText("Proof: ticket 4711").waitFor()
     }))
 
+  it("a person is erased, after it was told what that takes", async () => {
+    const gone = "34601050001"
+    await consent(host, own.accountId, gone)
+    await opened(`/people?q=${gone}`, async (page) => {
+      await page.getByRole("button", { name: "Erase…" }).click()
+      await page.getByText("It would take out of all accounts: ").waitFor()
+      await page.getByLabel("Why, for the audit log").fill("request 4711")
+      await page.getByRole("button", { name: "Erase for good" }).click()
+      await page.getByText("It is done.").waitFor()
+    })
+    const { json } = await host.admin(`/accounts/${own.accountId}/consents?phone=${gone}`)
+    expect(items(json, "history")).toEqual([])
+  })
+
+  it("a text that may be a refusal is recorded as one by a key", async () => {
+    const from = "34601060001"
+    await consent(host, own.accountId, from)
+    await doubt(from, "please don't text me at work")
+    await opened("/doubts", async (page) => {
+      await page.getByText("please don't text me at work").waitFor()
+      await page.keyboard.press("j")
+      await page.keyboard.press("r")
+      await page.getByText("please don't text me at work").waitFor({ state: "detached" })
+    })
+    const { json } = await host.admin(`/accounts/${own.accountId}/consents?phone=${from}`)
+    expect(items(json, "current").map((each) => at(each, "status"))).not.toContain("granted")
+  })
+
+  it("is copied as Markdown, with its sentence, its table and its address", () =>
+    opened("/jobs", async (page) => {
+      await page.context().grantPermissions(["clipboard-read", "clipboard-write"])
+      await page.getByRole("table", { name: "Jobs" }).waitFor()
+      await page.getByRole("button", { name: "Copy as Markdown" }).click()
+      await page.getByText("Copied.").waitFor()
+      const copied = String(await page.evaluate("navigator.clipboard.readText()"))
+      expect(copied).toContain("recipients here:")
+      expect(copied).toContain("| What | Status | Who has it |")
+      expect(copied).toContain(`${host.base}/console/jobs`)
+    }))
+
+  it("a job's recipients are found by the beginning of their numbers", async () => {
+    const phones = Array.from({ length: 26 }, (_, place) => `34601070${String(100 + place)}`)
+    await consent(host, own.accountId, ...phones)
+    const sent = await own.send(body(phones), "many")
+    await opened(`/jobs/${String(at(sent.json, "job_id"))}`, async (page) => {
+      await page.getByLabel("A number's beginning").fill("+34 601 070 12")
+      await page.getByRole("button", { name: "Find" }).click()
+      await page.getByText("6 recipients, who needs somebody first").waitFor()
+      expect(page.url()).toContain("find=")
+    })
+  })
+
   it("a template is shown with the values that one tries", () =>
     opened(`/templates/${own.templateId}`, async (page) => {
       await page.getByLabel(/^body\.1/).fill("שרה")
@@ -235,7 +314,9 @@ describe("each screen's task", () => {
       `/keys/${String(at((await host.admin(`/sessions/${own.sessionId}/keys`, { name: "old" })).json, "key", "public_key"))}/revoke`,
       {}
     )
-    await opened("/access?show=audit&operation=keys.revoke", async (page) => {
+    await opened("/access", async (page) => {
+      await page.getByRole("link", { name: "Who revoked it" }).click()
+      await page.getByText("did the last of 1 act").waitFor()
       await page.getByRole("table", { name: "Acts" }).getByText("ADMIN_TOKEN").first().waitFor()
     })
   })
@@ -279,18 +360,26 @@ describe("on no screen", () => {
   ]
   const settled = (page: Page) => page.locator("main .say, main .trouble, main .empty").first().waitFor()
 
-  it("is what somebody wrote more than text, does a request leave the host, or a rule of accessibility break", async () => {
-    const found: Array<string> = []
-    await opened("", async (page) => {
-      for (const path of await paths()) {
-        await page.goto(`${host.base}/console${path}`)
-        await settled(page)
-        expect(await page.locator("img").count(), path).toBe(0)
-        found.push(...(await broken(page)).map((each) => `${path}: ${each}`))
-      }
-    })
-    expect(found).toEqual([])
-  }, 180_000)
+  it.each(["light", "dark"] as const)(
+    "is what somebody wrote more than text, does a request leave the host, or a rule of accessibility break, %s",
+    async (colorScheme) => {
+      const found: Array<string> = []
+      await opened(
+        "",
+        async (page) => {
+          for (const path of await paths()) {
+            await page.goto(`${host.base}/console${path}`)
+            await settled(page)
+            expect(await page.locator("img").count(), path).toBe(0)
+            found.push(...(await broken(page)).map((each) => `${path}: ${each}`))
+          }
+        },
+        { colorScheme }
+      )
+      expect(found).toEqual([])
+    },
+    180_000
+  )
 
   it("is anything wider than a phone", async () => {
     const wide: Array<string> = []

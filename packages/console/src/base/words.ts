@@ -43,7 +43,7 @@ export const jobStatuses: Readonly<Record<JobStatus, readonly [tone: Tone, word:
 
 const limiters: Readonly<Record<string, string>> = {
   platform: "The platform does not answer",
-  pace: "The pace of the session",
+  pace: "A turn within the pace",
   template: "Its template is not approved",
   session: "Its session is not connected or blocked",
   retry: "The time of its next attempt",

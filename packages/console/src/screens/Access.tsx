@@ -75,14 +75,21 @@ const KeyActs = ({ of, refresh }: { readonly of: Key; readonly refresh: () => vo
   )
 }
 
-const KeyRow = ({ of, refresh }: { readonly of: Key; readonly refresh: () => void }) => (
+const auditOf = ({ public_key }: Key, operation?: string): string =>
+  href("access", { show: "audit", target: public_key, operation })
+
+const KeyRow = ({
+  isOfAll = false,
+  of,
+  refresh
+}: {
+  readonly of: Key
+  readonly refresh: () => void
+  readonly isOfAll?: boolean
+}) => (
   <tr class="row" data-row>
     <td>
-      <a
-        class="name"
-        href={href("access", { show: "audit", target: of.public_key })}
-        title="Who did what to it"
-      >
+      <a class="name" href={auditOf(of)} title="Who did what to it">
         {of.name ?? "Without a name"}
       </a>
       <small class="m nw">{of.public_key}</small>
@@ -90,19 +97,30 @@ const KeyRow = ({ of, refresh }: { readonly of: Key; readonly refresh: () => voi
     <td>
       <Chip tone={keyTones[of.status]}>{of.status}</Chip>
     </td>
-    <td class="x">
-      {sessionOf(of.session_id)}
-      <small>{of.permissions.join(", ")}</small>
-    </td>
+    {isOfAll && (
+      <td class="x">
+        {sessionOf(of.session_id)}
+        <small>{of.permissions.join(", ")}</small>
+      </td>
+    )}
     <td class="r x nw">{of.last_used_at === null ? "never used" : <Ago at={of.last_used_at} />}</td>
-    <td class="r nw">{may("admin") && of.status !== "revoked" && <KeyActs of={of} refresh={refresh} />}</td>
+    <td class="r nw">
+      {of.status === "revoked" ? (
+        <a class="l" href={auditOf(of, "keys.revoke")}>
+          Who revoked it
+        </a>
+      ) : (
+        may("admin") && <KeyActs of={of} refresh={refresh} />
+      )}
+    </td>
   </tr>
 )
 
+const ofSession = "Of the session"
 const keyColumns = [
   { text: "Key" },
   { text: "Status" },
-  { text: "Of the session", kind: "x" },
+  { text: ofSession, kind: "x" },
   { text: "Last used", kind: "r x" },
   { text: "", kind: "r" }
 ]
@@ -159,7 +177,7 @@ export const Keys = ({ sessionId }: { readonly sessionId: string }) => {
       ) : (
         <Table
           label="Keys"
-          columns={keyColumns}
+          columns={keyColumns.filter(({ text }) => text !== ofSession)}
           rows={data.keys.map((key) => <KeyRow of={key} refresh={refresh} key={key.public_key} />)}
         />
       )}
@@ -205,7 +223,7 @@ const AllKeys = () => {
                     label="Keys"
                     columns={keyColumns}
                     rows={keys.map((key) => (
-                      <KeyRow of={key} refresh={answer.refresh} key={key.public_key} />
+                      <KeyRow isOfAll of={key} refresh={answer.refresh} key={key.public_key} />
                     ))}
                   />
                 )}
@@ -386,6 +404,9 @@ const Shown = ({ of, title }: { readonly title: string; readonly of: Entry["befo
     </div>
   )
 
+/** A plan is on record as the act is that it plans. */
+const isPlan = ({ after }: Entry): boolean => after?.["dry_run"] === true
+
 const EntryRow = ({ of }: { readonly of: Entry }) => (
   <tr class="row" data-row>
     <td class="nw">
@@ -399,6 +420,7 @@ const EntryRow = ({ of }: { readonly of: Entry }) => (
     </td>
     <td>
       <a href={here({ operation: of.operation })}>{of.operation}</a>
+      {isPlan(of) && ", a plan only"}
       <small>
         <Target of={of.target} />
       </small>
@@ -452,8 +474,9 @@ const Audit = () => {
               ) : (
                 <>
                   <b>{last.operator}</b> did the last of{" "}
-                  {next_cursor === null ? n(entries.length) : `${n(entries.length)} or more`} acts,{" "}
-                  <Ago at={last.at} />: <b>{last.operation}</b>.
+                  {next_cursor === null ? count(entries.length, "act") : `${n(entries.length)} or more acts`},{" "}
+                  <Ago at={last.at} />: <b>{last.operation}</b>
+                  {isPlan(last) && ", a plan only"}.
                 </>
               )}
             </Say>

@@ -2,7 +2,7 @@ import { useComputed, useSignal } from "@preact/signals"
 import { useEffect } from "preact/hooks"
 import { api, apiLink, may, type Problem, problemOf, type Schemas } from "../base/api.ts"
 import { useAnswer } from "../base/live.ts"
-import { here, href, param } from "../base/place.ts"
+import { here, href, param, submitFilters } from "../base/place.ts"
 import { Ago, At, shortOf, spanOf } from "../base/time.tsx"
 import {
   allStatuses,
@@ -71,7 +71,7 @@ const Answer = ({ job, reasons }: { readonly job: Job; readonly reasons: Readonl
           {expected_completion_at !== null && (
             <>
               {" "}
-              and leave by <b>{shortOf(expected_completion_at)}</b>
+              and leave by <b>{shortOf(expected_completion_at)}</b> if nobody is before them
             </>
           )}
         </>
@@ -166,13 +166,14 @@ const about = ({ isPermanent, status }: Reason): string =>
 
 const costOf = ({ counted: { estimates, why }, retried }: Plan): string => {
   if (retried === 0) return why ?? "Nobody is chosen."
-  const sums = estimates.map(({ complete, currency, total }) =>
-    total === null
-      ? "a cost that is not known"
-      : `${total} ${currency}${complete ? "" : " and what has no price"}`
+  const sums = estimates.flatMap(({ complete, currency, total }) =>
+    total === null ? [] : [`${total} ${currency}${complete ? "" : " and what has no price"}`]
   )
-  return sums.length === 0 ? "Its cost is not known." : `Adds ${sums.join(" and ")} at most.`
+  return sums.length === 0 ? "What it costs is not known." : `Adds ${sums.join(" and ")} at most.`
 }
+
+/** First who needs somebody. */
+const rankOf = ({ status }: Result): number => (status === "failed" ? 0 : status === "unknown" ? 1 : 2)
 
 /** What would be sent again; nothing is preselected that would fail again or may come twice. */
 const SendAgain = ({
@@ -282,6 +283,8 @@ const SendAgain = ({
   )
 }
 
+const digitsOf = (text: string): string => text.replace(/\D/g, "")
+
 const Results = ({
   results,
   shown
@@ -289,19 +292,33 @@ const Results = ({
   readonly results: ReadonlyArray<Result>
   readonly shown: string | undefined
 }) => {
+  const find = param("find") ?? ""
+  const number = digitsOf(find)
+  const isFound = ({ external_id, market, phone }: Result): boolean =>
+    find === "" ||
+    external_id === find ||
+    market?.toLowerCase() === find.toLowerCase() ||
+    (number !== "" && digitsOf(phone ?? "").startsWith(number))
   const newest = results
-    .filter(({ status }) => shown === undefined || status === shown)
-    .toSorted((a, b) => (a.updated_at < b.updated_at ? 1 : -1))
+    .filter((result) => (shown === undefined || result.status === shown) && isFound(result))
+    .toSorted((a, b) => rankOf(a) - rankOf(b) || (a.updated_at < b.updated_at ? 1 : -1))
   const most = param("all") === undefined ? 25 : 250
   return (
     <Card
       title="Results"
-      beside={
-        shown === undefined
-          ? "newest change first"
-          : `${count(newest.length, "recipient")}, newest change first`
-      }
+      beside={`${shown === undefined && find === "" ? "" : `${count(newest.length, "recipient")}, `}who needs somebody first, then the newest change`}
     >
+      {results.length > 25 && (
+        <form class="filters inside" onSubmit={submitFilters}>
+          <div class="choose">
+            <label for="find">A number's beginning, an external id, or a market</label>
+            <input id="find" name="find" defaultValue={find} placeholder="+55" key={find} />
+          </div>
+          <button type="submit" class="btn">
+            Find
+          </button>
+        </form>
+      )}
       <Table
         label="Results"
         columns={[
@@ -357,7 +374,7 @@ const Limits = ({ job }: { readonly job: Job }) => {
           [
             "By the clock of",
             send_at !== null && typeof send_at === "object"
-              ? `${send_at.time_zone}, ${send_at.local.replace("T", " ")}`
+              ? `${send_at.time_zone === "recipient" ? "each person" : send_at.time_zone}, ${send_at.local.replace("T", " ")}`
               : null
           ],
           ["Hours", hours === null ? null : `${hours.from} to ${hours.to}`],

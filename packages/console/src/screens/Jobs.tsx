@@ -80,9 +80,13 @@ const SumRow = ({ sum }: { readonly sum: Sum }) => (
       </small>
     </td>
     <td>
-      <Chip tone={sum.completed_at === null ? "go" : "ok"}>
-        {sum.completed_at === null ? "Under way" : "Ended"}
-      </Chip>
+      {sum.completed_at !== null ? (
+        <Chip tone="ok">Ended</Chip>
+      ) : sum.counts.queued === sum.recipients ? (
+        <Chip tone="wt">Waiting</Chip>
+      ) : (
+        <Chip tone="go">Under way</Chip>
+      )}
     </td>
     <td class="r">
       {n(have(sum.counts))} of {n(sum.recipients)}

@@ -39,7 +39,7 @@ const Late = ({ timeline }: { readonly timeline: ReadonlyArray<Entry> }) => {
 }
 
 const Cost = ({ message: { actual, currency, estimated } }: { readonly message: Message }) =>
-  actual !== null ? (
+  actual !== null && Number(actual) > 0 ? (
     <>
       {" "}
       It cost{" "}
@@ -48,7 +48,7 @@ const Cost = ({ message: { actual, currency, estimated } }: { readonly message: 
       </b>
       .
     </>
-  ) : estimated !== null ? (
+  ) : estimated !== null && actual === null ? (
     <>
       {" "}
       It costs{" "}
@@ -182,9 +182,9 @@ const Spans = ({ timeline }: { readonly timeline: ReadonlyArray<Entry> }) => {
         ))}
       </div>
       <div class="ticks" aria-hidden="true">
-        <span>{timeOf(first.from)}</span>
+        <span>{shortOf(first.from)}</span>
         <span>{spanOf(msBetween(first.from, last.to), 2)} in all</span>
-        <span>{timeOf(last.to)}</span>
+        <span>{shortOf(last.to)}</span>
       </div>
     </>
   )

@@ -148,7 +148,7 @@ const untilOf = ({ limiter, until }: Waits): string =>
     : limiter === "platform"
       ? `asked again ${agoOf(until)}`
       : limiter === "pace"
-        ? `the last one leaves at ${shortOf(until)}`
+        ? `the last one leaves after ${shortOf(until)}`
         : `until ${shortOf(until)}`
 
 const Waiting = ({ of }: { readonly of: Overview["waiting"] }) => (

@@ -103,13 +103,13 @@ const ConsentCard = ({ of }: { readonly of: Consent }) => (
     ) : (
       <Table
         label={`Consent at ${accountOf(of.accountId)}`}
-        columns={[{ text: "What" }, { text: "For" }, { text: "How we know" }, { text: "Said", kind: "r" }]}
+        columns={[{ text: "What" }, { text: "How we know" }, { text: "Said", kind: "r" }]}
         rows={of.history.map((record) => (
           <tr key={record.consent_id}>
             <td>
               <Chip tone={consentTones[record.status] ?? "of"}>{record.status}</Chip>
+              <small>for {record.purpose}</small>
             </td>
-            <td>{record.purpose}</td>
             <td>
               {record.source}
               <small>
@@ -144,17 +144,19 @@ const SentCard = ({ isMore, sent }: { readonly sent: ReadonlyArray<Sent>; readon
     ) : (
       <Table
         label="Messages"
-        columns={[{ text: "Message" }, { text: "Status" }, { text: "When", kind: "r" }]}
+        columns={[{ text: "Message" }, { text: "Status", kind: "r" }]}
         rows={sent.map(({ at, id, link, status, title }) => (
           <tr class="row" data-row key={id}>
             <td>
               <a class="name" href={screenOf(link) ?? href(`messages/${id}`)}>
                 {title.replace(/ to \+?\d+$/, "")}
               </a>
+              <small>
+                <Ago at={at} />
+              </small>
             </td>
-            <td>{isStatus(status) && <Chip tone={statuses[status][0]}>{statuses[status][1]}</Chip>}</td>
             <td class="r nw">
-              <Ago at={at} />
+              {isStatus(status) && <Chip tone={statuses[status][0]}>{statuses[status][1]}</Chip>}
             </td>
           </tr>
         ))}
@@ -320,7 +322,7 @@ const Person = ({ q }: { readonly q: string }) => {
                   {may("support") && (
                     <Record q={q} ids={consents.map(({ accountId }) => accountId)} refresh={answer.refresh} />
                   )}
-                  {may("admin") && isKnown && <Erase q={q} refresh={answer.refresh} />}
+                  {may("admin") && <Erase q={q} refresh={answer.refresh} />}
                 </>
               }
             >
@@ -338,7 +340,8 @@ const Person = ({ q }: { readonly q: string }) => {
                   ) : (
                     <b>Known to {count(consents.length, "account")}</b>
                   )}
-                  ; <b>{isMore ? `${n(sent.length)} or more` : n(sent.length)}</b> messages are kept.
+                  ; <b>{isMore ? `${n(sent.length)} or more` : n(sent.length)}</b>{" "}
+                  {sent.length === 1 && !isMore ? "message is" : "messages are"} kept.
                 </>
               )}
             </Say>

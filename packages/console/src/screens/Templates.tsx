@@ -1,4 +1,5 @@
 import { useSignal } from "@preact/signals"
+import type { ComponentChildren } from "preact"
 import { useEffect } from "preact/hooks"
 import { api, may, type Schemas } from "../base/api.ts"
 import { together, useAnswer } from "../base/live.ts"
@@ -235,14 +236,14 @@ const Preview = ({ id, values }: { readonly id: number; readonly values: Values 
       <Bubble header={header} body={body} footer={footer} buttons={buttons} />
       {missing.length > 0 && (
         <p>
-          A send must also give <Code>{missing.join(", ")}</Code>.
+          A send must give <Code>{missing.join(", ")}</Code>.
         </p>
       )}
     </>
   )
 }
 
-const Try = ({ of }: { readonly of: Template }) => {
+const Try = ({ children, of }: { readonly of: Template; readonly children: ComponentChildren }) => {
   const values = useSignal<Values>(valuesOf(param("values")))
   const text = JSON.stringify(values.value)
   useEffect(() => {
@@ -277,9 +278,12 @@ const Try = ({ of }: { readonly of: Template }) => {
           </div>
         )}
       </Card>
-      <Card title="As a phone shows it">
-        <Preview id={of.template_id} values={values.value} />
-      </Card>
+      <div class="side">
+        <Card title="As a phone shows it">
+          <Preview id={of.template_id} values={values.value} />
+        </Card>
+        {children}
+      </div>
     </div>
   )
 }
@@ -321,8 +325,7 @@ const Detail = ({ id }: { readonly id: string }) => {
               )}{" "}
               {why}
             </Say>
-            <Try of={template} />
-            <div class="grid g2 top2">
+            <Try of={template}>
               <Card title="Of what">
                 <Facts
                   of={[
@@ -346,7 +349,7 @@ const Detail = ({ id }: { readonly id: string }) => {
                   ]}
                 />
               </Card>
-            </div>
+            </Try>
           </>
         )
       }}

@@ -2,7 +2,8 @@ import { api, type Schemas } from "../base/api.ts"
 import { useAnswer } from "../base/live.ts"
 import { accounts, sessionOf } from "../base/names.ts"
 import { here, href, param, paramOf, submitFilters } from "../base/place.ts"
-import { n } from "../base/words.ts"
+import { At } from "../base/time.tsx"
+import { count, n } from "../base/words.ts"
 import { Bars, Legend } from "../ui/Charts.tsx"
 import { Card, Choices, Choose, Empty, Say, Share, Table } from "../ui/Parts.tsx"
 import { Screen } from "../ui/Screen.tsx"
@@ -59,7 +60,6 @@ const save = (text: string, name: string): void => {
   URL.revokeObjectURL(link.href)
 }
 
-const today = (): string => new Date().toISOString().slice(0, 10)
 const daysAgo = (days: number): string => new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10)
 
 const Period = () => (
@@ -75,7 +75,10 @@ const Period = () => (
     <button type="submit" class="btn">
       Show
     </button>
-    <a class="l" href={here({ from: daysAgo(1), to: today() })}>
+    <a class="l" href={here({ from: daysAgo(0), to: undefined })}>
+      Today
+    </a>
+    <a class="l" href={here({ from: daysAgo(1), to: daysAgo(0) })}>
       Yesterday
     </a>
     <a class="l" href={here({ from: undefined, to: undefined })}>
@@ -129,7 +132,7 @@ const Sums = ({ by, of }: { readonly of: ReadonlyArray<Sum>; readonly by: By }) 
         <Table
           label={`Usage by ${by}`}
           columns={[
-            { text: by },
+            { text: by.charAt(0).toUpperCase() + by.slice(1) },
             { text: "Recipients", kind: "r" },
             { text: "", kind: "x" },
             { text: "Arrived", kind: "r x" },
@@ -204,8 +207,8 @@ const OfAccount = ({ id, name }: { readonly id: string; readonly name: string })
         return (
           <>
             <Say>
-              From {usage.from.slice(0, 10)} to {usage.to.slice(0, 10)} <b>{name}</b> sent to{" "}
-              <b>{n(recipients)}</b> recipients
+              From <At at={usage.from} /> to <At at={usage.to} /> <b>{name}</b> took sends to{" "}
+              <b>{count(recipients, "recipient")}</b>
               {totals(sums).map(([currency, { actual, estimated }]) => (
                 <>
                   , for <b>{money(actual, currency)}</b> of {money(estimated, currency)} that were estimated

@@ -355,6 +355,9 @@ const Endpoint = ({ id }: { readonly id: string }) => {
     >
       {({ webhook }) => {
         const [tone, word] = stateOf(webhook)
+        const last = (deliveries.data?.deliveries ?? [])
+          .flatMap(({ attempts }) => attempts)
+          .toSorted((a, b) => (a.at < b.at ? 1 : -1))[0]
         return (
           <>
             <Head
@@ -370,8 +373,9 @@ const Endpoint = ({ id }: { readonly id: string }) => {
                   <span class="bad">
                     It fails since <At at={webhook.failing_since} />
                   </span>
-                  , <Ago at={webhook.failing_since} />. Mend the receiver: what waits is tried again by itself
-                  for 8 days, and nothing is lost.
+                  , <Ago at={webhook.failing_since} />
+                  {last === undefined ? "" : ` (${answerOf(last)})`}. Mend the receiver: what waits is tried
+                  again by itself for 8 days, and nothing is lost.
                 </>
               ) : tone === "of" ? (
                 <>

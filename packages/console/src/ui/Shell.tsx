@@ -185,7 +185,7 @@ export const Shell = ({ children }: { readonly children: ComponentChildren }) =>
     <div class="app">
       <button
         type="button"
-        class="skip"
+        class="past"
         onClick={() => document.querySelector<HTMLElement>("#main")?.focus()}
       >
         To the screen

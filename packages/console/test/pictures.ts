@@ -32,8 +32,10 @@ const told = async (): Promise<{ readonly base: string; readonly token: string }
 const { base, token } = await told()
 
 /** What the admin API answers, as far as a path of it is asked for. */
-const ask = async <Answer>(path: string): Promise<Answer> =>
-  (await fetch(`${base}/admin/v1${path}`, { headers: { authorization: `Bearer ${token}` } })).json()
+const ask = async <Answer>(path: string): Promise<Answer> => {
+  const response = await fetch(`${base}/admin/v1${path}`, { headers: { authorization: `Bearer ${token}` } })
+  return JSON.parse(await response.text())
+}
 
 interface Named {
   readonly id: string
@@ -43,36 +45,37 @@ const jobs = (
   await ask<{ jobs: ReadonlyArray<{ job_id: string; reference: string | null }> }>("/jobs?limit=100")
 ).jobs
 const jobOf = (reference: string): string =>
-  jobs.find((job) => job.reference?.startsWith(reference) === true)?.job_id ?? ""
+  jobs.findLast((job) => job.reference?.startsWith(reference) === true)?.job_id ?? ""
 const outage = await ask<{
   job: { results: ReadonlyArray<{ message_id: string; status: string; phone: string }> }
 }>(`/jobs/${jobOf("reminders")}?limit=250`)
 const failed = outage.job.results.find(({ status }) => status === "failed")
+const tomorrow = await ask<typeof outage>(`/jobs/${jobOf("newsletter")}?limit=250`)
+const brazilian = tomorrow.job.results.find(({ phone }) => phone.startsWith("55"))
 const { sessions } = await ask<{ sessions: ReadonlyArray<Named> }>("/sessions")
 const sessionOf = (name: string): string => sessions.find((session) => session.name === name)?.id ?? ""
 const { accounts } = await ask<{ accounts: ReadonlyArray<Named> }>("/accounts")
 const shop = accounts.find(({ name }) => name === "Demo shop")?.id ?? ""
-const { templates } = await ask<{ templates: ReadonlyArray<{ template_id: number; name: string }> }>(
+const { templates } = await ask<{ templates: ReadonlyArray<{ template_id: number }> }>(
   `/sessions/${sessionOf("Sandbox")}/templates`
 )
-const templateOf = (name: string): string =>
-  String(templates.find((template) => template.name === name)?.template_id)
 const { webhooks } = await ask<{ webhooks: ReadonlyArray<{ id: string }> }>("/webhooks?failing=true")
 
 const screens: Readonly<Record<string, string>> = {
   now: "",
-  search: "/search?q=3461234",
+  search: "/search?q=34612340009",
   message: `/messages/${failed?.message_id}`,
   jobs: "/jobs",
   "jobs-by-reference": "/jobs?group=reference",
   "job-of-the-outage": `/jobs/${jobOf("reminders")}`,
   "job-under-way": `/jobs/${jobOf("new-collection")}`,
   schedule: "/schedule",
-  "job-of-tomorrow": `/jobs/${jobOf("newsletter")}`,
+  "job-of-tomorrow": `/jobs/${jobOf("newsletter")}?find=Brazil`,
+  "message-of-tomorrow": `/messages/${brazilian?.message_id}`,
   sessions: "/sessions",
   session: `/sessions/${sessionOf("Reminders")}`,
   templates: "/templates",
-  template: `/templates/${templateOf("order_confirmation")}`,
+  template: `/templates/${templates[0]?.template_id}`,
   webhooks: "/webhooks",
   webhook: `/webhooks/${webhooks[0]?.id}`,
   people: "/people?q=34612340009",
@@ -120,4 +123,4 @@ for (const colorScheme of ["light", "dark"] as const)
 await browser.close()
 demo.kill()
 await once(demo, "exit")
-console.log(`${Object.keys(screens).length + 1} screens, each in four pictures: ${folder}`)
+process.stdout.write(`${Object.keys(screens).length + 1} screens, each in four pictures: ${folder}\n`)
