@@ -242,6 +242,23 @@ describe("each screen's task", () => {
       await page.getByText("byte for byte").waitFor()
     }))
 
+  it("what somebody else changed meanwhile is not changed, but told, and shown as it is now", () =>
+    opened(`/sessions/${own.sessionId}`, async (page) => {
+      await page.getByRole("button", { name: "Set its pace…" }).click()
+      await page.getByLabel("Messages a second").fill("7")
+      await host.admin(`/sessions/${own.sessionId}`, { pacing: { messages_per_second: 5 } }, "PATCH")
+      await page.getByRole("button", { name: "Set it", exact: true }).click()
+      await page.getByText("It was changed meanwhile").waitFor()
+      const pace = async () =>
+        at((await host.admin(`/sessions/${own.sessionId}`)).json, "session", "pacing", "messages_per_second")
+      expect(await pace()).toBe(5)
+      await page.getByText("5 a second").waitFor()
+      await page.getByRole("button", { name: "Set it", exact: true }).click()
+      await page.getByText("Its pace is set.").waitFor()
+      expect(await pace()).toBe(7)
+      await host.admin(`/sessions/${own.sessionId}`, { pacing: { messages_per_second: null } }, "PATCH")
+    }))
+
   it("a person is taken out with a proof, which stands there", () =>
     opened(`/people?q=${phone.delivered}`, async (page) => {
       await page.getByRole("button", { name: "Record by hand…" }).click()

@@ -31,6 +31,8 @@ export type Asked<Data> = Promise<{
 export interface Answer<Data> {
   readonly data: Data | undefined
   readonly problem: Problem | undefined
+  /** What it is as it was last answered, for a change of the same. */
+  readonly tag: string | null
   /** When it was last answered, in the browser's time. */
   readonly at: number | null
   readonly refresh: () => void
@@ -47,7 +49,12 @@ export const useAnswer = <Data>(
   ask: (init: Init) => Asked<Data>,
   { every = 2000 }: { readonly every?: number } = {}
 ): Answer<Data> => {
-  const state = useSignal<Omit<Answer<Data>, "refresh">>({ data: undefined, problem: undefined, at: null })
+  const state = useSignal<Omit<Answer<Data>, "refresh">>({
+    data: undefined,
+    problem: undefined,
+    tag: null,
+    at: null
+  })
   const again = useRef(() => {})
   useEffect(() => {
     const gone = new AbortController()
@@ -64,8 +71,8 @@ export const useAnswer = <Data>(
           if (response.status === 304) return { ...state.peek(), problem: undefined, at: Date.now() }
           tag = response.headers.get("etag")
           return data === undefined
-            ? { data: undefined, problem: problemOf(error, response.status), at: Date.now() }
-            : { data, problem: undefined, at: Date.now() }
+            ? { data: undefined, problem: problemOf(error, response.status), tag, at: Date.now() }
+            : { data, problem: undefined, tag, at: Date.now() }
         },
         () => ({ ...state.peek(), problem: problemOf(undefined) })
       )

@@ -141,7 +141,15 @@ export const Sessions = () => {
   )
 }
 
-const Acts = ({ refresh, session }: { readonly session: Session; readonly refresh: () => void }) => {
+const Acts = ({
+  refresh,
+  session,
+  tag
+}: {
+  readonly session: Session
+  readonly tag: string | null
+  readonly refresh: () => void
+}) => {
   const path = { params: { path: { id: session.id } } }
   const after = async <Done,>(done: Promise<Done>): Promise<Done> => {
     const answer = await done
@@ -165,10 +173,12 @@ const Acts = ({ refresh, session }: { readonly session: Session; readonly refres
             hint: "Empty: no limit."
           }
         ]}
-        run={({ pace = "" }) =>
+        tag={tag}
+        run={({ pace = "" }, match) =>
           after(
             api.PATCH("/admin/v1/sessions/{id}", {
               ...path,
+              ...match,
               body: { pacing: { messages_per_second: pace === "" ? null : Number(pace) } }
             })
           )
@@ -180,11 +190,13 @@ const Acts = ({ refresh, session }: { readonly session: Session; readonly refres
           title="Send over it again?"
           confirm="End the block"
           done="The block is ended."
-          run={() =>
+          tag={tag}
+          run={(_, match) =>
             after(
               // The client's types leave away a member that can only be null.
               api.PATCH("/admin/v1/sessions/{id}", {
                 ...path,
+                ...match,
                 body: {},
                 bodySerializer: () => JSON.stringify({ blocked_until: null })
               })
@@ -325,7 +337,7 @@ export const SessionScreen = ({ id }: { readonly id: string }) => {
           <>
             <Head
               crumb={<a href={href("sessions")}>Sessions</a>}
-              acts={may("admin") && <Acts session={session} refresh={answer.refresh} />}
+              acts={may("admin") && <Acts session={session} refresh={answer.refresh} tag={answer.tag} />}
             >
               <h1>{session.name}</h1>
               <Chip tone={tone}>{word}</Chip>

@@ -258,7 +258,15 @@ const after = async <Done,>(done: Promise<Done>, refresh: () => void): Promise<D
   return answer
 }
 
-const Acts = ({ of, refresh }: { readonly of: Webhook; readonly refresh: () => void }) => {
+const Acts = ({
+  of,
+  refresh,
+  tag
+}: {
+  readonly of: Webhook
+  readonly tag: string | null
+  readonly refresh: () => void
+}) => {
   const path = { params: { path: { id: of.id } } }
   return (
     <>
@@ -322,8 +330,12 @@ const Acts = ({ of, refresh }: { readonly of: Webhook; readonly refresh: () => v
           confirm={of.enabled ? "Disable it" : "Enable it"}
           tone={of.enabled ? "d" : "p"}
           done={of.enabled ? "It is disabled." : "It is enabled."}
-          run={() =>
-            after(api.PATCH("/admin/v1/webhooks/{id}", { ...path, body: { enabled: !of.enabled } }), refresh)
+          tag={tag}
+          run={(_, match) =>
+            after(
+              api.PATCH("/admin/v1/webhooks/{id}", { ...path, ...match, body: { enabled: !of.enabled } }),
+              refresh
+            )
           }
         >
           <p>
@@ -362,7 +374,7 @@ const Endpoint = ({ id }: { readonly id: string }) => {
           <>
             <Head
               crumb={<a href={href("webhooks")}>Webhooks</a>}
-              acts={<Acts of={webhook} refresh={refresh} />}
+              acts={<Acts of={webhook} refresh={refresh} tag={answer.tag} />}
             >
               <h1>{webhook.url}</h1>
               <Chip tone={tone}>{word}</Chip>

@@ -88,9 +88,18 @@ const FieldOf = ({ field }: { readonly field: Field }) => {
   )
 }
 
+const changed: Problem = {
+  title: "It was changed meanwhile",
+  detail:
+    "Somebody else changed it, or something happened to it, since you opened this. Nothing was done. Behind this it is shown as it is now: press again if you still mean it.",
+  status: 412,
+  code: "precondition_failed"
+}
+
 /**
  * A button, behind it what it will do, and a second one that does it.
  *
+ * @param tag of what is changed, as it is shown: nothing is done where it is another by the time that somebody presses
  * @param after what is shown of the answer in the place of a short word, such as a secret that is shown once
  */
 export const Act = ({
@@ -101,6 +110,7 @@ export const Act = ({
   fields = [],
   label,
   run,
+  tag = null,
   title,
   tone = ""
 }: {
@@ -110,7 +120,8 @@ export const Act = ({
   readonly done?: string
   readonly fields?: ReadonlyArray<Field>
   readonly tone?: "" | "p" | "d"
-  readonly run: (values: Values) => Done
+  readonly run: (values: Values, match: { readonly headers: { readonly "if-match": string | null } }) => Done
+  readonly tag?: string | null
   readonly after?: (data: unknown) => ComponentChildren
   readonly children?: ComponentChildren
 }) => {
@@ -118,6 +129,7 @@ export const Act = ({
   const isBusy = useSignal(false)
   const problem = useSignal<Problem | undefined>(undefined)
   const result = useSignal<unknown>(undefined)
+  const seen = useRef<string | null>(null)
   const close = () => {
     isOpen.value = false
     problem.value = undefined
@@ -127,8 +139,15 @@ export const Act = ({
     isBusy.value = true
     const values = valuesOf(form)
     try {
-      const { data, error, response } = await run(values)
-      problem.value = response.ok ? undefined : problemOf(error, response.status)
+      const { data, error, response } = await run(values, {
+        headers: { "if-match": seen.current ?? tag }
+      })
+      problem.value = response.ok
+        ? undefined
+        : response.status === changed.status
+          ? changed
+          : problemOf(error, response.status)
+      if (response.status === changed.status) seen.current = null
       if (response.ok) {
         if (after === undefined) close()
         else result.value = data
@@ -145,6 +164,7 @@ export const Act = ({
         type="button"
         class={`btn ${tone}`}
         onClick={() => {
+          seen.current = tag
           isOpen.value = true
         }}
       >

@@ -109,6 +109,11 @@ const entries = {
     description:
       "What the job sent was forgotten, as the `retention` of its account says, so that nothing of it can be sent again. Send anew what is still to be sent."
   },
+  precondition_failed: {
+    status: 412,
+    description:
+      "What is to be changed is not as `If-Match` says: somebody else changed it since it was read, or something happened to it. Nothing was done. Read it again, and decide anew. Where a path answers no ETag, every If-Match is refused."
+  },
   payload_too_large: {
     status: 413,
     description:
@@ -283,6 +288,7 @@ export const describe: (error: EngineError) => Problem = Match.typeTags<EngineEr
     })
   },
   WindowClosed: (error) => problem("window_closed", error.message),
+  PreconditionFailed: (error) => problem("precondition_failed", error.message),
   ContentExpired: (error) => problem("content_expired", error.message),
   JobEnded: (error) => problem("job_ended", error.message),
   // No request is in a transaction of an embedder.

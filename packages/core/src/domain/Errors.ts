@@ -256,6 +256,18 @@ export class ContentExpired extends Data.TaggedError("ContentExpired")<{ readonl
   }
 }
 
+/** What is to be changed is not as the caller has read it. */
+export class PreconditionFailed extends Data.TaggedError("PreconditionFailed")<{
+  /** `unreadable`: nobody can have read it. */
+  readonly why: "changed" | "unreadable"
+}> {
+  override get message(): string {
+    return this.why === "changed"
+      ? "It was changed since it was read, by somebody else or by what happens to it. Nothing was done: read it again, and decide anew."
+      : "Nothing answers an ETag for this path, so If-Match cannot hold. Leave it out."
+  }
+}
+
 /** Nothing with this id exists for the caller: it is absent or belongs to somebody else. */
 export class NotFound extends Data.TaggedError("NotFound")<{
   readonly what: string

@@ -19,6 +19,11 @@ export const as =
   <A, E, R>(operation: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
     Effect.provideService(operation, CurrentActor, actor)
 
+/** What has to be so when an act begins, asked within its commit; where it fails nothing is done. */
+export class Precondition extends Context.Reference<Precondition>()("@sendwright/core/engine/Precondition", {
+  defaultValue: (): Effect.Effect<void, unknown> => Effect.void
+}) {}
+
 /** How long entries of the audit log are kept, in milliseconds. */
 export class Retention extends Context.Reference<Retention>()("@sendwright/core/engine/Retention", {
   defaultValue: () => Audit.defaultRetentionMs

@@ -1,5 +1,8 @@
-/** What was asked for already, and has not changed since (RFC 9110 §13.1.2). */
+/** What was read already: it is not told again while it is the same, and changed only while it is (RFC 9110 §13.1). */
 import { createHash } from "node:crypto"
+import { Errors } from "@sendwright/core"
+import type { Route } from "@sendwright/core/contract"
+import * as Effect from "effect/Effect"
 import type { Answer } from "./Answers.ts"
 import { headerOf, type PlainRequest } from "./Exchange.ts"
 
@@ -10,6 +13,14 @@ const tagOf = (body: string | Uint8Array): string =>
 const names = (given: string, tag: string): boolean =>
   given.split(",").some((each) => ["*", tag].includes(each.trim().replace(/^W\//, "")))
 
+/** What an operator reads has a tag. */
+export const isReading = ({ handler, method }: Route.Route): boolean =>
+  handler.access === "operator" && method === "GET"
+
+/** What an operator does to what stands at the path. */
+export const isChange = ({ handler, method }: Route.Route): boolean =>
+  handler.access === "operator" && ["DELETE", "PATCH", "PUT"].includes(method)
+
 /** The answer with the tag of its body; without the body for whoever has it. */
 export const answer = (request: PlainRequest, found: Answer): Answer => {
   if (found.stream !== undefined) return found
@@ -18,4 +29,21 @@ export const answer = (request: PlainRequest, found: Answer): Answer => {
   return names(headerOf(request, "if-none-match") ?? "", etag)
     ? { status: 304, contentType: undefined, headers, body: "" }
     : { ...found, headers }
+}
+
+/**
+ * Fails where the request's `If-Match` names another state than the one that a reading of its path answers now.
+ *
+ * @param reading undefined of a path that nobody can read
+ */
+export const precondition = <E>(
+  request: PlainRequest,
+  reading: Effect.Effect<Answer, E> | undefined
+): Effect.Effect<void, E | Errors.PreconditionFailed> => {
+  const given = headerOf(request, "if-match")
+  if (given === undefined) return Effect.void
+  if (reading === undefined) return Effect.fail(new Errors.PreconditionFailed({ why: "unreadable" }))
+  return Effect.flatMap(reading, ({ body }) =>
+    names(given, tagOf(body)) ? Effect.void : Effect.fail(new Errors.PreconditionFailed({ why: "changed" }))
+  )
 }

@@ -7,8 +7,9 @@ import { Url } from "@sendwright/core/adapter"
 import { AdminApi, type Route } from "@sendwright/core/contract"
 import { Api } from "../api/Api.ts"
 import { isObject, type Json, mapEntries, member, ref } from "../api/Json.ts"
+import * as Conditional from "./Conditional.ts"
 import * as Events from "./description/Events.ts"
-import { always, headers, ofKeys, ofReplays } from "./description/Headers.ts"
+import { always, headers, ifMatch, ofKeys, ofReadings, ofReplays } from "./description/Headers.ts"
 import * as Refusals from "./description/Refusals.ts"
 import * as Security from "./description/Security.ts"
 import * as Senders from "./description/Senders.ts"
@@ -60,7 +61,8 @@ const answersOf = (operation: Json, route: Route.Route, prefix: string): Json =>
     headers: {
       ...always,
       ...(route.handler.access === "key" ? ofKeys : {}),
-      ...(route.reference.isIdempotent === true ? ofReplays : {})
+      ...(route.reference.isIdempotent === true ? ofReplays : {}),
+      ...(Conditional.isReading(route) ? ofReadings : {})
     },
     content: {
       ...withExample(mapEntries(member(answer, "content"), opened), located(route.reference.answer, prefix)),
@@ -83,13 +85,23 @@ const commands: ReadonlyMap<string, string> = new Map(
   AdminApi.operations.map(({ command, endpoint }) => [endpoint.name, command.name])
 )
 
-const described = (operation: Json, route: Route.Route, schemas: Json, prefix: string): Json => {
-  const { requestBody, ...rest } = operation
+const described = (
+  operation: Json,
+  route: Route.Route,
+  {
+    prefix,
+    readings,
+    schemas
+  }: { readonly prefix: string; readonly readings: ReadonlySet<string>; readonly schemas: Json }
+): Json => {
+  const { parameters, requestBody, ...rest } = operation
+  const given = Array.isArray(parameters) ? parameters : []
   const content = member(requestBody, "content")
   const refusals = Refusals.refusalsOf(route)
   const command = commands.get(route.name)
   return {
     ...rest,
+    parameters: Conditional.isChange(route) && readings.has(route.pattern) ? [...given, ifMatch] : given,
     summary: route.reference.summary,
     description: route.reference.description,
     security: Security.securityOf(route),
@@ -145,10 +157,11 @@ export const openApi = ({ baseUrl, prefix, routes, senders }: Described): Json =
   const paths: Record<string, Record<string, Json>> = {}
   const responses: Record<string, Json> = {}
   const closed = new Set<string>()
+  const readings = new Set(routes.filter(Conditional.isReading).map(({ pattern }) => pattern))
   for (const route of routes) {
     const [path, method] = [pathOf(route.pattern), route.method.toLowerCase()]
     const operation = member(member(member(spec, "paths"), path), method)
-    paths[path] = { ...paths[path], [method]: described(operation, route, schemas, prefix) }
+    paths[path] = { ...paths[path], [method]: described(operation, route, { prefix, readings, schemas }) }
     for (const codes of Refusals.refusalsOf(route).values())
       responses[Refusals.nameOf(codes)] = Refusals.response(baseUrl, codes)
     if (route.handler.access !== "hook") referred(operation["requestBody"], schemas, closed)

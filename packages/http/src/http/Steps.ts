@@ -5,7 +5,7 @@
  */
 
 import type { Engine } from "@sendwright/core"
-import { Fault, Ids, Instant, type Operator } from "@sendwright/core"
+import { Acting, Fault, Ids, Instant, type Operator } from "@sendwright/core"
 import { Metrics, Moment } from "@sendwright/core/adapter"
 import { Cursors, Masking, Problems, Route } from "@sendwright/core/contract"
 import * as Cause from "effect/Cause"
@@ -291,24 +291,46 @@ const routed = (
 ) => {
   const answerOf = answering(runtime)
 
+  /** What an operator reads at a path without a query; undefined where nobody can. */
+  const readAt = (
+    request: PlainRequest,
+    path: Matched["path"],
+    route: Route.Route | undefined
+  ): Step | undefined => {
+    if (route?.handler.access !== "operator") return undefined
+    const { prepare } = route.handler
+    return Effect.suspend((): Step => {
+      const reading = prepare(rawOf(request, { ...known, path, query: "", requestId: undefined }, null))
+      if (Either.isLeft(reading)) return invalid(reading.left)
+      return Effect.map(reading.right, (done) => answerOf(done, route.status, ""))
+    })
+  }
+
   /** Shape, then the handler. */
   const finish = (
     { request, requestId }: Exchange,
     { path, route }: Matched,
     query: string,
-    prepare: Route.Prepare<Route.Reply, Refused | Problems.EngineError>
+    prepare: Route.Prepare<Route.Reply, Refused | Problems.EngineError>,
+    reading?: Route.Route
   ): Step => {
     const shaped = (body: Route.Raw["body"]): Step => {
       const running = prepare(rawOf(request, { ...known, path, query, requestId }, body))
       if (Either.isLeft(running)) return invalid(running.left)
-      const { handler, method, page } = route
-      const isConditional = handler.access === "operator" && method === "GET"
-      return Effect.map(running.right, (done) => {
+      const { page } = route
+      const doing = Conditional.isChange(route)
+        ? Effect.provideService(
+            running.right,
+            Acting.Precondition,
+            Conditional.precondition(request, readAt(request, path, reading))
+          )
+        : running.right
+      return Effect.map(doing, (done) => {
         const answer =
           page !== undefined && asksFor(request, page.type)
             ? text(`${page.type}; charset=utf-8`, page.make(done.body))
             : answerOf(done, route.status, requestId)
-        return isConditional ? Conditional.answer(request, answer) : answer
+        return Conditional.isReading(route) ? Conditional.answer(request, answer) : answer
       })
     }
     return route.acceptsBody || request.hasBody
@@ -317,7 +339,7 @@ const routed = (
   }
 
   /** One request after routing, step by step. */
-  const run = (exchange: Exchange, matched: Matched, query: string): Step => {
+  const run = (exchange: Exchange, matched: Matched, query: string, reading?: Route.Route): Step => {
     const { request } = exchange
     const { handler } = matched.route
     switch (handler.access) {
@@ -342,7 +364,7 @@ const routed = (
         return asOperator(
           exchange,
           handler.role,
-          Effect.suspend(() => finish(exchange, matched, query, handler.prepare))
+          Effect.suspend(() => finish(exchange, matched, query, handler.prepare, reading))
         )
       }
       case "key": {
@@ -515,7 +537,7 @@ export const make = (options: Options) =>
       if (matched !== undefined) {
         exchange.route = matched.route
         exchange.name = matched.route.pattern
-        return run(exchange, matched, query)
+        return run(exchange, matched, query, methods.get("GET")?.route)
       }
       const known = page === undefined ? [...methods.keys()] : ["GET"]
       if (known.length === 0) return noRoute

@@ -15,6 +15,7 @@ import { RetryPlanStore } from "../../storage/RetryPlanStore.ts"
 import { SessionStore } from "../../storage/SessionStore.ts"
 import type { StorageError } from "../../storage/StorageError.ts"
 import { WebhookStore } from "../../storage/WebhookStore.ts"
+import { Precondition } from "../Acting.ts"
 import type { Admin } from "./Groups.ts"
 import type { Recorder } from "./Recorder.ts"
 
@@ -236,7 +237,8 @@ const recordGroup = (
           before: act.before?.(...args),
           entry: (answer: unknown) => act.entry(answer, ...args)
         }
-        return record(recording, effect)
+        const asWanted = Effect.flatten(Precondition)
+        return record(recording, Effect.zipRight(asWanted, effect))
       }
     }
   })

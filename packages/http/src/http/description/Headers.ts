@@ -35,6 +35,11 @@ export const headers = {
     { type: "string" },
     { example: 'Bearer realm="admin"' }
   ),
+  ETag: header(
+    "Of the answer as it is. As `If-None-Match` of the next reading it is answered 304 while nothing changed; as `If-Match` of a change of the same path, which takes the tag of a reading without a query, nothing is done once something did.",
+    { type: "string" },
+    { example: '"0NKh8OOQtNM3Jr4y72o8Qw"' }
+  ),
   IdempotencyReplayed: header(
     "Whether this is the answer to an earlier request with the same key and body; absent when it is not.",
     { type: "string", enum: ["true"] },
@@ -48,6 +53,19 @@ export const always: Json = { "X-Request-Id": ref("headers", "RequestId") }
 export const ofKeys: Json = {
   "RateLimit-Policy": ref("headers", "RateLimitPolicy"),
   RateLimit: ref("headers", "RateLimit")
+}
+
+/** Of what an operator reads. */
+export const ofReadings: Json = { ETag: ref("headers", "ETag") }
+
+/** Of a change of what can be read at its path. */
+export const ifMatch: Json = {
+  name: "if-match",
+  in: "header",
+  required: false,
+  description:
+    "The `ETag` of a reading of the same path: where it is another by now nothing is done (412). Without it what others changed meanwhile is no reason to refuse.",
+  schema: { type: "string", maxLength: 1024 }
 }
 
 /** Of what may be a replay. */

@@ -3,6 +3,7 @@ import { ApiKey, Fault } from "@sendwright/core"
 import { Examples, Problems, type Route } from "@sendwright/core/contract"
 import * as Struct from "effect/Struct"
 import { type Json, ref } from "../../api/Json.ts"
+import * as Conditional from "../Conditional.ts"
 import { always, ofKeys } from "./Headers.ts"
 
 const { catalogue } = Problems
@@ -79,14 +80,21 @@ const ofAnyone: ReadonlyArray<Problems.Code> = [
   "unavailable"
 ]
 
-const ofAccess = ({ handler }: Route.Route): ReadonlyArray<Problems.Code> => {
+const ofAccess = (route: Route.Route): ReadonlyArray<Problems.Code> => {
+  const { handler } = route
   switch (handler.access) {
     case "anyone":
     case "browser":
       return []
     // Without a token there is no admin API.
     case "operator":
-      return ["invalid_credentials", "insufficient_permission", "not_found", "rate_limited"]
+      return [
+        "invalid_credentials",
+        "insufficient_permission",
+        "not_found",
+        ...(Conditional.isChange(route) ? (["precondition_failed"] as const) : []),
+        "rate_limited"
+      ]
     case "hook":
       return ["invalid_credentials", "rate_limited"]
     case "key": {
