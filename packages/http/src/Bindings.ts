@@ -13,6 +13,7 @@ import type * as Redacted from "effect/Redacted"
 import * as Stream from "effect/Stream"
 import * as Address from "./http/Address.ts"
 import { isBodyless } from "./http/Exchange.ts"
+import type * as Gate from "./http/Gate.ts"
 import type * as Guesses from "./http/Guesses.ts"
 import * as HttpApp from "./http/HttpApp.ts"
 import * as NodeHttp from "./http/NodeHttp.ts"
@@ -34,6 +35,11 @@ export interface Options extends HttpApp.Options {
   readonly adminToken?: Redacted.Redacted<string> | undefined
   /** Serves the console at `/console` below the prefix, where there is an admin API. */
   readonly console?: boolean | undefined
+  /**
+   * Serves the console and its admin API and nothing else, for the operators that this knows by the app's own request, in the
+   * place of every token and cookie of ours.
+   */
+  readonly authorize?: Gate.Authorize | undefined
   /** Seals the cursors of lists and the cookies of browsers. Without it a key of this process does, so that other processes cannot read them. */
   readonly secretKey?: Redacted.Redacted<Uint8Array> | undefined
   /** Former ones, which open the cursors that they sealed. */
@@ -64,7 +70,9 @@ const make = ({
     const serving = yield* HttpApp.make({
       ...options,
       engine,
-      ...Routes.ofApi(engine, address, prefix),
+      ...(options.authorize === undefined
+        ? Routes.ofApi(engine, address, prefix)
+        : Routes.ofConsole(engine, Address.pathOf(address))),
       baseUrl: address,
       prefix,
       adminToken,

@@ -1,5 +1,5 @@
 /** The REST API in your own server: in node:http, Express, Fastify, Hono, Next and others. Needs `@sendwright/http`. */
-import type { Handler, HandlerOptions, NodeHandler } from "./api/Http.ts"
+import type { ConsoleOptions, Handler, HandlerOptions, NodeHandler } from "./api/Http.ts"
 import type { Sendwright } from "./api/Sendwright.ts"
 import * as Mounting from "./inside/Mounting.ts"
 
@@ -25,7 +25,33 @@ export type * from "./api/Http.ts"
 export const createHandler: (sw: Sendwright, options?: HandlerOptions) => Handler = Mounting.createHandler
 
 /**
- * The same for node:http and what is built on it.
+ * The console below a path of the app, for those whom the app knows as operators. It has its own admin API there, and no other
+ * routes; `createHandler` beside it is the API for keys and hooks.
+ *
+ * @example
+ * ```ts
+ * import type { Express, Request } from "express"
+ * import type { Sendwright } from "sendwright"
+ * import { createConsole, toNodeHandler } from "sendwright/http"
+ *
+ * interface SignedIn extends Request {
+ *   readonly user?: { readonly email: string; readonly isStaff: boolean }
+ * }
+ *
+ * export const mount = (app: Express, sw: Sendwright) => {
+ *   const authorize = ({ user }: SignedIn) =>
+ *     user?.isStaff === true ? { name: user.email, role: "support" as const } : null
+ *   app.use("/messages", toNodeHandler(createConsole(sw, { prefix: "/messages", authorize }))) // at /messages/console
+ * }
+ * ```
+ *
+ * @throws SendwrightError `invalid_options` for what cannot be
+ */
+export const createConsole: <Asked = Request>(sw: Sendwright, options: ConsoleOptions<Asked>) => Handler =
+  Mounting.createConsole
+
+/**
+ * A handler for node:http and what is built on it.
  *
  * @example
  * ```ts

@@ -3,9 +3,15 @@ import { computed, signal } from "@preact/signals"
 
 const base = new URL(document.baseURI).pathname
 
-/** The tag's content is the prefix of the API, which the host writes there. */
-export const apiPrefix =
-  document.querySelector<HTMLMetaElement>('meta[name="sendwright-api"]')?.content.replace(/\/$/, "") ?? ""
+/** What the host has written into the page. */
+const written = (name: string): string =>
+  document.querySelector<HTMLMetaElement>(`meta[name="sendwright-${name}"]`)?.content ?? ""
+
+/** The prefix of the API. */
+export const apiPrefix = written("api").replace(/\/$/, "")
+
+/** True where the console is a part of an app, which says who is an operator: nobody signs in here. */
+export const isOfApp = written("sign-in") === "app"
 
 const read = (): URL => new URL(location.href)
 const url = signal(read())

@@ -1,8 +1,8 @@
 import { useSignal } from "@preact/signals"
 import { useEffect } from "preact/hooks"
 import { awaySince, type Problem, signIn } from "../base/api.ts"
-import { valuesOf } from "../base/place.ts"
-import { Code, Mark, Trouble } from "../ui/Parts.tsx"
+import { isOfApp, valuesOf } from "../base/place.ts"
+import { Code, Empty, Mark, Trouble } from "../ui/Parts.tsx"
 
 /** A token is exchanged for a cookie that no script reads; the token itself is kept nowhere. */
 export const SignIn = () => {
@@ -11,6 +11,15 @@ export const SignIn = () => {
   useEffect(() => {
     document.title = "Sign in · Sendwright"
   }, [])
+  if (isOfApp)
+    return (
+      <main class="sign">
+        <Empty title="You are signed in no longer">
+          The app that this console is a part of says who may use it. Sign in there, then load this page
+          again.
+        </Empty>
+      </main>
+    )
   return (
     <main class="sign">
       <form

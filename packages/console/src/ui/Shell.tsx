@@ -5,7 +5,7 @@ import { useEffect, useRef } from "preact/hooks"
 import { api, awaySince, operator, type Schemas, signOut } from "../base/api.ts"
 import { clock, isPaused, useAnswer } from "../base/live.ts"
 import { Names } from "../base/names.ts"
-import { go, href, param, path } from "../base/place.ts"
+import { go, href, isOfApp, param, path } from "../base/place.ts"
 import { isLocal, ownPlace, setLocal, spanOf, timeOf } from "../base/time.tsx"
 import { toneOfAttention } from "../base/words.ts"
 import { Dialog, Toast } from "./Acts.tsx"
@@ -71,10 +71,14 @@ const Who = () => (
     <button type="button" class="l" onClick={() => (isHelpOpen.value = true)}>
       Keys: press ?
     </button>
-    <br />
-    <button type="button" class="l" onClick={() => void signOut()}>
-      Sign out
-    </button>
+    {!isOfApp && (
+      <>
+        <br />
+        <button type="button" class="l" onClick={() => void signOut()}>
+          Sign out
+        </button>
+      </>
+    )}
   </small>
 )
 

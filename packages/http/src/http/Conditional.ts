@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import type { Answer } from "./Answers.ts"
 import { headerOf, type PlainRequest } from "./Exchange.ts"
 
-const tagOf = (body: string | Uint8Array): string =>
+export const tagOf = (body: string | Uint8Array): string =>
   `"${createHash("sha256").update(body).digest("base64url").slice(0, 22)}"`
 
 /** A proxy that compresses marks a tag as weak. */
@@ -21,10 +21,10 @@ export const isReading = ({ handler, method }: Route.Route): boolean =>
 export const isChange = ({ handler, method }: Route.Route): boolean =>
   handler.access === "operator" && ["DELETE", "PATCH", "PUT"].includes(method)
 
-/** The answer with the tag of its body; without the body for whoever has it. */
+/** The answer with the tag of its body, unless it has one already; without the body for whoever has it. */
 export const answer = (request: PlainRequest, found: Answer): Answer => {
   if (found.stream !== undefined) return found
-  const etag = tagOf(found.body)
+  const etag = found.headers["etag"] ?? tagOf(found.body)
   const headers = { ...found.headers, etag }
   return names(headerOf(request, "if-none-match") ?? "", etag)
     ? { status: 304, contentType: undefined, headers, body: "" }

@@ -17,16 +17,20 @@ export const isBelow = (path: string): boolean => path === root || path.startsWi
 
 const typeOf = (name: string): string => (name.endsWith(".css") ? "text/css" : "text/javascript")
 
-/** The page, which has to know where the API is. */
-const located = (page: string, path: string): string => {
+/** Where operators sign in: by their token, or in the app that the console is a part of. */
+export type SignIn = "app" | "token"
+
+/** The page, which has to know where the API is, and where to sign in. */
+const located = (page: string, path: string, signIn: SignIn): string => {
   const written = path.replaceAll("&", "&amp;")
   return page
     .replace('<base href="/console/">', () => `<base href="${written}${root}/">`)
     .replace('name="sendwright-api" content=""', () => `name="sendwright-api" content="${written}"`)
+    .replace('name="sendwright-sign-in" content=""', `name="sendwright-sign-in" content="${signIn}"`)
 }
 
 /** By paths below the root; the page has none. */
-const read = (path: string): Promise<ReadonlyMap<string, Files.File>> => {
+const read = (path: string, signIn: SignIn): Promise<ReadonlyMap<string, Files.File>> => {
   // As deep below the package from the sources as from the build; in the host's bundle that is the host's.
   const folder = join(dirname(fileURLToPath(import.meta.url)), "../../console")
   const textAt = (name: string) => promises.readFile(/* turbopackIgnore: true */ join(folder, name), "utf8")
@@ -35,7 +39,7 @@ const read = (path: string): Promise<ReadonlyMap<string, Files.File>> => {
       const text = await textAt(`assets/${name}`)
       return [`/assets/${name}`, Files.file(typeOf(name), Files.forEver, text)] as const
     })
-    const page = Files.file("text/html", Files.fresh, located(await textAt("index.html"), path))
+    const page = Files.file("text/html", Files.fresh, located(await textAt("index.html"), path, signIn))
     return new Map([["", page], ...(await Promise.all(assets))])
   })
 }
@@ -46,12 +50,12 @@ const notBuilt = refuse(
 )
 
 /** @param baseUrl the API's own address, with its prefix */
-export const make = (baseUrl: string) => {
+export const make = (baseUrl: string, signIn: SignIn) => {
   let files: ReadonlyMap<string, Files.File> | undefined
   const found = Effect.suspend(() =>
     files === undefined
       ? Effect.tap(
-          Effect.tryPromise(() => read(Address.pathOf(baseUrl))),
+          Effect.tryPromise(() => read(Address.pathOf(baseUrl), signIn)),
           (read) => {
             files = read
           }

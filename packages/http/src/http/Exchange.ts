@@ -12,6 +12,8 @@ export interface PlainRequest {
   readonly headers: Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
   /** The client's address; undefined when the server does not know it. */
   readonly address?: string | undefined
+  /** As its server has it, for the app that it comes from. */
+  readonly source?: unknown
   /** True when a body comes with it; it may be empty. */
   readonly hasBody: boolean
   /** Reads the body, at most so many bytes; `undefined` when there are more. */

@@ -2,14 +2,18 @@
 import { gzipSync } from "node:zlib"
 import type { Answer } from "./Answers.ts"
 import * as Conditional from "./Conditional.ts"
-import { type Headers, headerOf, type PlainRequest } from "./Exchange.ts"
+import { type Headers, headerOf, none, type PlainRequest } from "./Exchange.ts"
+
+interface Form {
+  readonly body: Uint8Array
+  readonly headers: Headers
+}
 
 export interface File {
   readonly contentType: string
-  readonly headers: Headers
-  readonly body: Uint8Array
+  readonly plain: Form
   /** For clients that take it. */
-  readonly zipped: Uint8Array
+  readonly zipped: Form
 }
 
 const policy =
@@ -21,19 +25,26 @@ export const forEver = "public, max-age=31536000, immutable"
 /** Asked for again each time, and mostly answered without a body. */
 export const fresh = "no-cache"
 
-export const file = (contentType: string, cacheControl: string, text: string): File => ({
-  contentType: `${contentType}; charset=utf-8`,
-  headers: { "content-security-policy": policy, "cache-control": cacheControl, vary: "accept-encoding" },
-  body: Buffer.from(text),
-  zipped: gzipSync(text)
-})
-
-export const answer = (request: PlainRequest, { body, contentType, headers, zipped }: File): Answer => {
-  const isZipped = headerOf(request, "accept-encoding")?.includes("gzip") === true
-  return Conditional.answer(request, {
-    status: 200,
-    contentType,
-    headers: isZipped ? { ...headers, "content-encoding": "gzip" } : headers,
-    body: isZipped ? zipped : body
+export const file = (contentType: string, cacheControl: string, text: string): File => {
+  const formOf = (body: Uint8Array, headers: Headers): Form => ({
+    body,
+    headers: {
+      "content-security-policy": policy,
+      "cache-control": cacheControl,
+      vary: "accept-encoding",
+      ...headers,
+      etag: Conditional.tagOf(body)
+    }
   })
+  return {
+    contentType: `${contentType}; charset=utf-8`,
+    plain: formOf(Buffer.from(text), none),
+    zipped: formOf(gzipSync(text), { "content-encoding": "gzip" })
+  }
+}
+
+export const answer = (request: PlainRequest, { contentType, plain, zipped }: File): Answer => {
+  const isZipped = headerOf(request, "accept-encoding")?.includes("gzip") === true
+  const { body, headers } = isZipped ? zipped : plain
+  return Conditional.answer(request, { status: 200, contentType, headers, body })
 }

@@ -18,9 +18,16 @@ import { headerOf, none } from "./Exchange.ts"
 import type * as Guesses from "./Guesses.ts"
 import * as Origins from "./Origins.ts"
 
+/**
+ * Who of an app is an operator, by its own request; null for nobody. Where it is given it decides alone, and no token or cookie
+ * of ours does.
+ */
+export type Authorize = (source: unknown) => Effect.Effect<Operator.Acting | null>
+
 interface Credentials {
   readonly engine: Context.Tag.Service<Engine.Engine>
   readonly adminToken: Redacted.Redacted<string> | undefined
+  readonly authorize?: Authorize | undefined
   readonly baseUrl: string
 }
 
@@ -108,6 +115,11 @@ const wrongToken = refuse(
   { headers: challenges.operator }
 )
 
+const nobody = refuse(
+  "invalid_credentials",
+  "The app that this is a part of knows no operator here. Sign in there."
+)
+
 type Identifying = Effect.Effect<Operator.Acting, Refused | Problems.EngineError>
 
 /** The operator of a token. */
@@ -117,6 +129,21 @@ const operatorOf = ({ adminToken, engine }: Credentials, token: string): Identif
   return Effect.catchTag(engine.admin.operators.identify(token), "InvalidCredentials", () => wrongToken)
 }
 
+/** One who must have the role. */
+const allowed = (exchange: Exchange, needed: Operator.Role, found: Identifying): Identifying =>
+  Effect.filterOrElse(
+    Effect.tapError(found, logRefused(exchange)),
+    ({ role }) => Operator.allows(role, needed),
+    ({ name, role }) =>
+      Effect.tapError(
+        refuse(
+          "insufficient_permission",
+          `The operator ${name} has the role ${role}, and this needs ${needed}.`
+        ),
+        logRefused(exchange, name)
+      )
+  )
+
 /** Identifies callers, and limits guesses of credentials. */
 export const gate = (
   known: Credentials,
@@ -124,7 +151,7 @@ export const gate = (
   guesses: Guesses.Guesses,
   clock: Clock.Clock
 ) => {
-  const { adminToken, baseUrl } = known
+  const { adminToken, authorize, baseUrl } = known
   const cookies = Cookie.make(cursors, baseUrl)
   const guarded = guarding(guesses, clock)
 
@@ -140,21 +167,10 @@ export const gate = (
     const given =
       cookie === undefined ? { subject: undefined, secret: token } : { subject: "cookie", secret: cookie }
     const guess = { kind: "operator", address, ...given } as const
-    const found = Effect.tapError(
-      guarded(guess, () => (token === undefined ? wrongToken : operatorOf(known, token))),
-      logRefused(exchange)
-    )
-    return Effect.filterOrElse(
-      found,
-      ({ role }) => Operator.allows(role, needed),
-      ({ name, role }) =>
-        Effect.tapError(
-          refuse(
-            "insufficient_permission",
-            `The operator ${name} has the role ${role}, and this needs ${needed}.`
-          ),
-          logRefused(exchange, name)
-        )
+    return allowed(
+      exchange,
+      needed,
+      guarded(guess, () => (token === undefined ? wrongToken : operatorOf(known, token)))
     )
   }
 
@@ -182,13 +198,23 @@ export const gate = (
     )
   }
 
-  /** By the token of the header, or else by that of the cookie, which is guessed as a token is. */
+  /**
+   * By the app that this is a part of, or by the token of the header, or else by that of the cookie, which is guessed as a token
+   * is. What a browser brings by itself counts only for pages of its own origin.
+   */
   const caller = (exchange: Exchange, needed: Operator.Role): Identifying => {
     const { request } = exchange
+    const changes = !["GET", "HEAD"].includes(request.method)
+    if (authorize !== undefined) {
+      const found = Effect.flatMap(authorize(request.source), (operator) =>
+        operator === null ? nobody : Effect.succeed(operator)
+      )
+      const identified = allowed(exchange, needed, found)
+      return changes ? Effect.zipRight(ofOwnPage(request, baseUrl, true), identified) : identified
+    }
     const header = headerOf(request, "authorization")
     const cookie = header === undefined ? Cookie.of(request) : undefined
     if (cookie === undefined) return identified(exchange, needed, bearer.exec(header ?? "")?.[1] ?? "")
-    const changes = !["GET", "HEAD"].includes(request.method)
     const found = identified(exchange, needed, cookies.tokenOf(cookie, Instant.unsafeNow(clock)), cookie)
     return changes ? Effect.zipRight(ofOwnPage(request, baseUrl, true), found) : found
   }

@@ -146,8 +146,9 @@ export const appOf = (
     }
     if (!hasBody || bodies.isComplete(incoming)) begin()
     const body = (maximum: number) => Effect.suspend(() => read(maximum))
-    return Effect.onExit(handle({ method, url, headers, address, hasBody, body }), () =>
-      Effect.sync(() => isUnderWay && underWay.end())
+    return Effect.onExit(
+      handle({ method, url, headers, address, source: incoming.source, hasBody, body }),
+      () => Effect.sync(() => isUnderWay && underWay.end())
     )
   }
   const app = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>

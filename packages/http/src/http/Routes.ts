@@ -1,10 +1,11 @@
 /** What a role answers: routes of the contract, and pages besides. */
 import type { Engine } from "@sendwright/core"
 import { Exposition } from "@sendwright/core/adapter"
-import { Service } from "@sendwright/core/contract"
+import { AdminApi, Service, SignIn } from "@sendwright/core/contract"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Api from "../api/Api.ts"
+import * as Console from "./Console.ts"
 import type { Described } from "./Description.ts"
 import { assets } from "./description/reference/Assets.ts"
 import * as Files from "./Files.ts"
@@ -42,7 +43,7 @@ const once = (contentType: string, cacheControl: string, make: Effect.Effect<str
       return made
     }
   )
-  return { access: "anyone", contentType, file, body: Effect.map(file, ({ body }) => body) }
+  return { access: "anyone", contentType, file, body: Effect.map(file, ({ plain }) => plain.body) }
 }
 
 const asset = ({ contentType, path, text }: (typeof assets)["script"]): readonly [string, Page] => [
@@ -94,4 +95,23 @@ export const ofWorker = (engine: Context.Tag.Service<Engine.Engine>): Routes => 
 export const ofApi = (engine: Context.Tag.Service<Engine.Engine>, baseUrl: string, prefix = ""): Routes => {
   const routes = Api.operations.map(({ route }) => route(engine))
   return { routes, pages: pages({ baseUrl, prefix, routes, senders: engine.senders }) }
+}
+
+/** The admin API for the console that is a part of an app: nobody signs in here, and there are no keys, hooks and descriptions. */
+export const ofConsole = (engine: Context.Tag.Service<Engine.Engine>, prefix: string): Routes => {
+  const front: Page = {
+    access: "anyone",
+    contentType: "text/plain; charset=utf-8",
+    body: Effect.succeed("The console is at /console.\n"),
+    location: `${prefix}${Console.root}`
+  }
+  return {
+    routes: [...AdminApi.operations, ...SignIn.browser.filter(({ endpoint }) => endpoint.name === "me")].map(
+      ({ route }) => route(engine)
+    ),
+    pages: new Map([
+      ["", front],
+      ["/", front]
+    ])
+  }
 }

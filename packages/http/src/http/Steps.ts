@@ -44,7 +44,7 @@ import * as Console from "./Console.ts"
 import type { PlainRequest, PlainResponse } from "./Exchange.ts"
 import { Exchange, headerOf, none } from "./Exchange.ts"
 import * as Files from "./Files.ts"
-import type { Step } from "./Gate.ts"
+import type { Authorize, Step } from "./Gate.ts"
 import { challenges, gate } from "./Gate.ts"
 import * as Guesses from "./Guesses.ts"
 import * as HttpLimits from "./HttpLimits.ts"
@@ -101,6 +101,8 @@ export interface Options {
   readonly adminToken: Redacted.Redacted<string> | undefined
   /** Serves the console below `/console`, where there is an admin API. */
   readonly console?: boolean | undefined
+  /** In the place of the operators' tokens; the console is then for them alone, too. */
+  readonly authorize?: Authorize | undefined
   /** Origins of the web, besides the host's own, whose pages may ask as agents; none unless given. */
   readonly mcpOrigins?: ReadonlyArray<string> | undefined
   /** Absent: the defaults. */
@@ -276,21 +278,8 @@ const answering =
           )
         )
 
-/** The steps of a request of a known route: credentials, shape, handler. */
-const routed = (
-  {
-    baseUrl,
-    engine,
-    mcpOrigins = [],
-    ...known
-  }: Pick<Options, "baseUrl" | "engine" | "mcpOrigins"> & Pick<Route.Raw, "cursors" | "prefix">,
-  { asBrowser, asOperator, guarded }: ReturnType<typeof gate>,
-  rates: ReturnType<typeof hookRates>,
-  clock: Clock.Clock,
-  runtime: Runtime.Runtime<never>
-) => {
-  const answerOf = answering(runtime)
-
+/** Shape, then the handler, then the form of what it replied. */
+const finishing = (known: Pick<Route.Raw, "cursors" | "prefix">, answerOf: ReturnType<typeof answering>) => {
   /** What an operator reads at a path without a query; undefined where nobody can. */
   const readAt = (
     request: PlainRequest,
@@ -306,8 +295,7 @@ const routed = (
     })
   }
 
-  /** Shape, then the handler. */
-  const finish = (
+  return (
     { request, requestId }: Exchange,
     { path, route }: Matched,
     query: string,
@@ -337,6 +325,22 @@ const routed = (
       ? Effect.flatMap(bodyOf(request, route.acceptsBody, route), shaped)
       : shaped(null)
   }
+}
+
+/** The steps of a request of a known route: credentials, shape, handler. */
+const routed = (
+  {
+    baseUrl,
+    engine,
+    mcpOrigins = [],
+    ...known
+  }: Pick<Options, "baseUrl" | "engine" | "mcpOrigins"> & Pick<Route.Raw, "cursors" | "prefix">,
+  { asBrowser, asOperator, guarded }: ReturnType<typeof gate>,
+  rates: ReturnType<typeof hookRates>,
+  clock: Clock.Clock,
+  runtime: Runtime.Runtime<never>
+) => {
+  const finish = finishing(known, answering(runtime))
 
   /** One request after routing, step by step. */
   const run = (exchange: Exchange, matched: Matched, query: string, reading?: Route.Route): Step => {
@@ -453,9 +457,9 @@ interface Screen {
 }
 
 /** Pages by their path, and the console at all that is below its own. */
-const pagesOf = ({ adminToken, baseUrl, console, pages }: Options) => {
-  const screens = Console.make(baseUrl)
-  const hasConsole = console === true && adminToken !== undefined
+const pagesOf = ({ adminToken, authorize, baseUrl, console, pages }: Options) => {
+  const screens = Console.make(baseUrl, authorize === undefined ? "token" : "app")
+  const hasConsole = console === true && (adminToken !== undefined || authorize !== undefined)
   return (path: string): Page | Screen | undefined =>
     hasConsole && Console.isBelow(path)
       ? { access: "screen", show: (request) => screens(request, path) }
@@ -505,8 +509,7 @@ export const make = (options: Options) =>
         const faults = Route.unexpected(
           rawOf(request, { path: none, query, cursors, prefix, requestId }, body)
         )
-        if (faults.length > 0) return invalid(faults)
-        return shownAs(page, request)
+        return faults.length > 0 ? invalid(faults) : shownAs(page, request)
       })
 
     const paged = (exchange: Exchange, query: string, page: Page | Screen): Step => {
@@ -518,7 +521,9 @@ export const make = (options: Options) =>
         )
       const refused = overPages(exchange.request, Instant.unsafeNow(clock))
       if (refused !== undefined) return Effect.fail(refused)
-      return page.access === "screen" ? page.show(exchange.request) : shown(exchange, query, page)
+      if (page.access !== "screen") return shown(exchange, query, page)
+      const screen = Effect.suspend(() => page.show(exchange.request))
+      return options.authorize === undefined ? screen : asOperator(exchange, "read", screen)
     }
 
     const step = (exchange: Exchange): Step => {

@@ -1,13 +1,20 @@
 /** The API of `@sendwright/http` over the engine of a Sendwright. */
-import { AddressPolicy, Engine, Fault, RequestDecoder } from "@sendwright/core"
-import { type Handlers, handlers } from "@sendwright/http"
+import { AddressPolicy, Engine, Fault, Operator, RequestDecoder } from "@sendwright/core"
+import { type Handlers, handlers, type Options } from "@sendwright/http"
 import { Address, AdminToken } from "@sendwright/http/server"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
-import type { Client, Handler, HandlerOptions, NodeHandler } from "../api/Http.ts"
+import type {
+  Client,
+  ConsoleOperator,
+  ConsoleOptions,
+  Handler,
+  HandlerOptions,
+  NodeHandler
+} from "../api/Http.ts"
 import type { Sendwright } from "../api/Sendwright.ts"
 import { SendwrightError } from "../api/SendwrightError.ts"
 import * as Failures from "./Failures.ts"
@@ -16,20 +23,20 @@ import * as Running from "./Running.ts"
 
 const { optional } = Schema
 
-const decoded = RequestDecoder.decoder(
-  Schema.Struct({
-    prefix: optional(Schema.String),
-    baseUrl: optional(Schema.String),
-    adminToken: optional(Schema.String),
-    trustedProxies: optional(Schema.Array(Schema.String))
-  })
-)
+const place = {
+  prefix: optional(Schema.String),
+  baseUrl: optional(Schema.String),
+  trustedProxies: optional(Schema.Array(Schema.String))
+}
+
+const ofHandler = RequestDecoder.decoder(Schema.Struct({ ...place, adminToken: optional(Schema.String) }))
+const ofConsole: typeof ofHandler = RequestDecoder.decoder(Schema.Struct(place))
 
 const wrong = (name: string, message: string): Fault.Fault =>
   Fault.make([name], "invalid_value", `\`${name}\` ${message}`)
 
 /** What a member becomes, or its fault. */
-const read = (given: HandlerOptions) => {
+const read = (given: HandlerOptions): Options => {
   const { prefix = "", trustedProxies = [] } = given
   const spelled = Address.prefix(prefix)
   const baseUrl = given.baseUrl === undefined ? undefined : Address.baseUrl(given.baseUrl)
@@ -62,7 +69,7 @@ const read = (given: HandlerOptions) => {
   return { prefix: spelled, baseUrl, adminToken, trustedProxies: networks }
 }
 
-const optionsOf = (given: unknown) => {
+const optionsOf = (decoded: typeof ofHandler, given: unknown): Options => {
   const found = decoded(given)
   if (found._tag === "Left") throw Failures.invalid(found.left, "invalid_options")
   return read(found.right)
@@ -117,9 +124,8 @@ const mounted = ({ node, web }: Handlers, hold: Known.Inside["hold"]): Mounted =
   return Object.assign(handler, { [ofNode]: nodeHandler })
 }
 
-export const createHandler = (sw: Sendwright, options: HandlerOptions = {}): Handler => {
+const mount = (sw: Sendwright, given: Options): Handler => {
   const inside = Known.insideOf(sw)
-  const given = optionsOf(options)
   const { endWith, hold, runSync, secretKeys } = inside
   const made = runSync(
     Effect.flatMap(Scope.make(), (scope) =>
@@ -131,6 +137,47 @@ export const createHandler = (sw: Sendwright, options: HandlerOptions = {}): Han
   )
   endWith((graceMs) => Running.onMachine(made.stop(graceMs)))
   return mounted(made, hold)
+}
+
+export const createHandler = (sw: Sendwright, options: HandlerOptions = {}): Handler => {
+  Known.insideOf(sw)
+  return mount(sw, optionsOf(ofHandler, options))
+}
+
+const isRole = (role: unknown): role is ConsoleOperator["role"] =>
+  role === "read" || role === "support" || role === "admin"
+
+const operatorRule =
+  "`authorize` must answer null or `{ name, role }`: a name of 1 to 64 visible characters, and the role read, support or admin; `maskPhones` is of the role read alone."
+
+/** An operator of the app's, whose name is that of none of ours: those have no colon. */
+const actingOf = (found: unknown): Operator.Acting | null => {
+  if (found === null) return null
+  const { maskPhones: masksPhones = false, name, role } = Object(found)
+  const isRight =
+    typeof name === "string" &&
+    /^[\x21-\x7e]{1,64}$/.test(name) &&
+    isRole(role) &&
+    typeof masksPhones === "boolean" &&
+    (!masksPhones || role === "read")
+  if (!isRight) throw new TypeError(operatorRule)
+  return { ...Operator.environment, name: `app:${name}`, role, masksPhones }
+}
+
+export const createConsole = <Asked>(sw: Sendwright, options: ConsoleOptions<Asked>): Handler => {
+  Known.insideOf(sw)
+  const { authorize, ...others } = Object(options)
+  if (typeof authorize !== "function")
+    throw Failures.invalid(
+      [wrong("authorize", "must be a function that says who asks: `{ name, role }`, or null.")],
+      "invalid_options"
+    )
+  return mount(sw, {
+    ...optionsOf(ofConsole, others),
+    console: true,
+    // What it throws is a bug of the app's, and nobody is an operator then.
+    authorize: (source) => Effect.promise(async () => actingOf(await authorize(source)))
+  })
 }
 
 const isMounted = (handler: unknown): handler is Mounted => typeof handler === "function" && ofNode in handler
