@@ -1,7 +1,6 @@
-// The short part of the gate under other Nodes, each from npm and in a clone of its own: the install with its native driver,
-// the demo, README's programs, the packed packages and a run of kills. `node scripts/nodes.mjs 22 24 26`
+// The short part of the gate under other Nodes, each from npm and in a clone of its own: the demo, README's programs, the packed packages and a run of kills. `node scripts/nodes.mjs 22 24 26`
 import { spawnSync } from "node:child_process"
-import { existsSync, mkdtempSync, rmSync } from "node:fs"
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { delimiter, dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -29,6 +28,28 @@ const environmentOf = (folder, version) => {
   }
 }
 
+/** The driver of the newer Nodes, which brings its binaries; the repository has the last one for Node 20, which is compiled. */
+const driver = "better-sqlite3: ^13.2.0"
+
+const install = (clone, env) => {
+  const workspace = join(clone, "pnpm-workspace.yaml")
+  writeFileSync(
+    workspace,
+    readFileSync(workspace, "utf8").replace("overrides:\n", `overrides:\n  ${driver}\n`)
+  )
+  const { packageManager } = JSON.parse(readFileSync(join(clone, "package.json"), "utf8"))
+  run(
+    clone,
+    { ...env, CI: "true" },
+    "npx",
+    "--yes",
+    packageManager,
+    "install",
+    "--silent",
+    "--no-frozen-lockfile"
+  )
+}
+
 const tests = [
   "packages/host/test/Bundle.test.ts",
   "packages/sendwright/test/Kit.test.ts",
@@ -44,6 +65,7 @@ for (const version of given.length > 0 ? given : versions) {
     run(folder, env, "git", "clone", "--quiet", root, "repository")
     const clone = join(folder, "repository")
     run(clone, env, "node", "--version")
+    install(clone, env)
     run(clone, env, "npm", "run", "--silent", "setup")
     run(clone, env, "npm", "run", "--silent", "demo", "--", "--once")
     run(clone, env, "npx", "vitest", "run", "--config", "test/vitest.config.ts", ...tests)
