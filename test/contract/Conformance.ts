@@ -22,6 +22,9 @@ const told: ReadonlyArray<readonly [operation: string, pointer: RegExp]> = [
   ["admin.consents", /^\/query\/(phone|user_id)$/],
   // One of two names, and one of three contents.
   ["public.sendDirect", /^\/(to|message)$/],
+  ["v1.send", /^\/recipients\/\d+\/phone$/],
+  ["v1.estimate", /^\/recipients\/\d+\/phone$/],
+  ["admin.recordConsents", /^\/consents\/\d+\/phone$/],
   // The sender of the provider judges them.
   ["admin.createSession", /^\/config/],
   ["admin.changeSession", /^\/config/],

@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect"
 import * as Records from "effect/Record"
 import * as Schema from "effect/Schema"
-import { Caps } from "../adapter.ts"
+import { Caps, type ClientTexts } from "../adapter.ts"
 import * as Either from "../effect/Either.ts"
 import type { Admin } from "../index.ts"
 import {
@@ -26,6 +26,9 @@ const optional = Schema.optional
 /** For how many days; null = for ever. */
 const Days = Schema.NullOr(Wire.Count)
 
+/** Each setting of a plan is told, and each may be changed. */
+type OfPlan<Field> = { readonly [Name in keyof Plans.Plan as ClientTexts.Snake<Name>]: Field }
+
 const plan = struct(
   {
     requests_per_minute: Wire.Count,
@@ -34,7 +37,7 @@ const plan = struct(
     daily_template_recipients: Schema.NullOr(Wire.Count),
     features: Schema.Array(Schema.Literal(...Plans.features)),
     subscription: Schema.Literal("active", "inactive")
-  },
+  } satisfies OfPlan<Schema.Struct.Field>,
   "Plan"
 )
 
@@ -75,7 +78,7 @@ const PlanChange = Schema.Struct({
     Schema.Array(Schema.Literal(...Plans.features)).pipe(Schema.maxItems(Plans.features.length))
   ),
   subscription: optional(Schema.Literal("active", "inactive"))
-})
+} satisfies OfPlan<Schema.Struct.Field>)
 
 const days = (name: keyof Retentions.Retention, description: string) =>
   optional(

@@ -3,6 +3,7 @@
  * open is ever due: a job that has not ended, a delivery that waits, the consent record that decides.
  */
 import * as Records from "effect/Record"
+import type { Change } from "./Change.ts"
 import * as Fault from "./Fault.ts"
 import type { Instant } from "./Instant.ts"
 import * as Time from "./Instant.ts"
@@ -42,22 +43,7 @@ export const leastDays: { readonly [Name in Setting]: number } = {
 
 export const mostDays = 36_500
 
-/** Settings that are given; the others keep what they were. */
-export type RetentionChange = { readonly [Name in Setting]?: number | null | undefined }
-
-export const changed = (retention: Retention, change: RetentionChange | undefined): Retention => {
-  const days = (name: Setting): number | null => {
-    const given = change?.[name]
-    return given === undefined ? retention[name] : given
-  }
-  return {
-    deliveriesDays: days("deliveriesDays"),
-    contentsDays: days("contentsDays"),
-    resultsDays: days("resultsDays"),
-    unreadHooksDays: days("unreadHooksDays"),
-    consentsDays: days("consentsDays")
-  }
-}
+export type RetentionChange = Change<Retention>
 
 /** For those who do not come by a schema. */
 export const faults = (change: RetentionChange | undefined): ReadonlyArray<Fault.Fault> =>

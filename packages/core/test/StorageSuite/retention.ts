@@ -1,6 +1,7 @@
 /** What accounts keep no longer goes, in slices, and nothing that is open goes with it (docs/adr/0039-retention.md). */
 import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import { changed } from "../../src/domain/Change.ts"
 import type { Standing } from "../../src/domain/consent/Consent.ts"
 import * as Consent from "../../src/domain/consent/Consent.ts"
 import * as Ids from "../../src/domain/Ids.ts"
@@ -57,7 +58,7 @@ const ended = Effect.gen(function* () {
 })
 
 const keep = Effect.fnUntraced(function* (accountId: string, change: Retention.RetentionChange) {
-  const retention = Retention.changed(Retention.defaults, change)
+  const retention = changed(Retention.defaults, change)
   yield* (yield* AccountStore).change({ id: accountId, change: { retention }, now })
 })
 

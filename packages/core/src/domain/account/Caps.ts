@@ -4,6 +4,7 @@
  */
 import * as Schema from "effect/Schema"
 import type { Address } from "../Address.ts"
+import type * as Changes from "../Change.ts"
 import * as Fault from "../Fault.ts"
 import type { Instant } from "../Instant.ts"
 import * as Time from "../Instant.ts"
@@ -31,15 +32,9 @@ const given = Schema.optional(
 export const Change = Schema.Struct({ authentication: given, utility: given, marketing: given })
 
 export type Caps = { readonly [Purpose in Category]: Cap | null }
-export type CapsChange = { readonly [Purpose in Category]?: Cap | null | undefined }
+export type CapsChange = Changes.Change<Caps>
 
 export const none: Caps = ofEach(() => null)
-
-export const changed = (caps: Caps, change: CapsChange | undefined): Caps =>
-  ofEach((purpose) => {
-    const given = change?.[purpose]
-    return given === undefined ? caps[purpose] : given
-  })
 
 /** For those who do not come by a schema. */
 export const faults = (change: CapsChange | undefined): ReadonlyArray<Fault.Fault> =>

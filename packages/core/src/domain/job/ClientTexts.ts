@@ -7,7 +7,8 @@ import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"
 import { Reference } from "./Reference.ts"
 
-type Snake<Name extends string> = Name extends `${infer Head}${infer Tail}`
+/** A name on the wire. */
+export type Snake<Name extends string> = Name extends `${infer Head}${infer Tail}`
   ? `${Head extends Lowercase<Head> ? Head : `_${Lowercase<Head>}`}${Snake<Tail>}`
   : Name
 

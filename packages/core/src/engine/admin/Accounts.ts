@@ -7,6 +7,7 @@ import * as Plans from "../../domain/account/Plan.ts"
 import * as Currency from "../../domain/billing/Currency.ts"
 import type { Grouping, Sum } from "../../domain/billing/Spending.ts"
 import { categoryOf, summing } from "../../domain/billing/Spending.ts"
+import { type Change, changed } from "../../domain/Change.ts"
 import type { InvalidRequest } from "../../domain/Errors.ts"
 import { NotFound } from "../../domain/Errors.ts"
 import * as Ids from "../../domain/Ids.ts"
@@ -24,8 +25,7 @@ import type { StorageError } from "../../storage/StorageError.ts"
 import { refuseIf } from "./RefuseIf.ts"
 import * as ValidateName from "./ValidateName.ts"
 
-/** Plan fields that are given; the others keep what they were. */
-export type PlanChange = { readonly [Field in keyof Plan]?: Plan[Field] | undefined }
+export type PlanChange = Change<Plan>
 
 export interface Usage {
   readonly day: string
@@ -87,19 +87,11 @@ const jobsAtOnce = 100
 const nameFaults = (name: string | undefined) =>
   name === undefined ? [] : ValidateName.validateName(name, "name", 255)
 
-/** The plan with the given fields in place; fields that are absent stay. */
-const changed = (plan: Plan, change: PlanChange | undefined): Plan => ({
-  requestsPerMinute: change?.requestsPerMinute ?? plan.requestsPerMinute,
-  minimumWaitMs: change?.minimumWaitMs ?? plan.minimumWaitMs,
-  dailyDirectMessages:
-    change?.dailyDirectMessages === undefined ? plan.dailyDirectMessages : change.dailyDirectMessages,
-  dailyTemplateRecipients:
-    change?.dailyTemplateRecipients === undefined
-      ? plan.dailyTemplateRecipients
-      : change.dailyTemplateRecipients,
-  features: Array.from(new Set(change?.features ?? plan.features)),
-  subscription: change?.subscription ?? plan.subscription
-})
+/** The plan with the given fields in place. */
+const changedPlan = (plan: Plan, change: PlanChange | undefined): Plan => {
+  const next = changed(plan, change)
+  return { ...next, features: Array.from(new Set(next.features)) }
+}
 
 type Input = Parameters<Accounts["change"]>[1]
 
@@ -113,9 +105,9 @@ const faultsOf = ({ caps, currency, name, retention }: Input) => [
 const changeOf = (account: Account, { caps, currency, name, plan, retention }: Input): Partial<Account> => ({
   ...(name === undefined ? {} : { name }),
   ...(currency === undefined ? {} : { currency }),
-  ...(plan === undefined ? {} : { plan: changed(account.plan, plan) }),
-  ...(caps === undefined ? {} : { caps: Caps.changed(account.caps, caps) }),
-  ...(retention === undefined ? {} : { retention: Retention.changed(account.retention, retention) })
+  ...(plan === undefined ? {} : { plan: changedPlan(account.plan, plan) }),
+  ...(caps === undefined ? {} : { caps: changed(account.caps, caps) }),
+  ...(retention === undefined ? {} : { retention: changed(account.retention, retention) })
 })
 
 const missing = Effect.fail(new NotFound({ what: "account" }))
@@ -185,9 +177,9 @@ export const make = Effect.gen(function* () {
         id: ids.uuid(now),
         name,
         currency: currency ?? "USD",
-        plan: changed(Plans.defaults, plan),
-        retention: Retention.changed(Retention.defaults, retention),
-        caps: Caps.changed(Caps.none, caps),
+        plan: changedPlan(Plans.defaults, plan),
+        retention: changed(Retention.defaults, retention),
+        caps: changed(Caps.none, caps),
         createdAt: now,
         updatedAt: now
       }

@@ -2,6 +2,7 @@
 import type { Account } from "../../../domain/account/Account.ts"
 import * as Caps from "../../../domain/account/Caps.ts"
 import * as Plan from "../../../domain/account/Plan.ts"
+import { changed } from "../../../domain/Change.ts"
 import * as Retention from "../../../domain/Retention.ts"
 import type { Row } from "../../Program.ts"
 import { type Column, exact, instant, json, noted, nullable, table, text } from "../Columns.ts"
@@ -19,7 +20,7 @@ const ownRetention = nullable(json<Retention.RetentionChange>("retention", imper
 /** The settings that are the defaults are not written; null where all are. */
 export const retention: Column<Retention.Retention, null> = {
   ...ownRetention,
-  read: (row) => Retention.changed(Retention.defaults, ownRetention.read(row) ?? undefined),
+  read: (row) => changed(Retention.defaults, ownRetention.read(row) ?? undefined),
   write: (all) => ownRetention.write(Retention.own(all))
 }
 
@@ -28,7 +29,7 @@ const ownCaps = nullable(json<Caps.CapsChange>("caps", impersonal))
 /** Null where there are none. */
 const caps: Column<Caps.Caps, null> = {
   ...ownCaps,
-  read: (row) => Caps.changed(Caps.none, ownCaps.read(row) ?? undefined),
+  read: (row) => changed(Caps.none, ownCaps.read(row) ?? undefined),
   write: (all) => ownCaps.write(Object.values(all).some((cap) => cap !== null) ? all : null)
 }
 
