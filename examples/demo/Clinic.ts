@@ -46,14 +46,14 @@ export const open = async (
     }
   })
 
-  // It is out from the 16th message on, and comes back 2 s after Sendwright stopped sending to it.
+  // It is out from the 16th message on, and comes back half a second after it refused twenty.
   let taken = 0
   let backAt = Number.POSITIVE_INFINITY
   const front = createServer((request, response) => {
     if (request.url === "/old-crm") return response.writeHead(500).end("out of order")
     taken += 1
     if (taken < 16 || Date.now() > backAt) return platform.emit("request", request, response)
-    if (taken === 36) backAt = Date.now() + 2_000
+    if (taken === 36) backAt = Date.now() + 500
     return response.writeHead(503, { "retry-after": "60" }).end()
   })
   await new Promise<void>((resolve) => front.listen(0, "127.0.0.1", resolve))
@@ -68,7 +68,7 @@ export const open = async (
     name: "Reminders",
     provider: "http",
     config: { url, secret, timeout_ms: 1_000 },
-    pacing: { messages_per_second: 10 },
+    pacing: { messages_per_second: 20 },
     retry_for: 2
   })
   const sessionId = text(session, "session", "id")

@@ -36,7 +36,7 @@ const Hours = ({ jobs }: { readonly jobs: ReadonlyArray<Job> }) => {
       title: `${exactOf(from)}: ${count(recipients, "recipient")}${within.length === 0 ? "" : ` of ${within.map(({ job_id, reference }) => reference ?? shortId(job_id)).join(", ")}`}`,
       label:
         at % 8 === 0
-          ? `${at === 0 || minuteOf(from) < "08:00" ? `${dayOf(from).slice(0, 6)}, ` : ""}${minuteOf(from)}`
+          ? `${at > 0 && minuteOf(from) < "08:00" ? `${dayOf(from).slice(0, 6)}, ` : ""}${minuteOf(from)}`
           : undefined,
       parts: [{ tone: "go" as const, value: recipients }]
     }

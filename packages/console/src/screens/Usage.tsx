@@ -207,7 +207,7 @@ const OfAccount = ({ id, name }: { readonly id: string; readonly name: string })
         return (
           <>
             <Say>
-              From <At at={usage.from} /> to <At at={usage.to} /> <b>{name}</b> took sends to{" "}
+              From <At at={usage.from} day /> to <At at={usage.to} day /> <b>{name}</b> took sends to{" "}
               <b>{count(recipients, "recipient")}</b>
               {totals(sums).map(([currency, { actual, estimated }]) => (
                 <>

@@ -112,12 +112,7 @@ export const Bars = ({
       {line.length > 1 && <polyline class="line" points={line.join(" ")} />}
       {bars.map(({ label: text }, at) =>
         text === undefined ? null : (
-          <text
-            x={at === 0 ? x(at) : x(at) + each / 2}
-            y={height - 5}
-            text-anchor={at === 0 ? "start" : "middle"}
-            key={text}
-          >
+          <text x={x(at) + each / 2} y={height - 5} text-anchor="middle" key={text}>
             {text}
           </text>
         )
