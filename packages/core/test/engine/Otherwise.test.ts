@@ -9,6 +9,7 @@ import * as Engine from "../../src/engine/Engine.ts"
 import type { OutboundMessage } from "../../src/sender/Sender.ts"
 import { SendResult } from "../../src/sender/Sender.ts"
 import * as Memory from "../../src/storage/sqlite/Memory.ts"
+import * as RecordingTransport from "../../src/testing/RecordingTransport.ts"
 import { embedded, platform, wroteTo } from "../worker/Support.ts"
 
 const to = "34600000021"
@@ -29,7 +30,7 @@ const harness = () => {
       return answer(message)
     })
   )
-  const layer = Layer.provideMerge(embedded(sender), Memory.layer)
+  const layer = Layer.provideMerge(embedded(sender), Layer.merge(Memory.layer, RecordingTransport.layer))
   const ready = Effect.gen(function* () {
     yield* TestClock.setTime(20 * Time.day)
     const engine = yield* Engine.Engine
@@ -54,10 +55,16 @@ const harness = () => {
       failure: typeof closed | null = null
     ) =>
       Effect.flatMap(Time.now, (at) => engine.receive([{ messageId, status, at, failure, providerId: null }]))
+    const hears = engine.admin.webhooks.create(accountId, { url: "https://receiver.example/" })
+    const recorder = yield* RecordingTransport.Recorder
+    const told = Effect.zipRight(engine.drain, recorder.requests).pipe(
+      Effect.map((all) => all.map(({ body }) => JSON.parse(body))),
+      Effect.map((all) => all.map(({ data, type }): unknown => [type, data.status, data.error?.code ?? null]))
+    )
     const answers = (next: Answer) => {
       answer = next
     }
-    return { accountId, answers, caller, engine, otherwise, report, revoke, send, story, wrote }
+    return { accountId, answers, hears, told, caller, engine, otherwise, report, revoke, send, story, wrote }
   })
   return { kinds, layer, messages, ready }
 }
@@ -206,5 +213,39 @@ describe("a text with a template in its place", () => {
       expect(busy.kinds).toEqual(["direct", "template", "template"])
       expect(yield* story(sent.messageId)).toMatchObject({ status: "accepted" })
     }).pipe(Effect.provide(busy.layer))
+  )
+
+  const given = harness()
+  it.effect("is told to have failed once its template is canceled", () =>
+    Effect.gen(function* () {
+      const { engine, hears, report, send, told } = yield* given.ready
+      yield* hears
+      const { messageId } = yield* send()
+      yield* TestClock.adjust("5 seconds")
+      yield* report(messageId, "failed", closed)
+      yield* engine.admin.people.erase({ phone: to, reason: "letter" })
+      expect(yield* told).toEqual([
+        ["message.accepted", "accepted", null],
+        ["message.failed", "canceled", expect.any(String)]
+      ])
+    }).pipe(Effect.provide(given.layer))
+  )
+
+  const withdrawn = harness()
+  it.effect("is told to have failed without consent to its template, by the answer as by a receipt", () =>
+    Effect.gen(function* () {
+      const { answers, hears, report, revoke, send, told, wrote } = yield* withdrawn.ready
+      yield* hears
+      yield* revoke
+      const { messageId } = yield* send()
+      yield* TestClock.adjust("5 seconds")
+      yield* report(messageId, "failed", closed)
+      const skipped = ["message.failed", "skipped", "consent_required"]
+      expect(yield* told).toEqual([["message.accepted", "accepted", null], skipped])
+      answers(refusesTexts)
+      yield* wrote(0)
+      yield* Effect.flip(send())
+      expect((yield* told).slice(2)).toEqual([skipped])
+    }).pipe(Effect.provide(withdrawn.layer))
   )
 })

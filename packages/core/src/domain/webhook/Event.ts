@@ -13,6 +13,7 @@ import * as Time from "../Instant.ts"
 import * as ClientTexts from "../job/ClientTexts.ts"
 import type { Job, Status as JobStatus, RecipientResult } from "../job/Job.ts"
 import { sentAs } from "../job/Job.ts"
+import type * as Recipient from "../job/Recipient.ts"
 import * as When from "../job/When.ts"
 import type { Person } from "../Person.ts"
 import type { Session } from "../session/Session.ts"
@@ -114,6 +115,14 @@ export const address = <Key>(
   return [...batched, ...single].filter(({ to }) => to.length > 0)
 }
 
+/** The failure that tells of a canceled message. */
+const canceled: Recipient.Failure = {
+  code: "canceled",
+  provider_code: null,
+  message: "It was canceled before it was sent.",
+  permanent: false
+}
+
 type Owner = Pick<Job, "id" | "accountId" | "content" | "replacedAt" | "sessionId"> & ClientTexts.JobTexts
 
 const recipientData = (
@@ -127,7 +136,7 @@ const recipientData = (
     ...ClientTexts.job.toBody(job),
     ...ClientTexts.recipient.toBody(recipient),
     status: recipient.status,
-    error: recipient.failure,
+    error: recipient.failure ?? (recipient.status === "canceled" ? canceled : null),
     attempts: recipient.attempts,
     sequence: recipient.sequence,
     sent_at: Time.formatOrNull(recipient.sentAt),
@@ -154,10 +163,15 @@ class Told implements Draft {
   }
 }
 
-/** The event of a recipient's change; nothing for statuses that have no event (`queued`, `sending`, `canceled`). */
+/** The status by which a direct message's event is called: one that was given up has failed, and its data have how. */
+const toldAs = (status: Recipient.Status): Recipient.Status =>
+  status === "skipped" || status === "canceled" ? "failed" : status
+
+/** The event of a recipient's change; nothing for statuses that have no event. */
 export const recipientChanged = (job: Owner, recipient: RecipientResult): Draft | undefined => {
   const { status } = recipient
-  const type = job.content.kind === "direct" ? ofStatus("message", status) : ofStatus("recipient", status)
+  const type =
+    job.content.kind === "direct" ? ofStatus("message", toldAs(status)) : ofStatus("recipient", status)
   return type === undefined ? undefined : new Told(type, () => recipientData(job, recipient))
 }
 
