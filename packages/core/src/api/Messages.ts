@@ -162,7 +162,7 @@ export const direct = [
     {
       summary: "Read until when a person may be answered with free text",
       description:
-        "By their number or their user id, over all names that are known of them: a day from their last message to the session (`until`, which may be past), and free of charge for three where an advertisement brought them (`free_until`). `certain` is false where another app or an agent has messages of the session, and of somebody who never wrote until the session has heard somebody for a day.",
+        "By their number or their user id, over all names that are known of them: a day from their last message to the session (`until`, which may be past), and free of charge for three where an advertisement brought them (`free_until`). `certain` is false where the platform is left to decide: where another app or an agent has messages of the session, of somebody who is not known to have written, and of a window that is over where something is still free of charge, or whose platform has no windows. A text into a window that is `certain` and not `open` is refused with `window_closed`.",
       refusals: ["invalid_request"]
     },
     (engine, caller, { path }) => engine.window(caller, path.person)

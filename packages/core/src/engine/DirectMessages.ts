@@ -526,12 +526,11 @@ const finishing = (
   })
 
 /** The content and the price of a message to a person: the checks that look things up, as those of a send. */
-const examining = ({ checks, resolve, windows }: Options, cards: Context.Tag.Service<RateCardStore>) =>
+const examining = ({ checks, windows }: Options, cards: Context.Tag.Service<RateCardStore>) =>
   Effect.fnUntraced(function* (caller: Caller, request: DirectMessageRequest, now: Instant) {
     const address = yield* checks.direct(caller, request)
     const otherwise = yield* checks.otherwise(caller, request.otherwise, address)
-    const hasWindow = (yield* resolve(caller.session))?.sender.hasWindow === true
-    const closed = hasWindow ? yield* windows.refusal(caller, address) : null
+    const closed = yield* windows.refusal(caller, address)
     const content = Direct.contentOf({ ...request, otherwise })
     const { content: goes } = Job.outgoing({ replacedAt: closed === null ? null : now }, content)
     yield* checks.consent({

@@ -261,7 +261,7 @@ const make = Effect.gen(function* () {
   const sends = yield* Sends.make(checks, ids)
   const templates = yield* Templates.make
   const timelines = yield* Timelines.make
-  const windows = yield* Windows.make(checks)
+  const windows = yield* Windows.make(checks, resolve)
   const outside = yield* OutsideTransaction.make
   const direct = yield* DirectMessages.make({
     checks,

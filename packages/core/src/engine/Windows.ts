@@ -2,33 +2,32 @@
 import * as Effect from "effect/Effect"
 import * as Address from "../domain/Address.ts"
 import { WindowClosed } from "../domain/Errors.ts"
-import type { Instant } from "../domain/Instant.ts"
 import * as Time from "../domain/Instant.ts"
 import * as Window from "../domain/session/Window.ts"
+import type * as SessionSender from "../sender/SessionSender.ts"
 import { InboundStore } from "../storage/InboundStore.ts"
 import type * as Checks from "./Checks.ts"
 import type { Caller } from "./Operations.ts"
 import { spanIfTraced } from "./SpanIfTraced.ts"
 
-export const make = Effect.fnUntraced(function* (checks: Checks.Checks) {
+export const make = Effect.fnUntraced(function* (checks: Checks.Checks, resolve: SessionSender.Resolve) {
   const inbound = yield* InboundStore
 
-  const heard = ({ account, session }: Caller, address: Address.Address, now: Instant) =>
-    inbound.window({ accountId: account.id, sessionId: session.id, keys: Address.keysOf(address), now })
+  const told = Effect.fnUntraced(function* ({ account, session }: Caller, address: Address.Address) {
+    const hasWindow = (yield* resolve(session))?.sender.hasWindow === true
+    const keys = Address.keysOf(address)
+    const heard = yield* inbound.window({ accountId: account.id, sessionId: session.id, keys })
+    return Window.told(heard, hasWindow, yield* Time.now)
+  })
 
   const find = Effect.fnUntraced(function* (caller: Caller, name: string) {
-    const address = yield* checks.person(caller, name)
-    const now = yield* Time.now
-    return Window.told(yield* heard(caller, address, now), now)
+    return yield* told(caller, yield* checks.person(caller, name))
   })
 
   /** The refusal of free text that the platform would surely refuse; null where it may take it. */
   const refusal = Effect.fnUntraced(function* (caller: Caller, address: Address.Address) {
-    const now = yield* Time.now
-    const found = yield* heard(caller, address, now)
-    return Window.isSurelyClosed(found, now)
-      ? new WindowClosed({ until: Window.told(found, now).until })
-      : null
+    const found = yield* told(caller, address)
+    return Window.isSurelyClosed(found) ? new WindowClosed({ until: found.until }) : null
   })
 
   return { refusal, find: spanIfTraced("Engine.window", find) }

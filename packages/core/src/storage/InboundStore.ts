@@ -96,7 +96,6 @@ export class InboundStore extends Context.Tag("@sendwright/core/storage/InboundS
       readonly accountId: string
       readonly sessionId: string
       readonly keys: ReadonlyArray<Key>
-      readonly now: Instant
     }) => Effect.Effect<Heard, StorageError>
     /** The texts that may be opt-outs and are recorded as none, newest first. */
     readonly perhapsRefusals: (query: {

@@ -34,11 +34,16 @@ const harness = (hasWindow: boolean) => {
     const { accountId, caller } = yield* prepare(engine, [to])
     const wrote = wroteTo(accountId, caller.session.id, to)
     const send = engine.sendDirect(caller, { idempotencyKey: undefined, request: { to, message: "Hi" } })
+    /** The window as it is told, and as a text into it ends. */
+    const [told, goes] = [
+      Effect.map(engine.window(caller, to), ({ certain, open }) => ({ certain, open })),
+      Effect.match(send, { onFailure: ({ _tag }) => _tag, onSuccess: () => "sent" })
+    ]
     const isOpen = Effect.map(engine.window(caller, to), ({ open }) => open)
     const answers = (no: boolean) => {
       refuses = no
     }
-    return { answers, caller, engine, isOpen, send, wrote }
+    return { accountId, answers, caller, engine, goes, isOpen, send, told, wrote }
   })
   return { layer, ready, sent }
 }
@@ -101,5 +106,29 @@ describe("a direct message into a window", () => {
         certain: false
       })
     }).pipe(Effect.provide(without.layer))
+  )
+
+  const unknown = harness(true)
+  const free = harness(true)
+  it.effect("that is told to be certainly closed is refused, and every other is left to the platform", () =>
+    Effect.gen(function* () {
+      for (const [{ layer, ready }, isReferred] of [
+        [unknown, null],
+        [free, true],
+        [without, false]
+      ] as const)
+        yield* Effect.gen(function* () {
+          const { accountId, caller, goes, told } = yield* ready
+          const wrote = wroteTo(accountId, caller.session.id, isReferred === null ? "34600000022" : to)
+          yield* wrote(30 * Time.hour, isReferred === true)
+          expect([yield* told, yield* goes]).toEqual([{ certain: false, open: false }, "sent"])
+          yield* TestClock.adjust("2 days")
+          const isRefused = isReferred === true
+          expect([yield* told, yield* goes]).toEqual([
+            { certain: isRefused, open: false },
+            isRefused ? "WindowClosed" : "sent"
+          ])
+        }).pipe(Effect.provide(layer))
+    })
   )
 })

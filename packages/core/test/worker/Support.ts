@@ -51,19 +51,21 @@ export const platform = (
 }
 
 /** A person wrote to the session so long ago, which opened their window. */
-export const wroteTo = (accountId: string, sessionId: string, phone: string) => (ago: number) =>
-  Effect.gen(function* () {
-    const now = yield* Time.now
-    const item = {
-      id: null,
-      identity: { person: { phone, userId: null }, formerly: null },
-      message: null,
-      word: null,
-      unattributed: null,
-      window: Window.opened(Time.before(now, ago))
-    }
-    yield* (yield* InboundStore).receive({ accountId, sessionId, portfolio: "", now, items: [item] })
-  })
+export const wroteTo =
+  (accountId: string, sessionId: string, phone: string) =>
+  (ago: number, isReferred = false) =>
+    Effect.gen(function* () {
+      const now = yield* Time.now
+      const item = {
+        id: null,
+        identity: { person: { phone, userId: null }, formerly: null },
+        message: null,
+        word: null,
+        unattributed: null,
+        window: Window.opened(Time.before(now, ago), { isReferred })
+      }
+      yield* (yield* InboundStore).receive({ accountId, sessionId, portfolio: "", now, items: [item] })
+    })
 
 /** Every engine of a test reads what another one sealed. */
 export const secretBox = SecretBox.layer(Redacted.make(new Uint8Array(32)))

@@ -25,8 +25,6 @@ export interface Heard {
   readonly window: Window | null
   /** True where another app or an agent has had messages of the session. */
   readonly isShared: boolean
-  /** True where somebody's message came a day ago or before, so that the messages of the last day came too. */
-  readonly isHearing: boolean
 }
 
 /** A window as it is now. */
@@ -35,6 +33,7 @@ export interface Told {
   /** When it closes, or has closed; null where none is known. */
   readonly until: Instant | null
   readonly freeUntil: Instant | null
+  /** False where the platform is left to decide. */
   readonly certain: boolean
 }
 
@@ -95,21 +94,22 @@ const untilOf = ({ closedAt, openUntil }: Window): Instant =>
     ? Time.min(openUntil, closedAt)
     : openUntil
 
-export const told = ({ isHearing, isShared, window }: Heard, now: Instant): Told => {
+/**
+ * A window as it is told, and as a send goes by it. Who never wrote, and who may be answered free of charge, is left to the platform,
+ * which may know more of them.
+ *
+ * @param hasWindow true of a platform that refuses free text outside of a window
+ */
+export const told = ({ isShared, window }: Heard, hasWindow: boolean, now: Instant): Told => {
   const until = window === null || window.openUntil === never ? null : untilOf(window)
-  return {
-    open: until !== null && until > now,
-    until,
-    freeUntil: window?.freeUntil ?? null,
-    certain: !isShared && (window !== null || isHearing)
-  }
+  const freeUntil = window?.freeUntil ?? null
+  const open = until !== null && until > now
+  const isRefused = hasWindow && (freeUntil === null || freeUntil <= now)
+  return { open, until, freeUntil, certain: window !== null && !isShared && (open || isRefused) }
 }
 
-/** True when free text would surely be refused. Who never wrote is left to the platform, which may know more of them. */
-export const isSurelyClosed = (heard: Heard, now: Instant): boolean => {
-  const { certain, freeUntil, open } = told(heard, now)
-  return heard.window !== null && certain && !open && (freeUntil === null || freeUntil <= now)
-}
+/** True when free text would surely be refused, and is not asked for. */
+export const isSurelyClosed = ({ certain, open }: Told): boolean => certain && !open
 
 /** For so long a window is kept that is over: that somebody wrote long ago says nothing of now. */
 export const keptMs = 30 * Time.day

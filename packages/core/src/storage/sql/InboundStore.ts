@@ -28,10 +28,10 @@ export const layer: Layer.Layer<InboundStore, never, Database> = Layer.effect(
       keysOfUser: ({ accountId, userId }) =>
         db.read("InboundStore.keysOfUser", () => People.keysOfUser(accountId, userId)),
       others: ({ accountId, keys }) => db.read("InboundStore.others", () => people.othersOf(accountId, keys)),
-      window: ({ accountId, keys, now, sessionId }) =>
+      window: ({ accountId, keys, sessionId }) =>
         db.read("InboundStore.window", function* () {
           const named = Person.keysAmong(keys, yield* people.othersOf(accountId, keys))
-          return yield* WindowRows.find(db.dialect, sessionId, named, now)
+          return yield* WindowRows.find(db.dialect, sessionId, named)
         }),
       perhapsRefusals: ({ accountId, page }) =>
         db.readPage("InboundStore.perhapsRefusals", () => PerhapsRefusalRows.list(accountId, page)),

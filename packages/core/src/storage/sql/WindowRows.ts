@@ -67,20 +67,11 @@ export function* open(sessionId: string, opened: ReadonlyMap<Key, Window>, now: 
   if (rows.some(({ openUntil }) => openUntil === Windows.never)) yield* run(forgetAnswered, sessionId, before)
 }
 
-// What a refusal of ours alone left is nothing that was heard.
-const heard = `SELECT
-    CASE WHEN EXISTS (SELECT 1 FROM sendwright_window WHERE session = ? AND aside_at IS NOT NULL) THEN 1 ELSE 0 END AS is_shared,
-    CASE WHEN EXISTS (
-      SELECT 1 FROM sendwright_window WHERE session = ? AND open_until <= ? AND open_until <> coalesce(closed_at, 0)
-    ) THEN 1 ELSE 0 END AS is_hearing`
+const ofOthers =
+  "SELECT CASE WHEN EXISTS (SELECT 1 FROM sendwright_window WHERE session = ? AND aside_at IS NOT NULL) THEN 1 ELSE 0 END AS is_shared"
 
 /** @param keys all names of the person */
-export function* find(
-  { elements }: Dialect,
-  sessionId: string,
-  keys: ReadonlyArray<Key>,
-  now: Instant
-): Program<Heard> {
+export function* find({ elements }: Dialect, sessionId: string, keys: ReadonlyArray<Key>): Program<Heard> {
   const rows = yield* all(
     `SELECT ${windows.list} FROM sendwright_window WHERE session = ? AND ${elements.among("person")}`,
     sessionId,
@@ -89,6 +80,6 @@ export function* find(
   let window: Window | undefined
   for (const { person: _, sessionId: __, ...row } of rows.map(windows.read))
     window = Windows.later(row, window)
-  const known = (yield* get(heard, sessionId, sessionId, now)) ?? {}
-  return { window: window ?? null, isShared: flag(known, "is_shared"), isHearing: flag(known, "is_hearing") }
+  const known = (yield* get(ofOthers, sessionId)) ?? {}
+  return { window: window ?? null, isShared: flag(known, "is_shared") }
 }
