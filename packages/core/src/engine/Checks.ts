@@ -770,6 +770,8 @@ export const make = Effect.gen(function* () {
     address: Address.Address
   ) {
     if (given === undefined) return undefined
+    if (!caller.account.plan.features.includes("templates"))
+      return yield* new FeatureUnavailable({ feature: "templates" })
     const { template_id: templateId, variables } = given
     const template = yield* templates.find({ sessionId: caller.session.id, templateId })
     const found = new Fault.Faults(templateFault(template).map(inOtherwise))

@@ -248,4 +248,25 @@ describe("a text with a template in its place", () => {
       expect((yield* told).slice(2)).toEqual([skipped])
     }).pipe(Effect.provide(withdrawn.layer))
   )
+
+  const unpaid = harness()
+  it.effect("needs a plan with templates, and no permission but that of a direct message", () =>
+    Effect.gen(function* () {
+      const { accountId, caller, engine, otherwise, wrote } = yield* unpaid.ready
+      yield* wrote(2 * Time.day)
+      const { key, secretKey } = yield* engine.admin.keys.issue(caller.session.id, {
+        permissions: ["direct:send"]
+      })
+      const send = Effect.gen(function* () {
+        const direct = yield* engine.identify({ publicKey: key.publicKey, secretKey })
+        const request = { to, message: "Hi", otherwise }
+        return yield* engine.sendDirect(direct, { idempotencyKey: undefined, request })
+      })
+      expect(yield* send).toMatchObject({ sentAs: "template" })
+      yield* engine.admin.accounts.change(accountId, { plan: { features: ["direct"] } })
+      yield* TestClock.adjust("2 seconds")
+      expect(yield* Effect.flip(send)).toMatchObject({ _tag: "FeatureUnavailable", feature: "templates" })
+      expect(unpaid.kinds).toEqual(["template"])
+    }).pipe(Effect.provide(unpaid.layer))
+  )
 })
