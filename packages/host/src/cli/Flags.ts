@@ -35,12 +35,19 @@ const plain = (ast: AST.AST): { readonly type: AST.AST; readonly nullable: boole
 /** The texts that are allowed, when they are few. */
 const choices = (ast: AST.AST): ReadonlyArray<string> =>
   ast._tag === "Literal"
-    ? [String(ast.literal)]
+    ? ast.literal === null
+      ? []
+      : [String(ast.literal)]
     : ast._tag === "Union"
       ? ast.types.flatMap(choices)
       : ast._tag === "TupleType"
         ? ast.rest.flatMap(({ type }) => choices(type))
         : []
+
+const isOfChoices = (ast: AST.AST): boolean =>
+  ast._tag === "Union"
+    ? ast.types.every(isOfChoices)
+    : ast._tag === "Literal" || ast._tag === "UndefinedKeyword"
 
 /** What it is for, and what its rule asks; the types themselves are told by the kind of flag. */
 const ruleOf = (ast: AST.AST): string | undefined => {
@@ -86,9 +93,50 @@ const isGroup = (ast: AST.AST): ast is AST.TypeLiteral =>
 const isFlat = (group: AST.TypeLiteral): boolean =>
   !group.propertySignatures.some(({ type }) => isGroup(plain(type).type))
 
-/** A list whose items are no texts. */
-const isListOfGroups = (ast: AST.AST): boolean =>
-  ast._tag === "TupleType" && ast.rest.some(({ type }) => isGroup(plain(type).type))
+const hasItems = (ast: AST.TupleType, isOne: (item: AST.AST) => boolean): boolean =>
+  ast.rest.some(({ type }) => isOne(plain(type).type))
+
+/** One of few texts, or null. */
+const choiceFlag = (name: string, ast: AST.AST): Options.Options<unknown> => {
+  const { nullable, type } = plain(ast)
+  const texts = choices(type).map((text): [string, string | null] => [text, text])
+  const option = Options.choiceWithValue(name, nullable ? [...texts, [none, null]] : texts)
+  const rule = ruleOf(ast)
+  return rule === undefined ? option : Options.withDescription(option, rule)
+}
+
+/** A list with commas between, of texts or of numbers. */
+const listFlag = (name: string, type: AST.TupleType, nullable: boolean): Options.Options<unknown> => {
+  const allowed = choices(type)
+  const text = Options.text(name)
+  const read = (each: string): ReadonlyArray<string> | null => (nullable && each === none ? null : list(each))
+  const option: Options.Options<unknown> = hasItems(type, AST.isNumberKeyword)
+    ? Options.filterMap(
+        text,
+        (each) => {
+          const items = read(each)
+          return items === null ? Option.some(null) : Option.all(items.map(number))
+        },
+        `--${name} must be numbers with commas between`
+      )
+    : Options.map(text, read)
+  return shown(
+    option,
+    nullable ? `list|${none}` : "list",
+    `with commas between${allowed.length === 0 ? "" : `, of: ${allowed.join(", ")}`}`
+  )
+}
+
+/** A time that may be null, or a local one with its zone behind it. */
+const timeFlag = (name: string, ast: AST.AST): Options.Options<unknown> => {
+  const { nullable, type } = plain(ast)
+  const read = type._tag === "Union" ? Times.readMoment : Times.read
+  return shown(
+    Options.map(Options.text(name), (text) => (nullable && text === none ? null : read(text))),
+    nullable ? `time|${none}` : "time",
+    `${ruleOf(ast)}, or a day: its midnight in UTC`
+  )
+}
 
 /** What comes from a file, in JSON. */
 const fromFile = (name: string): Options.Options<unknown> =>
@@ -103,16 +151,11 @@ const fromFile = (name: string): Options.Options<unknown> =>
 /** The flag of one field. What is neither text nor number is JSON, and comes from a file. */
 const flag = (name: string, ast: AST.AST): Options.Options<unknown> => {
   const { nullable, type } = plain(ast)
-  if (isListOfGroups(type)) return fromFile(name)
   const rule = ruleOf(ast)
-  if (nullable && type._tag === "Union" && choices(type).join() === "null")
-    return shown(Options.choiceWithValue(name, [[none, null]]), none, rule)
-  const allowed = choices(type)
+  if (isTime(ast)) return timeFlag(name, ast)
   switch (type._tag) {
     case "StringKeyword":
-      return isTime(ast)
-        ? shown(Options.map(Options.text(name), Times.read), "time", `${rule}, or a day: its midnight in UTC`)
-        : shown(Options.text(name), "text", rule)
+      return shown(Options.text(name), "text", rule)
     case "NumberKeyword":
       return nullable
         ? Options.text(name).pipe(
@@ -127,13 +170,9 @@ const flag = (name: string, ast: AST.AST): Options.Options<unknown> => {
       return Options.choiceWithValue(name, truth)
     case "Literal":
     case "Union":
-      return Options.choice(name, allowed)
+      return isOfChoices(type) ? choiceFlag(name, ast) : fromFile(name)
     case "TupleType":
-      return shown(
-        Options.map(Options.text(name), (text) => (nullable && text === none ? null : list(text))),
-        nullable ? `list|${none}` : "list",
-        `with commas between${allowed.length === 0 ? "" : `, of: ${allowed.join(", ")}`}`
-      )
+      return hasItems(type, isGroup) ? fromFile(name) : listFlag(name, type, nullable)
     default:
       return fromFile(name)
   }
@@ -147,24 +186,40 @@ const switched = (ast: AST.AST): AST.LiteralValue | undefined => {
 
 const kebab = (field: string): string => field.replaceAll("_", "-")
 
-/** A group of fields is there when one of its fields is. */
-const group = (ast: AST.TypeLiteral): Options.Options<Option.Option<Fields>> =>
-  Options.map(fieldsOf(ast, []), (fields) =>
+/** The same fields, of which each may be left out. */
+const partial = (fields: ReadonlyArray<AST.PropertySignature>): AST.TypeLiteral =>
+  new AST.TypeLiteral(
+    fields.map(
+      ({ annotations, isReadonly, name, type }) =>
+        new AST.PropertySignature(name, type, true, isReadonly, annotations)
+    ),
+    []
+  )
+
+/** A group of fields is there when one of its fields is: which others it needs then is the API's to say. */
+const group = (ast: AST.TypeLiteral): Options.Options<Option.Option<unknown>> =>
+  Options.map(fieldsOf(partial(ast.propertySignatures), []), (fields) =>
     Object.keys(fields).length === 0 ? Option.none() : Option.some(fields)
   )
+
+/** A group that may be null: a flag of its own name is that. */
+const groupOrNull = (name: string, ast: AST.TypeLiteral): Options.Options<Option.Option<unknown>> => {
+  const isNone = shown(Options.choiceWithValue(name, [[none, null]]), none, undefined)
+  return Options.map(Options.all([Options.optional(isNone), group(ast)]), ([taken, fields]) =>
+    Option.orElse(fields, () => taken)
+  )
+}
 
 const nothing: Options.Options<Fields> = Options.map(Options.none, () => ({}))
 
 const member = (property: AST.PropertySignature): Options.Options<Option.Option<unknown>> => {
-  const { type } = plain(property.type)
-  if (isGroup(type) && isFlat(type)) return group(type)
+  const { nullable, type } = plain(property.type)
+  const name = kebab(String(property.name))
+  if (isGroup(type) && isFlat(type)) return nullable ? groupOrNull(name, type) : group(type)
   const on = switched(type)
-  if (on !== undefined) {
-    return Options.map(Options.boolean(kebab(String(property.name))), (isOn) =>
-      isOn ? Option.some(on) : Option.none()
-    )
-  }
-  const option = flag(kebab(String(property.name)), property.type)
+  if (on !== undefined)
+    return Options.map(Options.boolean(name), (isOn) => (isOn ? Option.some(on) : Option.none()))
+  const option = flag(name, property.type)
   return property.isOptional ? Options.optional(option) : Options.map(option, Option.some)
 }
 
@@ -190,13 +245,7 @@ const bodyOf = (ast: AST.AST): AST.TypeLiteral | undefined => {
   if (isGroup(type)) return type
   const groups = type._tag === "Union" ? type.types.filter(isGroup) : []
   if (type._tag !== "Union" || groups.length < type.types.length) return undefined
-  const fields = groups.flatMap(({ propertySignatures }) =>
-    propertySignatures.map(
-      ({ annotations, isReadonly, name, type }) =>
-        new AST.PropertySignature(name, type, true, isReadonly, annotations)
-    )
-  )
-  return new AST.TypeLiteral(fields, [])
+  return partial(groups.flatMap(({ propertySignatures }) => propertySignatures))
 }
 
 /** Flags for the fields of a schema, but for those that come from elsewhere; the fields that were given. */

@@ -26,7 +26,7 @@ import * as Scope from "effect/Scope"
 import { afterAll, describe, expect, it } from "vitest"
 import { mortal } from "../../../../test/support/mortal.ts"
 import { freshDatabase } from "../../../../test/support/Postgres.ts"
-import { at, items, start, template } from "../../../../test/support/TestHost.ts"
+import { at, consent, items, sendBody, start, template, tenant } from "../../../../test/support/TestHost.ts"
 import * as Screen from "../../src/cli/Screen.ts"
 import * as InProcess from "./InProcess.ts"
 
@@ -234,6 +234,46 @@ describe("the command line", () => {
       features: []
     })
   })
+
+  it("changes when a job is sent, with a time, a local time, none, and hours that have days or are taken away", async () => {
+    const DATABASE_URL = fresh()
+    const sendwright = on(DATABASE_URL)
+    const host = await start({ DATABASE_URL })
+    const shop = await tenant(host)
+    await consent(host, shop.accountId, "34600001234")
+    const tomorrow = new Date(Date.now() + 24 * 3_600_000).toISOString()
+    const body = { ...sendBody(shop.templateId, "34600001234"), send_at: tomorrow }
+    const sent = await shop.send(body, "tomorrow")
+    await host.stop()
+    const job = String(at(sent.json, "job_id"))
+    const change = async (...flags: ReadonlyArray<string>) => {
+      const changed = await sendwright("jobs", "change", job, ...flags)
+      const { code, err, json } = changed
+      return { code, err, job: at(json, "job") }
+    }
+    expect(await change("--send-at", "2100-12-24T08:00:00Z")).toMatchObject({ code: 1, err: expect.stringContaining("366 days") })
+    const soon = new Date(Date.now() + 48 * 3_600_000).toISOString().slice(0, 16)
+    const late = new Date(Date.now() + 240 * 3_600_000).toISOString().slice(0, 10)
+    const local = { local: soon, time_zone: "Europe/Madrid" }
+    expect(await change("--send-at", `${soon} Europe/Madrid`, "--expires-at", late)).toMatchObject({
+      code: 0,
+      job: { send_at: local, expires_at: `${late}T00:00:00.000Z` }
+    })
+    expect(await change("--send-at", `${soon}:00Z`, "--expires-at", "none")).toMatchObject({
+      code: 0,
+      job: { send_at: `${soon}:00.000Z`, expires_at: null }
+    })
+    const hours = { from: "08:00", to: "20:00", days: [1, 2, 3, 4, 5], outside: "hold" }
+    expect(await change("--from", "08:00", "--to", "20:00", "--days", "1,2,3,4,5")).toMatchObject({
+      code: 0,
+      job: { hours }
+    })
+    expect(await change("--hours", "none")).toMatchObject({ code: 0, job: { hours: null } })
+    const half = await change("--from", "08:00")
+    expect([half.code, half.err]).toEqual([1, expect.stringContaining("/hours/to")])
+    const wrong = await change("--from", "08:00", "--to", "20:00", "--days", "1,tue")
+    expect([wrong.code, wrong.err]).toEqual([2, expect.stringContaining("--days must be numbers")])
+  }, 60_000)
 
   it("ends a block by hand, and begins none", async () => {
     const sendwright = on(fresh())
