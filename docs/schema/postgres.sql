@@ -452,8 +452,8 @@ CREATE TABLE sendwright_progress (
   failures integer DEFAULT 0 NOT NULL,
   -- The job's.
   priority text COLLATE "C" NOT NULL,
-  -- Of a job that failures pause: how many of its first recipients failed for good.
-  first_failed bigint,
+  -- Of a job that failures pause, in JSON: how many of its first outcomes failed for good, and when the first had come.
+  firsts text,
   -- Of a job with a pace of its own, as in sendwright_pace, but in whole milliseconds.
   arrival bigint,
   -- When its recipients may be sent, in JSON; null of a job that was asked for without a time.

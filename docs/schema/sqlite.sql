@@ -418,8 +418,8 @@ CREATE TABLE sendwright_progress (
   failures INTEGER NOT NULL DEFAULT 0,
   -- The job's.
   priority TEXT NOT NULL,
-  -- Of a job that failures pause: how many of its first recipients failed for good.
-  first_failed INTEGER,
+  -- Of a job that failures pause, in JSON: how many of its first outcomes failed for good, and when the first had come.
+  firsts TEXT,
   -- Of a job with a pace of its own, as in sendwright_pace, but in whole milliseconds.
   arrival INTEGER,
   -- When its recipients may be sent, in JSON; null of a job that was asked for without a time.

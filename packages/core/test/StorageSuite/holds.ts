@@ -27,13 +27,14 @@ const countOf = (claimed: ReadonlyArray<{ readonly recipients: ReadonlyArray<unk
   claimed.reduce((sum, { recipients }) => sum + recipients.length, 0)
 
 /** A send that half of its first four stop, of which each claim is answered as is said. */
-const watched = (phones: number) =>
+const watched = (phones: number, dueAt?: (index: number) => Time.Instant) =>
   Effect.gen(function* () {
     const who = yield* owner
     yield* listen(who.accountId)
     const command = Fixtures.send(who, { phones, stopWhen: { failedPercent: 50, ofFirst: 4 } })
     const jobs = yield* JobStore
-    yield* jobs.accept(command)
+    const recipients = command.recipients.map((each, index) => ({ ...each, dueAt: dueAt?.(index) ?? now }))
+    yield* jobs.accept({ ...command, recipients })
     const { jobId } = command
     const fails = (index: number) => Outcome.Failed({ failure: { ...failure, message: `${index}` } })
     const accepts = (index: number) => Outcome.Accepted({ providerId: `p${index}`, status: "accepted" })
@@ -176,6 +177,32 @@ export const suite = (layer: Stored): void => {
         yield* hold(false)
         yield* jobs.receive({ now: at, reports: [report(0)] })
         expect(yield* state).toEqual(["processing", null, 3])
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("counts its first outcomes, whichever recipients these are of", () =>
+      Effect.gen(function* () {
+        const tomorrow = Time.after(now, Time.day)
+        const { state, step, told } = yield* watched(10, (index) => (index < 5 ? tomorrow : now))
+        expect(yield* step([0, 1, 2, 3, 4, 5, 6, 7, 8, 9])).toEqual([5, 6])
+        expect(yield* state).toEqual(["paused", "failing", 2])
+        expect(yield* told).toEqual(["failing"])
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("is stopped by a late report of a first outcome, and of no other", () =>
+      Effect.gen(function* () {
+        const { jobs, report, state, step } = yield* watched(300)
+        expect(yield* step([0], now)).toEqual([0, 1])
+        expect(yield* step([], Time.after(now, 1))).toEqual([2])
+        expect(yield* step([], Time.after(now, 2))).toEqual([3])
+        expect(yield* step([], Time.after(now, 3))).toHaveLength(250)
+        const late = Time.after(now, 10)
+        yield* jobs.receive({ now: late, reports: [report(4), report(5)] })
+        expect(yield* state).toEqual(["processing", null, 3])
+        yield* jobs.receive({ now: late, reports: [{ ...report(3), status: "sent" }] })
+        yield* jobs.receive({ now: Time.after(late, 1), reports: [report(3)] })
+        expect(yield* state).toEqual(["paused", "failing", 4])
       }).pipe(Effect.provide(layer))
     )
 

@@ -678,7 +678,7 @@ describe("Columns", () => {
     counts: FastCheck.record(Records.map(Recipient.noCounts, () => number)),
     updatedAt: time,
     completedAt: orNull(time),
-    firstFailed: orNull(number),
+    firsts: orNull(FastCheck.record({ failed: number, until: orNull(time) })),
     arrival: orNull(number),
     timing: orNull(
       FastCheck.record({

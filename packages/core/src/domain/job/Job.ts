@@ -17,7 +17,7 @@ import * as ClientTexts from "./ClientTexts.ts"
 import type * as Direct from "./Direct.ts"
 import type { Priority } from "./Priority.ts"
 import * as Recipient from "./Recipient.ts"
-import type { StopWhen } from "./StopWhen.ts"
+import * as StopWhen from "./StopWhen.ts"
 import type * as When from "./When.ts"
 
 export type Status = "queued" | "processing" | "paused" | "canceling" | "canceled" | "completed" | "failed"
@@ -110,15 +110,15 @@ export interface Job extends ClientTexts.JobTexts {
   readonly priority: Priority
   /** The job's own pace (`domain/job/Pace`); null where it has none. */
   readonly perMinute: number | null
-  readonly stopWhen: StopWhen | null
+  readonly stopWhen: StopWhen.StopWhen | null
   /** When its recipients may be sent; null of one that was asked for without a time. */
   readonly timing: When.Timing | null
   /** Since when a direct message goes as its template, in the place of its text; null of all others. */
   readonly replacedAt: Instant | null
   readonly status: Status
   readonly pauseReason: PauseReason | null
-  /** How many of its first recipients failed for good (`domain/job/StopWhen`); null where nobody asks, or no more. */
-  readonly firstFailed: number | null
+  /** Its first outcomes (`domain/job/StopWhen`); null where nobody asks, or no more. */
+  readonly firsts: StopWhen.Firsts | null
   /** The state of its own pace; null before its first claim. */
   readonly arrival: number | null
   /** How many recipients it has. */
@@ -297,7 +297,7 @@ export const newJob = (
     | "id"
     | "status"
     | "pauseReason"
-    | "firstFailed"
+    | "firsts"
     | "arrival"
     | "counts"
     | "createdAt"
@@ -328,7 +328,7 @@ export const newJob = (
   replacedAt: accepted.replacedAt ?? null,
   status: "queued",
   pauseReason: null,
-  firstFailed: accepted.stopWhen === null ? null : 0,
+  firsts: accepted.stopWhen === null ? null : StopWhen.noFirsts,
   arrival: null,
   recipients: accepted.recipients,
   counts: { ...Recipient.noCounts, queued: accepted.recipients },

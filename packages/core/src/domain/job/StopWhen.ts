@@ -1,8 +1,9 @@
 /**
  * A send of which too many fail stops by itself (contract.md §14 "Time"): it is paused as `failing` once so many percent of
- * its first recipients failed for good, however and whenever that is told. Who lets it go on is asked no more.
+ * its first outcomes failed for good, however and whenever that is told. Who lets it go on is asked no more.
  */
 import * as Schema from "effect/Schema"
+import type { Instant } from "../Instant.ts"
 import * as Recipient from "./Recipient.ts"
 
 export interface StopWhen {
@@ -19,7 +20,7 @@ export const StopWhen = Schema.Struct({
 }).annotations({
   identifier: "StopWhen",
   description:
-    "Pauses the send (`pause_reason`: `failing`) once `failed_percent` of `of_first` failed for good among its first `of_first` recipients, by an answer or by a later report. As long as the first have no outcomes it is sent in parts that stop in time. It is asked no more once the send was resumed."
+    "Pauses the send (`pause_reason`: `failing`) once `failed_percent` of `of_first` failed for good among its first `of_first` outcomes, in whatever order its recipients go, by an answer or by a later report. As long as these have not come it is sent in parts that stop in time. It is asked no more once the send was resumed."
 })
 
 export const read = (asked: typeof StopWhen.Type | undefined): StopWhen | null =>
@@ -29,51 +30,73 @@ export const read = (asked: typeof StopWhen.Type | undefined): StopWhen | null =
 export const told = ({ stopWhen }: Pick<Watched, "stopWhen">): typeof StopWhen.Type | null =>
   stopWhen === null ? null : { failed_percent: stopWhen.failedPercent, of_first: stopWhen.ofFirst }
 
+/** The outcomes of a job's first recipients: of those that left dispatch first, in whatever order they went. */
+export interface Firsts {
+  /** How many of them failed for good. */
+  readonly failed: number
+  /** When the last of them came, until which all are among the first; null before. */
+  readonly until: Instant | null
+}
+
+export const noFirsts: Firsts = { failed: 0, until: null }
+
 /** A job, as far as it is asked. */
 export interface Watched {
   readonly counts: Recipient.Counts
   readonly recipients: number
   readonly stopWhen: StopWhen | null
-  readonly firstFailed: number | null
+  readonly firsts: Firsts | null
 }
 
-interface Placed {
-  readonly index: number
+interface Outcome {
   readonly status: Recipient.Status
+  readonly attemptedAt: Instant | null
+  readonly updatedAt: Instant
 }
 
 /** The number of failures that stops it. */
 const mostOf = ({ failedPercent, ofFirst }: StopWhen): number => Math.ceil((failedPercent * ofFirst) / 100)
 
-/** The number of its first recipients that failed once these changed; null where nobody asks. */
-export const firstFailed = (
-  { firstFailed, stopWhen }: Watched,
-  changes: Iterable<{ readonly before: Placed; readonly after: Placed }>
-): number | null => {
-  if (stopWhen === null || firstFailed === null) return null
-  let sum = firstFailed
+/** True of an outcome of before the last of the first, or together with it. Until something is reported the outcome was its last change. */
+const isFirst = ({ attemptedAt, status, updatedAt }: Outcome, until: Instant): boolean =>
+  Recipient.leftDispatch(status) && (attemptedAt ?? updatedAt) <= until
+
+/**
+ * The first outcomes once these changed; null where nobody asks. What comes together is counted together. A later report changes the
+ * outcome that it belongs to, whenever it comes.
+ *
+ * @param counts the job's after the changes
+ */
+export const firsts = (
+  { firsts, recipients, stopWhen }: Watched,
+  counts: Recipient.Counts,
+  changes: Iterable<{ readonly before: Outcome; readonly after: Outcome }>,
+  now: Instant
+): Firsts | null => {
+  if (stopWhen === null || firsts === null) return null
+  const { until } = firsts
+  let { failed } = firsts
   for (const { after, before } of changes)
-    if (after.index < stopWhen.ofFirst)
-      sum += Number(after.status === "failed") - Number(before.status === "failed")
-  return sum
+    if (until === null || isFirst(before, until))
+      failed += Number(after.status === "failed") - Number(before.status === "failed")
+  const isFull = recipients - Recipient.countOf(counts, "open") >= stopWhen.ofFirst
+  return { failed, until: until ?? (isFull ? now : null) }
 }
 
-/** True when the job stops with so many failures, which it had fewer of before. */
-export const isReached = ({ firstFailed, stopWhen }: Watched, failed: number | null): boolean =>
-  stopWhen !== null &&
-  failed !== null &&
-  firstFailed !== null &&
-  failed > firstFailed &&
-  failed >= mostOf(stopWhen)
+/** True when the job stops with its first outcomes, of which fewer had failed before. */
+export const isReached = (before: Watched, after: Firsts | null): boolean =>
+  before.stopWhen !== null &&
+  before.firsts !== null &&
+  after !== null &&
+  after.failed > before.firsts.failed &&
+  after.failed >= mostOf(before.stopWhen)
 
-/** True while its first recipients have not all an outcome: then no more are in flight than may fail. */
-export const isAsked = ({ counts, firstFailed, recipients, stopWhen }: Watched): boolean =>
-  stopWhen !== null &&
-  firstFailed !== null &&
-  recipients - Recipient.countOf(counts, "open") < stopWhen.ofFirst
+/** True while its first outcomes have not all come: then no more are in flight than may fail. */
+export const isAsked = ({ firsts, stopWhen }: Pick<Watched, "firsts" | "stopWhen">): boolean =>
+  stopWhen !== null && firsts !== null && firsts.until === null
 
 /** The number of its messages that may be claimed beside those in flight, so that it stops with no more failures than were asked for. */
-export const room = (job: Watched, inFlight: number): number =>
+export const room = (job: Pick<Watched, "firsts" | "stopWhen">, inFlight: number): number =>
   job.stopWhen === null || !isAsked(job)
     ? Number.POSITIVE_INFINITY
-    : Math.max(1, mostOf(job.stopWhen) - (job.firstFailed ?? 0)) - inFlight
+    : Math.max(1, mostOf(job.stopWhen) - (job.firsts?.failed ?? 0)) - inFlight

@@ -571,9 +571,9 @@ export const apply = (
     if (draft !== undefined) drafts.push(draft)
   }
   if (!changed) return { job, drafts }
-  const firstFailed = StopWhen.firstFailed(job, changes)
-  const rolled = progressed({ ...job, firstFailed }, counts, Job.rollup(job.status, counts, stopped), now)
-  const next = StopWhen.isReached(job, firstFailed) ? pauseForFailures(rolled, now) : rolled
+  const firsts = StopWhen.firsts(job, counts, changes, now)
+  const rolled = progressed({ ...job, firsts }, counts, Job.rollup(job.status, counts, stopped), now)
+  const next = StopWhen.isReached(job, firsts) ? pauseForFailures(rolled, now) : rolled
   const draft = Event.jobChanged(next, job.status)
   return { job: next, drafts: draft === undefined ? drafts : [...drafts, draft] }
 }
@@ -646,7 +646,7 @@ const pauseForFailures = (job: Job.Job, now: Instant): Job.Job =>
 export const resumeForClient = (job: Job.Job, now: Instant): Job.Job => {
   if (!Job.isHeld(job)) return job
   const next = withStatus(job, Job.rollup("queued", job.counts), now)
-  return job.pauseReason === "failing" ? { ...next, firstFailed: null } : next
+  return job.pauseReason === "failing" ? { ...next, firsts: null } : next
 }
 
 /** A job whose template may not be sent for now: its platform is asked for it, or it has another status. */

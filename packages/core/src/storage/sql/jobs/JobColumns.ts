@@ -9,7 +9,7 @@ import * as Job from "../../../domain/job/Job.ts"
 import * as Priority from "../../../domain/job/Priority.ts"
 import type { Counts } from "../../../domain/job/Recipient.ts"
 import * as Recipient from "../../../domain/job/Recipient.ts"
-import type { StopWhen } from "../../../domain/job/StopWhen.ts"
+import type { Firsts, StopWhen } from "../../../domain/job/StopWhen.ts"
 import * as Transitions from "../../../domain/job/Transitions.ts"
 import type * as When from "../../../domain/job/When.ts"
 import type { OpenClaim, StoredJob } from "../../policy/JobRows.ts"
@@ -148,7 +148,7 @@ interface ProgressRow
     | "completedAt"
     | "contentExpiredAt"
     | "counts"
-    | "firstFailed"
+    | "firsts"
     | "pauseReason"
     | "priority"
     | "replacedAt"
@@ -186,9 +186,9 @@ export const progress = table("sendwright_progress", {
     integer("failures", impersonal, "INTEGER NOT NULL DEFAULT 0")
   ),
   priority: noted("The job's.", word("priority", impersonal, Priority.all, "exact NOT NULL")),
-  firstFailed: noted(
-    "Of a job that failures pause: how many of its first recipients failed for good.",
-    integerOrNull("first_failed", impersonal)
+  firsts: noted(
+    "Of a job that failures pause, in JSON: how many of its first outcomes failed for good, and when the first had come.",
+    nullable(json<Firsts>("firsts", impersonal))
   ),
   arrival: noted(
     "Of a job with a pace of its own, as in sendwright_pace, but in whole milliseconds.",
@@ -223,7 +223,7 @@ export const writtenProgress = progress.only(
   "expiresAt",
   "nextAt",
   "failures",
-  "firstFailed",
+  "firsts",
   "arrival",
   "seq"
 )
@@ -246,7 +246,7 @@ export const progressOf = ({ job, seq }: StoredJob, nextAt: Instant | null): Pro
   expiresAt: Job.hasEnded(job.status) ? null : (job.timing?.expiring ?? null),
   nextAt,
   failures: job.counts.failed + job.counts.unknown,
-  firstFailed: job.firstFailed,
+  firsts: job.firsts,
   arrival: job.arrival
 })
 
@@ -295,7 +295,7 @@ export const changedOf = layout<ProgressRow>()(
   "timing",
   "replacedAt",
   "nextAt",
-  "firstFailed",
+  "firsts",
   "arrival"
 )
 
@@ -397,7 +397,7 @@ export const ofChanged = (
     updatedAt: changed[now.updatedAt],
     completedAt: changed[now.completedAt],
     contentExpiredAt: changed[now.contentExpiredAt],
-    firstFailed: changed[now.firstFailed],
+    firsts: changed[now.firsts],
     arrival: changed[now.arrival],
     timing: changed[now.timing],
     replacedAt: changed[now.replacedAt]

@@ -92,7 +92,7 @@ const kindsOf = (steps: ReadonlyArray<JobChange<StoredJob>>): ReadonlyArray<Grou
  */
 const isUncertain = ({ changes, state }: JobChange<StoredJob>, now: Instant): boolean =>
   !state.wasClaimable ||
-  state.job.firstFailed !== null ||
+  state.job.firsts !== null ||
   Time.isAhead(state.writtenAt, now) ||
   changes.some(({ before }) => before.nextAt !== null)
 
