@@ -251,7 +251,10 @@ describe("the command line", () => {
       const { code, err, json } = changed
       return { code, err, job: at(json, "job") }
     }
-    expect(await change("--send-at", "2100-12-24T08:00:00Z")).toMatchObject({ code: 1, err: expect.stringContaining("366 days") })
+    expect(await change("--send-at", "2100-12-24T08:00:00Z")).toMatchObject({
+      code: 1,
+      err: expect.stringContaining("366 days")
+    })
     const soon = new Date(Date.now() + 48 * 3_600_000).toISOString().slice(0, 16)
     const late = new Date(Date.now() + 240 * 3_600_000).toISOString().slice(0, 10)
     const local = { local: soon, time_zone: "Europe/Madrid" }
