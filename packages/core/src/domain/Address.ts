@@ -117,6 +117,23 @@ export const keysOf = (address: Address): ReadonlyArray<Person.Key> => {
 }
 
 /**
+ * True where the platform told a number and a user id each together with another one, and not with each other: whoever consented by
+ * the one is not whom the other reaches.
+ */
+export const areOfTwo = (phone: Person.Key, user: Person.Key, others: Person.Others): boolean => {
+  const [ofPhone, ofUser] = [others.get(phone) ?? [], others.get(user) ?? []]
+  if (ofUser.includes(phone) || ofPhone.includes(user)) return false
+  const isOfScope = (key: Person.Key): boolean => isUserId(key) && portfolioOf(key) === portfolioOf(user)
+  return ofUser.some((key) => !isUserId(key)) || ofPhone.some(isOfScope)
+}
+
+/** The keys under which consent may be on record: the person's, and that of a user id which was recorded by hand. */
+export const consentKeysOf = (address: Address): ReadonlyArray<Person.Key> => {
+  const { userId } = personOf(address)
+  return userId === null ? keysOf(address) : [...keysOf(address), Person.unplaced(userId)]
+}
+
+/**
  * A number by which a person's market is found: theirs, or else the example of a mobile number in the country of their user id.
  * Empty where neither is known.
  */

@@ -61,6 +61,9 @@ const prefixOfUser = (userId: string): string => `@${userId} `
 
 export const keyOfUser = (userId: string, portfolio: string): Key => `${prefixOfUser(userId)}${portfolio}`
 
+/** The key of what is recorded of a user id by hand: it holds in whichever portfolio a platform tells of it, now or later. */
+export const unplaced = (userId: string): Key => keyOfUser(userId, "")
+
 /** The keys of a user id in all portfolios are from the first and before the second. */
 export const keysOfUser = (userId: string): readonly [from: Key, before: Key] => [
   prefixOfUser(userId),

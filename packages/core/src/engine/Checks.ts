@@ -382,6 +382,9 @@ const addDuplicateFaults = (
 const ofOtherPortfolio =
   "The user id is of another portfolio than the session's, and means nobody to its platform."
 
+const ofTwoPeople =
+  "The platform has told these two names of different people. Give one of them, or the number and the user id of one person."
+
 const needsNumber = "The platform sends a one-time code to numbers alone, and none is known of this user id."
 
 // 9 ------------------------------------------------------------------------------------------------------------
@@ -573,9 +576,24 @@ export const make = Effect.gen(function* () {
     for (const [place, address] of addresses.entries()) {
       const { userId } = Address.personOf(address)
       if (userId === null) continue
-      const known = yield* people.keysOfUser({ accountId: account.id, userId })
+      const known = yield* people.toldOfUser({ accountId: account.id, userId })
       if (known.length > 0 && !Address.keysOf(address).some((key) => known.includes(key))) found.add(place)
     }
+    return found
+  })
+
+  /** The places of those of whose two names the platform has told that they are not one person's. */
+  const mismatched = Effect.fnUntraced(function* (
+    { account }: Caller,
+    addresses: ReadonlyArray<Address.Address>
+  ) {
+    const named = addresses.map(Address.keysOf)
+    const keys = named.flatMap((keys) => (keys.length > 1 ? keys : []))
+    const found = new Set<number>()
+    if (keys.length === 0) return found
+    const others = yield* people.others({ accountId: account.id, keys })
+    for (const [place, [phone = "", user = ""]] of named.entries())
+      if (user !== "" && Address.areOfTwo(phone, user, others)) found.add(place)
     return found
   })
 
@@ -607,6 +625,8 @@ export const make = Effect.gen(function* () {
     const addresses = recipients.map((recipient) => addressOf(recipient, portfolio))
     for (const place of yield* foreign(caller, addresses))
       faults.add(["recipients", place, "user_id"], "recipient_invalid", ofOtherPortfolio)
+    for (const place of yield* mismatched(caller, addresses))
+      faults.add(["recipients", place, "user_id"], "recipient_invalid", ofTwoPeople)
     if (template !== null && Template.needsNumber(template)) yield* findNumberless(caller, addresses, faults)
     return addresses
   })
@@ -752,6 +772,8 @@ export const make = Effect.gen(function* () {
     const address = addressOf(names, yield* portfolioFor(caller, [names.user_id]))
     if ((yield* foreign(caller, [address])).size > 0)
       return yield* invalid([Fault.make(path, "recipient_invalid", ofOtherPortfolio)])
+    if ((yield* mismatched(caller, [address])).size > 0)
+      return yield* invalid([Fault.make(path, "recipient_invalid", ofTwoPeople)])
     return address
   })
 

@@ -188,7 +188,7 @@ export const make = Effect.fnUntraced(function* (checks: Checks.Checks, ids: Ids
     const cost = RateCard.estimate(card, purpose, addresses, closedTo(caller, template))
     const accountId = caller.account.id
     const refusals = yield* consents.refusals(accountId, addresses, purpose)
-    const names = addresses.map(Address.keysOf)
+    const names = addresses.map(Address.consentKeysOf)
     const evidence =
       options?.explain === true
         ? Consent.byPerson(names, yield* recorded.evidence({ accountId, phones: names.flat(), purpose }))

@@ -35,11 +35,14 @@ interface Granted {
 }
 const granted: Granted = { _tag: "Granted" }
 
-/** Asks for each name of people who are named by two. */
+/** Asks for each name of people who have several. */
 const byPerson =
-  (ask: typeof ConsentSource.Service.refusals, nameOf: (key: Key) => string) =>
+  (
+    ask: typeof ConsentSource.Service.refusals,
+    namesOf: (address: Address.Address) => ReadonlyArray<string>
+  ) =>
   (accountId: string, addresses: ReadonlyArray<Address.Address>, purpose: Purpose) => {
-    const names = addresses.map((address) => Address.keysOf(address).map(nameOf))
+    const names = addresses.map(namesOf)
     return Effect.map(ask(accountId, names.flat(), purpose), (refusals): ReadonlyMap<number, Refusal> => {
       if (refusals.size === 0) return refusals
       const found = Consent.byPerson(
@@ -71,9 +74,9 @@ export const layer = (): Layer.Layer<ConsentSource, never, ConsentStore> =>
             onNone: () =>
               byPerson(
                 (accountId, phones, purpose) => store.refusals({ accountId, phones, purpose }),
-                (key) => key
+                Address.consentKeysOf
               ),
-            onSome: ({ refusals }) => byPerson(refusals, plain)
+            onSome: ({ refusals }) => byPerson(refusals, (address) => Address.keysOf(address).map(plain))
           })
         })
       )

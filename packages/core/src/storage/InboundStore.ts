@@ -86,8 +86,8 @@ export class InboundStore extends Context.Tag("@sendwright/core/storage/InboundS
       readonly accountId: string
       readonly keys: ReadonlyArray<Key>
     }) => Effect.Effect<Others, StorageError>
-    /** The keys of a user id that are told of, one for each portfolio. */
-    readonly keysOfUser: (query: {
+    /** The keys of a user id of which the platform has told, one for each portfolio. */
+    readonly toldOfUser: (query: {
       readonly accountId: string
       readonly userId: string
     }) => Effect.Effect<ReadonlyArray<Key>, StorageError>

@@ -8,9 +8,41 @@ import { named } from "./NamingPlatform.ts"
 
 const [phone, userId] = ["34600000101", "ES.13491208655302741918"]
 
-const scenario = <E>(
-  test: (shop: Effect.Effect.Success<typeof NamingPlatform.shop>) => Effect.Effect<void, E>
-) => Effect.flatMap(NamingPlatform.shop, test)
+const open = Effect.map(NamingPlatform.shop, (shop) => ({
+  ...shop,
+  /** A direct message to the id, by a session. */
+  directTo: (sessionId: string) =>
+    Effect.flatMap(shop.engine.callerOf(sessionId), (who) =>
+      Effect.either(
+        shop.engine.sendDirect(who, {
+          idempotencyKey: undefined,
+          request: { user_id: userId, message: "Hello" }
+        })
+      )
+    )
+}))
+
+type Shop = Effect.Effect.Success<typeof open>
+
+const scenario = <E>(test: (shop: Shop) => Effect.Effect<void, E>) => Effect.flatMap(open, test)
+
+/** The id of a connected session of another portfolio. */
+const another = Effect.fnUntraced(function* (admin: Shop["admin"], accountId: string) {
+  const config = {
+    phone_number_id: "206540352242922",
+    waba_id: "202290129340398",
+    access_token: "token",
+    app_secret: "another-secret-of-the-platform",
+    verify_token: "verify"
+  }
+  const { id } = yield* admin.sessions.create(accountId, {
+    name: "Another",
+    provider: "whatsapp_cloud",
+    config
+  })
+  yield* admin.sessions.connect(id)
+  return id
+})
 
 const faultsOf = (answer: Either.Either<unknown, { readonly _tag: string }>) =>
   Either.isLeft(answer) && "faults" in answer.left && Array.isArray(answer.left.faults)
@@ -153,35 +185,84 @@ describe("a recipient", () => {
   )
 
   it.scoped("of another portfolio is unknown", () =>
-    scenario(({ account, admin, engine, message, register, session }) =>
+    scenario(({ account, admin, directTo, message, register, session }) =>
       Effect.gen(function* () {
         yield* message(named(phone, userId), { type: "text", text: { body: "Hello" } })
         yield* TestClock.adjust("2 seconds")
         yield* register(userId)
-        const config = {
-          phone_number_id: "206540352242922",
-          waba_id: "202290129340398",
-          access_token: "token",
-          app_secret: "another-secret-of-the-platform",
-          verify_token: "verify"
-        }
-        const other = yield* admin.sessions.create(account.id, {
-          name: "Another",
-          provider: "whatsapp_cloud",
-          config
-        })
-        yield* admin.sessions.connect(other.id)
-        const directTo = (sessionId: string) =>
-          Effect.flatMap(engine.callerOf(sessionId), (who) =>
-            Effect.either(
-              engine.sendDirect(who, {
-                idempotencyKey: undefined,
-                request: { user_id: userId, message: "Hello" }
-              })
-            )
-          )
-        expect(faultsOf(yield* directTo(other.id))).toEqual([["recipient_invalid", "user_id"]])
+        const other = yield* another(admin, account.id)
+        expect(faultsOf(yield* directTo(other))).toEqual([["recipient_invalid", "user_id"]])
         expect(yield* directTo(session.id)).toMatchObject({ right: { to: null, userId, status: "accepted" } })
+      })
+    )
+  )
+
+  it.scoped("is unknown to another portfolio, also where only a message without a number told of it", () =>
+    scenario(({ account, admin, directTo, message, register }) =>
+      Effect.gen(function* () {
+        const other = yield* another(admin, account.id)
+        yield* message(named(null, userId), { type: "text", text: { body: "Hello" } })
+        yield* TestClock.adjust("2 seconds")
+        yield* register(userId)
+        expect(faultsOf(yield* directTo(other))).toEqual([["recipient_invalid", "user_id"]])
+      })
+    )
+  )
+
+  it.scoped("of an id that nobody told yet may be asked by sessions that come later", () =>
+    scenario(({ account, admin, directTo, register }) =>
+      Effect.gen(function* () {
+        yield* register(userId)
+        const other = yield* another(admin, account.id)
+        expect(Either.isRight(yield* directTo(other))).toBe(true)
+      })
+    )
+  )
+
+  it.scoped("keeps a refusal by an id that a platform tells only later", () =>
+    scenario(({ message, register, send }) =>
+      Effect.gen(function* () {
+        yield* register(phone)
+        yield* register(userId, "revoked")
+        expect(faultsOf(yield* send(phone))).toEqual([])
+        yield* message(named(phone, userId), { type: "text", text: { body: "Hello" } })
+        yield* TestClock.adjust("2 seconds")
+        expect(faultsOf(yield* send(phone))).toEqual([["consent_required", "recipients.0.phone"]])
+        yield* register(userId)
+        yield* register(phone)
+        yield* TestClock.adjust("2 seconds")
+        expect(faultsOf(yield* send(phone))).toEqual([])
+        expect(faultsOf(yield* send(userId))).toEqual([])
+      })
+    )
+  )
+
+  it.scoped("with two names that the platform told of two people is refused", () =>
+    scenario(({ caller, engine, message, newsId, register }) =>
+      Effect.gen(function* () {
+        const [other, otherId] = ["34600000909", "ES.909"]
+        yield* message(named(other, otherId), { type: "text", text: { body: "Hello" } })
+        yield* TestClock.adjust("2 seconds")
+        yield* register(phone)
+        const who = yield* caller
+        const sendTo = (phone: string, userId: string) =>
+          Effect.either(
+            engine.send(who, {
+              idempotencyKey: `${phone}-${userId}`,
+              request: { templateId: newsId, recipients: [{ phone, userId }] }
+            })
+          )
+        const refused = [["recipient_invalid", "recipients.0.user_id"]]
+        expect(faultsOf(yield* sendTo(phone, otherId))).toEqual(refused)
+        expect(faultsOf(yield* sendTo(other, userId))).toEqual(refused)
+        expect(faultsOf(yield* sendTo(phone, userId))).toEqual([])
+        const direct = yield* Effect.either(
+          engine.sendDirect(who, {
+            idempotencyKey: undefined,
+            request: { to: phone, user_id: otherId, message: "Hello" }
+          })
+        )
+        expect(faultsOf(direct)).toEqual([["recipient_invalid", "user_id"]])
       })
     )
   )

@@ -19,19 +19,16 @@ import type { Page, Paged } from "../../domain/Page.ts"
 import type { Key } from "../../domain/Person.ts"
 import * as Person from "../../domain/Person.ts"
 import * as Phone from "../../domain/Phone.ts"
-import type { Session } from "../../domain/session/Session.ts"
 import type { Unattributed } from "../../domain/Unattributed.ts"
 import * as EventLoopBudget from "../../runtime/EventLoopBudget.ts"
 import { Signals } from "../../runtime/Signals.ts"
 import type { Readable } from "../../schema/Readable.ts"
 import * as PersonHash from "../../secret/PersonHash.ts"
-import * as SessionSender from "../../sender/SessionSender.ts"
 import { AccountStore } from "../../storage/AccountStore.ts"
 import type { Undated, UserKeys } from "../../storage/ConsentStore.ts"
 import { ConsentStore } from "../../storage/ConsentStore.ts"
 import type { InboundItem, InPortfolio } from "../../storage/InboundStore.ts"
 import { InboundStore } from "../../storage/InboundStore.ts"
-import { SessionStore } from "../../storage/SessionStore.ts"
 import type { StorageError } from "../../storage/StorageError.ts"
 import * as Recorder from "./Recorder.ts"
 import * as ValidateName from "./ValidateName.ts"
@@ -483,42 +480,18 @@ const decisions = (inbound: Context.Tag.Service<InboundStore>, record: Recorder.
       )
 })
 
-/** Finds the keys under which user ids are recorded. */
-const userKeys = Effect.gen(function* () {
-  const inbound = yield* InboundStore
-  const sessions = yield* SessionStore
-  const resolve = yield* SessionSender.make
-
-  /** The portfolios of all sessions: who is told of by none yet may be of any. */
-  const portfoliosOf = Effect.fnUntraced(function* (accountId: string) {
-    const found = new Set<string>()
-    let after: Page["after"] = null
-    do {
-      const { items, next }: Paged<Session> = yield* sessions.list({ accountId, page: { limit: 100, after } })
-      for (const session of items) found.add(SessionSender.portfolioOf(yield* resolve(session), session.id))
-      after = next
-    } while (after !== null)
-    return [...found]
-  })
-
-  /** The keys of the user ids in a part of a list: those that platforms told, else one in each portfolio. */
-  return Effect.fnUntraced(function* (accountId: string, part: ReadonlyArray<ConsentResult>) {
-    const userIds = new Set(
-      part.flatMap((result) => (result._tag === "Recorded" ? (result.record.userId ?? []) : []))
-    )
+/** The keys of the user ids in a part of a list: those that platforms told, and the one that holds for those still to be told. */
+const userKeys = (inbound: Context.Tag.Service<InboundStore>) =>
+  Effect.fnUntraced(function* (accountId: string, part: ReadonlyArray<ConsentResult>) {
     const found = new Map<string, ReadonlyArray<Key>>()
-    if (userIds.size === 0) return found
-    const portfolios = yield* portfoliosOf(accountId)
-    for (const userId of userIds) {
-      const told = yield* inbound.keysOfUser({ accountId, userId })
-      found.set(
-        userId,
-        told.length > 0 ? told : portfolios.map((portfolio) => Person.keyOfUser(userId, portfolio))
-      )
+    for (const result of part) {
+      const userId = result._tag === "Recorded" ? result.record.userId : null
+      if (userId === null || found.has(userId)) continue
+      const told = yield* inbound.toldOfUser({ accountId, userId })
+      found.set(userId, [...told, Person.unplaced(userId)])
     }
     return found
   })
-})
 
 export const make = Effect.gen(function* () {
   const accounts = yield* AccountStore
@@ -532,7 +505,7 @@ export const make = Effect.gen(function* () {
     if ((yield* accounts.find(id)) === null) return yield* new NotFound({ what: "account" })
   })
 
-  const userKeysOf = yield* userKeys
+  const userKeysOf = userKeys(inbound)
   const recordPart = recordingPart(store, signals)
   const hash = yield* PersonHash.make
   const counting = withoutErased(hash)

@@ -25,8 +25,8 @@ export const layer: Layer.Layer<InboundStore, never, Database> = Layer.effect(
     return {
       receive: ({ now, ...inbound }) =>
         db.write("InboundStore.receive", () => apply(inbound, now), People.serialized(inbound.accountId)),
-      keysOfUser: ({ accountId, userId }) =>
-        db.read("InboundStore.keysOfUser", () => People.keysOfUser(accountId, userId)),
+      toldOfUser: ({ accountId, userId }) =>
+        db.read("InboundStore.toldOfUser", () => people.toldOfUser(accountId, userId)),
       others: ({ accountId, keys }) => db.read("InboundStore.others", () => people.othersOf(accountId, keys)),
       window: ({ accountId, keys, sessionId }) =>
         db.read("InboundStore.window", function* () {

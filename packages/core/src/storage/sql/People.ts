@@ -2,6 +2,7 @@
 import type { ConsentRecord } from "../../domain/consent/Consent.ts"
 import { scopes } from "../../domain/consent/Consent.ts"
 import * as Order from "../../domain/consent/Order.ts"
+import * as Time from "../../domain/Instant.ts"
 import type { Key, Known, Learnt } from "../../domain/Person.ts"
 import * as Person from "../../domain/Person.ts"
 import type { Filed, Histories } from "../InboundSteps.ts"
@@ -68,6 +69,12 @@ const readLink = (row: Row): Known => ({
 export const make = ({ elements, lookUp }: Dialect) => {
   const links = `SELECT link.person, link.other, link.told, link.at FROM ${elements.from}
     ${lookUp("sendwright_person_link", "link", `link.account = ? AND link.person = ${elements.value}`)}`
+  const recorded = `SELECT ${elements.value} AS person FROM ${elements.from}
+    WHERE EXISTS (SELECT 1 FROM sendwright_consent WHERE account = ? AND person = ${elements.value})`
+  const told = `SELECT person FROM sendwright_person_link WHERE account = ? AND person >= ? AND person < ?
+    UNION SELECT heard.person FROM sendwright_session AS session
+      ${lookUp("sendwright_window", "heard", "heard.session = session.id AND heard.person >= ? AND heard.person < ?")}
+      WHERE session.account = ?`
   const highest = `(SELECT max(seq) FROM sendwright_consent WHERE account = ? AND person = ${elements.value})`
   const recent = `SELECT ${consents.of("consent")} FROM ${elements.from}
     ${lookUp(
@@ -89,10 +96,30 @@ export const make = ({ elements, lookUp }: Dialect) => {
     ORDER BY consent.seq`
   const last = `SELECT ${elements.value} AS person, ${highest} AS seq
     FROM ${elements.from}`
+  /** Between user ids and what is recorded of them by hand. They are not stored: one portfolio tells nothing of another. */
+  function* linksToUnplaced(accountId: string, keys: ReadonlyArray<Key>): Program<ReadonlyArray<Known>> {
+    const others = new Map<Key, Key>()
+    for (const key of keys) {
+      const { userId } = Person.ofKey(key)
+      if (userId !== null && key !== Person.unplaced(userId)) others.set(key, Person.unplaced(userId))
+    }
+    if (others.size === 0) return []
+    const rows = yield* all(recorded, JSON.stringify([...new Set(others.values())]), accountId)
+    const found = new Set(rows.map((row) => text(row, "person")))
+    return [...others].flatMap(([person, other]) =>
+      found.has(other)
+        ? [
+            { person, other, reportedTogether: true, at: Time.at(0) },
+            { person: other, other: person, reportedTogether: true, at: Time.at(0) }
+          ]
+        : []
+    )
+  }
   /** The links of these keys themselves. */
   function* linksOf(accountId: string, keys: ReadonlyArray<Key>): Program<ReadonlyArray<Known>> {
-    const rows = keys.length === 0 ? [] : yield* all(links, JSON.stringify(keys), accountId)
-    return rows.map(readLink)
+    if (keys.length === 0) return []
+    const rows = yield* all(links, JSON.stringify(keys), accountId)
+    return [...rows.map(readLink), ...(yield* linksToUnplaced(accountId, keys))]
   }
   /** The links of all that these keys lead to, as far as a circle reaches. */
   function* linksFrom(accountId: string, keys: ReadonlyArray<Key>): Program<ReadonlyArray<Known>> {
@@ -112,6 +139,11 @@ export const make = ({ elements, lookUp }: Dialect) => {
   return {
     linksFrom,
     linksOf,
+    /** The keys of a user id of which the platform has told, one for each portfolio. */
+    *toldOfUser(accountId: string, userId: string): Program<ReadonlyArray<Key>> {
+      const range = Person.keysOfUser(userId)
+      return (yield* all(told, accountId, ...range, ...range, accountId)).map((row) => text(row, "person"))
+    },
     /** Files each record under its keys. Once for all of them, it is looked for the keys' last places. */
     *file(accountId: string, filed: ReadonlyArray<Filed>): Program<void> {
       const keys = new Set(filed.flatMap(({ keys }) => keys))
