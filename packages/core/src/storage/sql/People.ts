@@ -66,7 +66,7 @@ const readLink = (row: Row): Known => ({
   at: instant(row, "at")
 })
 
-export const make = ({ elements, lookUp }: Dialect) => {
+const reading = ({ elements, lookUp }: Dialect) => {
   const links = `SELECT link.person, link.other, link.told, link.at FROM ${elements.from}
     ${lookUp("sendwright_person_link", "link", `link.account = ? AND link.person = ${elements.value}`)}`
   const recorded = `SELECT ${elements.value} AS person FROM ${elements.from}
@@ -75,27 +75,6 @@ export const make = ({ elements, lookUp }: Dialect) => {
     UNION SELECT heard.person FROM sendwright_session AS session
       ${lookUp("sendwright_window", "heard", "heard.session = session.id AND heard.person >= ? AND heard.person < ?")}
       WHERE session.account = ?`
-  const highest = `(SELECT max(seq) FROM sendwright_consent WHERE account = ? AND person = ${elements.value})`
-  const recent = `SELECT ${consents.of("consent")} FROM ${elements.from}
-    ${lookUp(
-      "sendwright_consent",
-      "consent",
-      `consent.account = ? AND consent.person = ${elements.value} AND consent.seq > ${highest} - ${Order.looksBack}`
-    )}
-    ORDER BY consent.seq`
-  // The last of each kind, as `Consent.withLast` keeps them: by indexes, however many there are.
-  const ofLast = (column: string): string => `consent.${column} = (SELECT ${column} FROM sendwright_consent
-    WHERE account = ? AND person = ${elements.value} AND purpose = kind.purpose AND status = kind.status
-    ORDER BY occurred_at DESC, seq DESC LIMIT 1)`
-  const lastOfKinds = `SELECT ${consents.of("consent")} FROM ${elements.from} CROSS JOIN (${kinds}) AS kind
-    ${lookUp(
-      "sendwright_consent",
-      "consent",
-      `consent.account = ? AND consent.person = ${elements.value} AND ${ofLast("occurred_at")} AND ${ofLast("seq")}`
-    )}
-    ORDER BY consent.seq`
-  const last = `SELECT ${elements.value} AS person, ${highest} AS seq
-    FROM ${elements.from}`
   /** Between user ids and what is recorded of them by hand. They are not stored: one portfolio tells nothing of another. */
   function* linksToUnplaced(accountId: string, keys: ReadonlyArray<Key>): Program<ReadonlyArray<Known>> {
     const others = new Map<Key, Key>()
@@ -143,7 +122,36 @@ export const make = ({ elements, lookUp }: Dialect) => {
     *toldOfUser(accountId: string, userId: string): Program<ReadonlyArray<Key>> {
       const range = Person.keysOfUser(userId)
       return (yield* all(told, accountId, ...range, ...range, accountId)).map((row) => text(row, "person"))
-    },
+    }
+  }
+}
+
+export const make = (dialect: Dialect) => {
+  const { elements, lookUp } = dialect
+  const links = reading(dialect)
+  const highest = `(SELECT max(seq) FROM sendwright_consent WHERE account = ? AND person = ${elements.value})`
+  const recent = `SELECT ${consents.of("consent")} FROM ${elements.from}
+    ${lookUp(
+      "sendwright_consent",
+      "consent",
+      `consent.account = ? AND consent.person = ${elements.value} AND consent.seq > ${highest} - ${Order.looksBack}`
+    )}
+    ORDER BY consent.seq`
+  // The last of each kind, as `Consent.withLast` keeps them: by indexes, however many there are.
+  const ofLast = (column: string): string => `consent.${column} = (SELECT ${column} FROM sendwright_consent
+    WHERE account = ? AND person = ${elements.value} AND purpose = kind.purpose AND status = kind.status
+    ORDER BY occurred_at DESC, seq DESC LIMIT 1)`
+  const lastOfKinds = `SELECT ${consents.of("consent")} FROM ${elements.from} CROSS JOIN (${kinds}) AS kind
+    ${lookUp(
+      "sendwright_consent",
+      "consent",
+      `consent.account = ? AND consent.person = ${elements.value} AND ${ofLast("occurred_at")} AND ${ofLast("seq")}`
+    )}
+    ORDER BY consent.seq`
+  const last = `SELECT ${elements.value} AS person, ${highest} AS seq
+    FROM ${elements.from}`
+  return {
+    ...links,
     /** Files each record under its keys. Once for all of them, it is looked for the keys' last places. */
     *file(accountId: string, filed: ReadonlyArray<Filed>): Program<void> {
       const keys = new Set(filed.flatMap(({ keys }) => keys))
@@ -163,7 +171,7 @@ export const make = ({ elements, lookUp }: Dialect) => {
     },
     /** The person's keys of each that is not alone (`Person.Circle`). */
     *othersOf(accountId: string, keys: ReadonlyArray<Key>): Program<Person.Others> {
-      return Person.othersOf(keys, yield* linksFrom(accountId, Person.written(keys)))
+      return Person.othersOf(keys, yield* links.linksFrom(accountId, Person.written(keys)))
     },
     /** The deciding records may be older than the last ones, where somebody says yes and no a thousand times. */
     *historiesOf(accountId: string, keys: ReadonlyArray<Key>): Program<Histories> {
