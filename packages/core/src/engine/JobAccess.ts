@@ -55,19 +55,20 @@ const waitsForContent = ({ content, counts }: Job, nextAt: Instant | null): bool
 const quietOf = ({ content }: Job, session: Session | null): When.Hours | null =>
   session === null || !isReadable(content) ? null : QuietHours.of(session.quietHours, purpose(content))
 
-/** What the first of those waits for whom nobody attempted; null where its time has come. */
+/** What the first of those waits for who wait for a time; null where it has come, and of another attempt that its hours do not put off. */
 export const waitOfTurn = (
   job: Job,
   session: Session | null,
   recipients: ReadonlyArray<RecipientResult>,
   now: Instant
 ): JobDetail["waitingFor"] => {
-  const [first] = recipients
-    .filter(({ nextAt, status }) => status === "queued" && nextAt !== null)
-    .sort((a, b) => (a.nextAt ?? now) - (b.nextAt ?? now))
+  const waiting = recipients.filter(({ nextAt }) => nextAt !== null)
+  const queued = waiting.filter(({ status }) => status === "queued")
+  const [first] = (queued.length > 0 ? queued : waiting).sort((a, b) => (a.nextAt ?? now) - (b.nextAt ?? now))
   if (first === undefined || first.nextAt === null || first.nextAt <= now) return null
-  const { address, nextAt: until, timing: own } = first
+  const { address, attempts, nextAt: until, timing: own } = first
   const rules = { timing: job.timing, own, address, quiet: quietOf(job, session) }
+  if (attempts > 0) return When.beginsAt(rules, until) ? { limiter: "hours", until } : null
   if (When.askedFor(rules, now) > now) return { limiter: "schedule", until }
   return When.turn(rules, now)._tag === "Later" ? { limiter: "hours", until } : null
 }
@@ -228,7 +229,7 @@ export const make = Effect.gen(function* () {
       template,
       results,
       actualCost,
-      waitingFor: yield* waitsFor(job, nextAt, session, queued),
+      waitingFor: yield* waitsFor(job, nextAt, session, isTimed ? [...queued, ...sending] : []),
       ...endOf(job, session, [...queued, ...sending], now)
     }
     return found

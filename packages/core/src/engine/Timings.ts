@@ -44,7 +44,7 @@ export const addHoursFault = (
   if (message !== undefined) faults.add(path, "invalid_value", message)
 }
 
-type Member = "expires_at" | "send_at" | "time_zone"
+type Member = "expires_at" | "hours" | "send_at" | "time_zone"
 
 /** A recipient with the rules of its time, and where its members stand in the request. */
 interface Placed {
@@ -70,12 +70,17 @@ const addMomentFaults = (
   if (asked > latest) add("send_at", own !== null && own.sendAt !== null, tooFar)
   if (end === null) return
   const isOwn = own !== null && own.expiresAt !== null
-  if (end <= asked) add("expires_at", isOwn, "must be later than the message is sent.")
+  const isLate = end <= asked && !isOwn && own !== null && own.sendAt !== null
+  if (isLate) add("send_at", true, "must be earlier than the message expires.")
+  else if (end <= asked) add("expires_at", isOwn, "must be later than the message is sent.")
   else if (end > latest) add("expires_at", isOwn, tooFar)
 }
 
 const never =
   "The allowed hours never come in all time zones that the recipient may be in: give its `time_zone`."
+
+const neverAnywhere =
+  "The `hours` and the session's quiet hours have no time in common at the recipient's place."
 
 /** When a recipient is due first. */
 const dueOf = (placed: Placed, now: Instant, faults: Fault.Faults): Instant => {
@@ -84,7 +89,12 @@ const dueOf = (placed: Placed, now: Instant, faults: Fault.Faults): Instant => {
   addMomentFaults(placed, asked, now, faults)
   if (faults.list.length > 0) return asked
   const turn = When.turn(rules, asked)
-  if (turn._tag === "Never") faults.add(path("time_zone", true), "invalid_value", never)
+  if (turn._tag === "Never") {
+    const isOfZones = When.comesInOne(rules, asked)
+    const at = isOfZones ? path("time_zone", true) : path("hours", false)
+    const isKnown = faults.list.some((fault) => fault.path.join() === at.join())
+    if (!isKnown) faults.add(at, "invalid_value", isOfZones ? never : neverAnywhere)
+  }
   return turn._tag === "Later" ? turn.at : asked
 }
 
@@ -148,7 +158,11 @@ export const change =
     const timing = changedTo(given, stood)
     addHoursFault(given.hours, ["hours"], faults)
     const changed = (["send_at", "expires_at", "hours"] as const).filter((name) => given[name] !== undefined)
-    const path: Placed["path"] = (name) => [changed.find((each) => each === name) ?? changed[0] ?? name]
+    const path: Placed["path"] = (name, isOwn) => {
+      // What is a recipient's own is not changed: the other side is wrong.
+      const wanted = name === "time_zone" ? "hours" : name === "send_at" && isOwn ? "expires_at" : name
+      return [changed.find((each) => each === wanted) ?? changed[0] ?? wanted]
+    }
     const dueAt = new Map<number, Instant>()
     let expiring: Instant | null = null
     for (const recipient of open) {

@@ -7,6 +7,7 @@ import * as TestClock from "effect/TestClock"
 import { prepare } from "../../../../examples/support/prepare.ts"
 import * as Time from "../../src/domain/Instant.ts"
 import * as Engine from "../../src/engine/Engine.ts"
+import { waitOfTurn } from "../../src/engine/JobAccess.ts"
 import type { TemplateMessage } from "../../src/schema/Requests.ts"
 import * as SecretBox from "../../src/secret/SecretBox.ts"
 import * as Sandbox from "../../src/sender/Sandbox.ts"
@@ -237,6 +238,23 @@ describe("a change of a job's times", () => {
     }).pipe(Effect.provide(layer))
   )
 
+  it.effect("is refused by its hours where the session's leave nothing of them", () =>
+    Effect.gen(function* () {
+      const { caller, engine, send, templateId } = yield* begin("2026-12-01T12:00:00Z")
+      const recipients = [{ phone: spain, variables, timeZone: "Europe/Madrid" }]
+      const { jobId } = yield* send({ sendAt: new Date("2026-12-02T08:00:00Z"), recipients })
+      const quietHours = { utility: { from: "18:00", to: "20:00" } }
+      yield* engine.admin.sessions.change(caller.session.id, { quietHours })
+      const hours = { from: "11:00", to: "13:00" }
+      const refused = { _tag: "InvalidRequest", faults: [{ path: ["hours"] }] }
+      const given = { hours, expires_at: "2026-12-03T08:00:00Z" }
+      expect(yield* Effect.flip(engine.change(caller, jobId, given))).toMatchObject(refused)
+      const later = yield* engine.callerOf(caller.session.id)
+      const estimate = engine.estimate(later, { templateId, hours, recipients })
+      expect(yield* Effect.flip(estimate)).toMatchObject(refused)
+    }).pipe(Effect.provide(layer))
+  )
+
   it.effect("gives a job a time that had none, and is refused by the field that is wrong", () =>
     Effect.gen(function* () {
       const { became, caller, engine, send } = yield* begin("2026-12-01T12:00:00Z")
@@ -343,6 +361,26 @@ describe("a send within hours", () => {
     }).pipe(Effect.provide(layer))
   )
 
+  it.effect("says of another attempt that its hours put off that it waits for them", () =>
+    Effect.gen(function* () {
+      const { job, send } = yield* begin("2026-12-01T18:59:00Z")
+      const { jobId } = yield* send({ hours })
+      const { job: found, results } = yield* job(jobId)
+      const waitsFor = (nextAt: Time.Instant) => {
+        const tried = results.items.map((each) => ({
+          ...each,
+          status: "sending" as const,
+          attempts: 1,
+          nextAt
+        }))
+        return waitOfTurn(found, null, tried, at("2026-12-01T19:10:00Z"))
+      }
+      const until = at("2026-12-02T09:00:00Z")
+      expect(waitsFor(until)).toEqual({ limiter: "hours", until })
+      expect(waitsFor(at("2026-12-02T09:05:00Z"))).toBeNull()
+    }).pipe(Effect.provide(layer))
+  )
+
   it.effect("expires where they come too late", () =>
     Effect.gen(function* () {
       const { became, send } = yield* begin("2026-12-01T20:00:00Z")
@@ -383,6 +421,13 @@ describe("a time that cannot be", () => {
     [
       "/recipients/0/time_zone",
       { recipients: [{ phone: "12025550123", variables }], hours: { from: "09:00", to: "11:00" } }
+    ],
+    [
+      "/recipients/0/send_at",
+      {
+        recipients: [{ phone: spain, variables, sendAt: new Date("2026-12-24T08:00:00Z") }],
+        expiresAt: new Date("2026-12-20T08:00:00Z")
+      }
     ]
   ] as const)("is refused by its field: %s", ([field, request]) =>
     Effect.map(faultsOf(request), (faults) => expect(faults).toEqual([field]))

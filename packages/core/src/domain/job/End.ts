@@ -33,7 +33,7 @@ const limiterOf = (
   { dueAt, isFirst, rules }: Waiting,
   now: Instant
 ): Exclude<End["limitedBy"], "pace" | null> => {
-  if (!isFirst) return "retry"
+  if (!isFirst) return rules !== null && When.beginsAt(rules, dueAt) ? "hours" : "retry"
   return rules !== null && When.askedFor(rules, now) < dueAt ? "hours" : "schedule"
 }
 

@@ -255,22 +255,43 @@ const nextIn = ({ days, from, to }: Hours, zone: string, after: Instant): Instan
     if (days !== null && !days.includes(weekdayOf(day))) continue
     const last = instantIn(zone, end > begin ? day + end : day + Time.day + end)
     const first = instantIn(zone, day + begin)
-    if (after < last && first < last) return Time.max(first, after)
+    if (after >= last || first >= last) continue
+    const found = Time.max(first, after)
+    // Clocks that were set back may be before their beginning again.
+    return Time.after(found, Math.max(0, day + begin - (found + offsetAt(zone, found))))
   }
   return null
 }
 
-/** Hours that do not come within so many changes from one zone's to another's never come. */
-const mostChanges = 200
+/** Hours that do not come within so many days never come: each change of the clocks was among them. */
+const latestMs = 400 * Time.day
 
-/** The first time from `after` on that is within all hours in all zones; null where there is none. */
+/** In so long each hour of a week has come, also one that began a day before. */
+const wholeWeek = 9 * Time.day
+
+const dayOf = (at: Instant): Instant => Time.at(Math.floor(at / Time.day) * Time.day)
+
+/** The first day on which the clocks of a zone change; null where none do. */
+const changeOf = (zones: ReadonlyArray<string>, from: Instant, until: Instant): Instant | null => {
+  for (let day = from; day <= until; day = Time.after(day, Time.day)) {
+    const next = Time.after(day, Time.day)
+    if (zones.some((zone) => offsetAt(zone, day) !== offsetAt(zone, next))) return day
+  }
+  return null
+}
+
+/**
+ * The first time from `after` on that is within all hours in all zones; null where there is none. What does not come in a whole
+ * week does not come before the clocks change.
+ */
 export const next = (
   hours: ReadonlyArray<Hours>,
   zones: ReadonlyArray<string>,
   after: Instant
 ): Instant | null => {
-  let at = after
-  for (let change = 0; change < mostChanges; change++) {
+  const until = Time.after(after, latestMs)
+  let [at, since] = [after, after]
+  while (at <= until) {
     let latest = at
     for (const each of hours)
       for (const zone of zones) {
@@ -280,6 +301,11 @@ export const next = (
       }
     if (latest === at) return at
     at = latest
+    if (at - since <= wholeWeek) continue
+    const change = changeOf(zones, Time.after(dayOf(since), Time.day), until)
+    if (change === null) return null
+    at = Time.max(at, change)
+    since = change
   }
   return null
 }
@@ -316,6 +342,10 @@ export const askedFor = (rules: Moments, now: Instant): Instant => {
   return moment === null ? now : Time.max(instantOf(moment, zonesBy(rules)), now)
 }
 
+/** True where its hours come in one of the zones at least, so that it helps to know which the recipient is in. */
+export const comesInOne = (rules: Rules, after: Instant): boolean =>
+  zonesBy(rules).some((zone) => next(hoursOf(rules), [zone], after) !== null)
+
 /** The answer to a recipient's turn. */
 export type Turn =
   | { readonly _tag: "Now" | "Expired" | "Never" | "Outside" }
@@ -334,6 +364,12 @@ export const turn = (rules: Rules, now: Instant): Turn => {
   if (isSkipped) return { _tag: "Outside" }
   if (at === null) return { _tag: "Never" }
   return end !== null && end <= at ? { _tag: "Expired" } : { _tag: "Later", at }
+}
+
+/** True of a time at which its hours begin: who is due then was put off by them. */
+export const beginsAt = (rules: Rules, at: Instant): boolean => {
+  const before = turn(rules, Time.at(at - 1))
+  return before._tag === "Later" && before.at === at
 }
 
 /** When a recipient's first attempt is due. What has no time left by then is due when it was asked for, to be ended. */

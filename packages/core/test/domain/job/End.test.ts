@@ -47,6 +47,15 @@ describe("the end of a send", () => {
     expect(told(waiting(1, at("14:00:00"), rules), null)).toBe("2026-12-01T14:00:00.000Z hours")
   })
 
+  it("of another attempt follows from the hours that put it off, or from its own time", () => {
+    const hours = { from: "15:00", to: "16:00", days: null, outside: "hold" } as const
+    const retry = (dueAt: Time.Instant): Array<End.Waiting> => [
+      { dueAt, rules: rulesOf({ hours }), isFirst: false }
+    ]
+    expect(told(retry(at("14:00:00")), null)).toBe("2026-12-01T14:00:00.000Z hours")
+    expect(told(retry(at("14:05:00")), null)).toBe("2026-12-01T14:05:00.000Z retry")
+  })
+
   it("is put off to the next hours that are allowed where the pace runs out of them", () => {
     const hours = { from: "12:00", to: "14:00", days: null, outside: "hold" } as const
     const all = waiting(120, now, rulesOf({ hours }))

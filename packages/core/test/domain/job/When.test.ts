@@ -110,6 +110,21 @@ describe("hours", () => {
     expect(next(within, ["Europe/Madrid"], "2026-03-28T23:00:00Z")).toBe("2026-03-30T00:15:00.000Z")
   })
 
+  it("come only once the clocks of all zones are near enough, and are waited for until then", () => {
+    const chile = When.zonesOf("56912345678", null)
+    const morning: When.Hours = { ...day, from: "10:00", to: "12:30" }
+    // Easter Island is three hours behind Punta Arenas in winter, and two in summer.
+    expect(next(morning, chile, "2027-04-10T00:00:00Z")).toBe("2027-09-05T15:00:00.000Z")
+    const short: When.Hours = { ...day, from: "10:00", to: "11:00" }
+    expect(When.next([short], chile, at("2027-04-10T00:00:00Z"))).toBeNull()
+  })
+
+  it("are not open in the hour that clocks repeat before their beginning", () => {
+    const long: When.Hours = { ...day, from: "01:45", to: "20:30" }
+    expect(next(long, ["America/New_York"], "2026-11-01T05:50:00Z")).toBe("2026-11-01T05:50:00.000Z")
+    expect(next(long, ["America/New_York"], "2026-11-01T06:32:00Z")).toBe("2026-11-01T06:45:00.000Z")
+  })
+
   it("let nobody be sent outside of them on any of 10,000 days of all zones", () => {
     // Local hours are read here by another way than the code takes.
     const clocks = new Map(
