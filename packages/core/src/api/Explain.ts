@@ -63,7 +63,7 @@ export const explain = {
       code: "job_ended",
       status: 409,
       title: "Job ended",
-      description: "The job has ended, so that nothing of it is left to cancel."
+      description: "The job has ended, so that nothing of it is left to cancel, to change or to hold."
     }),
     {
       summary: "Explain a code",

@@ -580,8 +580,7 @@ export const admin = [
       description: changeText,
       request: changeRequest,
       refusals: ["job_ended"],
-      command: { name: "jobs change", description: "Change when a job is sent, expires, or in which hours." },
-      role: "support"
+      command: { name: "jobs change", description: "Change when a job is sent, expires, or in which hours." }
     },
     ({ admin }, { path, payload }) => admin.jobs.change(path.id, payload)
   ),

@@ -102,7 +102,7 @@ const entries = {
   job_ended: {
     status: 409,
     description:
-      "The job has ended, so that nothing of it is left to cancel; or it was canceled, which is final, so that it cannot be retried. The job itself tells what became of each recipient."
+      "The job has ended, so that nothing of it is left to cancel, to change or to hold; or it was canceled, which is final, so that it cannot be retried. The job itself tells what became of each recipient."
   },
   content_expired: {
     status: 409,

@@ -240,12 +240,12 @@ export class PlatformUnavailable extends Data.TaggedError("PlatformUnavailable")
   }
 }
 
-/** A job that has ended cannot be canceled, and a job that was canceled cannot be retried. Status 409. */
+/** A job that has ended cannot be canceled, changed or held, and a job that was canceled cannot be retried. Status 409. */
 export class JobEnded extends Data.TaggedError("JobEnded")<{ readonly status: JobStatus }> {
   override get message(): string {
     return this.status === "canceled" || this.status === "canceling"
       ? "The job was canceled, which is final. What is still to be sent needs a send of its own."
-      : `The job is ${this.status}: nothing of it is left to cancel.`
+      : `The job is ${this.status}: nothing of it is left to send.`
   }
 }
 

@@ -419,7 +419,6 @@ const ofSupport: ReadonlySet<string> = new Set([
   "cancelJob",
   "pauseJob",
   "resumeJob",
-  "changeJob",
   "retryJob",
   "retryJobs",
   "cancelRetry",
