@@ -531,7 +531,18 @@ const examining = ({ checks, windows }: Options, cards: Context.Tag.Service<Rate
     const address = yield* checks.direct(caller, request)
     const otherwise = yield* checks.otherwise(caller, request.otherwise, address)
     const closed = yield* windows.refusal(caller, address)
-    const content = Direct.contentOf({ ...request, otherwise })
+    const card = yield* cards.inForce({ currency: caller.account.currency, now })
+    const rateOf = (category: RateCard.Category) =>
+      card === null ? null : RateCard.rate(card, category, address)
+    const priced = otherwise === undefined ? null : rateOf(otherwise.template.category)
+    const content = Direct.contentOf({
+      ...request,
+      otherwise: otherwise && {
+        ...otherwise,
+        market: priced?.market ?? null,
+        price: priced?.unitPrice ?? null
+      }
+    })
     const { content: goes } = Job.outgoing({ replacedAt: closed === null ? null : now }, content)
     yield* checks.consent({
       caller,
@@ -540,9 +551,8 @@ const examining = ({ checks, windows }: Options, cards: Context.Tag.Service<Rate
       path: () => [Address.personOf(address).phone === null ? "user_id" : "to"]
     })
     if (closed !== null && otherwise === undefined) return yield* closed
-    const card = yield* cards.inForce({ currency: caller.account.currency, now })
     const category = goes.kind === "template" ? goes.template.category : "service"
-    return { address, content, goes, rate: card === null ? null : RateCard.rate(card, category, address) }
+    return { address, content, goes, rate: rateOf(category) }
   })
 
 interface Options {

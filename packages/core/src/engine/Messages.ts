@@ -27,13 +27,10 @@ export const make = Effect.gen(function* () {
     if (estimatedCost === null) return null
     if (deliveredAt === null && readAt === null) return "0"
     const goes = isReadable(content) ? categoryOf(outgoing({ replacedAt }, content).content) : null
-    // A template that came in the place of a text later was not priced.
-    const isLater = replacedAt !== null && replacedAt > createdAt
-    const category = isLater ? "service" : goes
-    const pricing = recipient.pricing ?? (isLater && goes !== null ? { category: goes, free: false } : null)
-    const isOtherwise = pricing !== null && pricing.category !== category
+    const { pricing } = recipient
+    const isOtherwise = pricing !== null && pricing.category !== goes
     const card = isOtherwise ? yield* cards.inForce({ currency, now: createdAt }) : null
-    return RateCard.cost({ ...recipient, pricing }, category, card)
+    return RateCard.cost(recipient, goes, card)
   })
 
   const ofJob = Effect.fnUntraced(function* (job: Job) {

@@ -304,7 +304,13 @@ export const suite = (layer: Stored) => {
       kind: "direct",
       text: "Hi",
       linkPreview: false,
-      otherwise: { templateId: 1, template: Fixtures.template(), values: ["Ana"] }
+      otherwise: {
+        templateId: 1,
+        template: Fixtures.template(),
+        values: ["Ana"],
+        market: "*",
+        price: "0.0500"
+      }
     } as const
 
     it.effect(
@@ -332,11 +338,14 @@ export const suite = (layer: Stored) => {
             yield* jobs.receive({ now: Time.after(now, 2), reports: [report, report] })
             yield* settle([{ ...settlement, outcome: refused }], now + 3)
             expect(yield* find(jobId)).toMatchObject({ counts: { queued: 1, failed: 0 } })
+            expect((yield* find(jobId)).estimatedCost).toBe("0.0500")
             expect((yield* find(jobId)).replacedAt).toBe(now + (way === "answer" ? 1 : 2))
             expect((yield* results(jobId))[0]).toMatchObject({
               status: "queued",
-              failure: closed,
-              attempts: 1
+              failure: null,
+              attempts: 1,
+              market: "*",
+              price: "0.0500"
             })
             const take = jobs.claimMessage({ jobId, worker: "me", now: Time.after(now, 4) })
             const again = yield* take

@@ -226,7 +226,7 @@ describe("a text with a template in its place", () => {
       yield* engine.admin.people.erase({ phone: to, reason: "letter" })
       expect(yield* told).toEqual([
         ["message.accepted", "accepted", null],
-        ["message.failed", "canceled", expect.any(String)]
+        ["message.failed", "canceled", "canceled"]
       ])
     }).pipe(Effect.provide(given.layer))
   )
@@ -268,5 +268,72 @@ describe("a text with a template in its place", () => {
       expect(yield* Effect.flip(send)).toMatchObject({ _tag: "FeatureUnavailable", feature: "templates" })
       expect(unpaid.kinds).toEqual(["template"])
     }).pipe(Effect.provide(unpaid.layer))
+  )
+
+  const priced = harness()
+  it.effect(
+    "has the template's price, however it came in the text's place, and shows both in its story",
+    () =>
+      Effect.gen(function* () {
+        const { accountId, answers, caller, engine, otherwise, report, send, wrote } = yield* priced.ready
+        yield* engine.admin.rateCards.add({
+          currency: caller.account.currency,
+          effectiveFrom: Time.at(0),
+          prices: [{ market: "*", prefixes: null, category: "utility", price: "0.0500" }]
+        })
+        const costs = Effect.fnUntraced(function* (messageId: string) {
+          yield* engine.drain
+          yield* report(messageId, "delivered")
+          const { actualCost, job, recipient } = yield* engine.message(caller, messageId)
+          const { message } = yield* engine.timeline(caller, messageId)
+          expect(message).toMatchObject({
+            estimated: "0.0500",
+            template: { templateId: otherwise.template_id },
+            content: { body: "Hi" }
+          })
+          return [recipient.status, job.estimatedCost, actualCost]
+        })
+        const cost = ["delivered", "0.0500", "0.0500"]
+        const late = yield* send()
+        expect((yield* engine.message(caller, late.messageId)).job.estimatedCost).toBeNull()
+        yield* TestClock.adjust("5 seconds")
+        yield* report(late.messageId, "failed", closed)
+        yield* TestClock.adjust("5 seconds")
+        expect(yield* costs(late.messageId)).toEqual(cost)
+        yield* wrote(0)
+        answers(refusesTexts)
+        yield* TestClock.adjust("5 seconds")
+        expect(yield* costs((yield* send()).messageId)).toEqual(cost)
+        expect(yield* costs((yield* send()).messageId)).toEqual(cost)
+        expect(priced.kinds).toEqual(["direct", "template", "direct", "template", "template"])
+        const { items } = yield* engine.admin.jobs.messages(accountId, { limit: 10, after: null })
+        expect(items.map(({ actualCost }) => actualCost)).toEqual(["0.0500", "0.0500", "0.0500"])
+      }).pipe(Effect.provide(priced.layer))
+  )
+
+  const held = harness()
+  it.effect("is told as it was answered while its template waits for hours: queued, without an error", () =>
+    Effect.gen(function* () {
+      const { accountId, answers, engine, otherwise } = yield* held.ready
+      answers(refusesTexts)
+      const { items } = yield* engine.admin.sessions.list(accountId, { limit: 1, after: null })
+      const [session] = items
+      if (session === undefined) return yield* Effect.dieMessage("no session")
+      yield* engine.admin.sessions.change(session.id, {
+        quietHours: { utility: { from: "09:00", to: "20:00" } }
+      })
+      const { key, secretKey } = yield* engine.admin.keys.issue(session.id, {})
+      const caller = yield* engine.identify({ publicKey: key.publicKey, secretKey })
+      const request = { to, message: "Hi", otherwise }
+      const sent = yield* engine.sendDirect(caller, { idempotencyKey: undefined, request })
+      expect(sent).toMatchObject({ status: "queued", sentAs: "template" })
+      const told = yield* engine.message(caller, sent.messageId)
+      expect(told.recipient).toMatchObject({ status: "queued", failure: null })
+      expect(told.job.replacedAt).not.toBeNull()
+      expect((yield* engine.window(caller, to)).open).toBe(false)
+      yield* TestClock.adjust("12 hours")
+      yield* engine.drain
+      expect(held.kinds).toEqual(["direct", "template"])
+    }).pipe(Effect.provide(held.layer))
   )
 })

@@ -45,6 +45,9 @@ export interface Otherwise {
   readonly templateId: number
   readonly template: TemplateContent
   readonly values: ReadonlyArray<string>
+  /** By the rate card of the acceptance; null where it has no price. */
+  readonly market: string | null
+  readonly price: string | null
 }
 
 export interface Content extends Parts {

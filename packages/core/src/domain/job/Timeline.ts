@@ -215,7 +215,7 @@ export interface Message extends ClientTexts.JobTexts, ClientTexts.RecipientText
   readonly status: Recipient.Status
   readonly failure: Recipient.Failure | null
   readonly priority: Priority
-  /** Null of a direct message. Without a name where its content cannot be read. */
+  /** Null of a direct message that goes as it was written. Without a name where its content cannot be read. */
   readonly template: {
     readonly templateId: number
     readonly name: string | null
@@ -739,7 +739,8 @@ const contentOf = (
   return { header, body, footer, buttons }
 }
 
-const templateOf = ({ job: { content } }: Rows): Message["template"] => {
+const templateOf = ({ job }: Rows): Message["template"] => {
+  const content = Jobs.isReadable(job.content) ? Jobs.outgoing(job, job.content).content : job.content
   if (content.kind === "direct") return null
   const { templateId } = content
   const { language = null, name = null } = Jobs.isReadable(content) ? content.template : {}

@@ -14,6 +14,7 @@ import * as FailureCatalogue from "../session/FailureCatalogue.ts"
 import * as Session from "../session/Session.ts"
 import * as TemplateCheck from "../template/TemplateCheck.ts"
 import * as Event from "../webhook/Event.ts"
+import type * as Direct from "./Direct.ts"
 import * as Job from "./Job.ts"
 import * as Pace from "./Pace.ts"
 import * as Recipient from "./Recipient.ts"
@@ -261,7 +262,8 @@ const settleReleased = (
   const nextAt = outcome.at ?? now
   // The claim was the recipient's last change.
   const retryingSince = retryingLater(recipient, recipient.updatedAt, nextAt)
-  const status = attempts === 0 && !maybeSent ? "queued" : recipient.status
+  // Where a retry was planned, something was sent; a template in a text's place has none of its own yet.
+  const status = recipient.retryingSince === null && !maybeSent ? "queued" : recipient.status
   return changedTo(recipient, status, { attempts, maybeSent, nextAt, retryingSince }, now)
 }
 
@@ -522,27 +524,33 @@ export const requeue = (recipient: Job.RecipientResult, now: Instant): Job.Recip
  */
 const isReplaced = (job: Job.Job, { address, failure, status }: Job.RecipientResult): boolean =>
   job.replacedAt === null &&
-  Job.isReadable(job.content) &&
-  job.content.kind === "direct" &&
-  job.content.otherwise !== undefined &&
   !Job.isCanceled(job.status) &&
   status === "failed" &&
   FailureCatalogue.isOfWindow(failure) &&
   !Erasure.isErased(address)
 
-/** The recipient of a text that was refused, due again as its template, and why; undefined where nothing goes in its place. */
+const otherwiseOf = ({ content }: Job.Job): Direct.Otherwise | undefined =>
+  Job.isReadable(content) && content.kind === "direct" ? content.otherwise : undefined
+
+/**
+ * The recipient of a text that was refused, due as its template and with its price; undefined where nothing goes in its place. The
+ * refusal belongs to the attempt before.
+ */
 export const replaced = (
   job: Job.Job,
   recipient: Job.RecipientResult,
   now: Instant
-): Job.RecipientResult | undefined =>
-  isReplaced(job, recipient)
-    ? { ...requeue(recipient, now), attempts: recipient.attempts, failure: recipient.failure }
-    : undefined
+): Job.RecipientResult | undefined => {
+  const otherwise = otherwiseOf(job)
+  if (otherwise === undefined || !isReplaced(job, recipient)) return undefined
+  const { market, price } = otherwise
+  return { ...requeue(recipient, now), attempts: recipient.attempts, market, price }
+}
 
 /** The job whose template goes from now on. */
 export const withTemplate = (job: Job.Job, now: Instant): Job.Job => ({
   ...reopened(job, now),
+  estimatedCost: otherwiseOf(job)?.price ?? null,
   replacedAt: now,
   updatedAt: now
 })

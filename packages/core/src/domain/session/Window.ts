@@ -59,17 +59,21 @@ export const answeredAside = (at: Instant): Window => ({
   asideAt: at
 })
 
+/** True of the change that has a template go in the place of a refused text. */
+const isReplaced = (replacedAt: Instant | null, { after, before }: Change): boolean =>
+  replacedAt !== null && after.requeuedAt === replacedAt && before.requeuedAt !== replacedAt
+
 /**
  * The close that a refusal tells, by the answer or by a receipt: of what was open when the message began, since the person may have
  * written meanwhile.
  */
 export const closedBy = (
-  { content, createdAt }: Pick<Job, "content" | "createdAt">,
+  { content, createdAt, replacedAt }: Pick<Job, "content" | "createdAt" | "replacedAt">,
   { after, before }: Change
 ): Window | undefined =>
   content.kind === "direct" &&
-  FailureCatalogue.isOfWindow(after.failure) &&
-  !FailureCatalogue.isOfWindow(before.failure) &&
+  (isReplaced(replacedAt, { after, before }) ||
+    (FailureCatalogue.isOfWindow(after.failure) && !FailureCatalogue.isOfWindow(before.failure))) &&
   !Erasure.isErased(after.address)
     ? { openUntil: createdAt, freeUntil: null, closedAt: createdAt, asideAt: null }
     : undefined

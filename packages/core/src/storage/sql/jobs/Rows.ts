@@ -124,6 +124,22 @@ const expiringJobs = `SELECT job.id FROM sendwright_progress AS progress CROSS J
   WHERE progress.expires_at IS NOT NULL AND progress.expires_at <= ? AND job.seq = progress.seq
   ORDER BY progress.expires_at ${limited}`
 
+const repriceRecipient = "UPDATE sendwright_recipient SET market = ?, price = ? WHERE seq = ?"
+const repriceJob = "UPDATE sendwright_job SET estimated_cost = ? WHERE seq = ?"
+
+/** Gives a direct message the price of the template that goes in its place. */
+function* reprice(steps: ReadonlyArray<JobSteps.JobChange<StoredJob>>): Program<void> {
+  for (const { changes, state } of steps) {
+    const { job, seq } = state
+    if (job.content.kind !== "direct") continue
+    for (const { after, before } of changes) {
+      if (after.market === before.market && after.price === before.price) continue
+      yield* run(repriceRecipient, after.market, after.price, recipientKey(seq, after.index))
+      yield* run(repriceJob, job.estimatedCost, seq)
+    }
+  }
+}
+
 const providerOf = "SELECT provider FROM sendwright_session WHERE id = ?"
 
 /** Sorts behind every time: nothing waits. */
@@ -412,6 +428,7 @@ export const make = (
 
     saveJobs: function* (steps, now) {
       yield* WindowRows.close(steps)
+      yield* reprice(steps)
       yield* rows.save(steps, now)
     },
 
