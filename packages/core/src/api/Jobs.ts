@@ -15,7 +15,6 @@ import {
   EventData,
   Fault,
   Ids,
-  Phone,
   Priority,
   Recipient,
   Requests
@@ -302,11 +301,11 @@ const resultFilter = (
   { after }: Page.Page
 ) => ({ recipientStatus: recipient_status, page: { limit, after } })
 
-const PhoneNumber = Schema.String.annotations({ jsonSchema: { pattern: Phone.form.source } })
+const PhoneOrUserId = Schema.String.annotations({ description: "A phone, or a user id such as US.1349." })
 
 const Retry = Schema.Struct({
   ...Retries.selected,
-  phones: optional(Schema.Array(PhoneNumber).pipe(Schema.minItems(1), Schema.maxItems(250))),
+  phones: optional(Schema.Array(PhoneOrUserId).pipe(Schema.minItems(1), Schema.maxItems(250))),
   dry_run: optional(Schema.Boolean)
 })
 
@@ -621,7 +620,7 @@ export const admin = [
     {
       summary: "Send a job's failed recipients again",
       description:
-        "Chooses the recipients that match every member. `statuses` is by default `failed`; a recipient that is `unknown` is chosen only when it is named there, and may get the message twice. A failure that is permanent is chosen only by its code in `codes` or its phone in `phones`. With `dry_run` nothing changes: `retried` and `counts` tell how many it would be. `counted` tells who by their codes, who is left and what it costs, and `why` where it is nobody.",
+        "Chooses the recipients that match every member. `statuses` is by default `failed`; a recipient that is `unknown` is chosen only when it is named there, and may get the message twice. A failure that is permanent is chosen only by its code in `codes` or its phone or user id in `phones`. With `dry_run` nothing changes: `retried` and `counts` tell how many it would be. `counted` tells who by their codes, who is left and what it costs, and `why` where it is nobody.",
       request: { statuses: ["failed"], dry_run: true },
       refusals: ["job_ended", "content_expired"],
       role: "support",

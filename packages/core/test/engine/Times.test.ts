@@ -433,3 +433,16 @@ describe("a time that cannot be", () => {
     Effect.map(faultsOf(request), (faults) => expect(faults).toEqual([field]))
   )
 })
+
+describe("a retry", () => {
+  it.effect("names recipients by their numbers or their user ids", () =>
+    Effect.gen(function* () {
+      const { engine, send } = yield* begin("2026-12-01T12:00:00Z")
+      const { jobId } = yield* send({})
+      const counted = yield* engine.admin.jobs.retry(jobId, { phones: ["US.1349", spain], dryRun: true })
+      expect(counted.counts.failed).toBe(0)
+      const refused = yield* Effect.flip(engine.admin.jobs.retry(jobId, { phones: ["1349"] }))
+      expect(refused).toMatchObject({ faults: [{ path: ["phones", 0] }] })
+    }).pipe(Effect.provide(layer))
+  )
+})

@@ -1,5 +1,6 @@
 /** Any account's jobs and direct messages, for the operator; cancel and explicit retry. */
 import * as Effect from "effect/Effect"
+import * as Address from "../../domain/Address.ts"
 import type { InvalidRequest } from "../../domain/Errors.ts"
 import { ContentExpired, JobEnded, NotFound } from "../../domain/Errors.ts"
 import * as Fault from "../../domain/Fault.ts"
@@ -109,7 +110,8 @@ const noFacts: JobDetails = { accountName: null, sessionName: null, failures: []
 const faultsOf = ({ codes = [], phones = [] }: Readable<RetryCommand>): ReadonlyArray<Fault.Fault> => [
   ...RetryFaults.ofCodes(codes, ["codes"]),
   ...phones.flatMap((phone, index) => {
-    const fault = phone === undefined ? undefined : Phone.check(phone)
+    const check = Address.userIdForm.test(phone ?? "") ? Address.checkUserId : Phone.check
+    const fault = phone === undefined ? undefined : check(phone)
     return fault === undefined ? [] : [Fault.make(["phones", index], "recipient_invalid", fault)]
   })
 ]
