@@ -13,20 +13,25 @@ import { spanIfTraced } from "./SpanIfTraced.ts"
 export const make = Effect.fnUntraced(function* (checks: Checks.Checks, resolve: SessionSender.Resolve) {
   const inbound = yield* InboundStore
 
-  const told = Effect.fnUntraced(function* ({ account, session }: Caller, address: Address.Address) {
-    const hasWindow = (yield* resolve(session))?.sender.hasWindow === true
+  const hasWindows = ({ session }: Caller) =>
+    Effect.map(resolve(session), (found) => found?.sender.hasWindow === true)
+
+  const told = Effect.fnUntraced(function* (caller: Caller, address: Address.Address, hasWindow: boolean) {
+    const { account, session } = caller
     const keys = Address.keysOf(address)
     const heard = yield* inbound.window({ accountId: account.id, sessionId: session.id, keys })
     return Window.told(heard, hasWindow, yield* Time.now)
   })
 
   const find = Effect.fnUntraced(function* (caller: Caller, name: string) {
-    return yield* told(caller, yield* checks.person(caller, name))
+    return yield* told(caller, yield* checks.person(caller, name), yield* hasWindows(caller))
   })
 
   /** The refusal of free text that the platform would surely refuse; null where it may take it. */
   const refusal = Effect.fnUntraced(function* (caller: Caller, address: Address.Address) {
-    const found = yield* told(caller, address)
+    // A platform without windows takes it, as `Window.told` says: nothing is looked up.
+    if (!(yield* hasWindows(caller))) return null
+    const found = yield* told(caller, address, true)
     return Window.isSurelyClosed(found) ? new WindowClosed({ until: found.until }) : null
   })
 
