@@ -303,7 +303,8 @@ const dispatchTemplate = Effect.fnUntraced(function* (
     ...claimed,
     session: Sessions.outbound(session),
     category: template.category,
-    caps: account.caps
+    caps: account.caps,
+    currency: account.currency
   }
   const { prepared } = yield* prepare([dispatched], stillOwns)
   const attempts = prepared[0]?.attempts

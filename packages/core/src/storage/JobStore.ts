@@ -12,6 +12,7 @@ import type * as Effect from "effect/Effect"
 import type { Address } from "../domain/Address.ts"
 import type { Caps } from "../domain/account/Caps.ts"
 import type { Demand } from "../domain/account/Plan.ts"
+import type { Rate } from "../domain/billing/RateCard.ts"
 import type { Charge } from "../domain/billing/Spending.ts"
 import type { Between, Looked } from "../domain/DerivedEvent.ts"
 import type { Fault } from "../domain/Fault.ts"
@@ -140,6 +141,8 @@ export interface ClaimedJob {
     readonly maybeSent: boolean
     /** How many workers in a row died over it. A suspect (`Transitions`) is the only one of its session. */
     readonly crashCount: number
+    /** Its price as it is now, where that was looked up; null where it has none. */
+    readonly rate?: Rate | null
   }>
 }
 
@@ -150,6 +153,7 @@ export interface DispatchedJob extends ClaimedJob {
   readonly category: Category | null
   /** Its account's: whoever has none need not be asked for (`JobStore.overCap`). */
   readonly caps: Caps
+  readonly currency: string
 }
 
 /** A due job whose content cannot be read. */
@@ -237,6 +241,8 @@ export type Outcome = Data.TaggedEnum<{
     readonly providerId: string | null
     readonly status: "accepted" | "sent"
     readonly held?: Failure
+    /** The price of the attempt, where it may be another than that of the acceptance. */
+    readonly rate?: Rate | null
   }
   /** `stopsJob`: what is not in flight fails for the same reason, in the same commit. */
   Failed: { readonly failure: Failure; readonly stopsJob?: boolean }

@@ -114,18 +114,20 @@ interface Again {
  */
 const meaningOf = (
   result: SendResult,
-  { attempts }: ClaimedRecipient,
+  { attempts, rate }: ClaimedRecipient,
   recoverable: boolean,
   maybeSent: boolean
 ): Outcome | Again => {
+  const priced = rate === undefined ? {} : { rate }
   switch (result._tag) {
     case "Accepted":
-      return Outcome.Accepted({ providerId: result.providerId, status: result.status })
+      return Outcome.Accepted({ providerId: result.providerId, status: result.status, ...priced })
     case "Held":
       return Outcome.Accepted({
         providerId: result.providerId,
         status: "accepted",
-        held: result.failure
+        held: result.failure,
+        ...priced
       })
     case "Rejected": {
       // The answer says nothing of an attempt before it, unless both are one to the platform.

@@ -1,10 +1,12 @@
 /** What attempts need: senders, and who may have nothing any more (contract.md §4, docs/adr/0034). */
 
 import * as Arrays from "effect/Array"
+import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Address from "../domain/Address.ts"
 import * as Caps from "../domain/account/Caps.ts"
+import * as RateCard from "../domain/billing/RateCard.ts"
 import type { Purpose, Refusal } from "../domain/consent/Consent.ts"
 import * as Ids from "../domain/Ids.ts"
 import * as Time from "../domain/Instant.ts"
@@ -20,6 +22,7 @@ import { InboundStore } from "../storage/InboundStore.ts"
 import * as JobSteps from "../storage/JobSteps.ts"
 import type { DispatchedJob } from "../storage/JobStore.ts"
 import { JobStore } from "../storage/JobStore.ts"
+import { RateCardStore } from "../storage/RateCardStore.ts"
 import * as Attempt from "./Attempt.ts"
 import { Circuits } from "./Circuits.ts"
 
@@ -72,15 +75,42 @@ const keepingCaps = (stored: typeof JobStore.Service) =>
     })
   })
 
+/** Prices what was accepted for another time as it goes: a card may have come into force meanwhile (contract.md §14 "Time"). */
+const pricing = (cards: Context.Tag.Service<RateCardStore>) =>
+  Effect.fnUntraced(function* (jobs: ReadonlyArray<DispatchedJob>) {
+    const [first] = jobs
+    const purpose = first === undefined ? "direct" : (first.category ?? Job.purpose(first.content))
+    if (purpose === "direct") return jobs
+    const now = yield* Time.now
+    return yield* Effect.forEach(jobs, (job) => {
+      const mayWait = job.timing !== null || QuietHours.of(job.session.quietHours, purpose) !== null
+      if (!mayWait) return Effect.succeed(job)
+      return Effect.map(
+        cards.inForce({ currency: job.currency, now }),
+        (card): DispatchedJob =>
+          card === null
+            ? job
+            : {
+                ...job,
+                recipients: job.recipients.map((each) => ({
+                  ...each,
+                  rate: RateCard.rate(card, purpose, each.address)
+                }))
+              }
+      )
+    })
+  })
+
 export const make: Effect.Effect<
   Prepare,
   never,
-  Circuits | ConsentSource | InboundStore | JobStore | SecretBox | Senders
+  Circuits | ConsentSource | InboundStore | JobStore | RateCardStore | SecretBox | Senders
 > = Effect.gen(function* () {
   const circuits = yield* Circuits
   const consents = yield* ConsentSource
   const people = yield* InboundStore
   const withinCaps = keepingCaps(yield* JobStore)
+  const priced = pricing(yield* RateCardStore)
   const resolve = yield* SessionSender.make
 
   /** The refusals of recipients who may have no message for one of these purposes, by their places. */
@@ -126,7 +156,7 @@ export const make: Effect.Effect<
     if (first === undefined) return []
     const { accountId, session, sessionId } = first
     const sessionSender = yield* resolve(session)
-    const jobs = yield* withNumbers(claimed)
+    const jobs = yield* priced(yield* withNumbers(claimed))
     const addresses = jobs.flatMap(({ recipients }) => recipients.map(({ address }) => address))
     const purposes = purposesOf(first)
     const clock = yield* Effect.clock

@@ -19,6 +19,7 @@ import type { InboundStore } from "../storage/InboundStore.ts"
 import * as JobSteps from "../storage/JobSteps.ts"
 import type { Claim, DispatchedJob, Settlement, UnreadableJob } from "../storage/JobStore.ts"
 import { JobStore, Outcome } from "../storage/JobStore.ts"
+import type { RateCardStore } from "../storage/RateCardStore.ts"
 import { SessionStore } from "../storage/SessionStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
 import type { TemplateStore } from "../storage/TemplateStore.ts"
@@ -380,6 +381,7 @@ export const make = (options: {
   | InboundStore
   | JobStore
   | Heartbeat
+  | RateCardStore
   | SecretBox
   | Senders
   | SessionStore

@@ -89,6 +89,29 @@ describe("a send at a time", () => {
     }).pipe(Effect.provide(layer))
   )
 
+  it.effect("costs what it costs then: a card may have come into force since, and the estimate stays", () =>
+    Effect.gen(function* () {
+      const { engine, job, send } = yield* begin("2026-12-01T12:00:00Z")
+      const card = (effectiveFrom: string, price: string) =>
+        engine.admin.rateCards.add({
+          currency: "EUR",
+          effectiveFrom: at(effectiveFrom),
+          prices: [{ category: "utility", market: "34", price, prefixes: null }]
+        })
+      yield* card("2026-11-01T00:00:00Z", "0.0500")
+      yield* card("2026-12-10T00:00:00Z", "0.0900")
+      const { jobId } = yield* send({ sendAt: new Date("2026-12-24T08:00:00Z") })
+      const { jobId: atOnce } = yield* send({})
+      yield* goTo("2026-12-24T08:00:00Z")
+      const costs = Effect.fnUntraced(function* (jobId: string) {
+        const { actualCost, job: found, results } = yield* job(jobId)
+        return [found.estimatedCost, actualCost, results.items.map(({ price }) => price)]
+      })
+      expect(yield* costs(atOnce)).toEqual(["0.0500", "0.0500", ["0.0500"]])
+      expect(yield* costs(jobId)).toEqual(["0.0500", "0.0900", ["0.0900"]])
+    }).pipe(Effect.provide(layer))
+  )
+
   it.effect("may say it as a local time, at the recipient's place, and for a recipient alone", () =>
     Effect.gen(function* () {
       const { became, job, send } = yield* begin("2026-12-01T12:00:00Z", [

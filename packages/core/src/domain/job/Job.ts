@@ -173,7 +173,7 @@ export interface RecipientResult extends ClientTexts.RecipientTexts {
   /** The platform's id of the message. */
   readonly providerId: string | null
   readonly market: string | null
-  /** Unit price by the rate card of the acceptance; null when the market has none. */
+  /** Unit price by the rate card of the acceptance, and of the attempt where that came at another time; null when the market has none. */
   readonly price: string | null
   /** The price as a receipt reported it; null while none did. */
   readonly pricing: Recipient.Pricing | null

@@ -3,6 +3,7 @@
  * changed recipient. {@link apply} adds the changes up: the job's counts and status, and the events that report them.
  */
 
+import type { Rate } from "../billing/RateCard.ts"
 import * as Erasure from "../Erasure.ts"
 import type { Instant } from "../Instant.ts"
 import * as Time from "../Instant.ts"
@@ -37,6 +38,8 @@ type FieldChanges = Partial<
     | "failure"
     | "crashCount"
     | "nextAt"
+    | "market"
+    | "price"
     | "pricing"
     | "providerId"
     | "readAt"
@@ -137,6 +140,7 @@ export type Settled =
       readonly providerId: string | null
       readonly status: "accepted" | "sent"
       readonly held?: Recipient.Failure
+      readonly rate?: Rate | null
     }
   | { readonly _tag: "Failed"; readonly failure: Recipient.Failure; readonly stopsJob?: boolean }
   | { readonly _tag: "Unknown" | "Skipped"; readonly failure: Recipient.Failure }
@@ -186,7 +190,10 @@ const settleAccepted = (
       maybeSent: false,
       sentAt,
       deliveredAt,
-      readAt
+      readAt,
+      ...(outcome.rate === undefined
+        ? {}
+        : { market: outcome.rate?.market ?? null, price: outcome.rate?.unitPrice ?? null })
     },
     now
   )

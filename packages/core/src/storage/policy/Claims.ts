@@ -363,7 +363,8 @@ export const make = (rows: JobRows): Claims => {
       recipients: claimed.recipients,
       session: of.session,
       caps: of.caps,
-      category: of.category
+      category: of.category,
+      currency: of.job.job.currency
     }))
   }
 

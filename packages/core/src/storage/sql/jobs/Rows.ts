@@ -127,15 +127,17 @@ const expiringJobs = `SELECT job.id FROM sendwright_progress AS progress CROSS J
 const repriceRecipient = "UPDATE sendwright_recipient SET market = ?, price = ? WHERE seq = ?"
 const repriceJob = "UPDATE sendwright_job SET estimated_cost = ? WHERE seq = ?"
 
-/** Gives a direct message the price of the template that goes in its place. */
+/**
+ * Gives a direct message the price of the template that goes in its place, and a send that went later the price as it is then. The
+ * estimate of a send stays.
+ */
 function* reprice(steps: ReadonlyArray<JobSteps.JobChange<StoredJob>>): Program<void> {
   for (const { changes, state } of steps) {
     const { job, seq } = state
-    if (job.content.kind !== "direct") continue
     for (const { after, before } of changes) {
       if (after.market === before.market && after.price === before.price) continue
       yield* run(repriceRecipient, after.market, after.price, recipientKey(seq, after.index))
-      yield* run(repriceJob, job.estimatedCost, seq)
+      if (job.content.kind === "direct") yield* run(repriceJob, job.estimatedCost, seq)
     }
   }
 }
