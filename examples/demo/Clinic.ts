@@ -42,7 +42,8 @@ export const open = async (
     deliver: async ({ message_id, to }) => {
       // What became of hers is never told.
       if (to === zoe) return new Promise(() => {})
-      setTimeout(() => report({ receipts: [{ message_id, status: "delivered" }] }), 100)
+      // The host may have been ended meanwhile, and nobody hears of it.
+      setTimeout(() => report({ receipts: [{ message_id, status: "delivered" }] }).catch(() => {}), 100)
       return `clinic-${message_id}`
     }
   })

@@ -23,6 +23,7 @@ const codes: ReadonlyMap<string, string> = new Map([
   ["NotFound", "not_found"],
   ["Overloaded", "unavailable"],
   ["PlatformUnavailable", "unavailable"],
+  ["PreconditionFailed", "precondition_failed"],
   ["QuotaExceeded", "quota_exceeded"],
   ["RateLimited", "rate_limited"],
   ["SendFailed", "send_failed"],
