@@ -30,6 +30,7 @@ export const job = (recipients: number): DispatchedJob => ({
   },
   category: null,
   caps: Caps.none,
+  currency: "EUR",
   timing: null,
   content: { kind: "direct", text: "Hello", linkPreview: false },
   fence: 1,
