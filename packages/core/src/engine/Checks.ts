@@ -597,6 +597,14 @@ export const make = Effect.gen(function* () {
     return found
   })
 
+  /** What is wrong with the names of those whom a session may not ask for by them, by their places. */
+  const misnamed = Effect.fnUntraced(function* (caller: Caller, addresses: ReadonlyArray<Address.Address>) {
+    const found = new Map<number, string>()
+    for (const place of yield* mismatched(caller, addresses)) found.set(place, ofTwoPeople)
+    for (const place of yield* foreign(caller, addresses)) found.set(place, ofOtherPortfolio)
+    return found
+  })
+
   /** Refuses those without a number where the platform would, unless it is known of their user id (contract.md §14). */
   const findNumberless = Effect.fnUntraced(function* (
     { account }: Caller,
@@ -623,10 +631,8 @@ export const make = Effect.gen(function* () {
       recipients.map(({ user_id }) => user_id)
     )
     const addresses = recipients.map((recipient) => addressOf(recipient, portfolio))
-    for (const place of yield* foreign(caller, addresses))
-      faults.add(["recipients", place, "user_id"], "recipient_invalid", ofOtherPortfolio)
-    for (const place of yield* mismatched(caller, addresses))
-      faults.add(["recipients", place, "user_id"], "recipient_invalid", ofTwoPeople)
+    for (const [place, message] of yield* misnamed(caller, addresses))
+      faults.add(["recipients", place, "user_id"], "recipient_invalid", message)
     if (template !== null && Template.needsNumber(template)) yield* findNumberless(caller, addresses, faults)
     return addresses
   })
@@ -770,10 +776,8 @@ export const make = Effect.gen(function* () {
     path: ReadonlyArray<string>
   ) {
     const address = addressOf(names, yield* portfolioFor(caller, [names.user_id]))
-    if ((yield* foreign(caller, [address])).size > 0)
-      return yield* invalid([Fault.make(path, "recipient_invalid", ofOtherPortfolio)])
-    if ((yield* mismatched(caller, [address])).size > 0)
-      return yield* invalid([Fault.make(path, "recipient_invalid", ofTwoPeople)])
+    const message = (yield* misnamed(caller, [address])).get(0)
+    if (message !== undefined) return yield* invalid([Fault.make(path, "recipient_invalid", message)])
     return address
   })
 

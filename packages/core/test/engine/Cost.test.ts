@@ -18,30 +18,10 @@ import * as Engine from "../../src/engine/Engine.ts"
 import * as SecretBox from "../../src/secret/SecretBox.ts"
 import * as Sender from "../../src/sender/Sender.ts"
 import type { Program } from "../../src/storage/Program.ts"
-import * as AccountStore from "../../src/storage/sql/AccountStore.ts"
-import * as ApiKeyStore from "../../src/storage/sql/ApiKeyStore.ts"
-import * as AuditStore from "../../src/storage/sql/AuditStore.ts"
-import * as ConsentStore from "../../src/storage/sql/ConsentStore.ts"
 import { Database } from "../../src/storage/sql/Database.ts"
-import * as ErasureStore from "../../src/storage/sql/ErasureStore.ts"
-import * as Happenings from "../../src/storage/sql/Happenings.ts"
-import * as InboundStore from "../../src/storage/sql/InboundStore.ts"
-import * as JobStore from "../../src/storage/sql/JobStore.ts"
-import * as KeyringStore from "../../src/storage/sql/KeyringStore.ts"
-import * as OperatorStore from "../../src/storage/sql/OperatorStore.ts"
-import * as RateCardStore from "../../src/storage/sql/RateCardStore.ts"
-import * as RestoreStore from "../../src/storage/sql/RestoreStore.ts"
-import * as RetentionStore from "../../src/storage/sql/RetentionStore.ts"
-import * as RetryPlanStore from "../../src/storage/sql/RetryPlanStore.ts"
-import * as SessionStore from "../../src/storage/sql/SessionStore.ts"
-import * as SizeStore from "../../src/storage/sql/SizeStore.ts"
-import * as TemplateStore from "../../src/storage/sql/TemplateStore.ts"
-import * as Transactions from "../../src/storage/sql/Transactions.ts"
-import * as WebhookStore from "../../src/storage/sql/WebhookStore.ts"
 import * as Sqlite from "../../src/storage/sqlite/Database.ts"
-import * as HealthStore from "../../src/storage/sqlite/HealthStore.ts"
-import * as RateLimitStore from "../../src/storage/sqlite/RateLimitStore.ts"
 import { migrations } from "../../src/storage/sqlite/Schema.ts"
+import * as Stores from "../../src/storage/sqlite/Stores.ts"
 import * as RecordingTransport from "../../src/testing/RecordingTransport.ts"
 import * as AddressPolicy from "../../src/webhook/AddressPolicy.ts"
 import * as Worker from "../../src/worker/Worker.ts"
@@ -91,29 +71,7 @@ const counting = Layer.effect(
   }))
 ).pipe(Layer.provide(Sqlite.layer({ filename: ":memory:", migrations })))
 
-const stores = Layer.mergeAll(
-  AccountStore.layer,
-  ApiKeyStore.layer,
-  AuditStore.layer,
-  ConsentStore.layer,
-  ErasureStore.layer,
-  Happenings.layer,
-  HealthStore.layer,
-  InboundStore.layer,
-  JobStore.layer,
-  KeyringStore.layer(false),
-  OperatorStore.layer,
-  RateCardStore.layer,
-  RateLimitStore.layer,
-  RestoreStore.layer,
-  RetentionStore.layer,
-  RetryPlanStore.layer,
-  SessionStore.layer,
-  SizeStore.layer,
-  TemplateStore.layer,
-  Transactions.layer,
-  WebhookStore.layer
-).pipe(Layer.provide(counting))
+const stores = Stores.layer.pipe(Layer.provide(counting))
 
 const sender: Sender.Sender = {
   provider: "sandbox",
