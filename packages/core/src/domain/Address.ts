@@ -120,12 +120,26 @@ export const keysOf = (address: Address): ReadonlyArray<Person.Key> => {
  * True where the platform told a number and a user id each together with another one, and not with each other: whoever consented by
  * the one is not whom the other reaches.
  */
-export const areOfTwo = (phone: Person.Key, user: Person.Key, others: Person.Others): boolean => {
+const areOfTwo = (phone: Person.Key, user: Person.Key, others: Person.Others): boolean => {
   const [ofPhone, ofUser] = [others.get(phone) ?? [], others.get(user) ?? []]
   if (ofUser.includes(phone) || ofPhone.includes(user)) return false
   const isOfScope = (key: Person.Key): boolean => isUserId(key) && portfolioOf(key) === portfolioOf(user)
   return ofUser.some((key) => !isUserId(key)) || ofPhone.some(isOfScope)
 }
+
+/** The keys of those that have two names. */
+export const keysOfPairs = (addresses: ReadonlyArray<Address>): ReadonlyArray<Person.Key> =>
+  addresses.map(keysOf).flatMap((keys) => (keys.length > 1 ? keys : []))
+
+/** The places of those whose two names are two people's. */
+export const placesOfTwo = (
+  addresses: ReadonlyArray<Address>,
+  others: Person.Others
+): ReadonlyArray<number> =>
+  addresses.flatMap((address, place) => {
+    const [phone, user] = keysOf(address)
+    return phone !== undefined && user !== undefined && areOfTwo(phone, user, others) ? [place] : []
+  })
 
 /** The keys under which consent may be on record: the person's, and that of a user id which was recorded by hand. */
 export const consentKeysOf = (address: Address): ReadonlyArray<Person.Key> => {

@@ -587,14 +587,9 @@ export const make = Effect.gen(function* () {
     { account }: Caller,
     addresses: ReadonlyArray<Address.Address>
   ) {
-    const named = addresses.map(Address.keysOf)
-    const keys = named.flatMap((keys) => (keys.length > 1 ? keys : []))
-    const found = new Set<number>()
-    if (keys.length === 0) return found
-    const others = yield* people.others({ accountId: account.id, keys })
-    for (const [place, [phone = "", user = ""]] of named.entries())
-      if (user !== "" && Address.areOfTwo(phone, user, others)) found.add(place)
-    return found
+    const keys = Address.keysOfPairs(addresses)
+    if (keys.length === 0) return []
+    return Address.placesOfTwo(addresses, yield* people.others({ accountId: account.id, keys }))
   })
 
   /** What is wrong with the names of those whom a session may not ask for by them, by their places. */

@@ -101,6 +101,25 @@ const pricing = (cards: Context.Tag.Service<RateCardStore>) =>
     })
   })
 
+/** The refusals of recipients who may have no message for one of these purposes, by their places. */
+const refusing = (consents: Context.Tag.Service<ConsentSource>, people: Context.Tag.Service<InboundStore>) =>
+  Effect.fnUntraced(function* (
+    accountId: string,
+    addresses: ReadonlyArray<Address.Address>,
+    purposes: ReadonlyArray<Purpose>
+  ) {
+    const found = new Map<number, Refusal>()
+    for (const purpose of purposes)
+      for (const [place, refusal] of yield* consents.refusals(accountId, addresses, purpose))
+        found.set(place, refusal)
+    // The platform may have told only now that two names are of two people: consent of the one is none of the other.
+    const keys = Address.keysOfPairs(addresses)
+    if (keys.length === 0) return found
+    for (const place of Address.placesOfTwo(addresses, yield* people.others({ accountId, keys })))
+      found.set(place, { _tag: "Missing" })
+    return found
+  })
+
 export const make: Effect.Effect<
   Prepare,
   never,
@@ -113,18 +132,7 @@ export const make: Effect.Effect<
   const priced = pricing(yield* RateCardStore)
   const resolve = yield* SessionSender.make
 
-  /** The refusals of recipients who may have no message for one of these purposes, by their places. */
-  const refusals = Effect.fnUntraced(function* (
-    accountId: string,
-    addresses: ReadonlyArray<Address.Address>,
-    purposes: ReadonlyArray<Purpose>
-  ) {
-    const found = new Map<number, Refusal>()
-    for (const purpose of purposes)
-      for (const [place, refusal] of yield* consents.refusals(accountId, addresses, purpose))
-        found.set(place, refusal)
-    return found
-  })
+  const refusals = refusing(consents, people)
 
   /** A one-time code goes to the number of a user id, where one is known by now (contract.md §14). */
   const withNumbers = Effect.fnUntraced(function* (jobs: ReadonlyArray<DispatchedJob>) {

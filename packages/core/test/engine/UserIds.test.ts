@@ -267,6 +267,24 @@ describe("a recipient", () => {
     )
   )
 
+  it.scoped("with two names that the platform tells of two people after the acceptance gets nothing", () =>
+    scenario(({ caller, drain, engine, message, newsId, register, sent, statuses }) =>
+      Effect.gen(function* () {
+        yield* register(phone)
+        const sendAt = new Date(Date.UTC(2026, 2, 15, 12))
+        const { jobId } = yield* engine.send(yield* caller, {
+          idempotencyKey: "tomorrow",
+          request: { templateId: newsId, recipients: [{ phone, userId }], sendAt }
+        })
+        yield* message(named("34600000909", userId), { type: "text", text: { body: "Hello" } })
+        yield* TestClock.adjust("2 days")
+        yield* drain
+        expect(yield* statuses(jobId)).toEqual(["skipped"])
+        expect(sent).toEqual([])
+      })
+    )
+  )
+
   it.scoped("of a one-time code needs a number, by now or before", () =>
     scenario(({ admin, message, register, sendOf, session }) =>
       Effect.gen(function* () {
