@@ -518,7 +518,7 @@ CREATE TABLE sendwright_retry_plan (
 CREATE UNIQUE INDEX sendwright_retry_plan_idempotency ON sendwright_retry_plan (idempotency_key) WHERE idempotency_key IS NOT NULL;
 CREATE INDEX sendwright_retry_plan_running ON sendwright_retry_plan ((seq + 0)) WHERE ended_at IS NULL;
 
--- Who was sent what, by text: a segment has the phones and external ids of 100,000 recipients, in the order of acceptance.
+-- Who was sent what, by text: a segment has the phones and searched texts of 100,000 recipients, in the order of acceptance.
 -- last: the key of its last recipient. written: how many of its rows are; null once it is whole (docs/adr/0041).
 CREATE TABLE sendwright_segment (
   id INTEGER PRIMARY KEY,

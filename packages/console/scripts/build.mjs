@@ -8,7 +8,9 @@ const folder = join(dirname(fileURLToPath(import.meta.url)), "..")
 const dist = join(folder, "dist")
 const page = join(dist, "index.html")
 const types = join(folder, "generated/api.d.ts")
+const texts = join(folder, "generated/texts.ts")
 const contract = join(folder, "../http/dist/contract.js")
+const adapter = join(folder, "../core/dist/adapter.js")
 
 const newest = (place) =>
   Math.max(
@@ -50,6 +52,12 @@ const makeTypes = async () => {
   )
   mkdirSync(dirname(types), { recursive: true })
   writeFileSync(types, text)
+  // The texts that a client says of a recipient: whatever the API tells of them, the screens show.
+  const { ClientTexts } = await import(adapter)
+  writeFileSync(
+    texts,
+    `export const titles = ${JSON.stringify(Object.entries(ClientTexts.recipient.titles))} as const\n`
+  )
 }
 
 const bundle = async () => {
@@ -80,6 +88,10 @@ const bundle = async () => {
 }
 
 const description = newest(join(folder, "../http/dist"))
-if (modified(types) < Math.max(description, newest(join(folder, "../core/dist")))) await makeTypes()
-if (modified(page) < Math.max(newest(join(folder, "src")), modified(fileURLToPath(import.meta.url))))
+if (Math.min(modified(types), modified(texts)) < Math.max(description, newest(join(folder, "../core/dist"))))
+  await makeTypes()
+if (
+  modified(page) <
+  Math.max(newest(join(folder, "src")), modified(texts), modified(fileURLToPath(import.meta.url)))
+)
   await bundle()

@@ -1,4 +1,5 @@
 /** The words and colours of what the API names. Red is what failed or gives no answer, amber waits, violet nobody knows. */
+import { titles } from "../../generated/texts.ts"
 import type { Schemas } from "./api.ts"
 
 export type Tone = "ok" | "go" | "wt" | "bd" | "uk" | "of"
@@ -107,6 +108,12 @@ export const personOf = ({
   readonly phone: string | null
   readonly user_id: string | null
 }): string => (phone === null ? (user_id ?? "somebody who was erased") : phoneOf(phone))
+
+/** What a client says of somebody for itself, each with its title. */
+export const textsOf = (
+  told: Readonly<Record<(typeof titles)[number][0], string | null>>
+): ReadonlyArray<readonly [title: string, text: string]> =>
+  titles.flatMap(([name, title]) => (told[name] === null ? [] : [[title, told[name]] as const]))
 
 export const bytesOf = (bytes: number): string => {
   const names = ["B", "kB", "MB", "GB", "TB"]

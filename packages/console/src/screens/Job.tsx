@@ -13,7 +13,8 @@ import {
   personOf,
   type Status,
   shortId,
-  statuses
+  statuses,
+  textsOf
 } from "../base/words.ts"
 import { Act, tell } from "../ui/Acts.tsx"
 import { Card, Chip, Code, Empty, Facts, Say, Share, Table, Trouble } from "../ui/Parts.tsx"
@@ -294,11 +295,11 @@ const Results = ({
 }) => {
   const find = param("find") ?? ""
   const number = digitsOf(find)
-  const isFound = ({ external_id, market, phone }: Result): boolean =>
+  const isFound = (result: Result): boolean =>
     find === "" ||
-    external_id === find ||
-    market?.toLowerCase() === find.toLowerCase() ||
-    (number !== "" && digitsOf(phone ?? "").startsWith(number))
+    textsOf(result).some(([, text]) => text === find) ||
+    result.market?.toLowerCase() === find.toLowerCase() ||
+    (number !== "" && digitsOf(result.phone ?? "").startsWith(number))
   const newest = results
     .filter((result) => (shown === undefined || result.status === shown) && isFound(result))
     .toSorted((a, b) => rankOf(a) - rankOf(b) || (a.updated_at < b.updated_at ? 1 : -1))
@@ -311,7 +312,7 @@ const Results = ({
       {results.length > 25 && (
         <form class="filters inside" onSubmit={submitFilters}>
           <div class="choose">
-            <label for="find">A number's beginning, an external id, or a market</label>
+            <label for="find">A number's beginning, your own id of somebody, or a market</label>
             <input id="find" name="find" defaultValue={find} placeholder="+55" key={find} />
           </div>
           <button type="submit" class="btn">
@@ -336,7 +337,11 @@ const Results = ({
                 <a class="name" href={href(`messages/${result.message_id}`)}>
                   {personOf(result)}
                 </a>
-                <small>{result.external_id}</small>
+                <small>
+                  {textsOf(result)
+                    .map(([, text]) => text)
+                    .join(" · ")}
+                </small>
               </td>
               <td>
                 <Chip tone={tone}>{word}</Chip>

@@ -2,7 +2,7 @@ import { api, may, type Schemas } from "../base/api.ts"
 import { useAnswer } from "../base/live.ts"
 import { href, screenOf } from "../base/place.ts"
 import { At, dayOf, shortOf, spanOf, Told, timeOf, zoneName } from "../base/time.tsx"
-import { limiterOf, personOf, phoneOf, shortId, statuses, type Tone } from "../base/words.ts"
+import { limiterOf, personOf, phoneOf, shortId, statuses, type Tone, textsOf } from "../base/words.ts"
 import { Act } from "../ui/Acts.tsx"
 import { copyMarkdown } from "../ui/Markdown.ts"
 import { Card, Chip, Code, Facts, Say } from "../ui/Parts.tsx"
@@ -467,7 +467,7 @@ const Of = ({ story: { message, timeline } }: { readonly story: Story }) => {
           ],
           ["Account", message.account],
           ["Priority", message.priority === "normal" ? null : message.priority],
-          ["External id", message.external_id === null ? null : <Code>{message.external_id}</Code>],
+          ...textsOf(message).map(([title, text]) => [title, <Code key={title}>{text}</Code>] as const),
           ["Message", <Code>{message.message_id}</Code>],
           ["Key", accepted?.key ? <Code>{accepted.key}</Code> : null],
           ["Request", accepted?.request_id ? <Code>{accepted.request_id}</Code> : null],

@@ -84,9 +84,9 @@ const Results = ({
     <div class="grid">
       {of.length === 0 ? (
         <Empty title="Look by what names one thing">
-          A phone number with its calling code, your own reference or external id, or the id of a message, a
-          job, a session, a webhook, a delivery, a template or a key. The whole of it: parts of ids are not
-          looked for.
+          A phone number with its calling code, your own reference, your own id of somebody, or the id of a
+          message, a job, a session, a webhook, a delivery, a template or a key. The whole of it: parts of ids
+          are not looked for.
         </Empty>
       ) : (
         <Card title="Found">

@@ -200,7 +200,7 @@ export const admin = [
     {
       summary: "Erase a person",
       description:
-        "Forgets a person by a phone, a user id, or both, with all names that surely are theirs: numbers, ids, variables, texts, external ids, and their copies in events, deliveries, receipts and hooks. The names that are given count in every account; those that an account ties to them, by what its platforms told, in that account alone (`accounts`). What waits for them is canceled first. Keyed hashes stay in place of the names, with the counts, the prices, and when consent was given and withdrawn. Nothing goes to them again until they, or you, consent anew. A repetition does no harm. In the platform's own contact book the entry stays: it is deleted there.",
+        "Forgets a person by a phone, a user id, or both, with all names that surely are theirs: numbers, ids, variables, texts, what you said of them for yourself, and their copies in events, deliveries, receipts and hooks. The names that are given count in every account; those that an account ties to them, by what its platforms told, in that account alone (`accounts`). What waits for them is canceled first. Keyed hashes stay in place of the names, with the counts, the prices, and when consent was given and withdrawn. Nothing goes to them again until they, or you, consent anew. A repetition does no harm. In the platform's own contact book the entry stays: it is deleted there.",
       request: { phone, reason: "asked by letter of 3 March", dry_run: true },
       command: {
         name: "people erase",

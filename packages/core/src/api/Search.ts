@@ -1,5 +1,6 @@
 /** Search (contract.md §12): by operators over all accounts, and of a key's own. */
 import * as Schema from "effect/Schema"
+import { ClientTexts } from "../adapter.ts"
 import { Search as Domain, Phone } from "../index.ts"
 import { computed, struct } from "./Codec.ts"
 import * as Endpoint from "./Endpoint.ts"
@@ -9,14 +10,16 @@ import { paging } from "./Parameters.ts"
 import { Link } from "./Texts.ts"
 import * as Wire from "./Wire.ts"
 
+/** As a request names them. */
+const searched = ClientTexts.recipient.searched.map((name) => `\`${name}\``).join(", ")
+
 const Query = Schema.Struct({
   ...paging,
   q: Domain.Query.annotations({
     jsonSchema: {
       minLength: Domain.shortest,
       maxLength: Domain.longest,
-      description:
-        "A phone in any spelling, a platform's user id, an external id, a reference, an Idempotency-Key, a request id, or the id of a job, message, delivery, webhook, session, key or template, or a platform's id of a message."
+      description: `A phone in any spelling, or the whole of a platform's user id, a recipient's ${searched}, a \`reference\`, an Idempotency-Key, a request id, the id of a job, message, delivery, webhook, session, key or template, or a platform's id of a message.`
     }
   })
 })

@@ -78,9 +78,6 @@ const inLine = (text: string, escape: Escape): string => escape(text.split(lineB
 const quoted = (text: string, escape: Escape): ReadonlyArray<string> =>
   text.split(lineBreak).map((line) => `> ${escape(line)}`.trimEnd())
 
-/** `external_id` as people write it. */
-const titled = (name: string): string => (name.charAt(0).toUpperCase() + name.slice(1)).replaceAll("_", " ")
-
 const facts = ({ message }: Told): ReadonlyArray<readonly [string, string | null]> => {
   const { account, actual, currency, error, estimated, job_id, phone, reference, session } = message
   const { priority, status, template } = message
@@ -99,7 +96,7 @@ const facts = ({ message }: Told): ReadonlyArray<readonly [string, string | null
     ["Job", job_id],
     ["Priority", priority ?? null],
     ["Reference", reference],
-    ...Struct.keys(ClientTexts.recipient.told).map((name) => [titled(name), message[name]] as const),
+    ...Struct.entries(ClientTexts.recipient.titles).map(([name, title]) => [title, message[name]] as const),
     ["Estimated", price(estimated)],
     ["Actual", price(actual)]
   ]

@@ -45,7 +45,7 @@ const longestRequestMs = 30 * Time.second
 
 /** The things of jobs and of their recipients that a text may name; null, or none, where it cannot. */
 export interface OfJobs {
-  /** Phones and external ids of recipients. */
+  /** Phones and searched texts of recipients. */
   readonly recipients: ReadonlyArray<string>
   /** The platform's id of a message. */
   readonly providerId: string | null

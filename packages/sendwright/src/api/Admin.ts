@@ -1167,8 +1167,8 @@ export interface Admin {
   /** A verdict on all processes over the store, by the same rules; also while the store cannot be read. */
   readonly health: () => Promise<HealthReport>
   /**
-   * Whatever a text names, of all accounts and newest first: a phone in any spelling, a user id, an external id, a reference, an
-   * Idempotency-Key, a request id, or an id of ours or of a platform.
+   * Whatever a text names, of all accounts and newest first: a phone in any spelling, a user id, a text of `RecipientTexts`, a
+   * reference, an Idempotency-Key, a request id, or an id of ours or of a platform.
    */
   readonly search: (text: string) => AsyncIterable<Found>
 }

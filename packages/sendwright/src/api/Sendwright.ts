@@ -96,7 +96,7 @@ export interface Session {
   /** A direct message. */
   readonly message: (id: string) => Promise<DirectResult>
   /**
-   * This session's own jobs and messages, newest first: by a phone in any spelling, an external id, a reference, an
+   * This session's own jobs and messages, newest first: by a phone in any spelling, a text of `RecipientTexts`, a reference, an
    * Idempotency-Key, or an id.
    */
   readonly search: (text: string) => AsyncIterable<Found>

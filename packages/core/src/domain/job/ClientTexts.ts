@@ -25,6 +25,8 @@ type Given = Readonly<Record<string, Text>>
 type InProcess<T extends Given, A> = { readonly [Name in keyof T]: A }
 type OnWire<T extends Given, A> = { readonly [Name in keyof T & string as Snake<Name>]: A }
 
+const titled = (wire: string): string => (wire.charAt(0).toUpperCase() + wire.slice(1)).replaceAll("_", " ")
+
 const make = <T extends Given>(texts: T) => {
   const names = Struct.keys(texts)
   const wires = names.map((name) => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`))
@@ -46,6 +48,8 @@ const make = <T extends Given>(texts: T) => {
     longest: onWire((place) => known[place]?.longest ?? 0),
     /** On the wire, which are the names of their columns, too. */
     searched: wires.filter((_, place) => known[place]?.isSearched),
+    /** A name on the wire as people write it. */
+    titles: onWire((place) => titled(wires[place] ?? "")),
     /** As a request has them. */
     requested: onWire((place) => Schema.optional(known[place]?.schema ?? Schema.String)),
     /** As answers and events tell them. */

@@ -294,7 +294,7 @@ ${made(Others.busy)}${rows({ clustered: true })};
 ${made(recipients)}${rows({ room: 50 })};
 CREATE INDEX sendwright_recipient_provider ON sendwright_recipient (provider_id) WHERE provider_id IS NOT NULL;
 
--- Who was sent what, by text: a segment has the phones and external ids of 100,000 recipients, in the order of acceptance.
+-- Who was sent what, by text: a segment has the phones and searched texts of 100,000 recipients, in the order of acceptance.
 -- last: the key of its last recipient. written: how many of its rows are; null once it is whole (docs/adr/0041).
 ${made(Others.segments)}${rows()};
 

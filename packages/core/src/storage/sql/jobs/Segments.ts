@@ -1,5 +1,5 @@
 /**
- * Finds recipients by a phone or an external id. An index that every accept wrote would double its cost, so recipients are
+ * Finds recipients by a phone or a text that is searched. An index that every accept wrote would double its cost, so recipients are
  * written down later, 100,000 at a time and sorted: a look-up jumps into each of these segments, and reads through the
  * recipients that came since the last (docs/adr/0041).
  */
@@ -227,7 +227,7 @@ const partOf = (key: string): ReadonlyArray<{ readonly condition: string; readon
     : []
 }
 
-/** Answers the keys of the recipients that have one of the texts as their phone, user id or external id, the newest first, before a place. */
+/** Answers the keys of the recipients that have one of the texts as their phone, user id or searched text, the newest first, before a place. */
 export const finding = ({ elements: { among }, lookUp }: Pick<Dialect, "elements" | "lookUp">) => {
   // All keys are looked for in one reading.
   const ofOne = ["phone", ...searched].map((name) => `${name} = ?`).join(" OR ")
