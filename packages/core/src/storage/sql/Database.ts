@@ -78,9 +78,9 @@ export interface Dialect {
    * rows this costs PostgreSQL less than an array for each row, and SQLite a little more.
    */
   readonly jsonColumns: (expressions: ReadonlyArray<string>) => string
-  /** The expressions as one JSON array, as a value inside those. */
+  /** The expressions as one JSON array, as a value inside those. What a subquery answers of it is a text to SQLite: {@link json} reads it. */
   readonly jsonValue: (expressions: string) => string
-  /** A text column that holds JSON, as a value inside those. */
+  /** A text that holds JSON, of a column or out of a subquery, as a value inside those. */
   readonly json: (column: string) => string
   /** The count of a status in a column of counts, in JSON; 0 where it is not there. */
   readonly countIn: (column: string, status: string) => string

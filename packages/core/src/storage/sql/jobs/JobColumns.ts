@@ -361,7 +361,7 @@ export const jobColumns = (dialect: Dialect): string =>
     ...jobs.expressions(({ isJson, name }) => (isJson ? dialect.json(`job.${name}`) : `job.${name}`)),
     digest: "digest",
     changed: `CASE WHEN progress.seq IS NULL THEN NULL ELSE ${changedColumns(dialect, dialect.jsonValue)} END`,
-    claimed: claimedColumns(dialect.jsonValue("max(claim.last), max(claim.at)"))
+    claimed: dialect.json(claimedColumns(dialect.jsonValue("max(claim.last), max(claim.at)")))
   })
 
 const statusOf = RowReader.wordOf(Job.statuses)

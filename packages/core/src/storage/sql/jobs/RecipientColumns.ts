@@ -273,13 +273,14 @@ export const recipientColumns = (
   session?: string
 ): string => {
   const expressions = recipients.expressions(({ isJson, name }) => (isJson ? dialect.json(name) : name))
+  const claimIn = (session: string) => `(
+          SELECT ${dialect.jsonValue(claimOf.select({ fence: "claim.fence", at: "claim.at" }))}
+          FROM sendwright_claim AS claim WHERE ${Claims.has(session, "recipient.seq")}
+        )`
   const claim =
     session === undefined
       ? "CAST(NULL AS text)"
-      : `CASE WHEN ${untouched} THEN (
-          SELECT ${dialect.jsonValue(claimOf.select({ fence: "claim.fence", at: "claim.at" }))}
-          FROM sendwright_claim AS claim WHERE ${Claims.has(session, "recipient.seq")}
-        ) END`
+      : `CASE WHEN ${untouched} THEN ${dialect.json(claimIn(session))} END`
   return dialect.jsonColumns(
     answered.expressions({
       ...expressions,
