@@ -317,7 +317,7 @@ export const make = Effect.gen(function* () {
     "POST /admin/v1/webhooks/:id/rotate": [endpoint.id, () => ({ overlap_seconds: 0 })],
     "POST /admin/v1/webhooks/:id/replay": [
       endpoint.id,
-      () => ({ since: "2020-01-01T00:00:00Z", which: "failed" })
+      () => ({ since: "2020-01-01T00:00:00Z", which: "failed", dry_run: true })
     ],
     "PUT /admin/v1/rate-cards": [
       "",

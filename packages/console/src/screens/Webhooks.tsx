@@ -1,10 +1,11 @@
-import { api, may, type Schemas } from "../base/api.ts"
+import { useSignal } from "@preact/signals"
+import { api, may, problemOf, type Schemas } from "../base/api.ts"
 import { clock, useAnswer } from "../base/live.ts"
 import { accountOf } from "../base/names.ts"
-import { href, param, paramOf } from "../base/place.ts"
+import { href, param, paramOf, valuesOf } from "../base/place.ts"
 import { Ago, At, spanOf } from "../base/time.tsx"
 import { count, n, shortId, type Tone } from "../base/words.ts"
-import { Act } from "../ui/Acts.tsx"
+import { Act, type Values } from "../ui/Acts.tsx"
 import { Card, Chip, Choices, Code, Empty, Facts, Pager, Say, Table } from "../ui/Parts.tsx"
 import { Head, Screen } from "../ui/Screen.tsx"
 
@@ -258,6 +259,39 @@ const after = async <Done,>(done: Promise<Done>, refresh: () => void): Promise<D
   return answer
 }
 
+const replay = (id: string, { since = "", which }: Values, dry_run = false) =>
+  api.POST("/admin/v1/webhooks/{id}/replay", {
+    params: { path: { id } },
+    body: {
+      since: since.replace(/^(\d{4}-\d\d-\d\dT\d\d:\d\d)Z$/, "$1:00Z"),
+      which: which === "missing" ? "missing" : "failed",
+      dry_run
+    }
+  })
+
+/** How many a replay would be, by what its form has. */
+const Counted = ({ id }: { readonly id: string }) => {
+  const told = useSignal("")
+  return (
+    <p>
+      <button
+        type="button"
+        class="btn"
+        onClick={async ({ currentTarget: { form } }) => {
+          const { data, error } = await replay(id, form === null ? {} : valuesOf(form), true)
+          told.value =
+            data === undefined
+              ? problemOf(error).detail
+              : `It would be ${data.replayed < 1000 ? "" : "at least "}${count(data.replayed, "event")}.`
+        }}
+      >
+        Count them
+      </button>{" "}
+      <span role="status">{told}</span>
+    </p>
+  )
+}
+
 const Acts = ({
   of,
   refresh,
@@ -305,18 +339,8 @@ const Acts = ({
               ]
             }
           ]}
-          run={({ since = "", which }) =>
-            after(
-              api.POST("/admin/v1/webhooks/{id}/replay", {
-                ...path,
-                body: {
-                  since: since.replace(/^(\d{4}-\d\d-\d\dT\d\d:\d\d)Z$/, "$1:00Z"),
-                  which: which === "missing" ? "missing" : "failed"
-                }
-              }),
-              refresh
-            )
-          }
+          run={(values) => after(replay(of.id, values), refresh)}
+          footer={<Counted id={of.id} />}
         >
           <p>
             Each is a new delivery of an event that it may have taken already: a receiver knows it by its id.

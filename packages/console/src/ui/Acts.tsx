@@ -108,6 +108,7 @@ export const Act = ({
   confirm,
   done,
   fields = [],
+  footer,
   label,
   run,
   tag = null,
@@ -124,6 +125,8 @@ export const Act = ({
   readonly tag?: string | null
   readonly after?: (data: unknown) => ComponentChildren
   readonly children?: ComponentChildren
+  /** What stands under the fields. */
+  readonly footer?: ComponentChildren
 }) => {
   const isOpen = useSignal(false)
   const isBusy = useSignal(false)
@@ -186,6 +189,7 @@ export const Act = ({
                 {fields.map((field) => (
                   <FieldOf field={field} key={field.name} />
                 ))}
+                {footer}
                 {problem.value !== undefined && <Trouble problem={problem.value} />}
               </div>
               <footer>

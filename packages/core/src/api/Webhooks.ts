@@ -307,21 +307,27 @@ export const admin = [
   forOperator(
     Endpoint.post("replayWebhook", "/admin/v1/webhooks/:id/replay")
       .setPath(id)
-      .setPayload(Schema.Struct({ since: TimeText, which: optional(Schema.Literal("failed", "missing")) })),
+      .setPayload(
+        Schema.Struct({
+          since: TimeText,
+          which: optional(Schema.Literal("failed", "missing")),
+          dry_run: optional(Schema.Boolean.annotations({ description: "Counts only, up to 1,000." }))
+        })
+      ),
     one("replayed", itself(Wire.Count), 3),
     {
       summary: "Deliver again what did not arrive since a time",
       description:
-        "`failed`: what was attempted and did not arrive. `missing`: what never was a delivery to this endpoint. Asked twice it finds nothing more.",
+        "`failed`: what was attempted and did not arrive. `missing`: what never was a delivery to this endpoint. Asked twice it finds nothing more. With `dry_run` nothing changes: `replayed` tells how many it would be, and 1,000 where it would be more.",
       request: { since: Examples.at, which: "failed" },
       role: "support",
       command: {
         name: "webhooks replay",
-        description: "Deliver again what failed since a time, or is missing."
+        description: "Deliver again what failed since a time, or is missing. --dry-run true only counts."
       }
     },
-    ({ admin }, { path, payload: { since, which = "failed" } }) =>
-      admin.webhooks.replaySince(path.id, Instant.parse(since) ?? Instant.at(0), which)
+    ({ admin }, { path: { id }, payload: { dry_run: dryRun, since, which = "failed" } }) =>
+      admin.webhooks.replaySince({ id, since: Instant.parse(since) ?? Instant.at(0), which, dryRun })
   ),
   forOperator(
     Endpoint.post("replayDelivery", "/admin/v1/deliveries/:id/replay").setPath(id),

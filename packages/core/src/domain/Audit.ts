@@ -134,7 +134,7 @@ export const webhook = (found: Endpoint): View => ({
 export const job = ({ accountId, counts, status }: Job): View => ({ account_id: accountId, status, counts })
 
 /** The jobs and recipients that are retried together. */
-export const retryWanted = ({ filter, selection }: Wanted): View => {
+const retryWanted = ({ filter, selection }: Wanted): View => {
   const times = ["createdAfter", "createdBefore", "completedAfter", "completedBefore"] as const
   const told = Object.fromEntries(
     times.flatMap((name) => (filter[name] === undefined ? [] : [[name, Time.format(filter[name])]]))

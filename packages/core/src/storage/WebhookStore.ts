@@ -176,6 +176,14 @@ export class WebhookStore extends Context.Tag("@sendwright/core/storage/WebhookS
       readonly now: Instant
     }) => Effect.Effect<number, StorageError>
 
+    /** How many deliveries these two would make due, no further than {@link replayLimit}; changes nothing. */
+    readonly countReplayable: (query: {
+      readonly endpointId: string
+      readonly since: Instant
+      readonly now: Instant
+      readonly which: "failed" | "missing"
+    }) => Effect.Effect<number, StorageError>
+
     /** How the endpoints of the store do: those that fail or are disabled, the newest `most` of them, and some thousands at most. */
     readonly standing: (query: { readonly most: number }) => Effect.Effect<Standing, StorageError>
 

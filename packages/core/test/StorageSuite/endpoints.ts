@@ -145,7 +145,10 @@ export const suite = (layer: Stored): void => {
         expect(yield* failingSince).toBeNull()
         yield* settle([settlement(claimed[10], "delivered"), ...failures(11, 20)], Time.after(now, 1))
         expect(yield* failingSince).toBe(now + 1)
-        yield* store.replayFailed({ endpointId: made.id, since: now, now })
+        const failed = { endpointId: made.id, since: now, now }
+        const counted = yield* store.countReplayable({ ...failed, which: "failed" })
+        expect([counted, yield* store.replayFailed(failed)]).toEqual([18, 18])
+        expect(yield* store.countReplayable({ ...failed, which: "failed" })).toBe(0)
         const again = (yield* claim()).map((each, place) =>
           settlement(each, place === 0 ? "delivered" : null)
         )
@@ -234,9 +237,10 @@ export const suite = (layer: Stored): void => {
         ).toBe(1)
         yield* store.remove(first.id)
         const third = yield* endpoint(0, consent)
-        expect(
-          yield* store.replayMissing({ endpointId: third.id, since: now, now: Time.after(now, 3) })
-        ).toBe(2)
+        const missed = { endpointId: third.id, since: now, now: Time.after(now, 3) }
+        const counted = yield* store.countReplayable({ ...missed, which: "missing" })
+        expect([counted, yield* store.replayMissing(missed)]).toEqual([2, 2])
+        expect(yield* store.countReplayable({ ...missed, which: "missing" })).toBe(0)
         const phones = (yield* claim({ full: [second.id] }, Time.after(now, 3))).map(
           ({ body }): string => JSON.parse(body).data.phone
         )

@@ -166,7 +166,11 @@ const writes = Effect.gen(function* () {
     "webhooks.rotate": admin.webhooks.rotate(endpoint.id, {}),
     "webhooks.test": admin.webhooks.test(endpoint.id),
     "webhooks.replay": admin.webhooks.replay(deliveryId),
-    "webhooks.replaySince": admin.webhooks.replaySince(endpoint.id, Time.at(0), "failed"),
+    "webhooks.replaySince": admin.webhooks.replaySince({
+      id: endpoint.id,
+      since: Time.at(0),
+      which: "failed"
+    }),
     "rateCards.add": admin.rateCards.add({ currency: "EUR", effectiveFrom: Time.at(0), prices: [card] }),
     "jobs.cancel": admin.jobs.cancel(jobId),
     "jobs.pause": admin.jobs.pause(jobId),

@@ -278,8 +278,12 @@ describe("replays", { concurrent: true }, () => {
         yield* engine.drain
         yield* recorder.answer(url, answered(200))
         const replay = (id: string, which: "failed" | "missing") =>
-          admin.webhooks.replaySince(id, since, which)
+          admin.webhooks.replaySince({ id, since, which })
+        const looked = (id: string, which: "failed" | "missing") =>
+          Effect.replicateEffect(admin.webhooks.replaySince({ id, since, which, dryRun: true }), 2)
+        expect(yield* looked(endpoint.id, "failed")).toEqual([1, 1])
         expect([yield* replay(endpoint.id, "failed"), yield* replay(endpoint.id, "failed")]).toEqual([1, 0])
+        expect(yield* looked(endpoint.id, "failed")).toEqual([0, 0])
         yield* engine.drain
         expect(yield* bodies).toHaveLength(2)
         yield* admin.webhooks.change(endpoint.id, { events: ["consent.*"] })
@@ -287,6 +291,7 @@ describe("replays", { concurrent: true }, () => {
         yield* engine.drain
         const late = yield* admin.webhooks.create(account.id, { url: "https://late.example/", events: ["*"] })
         const missing = () => replay(late.endpoint.id, "missing")
+        expect(yield* looked(late.endpoint.id, "missing")).toEqual([1, 1])
         expect([yield* missing(), yield* missing()]).toEqual([1, 0])
         yield* engine.drain
         const requests = yield* recorder.requests

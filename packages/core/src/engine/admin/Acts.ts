@@ -17,14 +17,15 @@ import type { StorageError } from "../../storage/StorageError.ts"
 import { WebhookStore } from "../../storage/WebhookStore.ts"
 import { Precondition } from "../Acting.ts"
 import type { Admin } from "./Groups.ts"
-import type { Recorder } from "./Recorder.ts"
+import type { Recorder, Recording } from "./Recorder.ts"
 
 /** An act's rows are methods, so that an act of any arguments fits one type. */
 export interface Act<Args extends ReadonlyArray<unknown> = ReadonlyArray<unknown>, A = unknown> {
   /** The id of the changed object, if it exists before the act. */
   on?(...args: Args): string
   before?(...args: Args): Effect.Effect<View | null, StorageError>
-  entry(answer: A, ...args: Args): { readonly target: string | null; readonly after: View | null }
+  /** Null where it was a look: a dry run changes nothing, and is not recorded. */
+  entry(answer: A, ...args: Args): ReturnType<Recording<A>["entry"]>
 }
 
 /** `records` records by itself, because it has several commits or acts outside the database first. */
@@ -141,17 +142,19 @@ const jobActs = (before: Before): Group<"jobs"> => ({
   retry: {
     on: first,
     before,
-    entry: ({ counts, dryRun, job: found }, _, { codes, phones, statuses } = {}) => ({
-      target: found.id,
-      after: {
-        ...Audit.job(found),
-        retried: counts,
-        dry_run: dryRun,
-        statuses,
-        codes,
-        phones: phones?.slice(0, Audit.listedItems).map(Audit.phone)
-      }
-    })
+    entry: ({ counts, dryRun, job: found }, _, { codes, phones, statuses } = {}) =>
+      dryRun
+        ? null
+        : {
+            target: found.id,
+            after: {
+              ...Audit.job(found),
+              retried: counts,
+              statuses,
+              codes,
+              phones: phones?.slice(0, Audit.listedItems).map(Audit.phone)
+            }
+          }
   }
 })
 

@@ -17,7 +17,8 @@ export interface Recording<A> {
   readonly on?: string | undefined
   /** Reads the object before the act. */
   readonly before?: Effect.Effect<View | null, StorageError> | undefined
-  readonly entry: (answer: A) => { readonly target: string | null; readonly after: View | null }
+  /** Null of what changed nothing and is not told. */
+  readonly entry: (answer: A) => { readonly target: string | null; readonly after: View | null } | null
 }
 
 export type Recorder = <A, E, R>(
@@ -41,9 +42,11 @@ export const make = Effect.gen(function* () {
         if (on !== undefined) yield* audit.serialize(on)
         const was = before === undefined ? null : yield* before
         const answer = yield* act
+        const told = entry(answer)
+        if (told === null) return answer
         const at = yield* Time.now
         yield* audit.append({
-          entry: { ...actor, id: ids.uuid(at), at, operation, before: was, ...entry(answer) },
+          entry: { ...actor, id: ids.uuid(at), at, operation, before: was, ...told },
           retainSince: Time.before(at, retentionMs)
         })
         return answer

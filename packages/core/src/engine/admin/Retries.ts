@@ -190,10 +190,7 @@ export const make = Effect.gen(function* () {
         return yield* new NotFound({ what: "account" })
       if (dryRun) {
         const now = yield* Time.now
-        const counted = yield* count(wanted, now)
-        const entry = () => ({ target: null, after: { ...Audit.retryWanted(wanted), dry_run: true } })
-        yield* record({ operation: "retries.begin", entry }, Effect.void)
-        return { plan: null, dryRun, replayed: false, ...counted }
+        return { plan: null, dryRun, replayed: false, ...(yield* count(wanted, now)) }
       }
       const named = Either.getOrElse(key, () => null)
       if (named === null) return yield* add(wanted, null)

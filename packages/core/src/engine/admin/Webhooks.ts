@@ -90,13 +90,15 @@ export interface Webhooks {
   readonly replay: (deliveryId: string) => Effect.Effect<Delivery, NotFound | StorageError>
   /**
    * Delivers events created since a time again: those that were attempted and did not arrive, or those that this
-   * endpoint never had (`missing`). Returns how many. A second call finds none.
+   * endpoint never had (`missing`). Answers how many. A second call finds none. With `dryRun` it changes nothing, and counts no
+   * further than {@link replayLimit}.
    */
-  readonly replaySince: (
-    id: string,
-    since: Instant,
-    which: "failed" | "missing"
-  ) => Effect.Effect<number, NotFound | StorageError>
+  readonly replaySince: (command: {
+    readonly id: string
+    readonly since: Instant
+    readonly which: "failed" | "missing"
+    readonly dryRun?: boolean | undefined
+  }) => Effect.Effect<number, NotFound | StorageError>
 }
 
 const defaultOverlapSeconds = 24 * 60 * 60
@@ -226,8 +228,9 @@ const replayingBy = (
   find: (id: string) => Effect.Effect<Endpoint, NotFound | StorageError>,
   due: Effect.Effect<void>
 ): Webhooks["replaySince"] =>
-  Effect.fnUntraced(function* (id, since, which) {
+  Effect.fnUntraced(function* ({ dryRun = false, id, since, which }) {
     yield* find(id)
+    if (dryRun) return yield* store.countReplayable({ endpointId: id, since, now: yield* Time.now, which })
     const verb = which === "failed" ? store.replayFailed : store.replayMissing
     let replayed = 0
     for (let more = true; more; ) {

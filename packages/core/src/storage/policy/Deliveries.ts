@@ -19,7 +19,7 @@ import * as Webhook from "../../domain/webhook/Webhook.ts"
 import { groupBy } from "../JobSteps.ts"
 import type { Program } from "../Program.ts"
 import type { ClaimedDelivery, DeliveryClaim, DeliverySettlement } from "../WebhookStore.ts"
-import { replayLimit } from "../WebhookStore.ts"
+import { replayLimit, type WebhookStore } from "../WebhookStore.ts"
 import type {
   AttemptedDelivery,
   DueEndpoint,
@@ -288,6 +288,21 @@ export function* replayFailed(
   return endpoint === undefined ? 0 : yield* rows.replayFailed({ endpoint, since, now, limit: replayLimit })
 }
 
+/** The types of events that the endpoint has no delivery of where another has. */
+const missed = ({ value }: StoredEndpoint) => Event.types.filter((type) => Webhook.misses(value, type))
+
+/** `WebhookStore.countReplayable`. */
+export function* countReplayable(
+  rows: WebhookRows,
+  { endpointId, now, since, which }: Parameters<WebhookStore["Type"]["countReplayable"]>[0]
+): Program<number> {
+  const [endpoint] = yield* rows.endpoints([endpointId])
+  if (endpoint === undefined) return 0
+  const limit = replayLimit
+  if (which === "failed") return yield* rows.countFailed({ endpoint, since, now, limit })
+  return (yield* rows.missingEvents({ endpoint, since, types: missed(endpoint), limit })).length
+}
+
 /** `WebhookStore.replayMissing`. The endpoint is locked, so that two of them deliver nothing twice. */
 export function* replayMissing(
   rows: WebhookRows,
@@ -295,8 +310,8 @@ export function* replayMissing(
 ): Program<number> {
   const endpoint = yield* rows.lockEndpoint(endpointId)
   if (endpoint === null) return 0
-  const types = Event.types.filter((type) => Webhook.misses(endpoint.value, type))
-  const events = yield* rows.missingEvents({ endpoint, since, types, limit: replayLimit })
+  yield* rows.lockEvents()
+  const events = yield* rows.missingEvents({ endpoint, since, types: missed(endpoint), limit: replayLimit })
   yield* rows.deliver(endpoint, events, now)
   return events.length
 }

@@ -118,9 +118,14 @@ export interface WebhookRows {
     readonly limit: number
   }) => Program<number>
 
+  /** Keeps events until the commit from going with their last delivery. */
+  readonly lockEvents: () => Program<void>
+  /** Counts these, `limit` at most. Takes no lock. */
+  readonly countFailed: (query: Parameters<WebhookRows["replayFailed"]>[0]) => Program<number>
+
   /**
    * Events of these types that were made at `since` or later, that another endpoint of the account has a delivery of and
-   * this one has none: the first `limit` by age.
+   * this one has none: the first `limit` by age. Takes no lock.
    */
   readonly missingEvents: (query: {
     readonly endpoint: StoredEndpoint

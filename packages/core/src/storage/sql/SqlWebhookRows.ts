@@ -11,7 +11,7 @@ import * as Events from "./Events.ts"
 import * as Happenings from "./Happenings.ts"
 import { insertRows } from "./Insert.ts"
 import * as PaceRows from "./PaceRows.ts"
-import { instant, limited, realOrNull, seq, text } from "./RowReader.ts"
+import { instant, integer, limited, realOrNull, seq, text } from "./RowReader.ts"
 import * as WorkerRows from "./WorkerRows.ts"
 
 const toStored = (row: Row): StoredEndpoint => ({ seq: seq(row), value: endpoints.read(row) })
@@ -91,12 +91,12 @@ const statementsOf = (dialect: Dialect) => {
       next_at = NULL, due_at = NULL, worker = NULL
     WHERE id IN (${named})`
   // Deliveries that are `Delivering.hasFailed` are replayed; one that a worker takes meanwhile is passed over.
-  const replayFailed = `${replay} WHERE seq IN (
-      SELECT seq FROM sendwright_delivery
+  const failed = `SELECT seq FROM sendwright_delivery
       WHERE endpoint = ? AND created_at >= ?
         AND (status = 'exhausted' OR tries > 0 AND worker IS NULL AND due_at > ?)
-      ORDER BY seq ${limited}${dialect.skipLocked("sendwright_delivery")}
-    )`
+      ORDER BY seq ${limited}`
+  const replayFailed = `${replay} WHERE seq IN (${failed}${dialect.skipLocked("sendwright_delivery")})`
+  const countFailed = `SELECT count(*) AS count FROM (${failed}) AS failed`
   // By the event's time: a delivery of it may have been made at any time since.
   const missing = `SELECT DISTINCT event.seq FROM sendwright_endpoint AS other
     CROSS JOIN sendwright_delivery AS delivery CROSS JOIN sendwright_event AS event
@@ -110,6 +110,7 @@ const statementsOf = (dialect: Dialect) => {
     byIds,
     claimDeliveries,
     claimedDeliveries,
+    countFailed,
     dueEndpoints,
     missing,
     oldestDue,
@@ -201,9 +202,13 @@ export const make = (dialect: Dialect, ids: Ids.Ids): WebhookRows => {
     replay: (deliveryId, now) => run(`${replay} WHERE id = ? AND worker IS NULL`, now, now, deliveryId),
     replayFailed: ({ endpoint, limit, now, since }) =>
       changes(statements.replayFailed, now, now, endpoint.seq, since, now, limit),
+    countFailed: function* ({ endpoint, limit, now, since }) {
+      const row = yield* get(statements.countFailed, endpoint.seq, since, now, limit)
+      return row === undefined ? 0 : integer(row, "count")
+    },
 
+    lockEvents: () => dialect.serialize(Events.old),
     missingEvents: function* ({ endpoint: { seq: key, value }, limit, since, types }) {
-      yield* dialect.serialize(Events.old)
       const of = [value.accountId, since, JSON.stringify(types), key, limit]
       return (yield* all(statements.missing, ...of)).map(seq)
     },

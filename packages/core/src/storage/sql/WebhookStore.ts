@@ -257,6 +257,8 @@ export const layer: Layer.Layer<WebhookStore, never, Database> = Layer.effect(
         }),
       replayFailed: (command) =>
         db.write("WebhookStore.replayFailed", () => Deliveries.replayFailed(rows, command)),
+      countReplayable: (query) =>
+        db.readPage("WebhookStore.countReplayable", () => Deliveries.countReplayable(rows, query)),
       replayMissing: (command) =>
         db.write("WebhookStore.replayMissing", () => Deliveries.replayMissing(rows, command)),
       standing: ({ most }) => db.readPage("WebhookStore.standing", () => standing(most)),
