@@ -4,6 +4,7 @@ import type { Session, Standing } from "../session/Session.ts"
 import * as Sessions from "../session/Session.ts"
 import type { Job, PauseReason } from "./Job.ts"
 import * as Jobs from "./Job.ts"
+import * as Pace from "./Pace.ts"
 import type { Priority } from "./Priority.ts"
 
 /** `worker`: nothing but a worker, or a free one. */
@@ -46,6 +47,10 @@ export interface Group extends Pick<Job, "pauseReason" | "priority" | "status"> 
   readonly notDue: Extract<Limiter, "hours" | "schedule"> | null
   /** Recipients of these jobs that nobody has attempted and, while the jobs are paused, those that are to be attempted again. */
   readonly waiting: number
+  /** The pace that each of these jobs has of its own; null where they have none. */
+  readonly perMinute: number | null
+  /** So many of them wait of that job of which the most do. */
+  readonly longest: number
   /** The recipients that wait for another attempt, of jobs of which nobody waits for the first. */
   readonly retrying: number
   /** The time at which the oldest of them was accepted. */
@@ -69,7 +74,8 @@ const limiterOf = (group: Group, isDispatched: boolean): Limiter => {
   const hindered = hindrance(group, group.session)
   if (group.status === "paused") return hindered ?? "session"
   if (!isDispatched) return "worker"
-  return hindered ?? (group.session.pacing.messagesPerSecond === null ? "worker" : "pace")
+  const { perMinute, session } = group
+  return hindered ?? (Pace.slower(session.pacing.messagesPerSecond, perMinute) === null ? "worker" : "pace")
 }
 
 /** Reasons that keep everything of a store. */

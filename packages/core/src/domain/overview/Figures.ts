@@ -1,8 +1,9 @@
 /** The numbers of an overview, computed of the facts (contract.md §12). */
 import type { Instant } from "../Instant.ts"
 import * as Time from "../Instant.ts"
+import * as Pace from "../job/Pace.ts"
 import type { Tally } from "../job/Tally.ts"
-import type { Limited, Limiter } from "../job/Waiting.ts"
+import type { Group, Limited, Limiter } from "../job/Waiting.ts"
 import * as Waiting from "../job/Waiting.ts"
 import * as Pacing from "../session/Pacing.ts"
 import type { Session } from "../session/Session.ts"
@@ -83,11 +84,9 @@ export interface WaitingFor {
   readonly until: Instant | null
 }
 
-const untilOf = ({ group }: Limited, limiter: Limiter, now: Instant): Instant | null => {
-  const { blockedUntil, outage, pacing } = group.session
+const untilOf = ({ group }: Limited, limiter: Limiter): Instant | null => {
+  const { blockedUntil, outage } = group.session
   switch (limiter) {
-    case "pace":
-      return Pacing.emptyAt(group.waiting, pacing.messagesPerSecond, now)
     case "platform":
       return outage?.probeAt ?? null
     case "session":
@@ -104,6 +103,26 @@ const untilOf = ({ group }: Limited, limiter: Limiter, now: Instant): Instant | 
 const laterOf = (a: Instant | null, b: Instant | null): Instant | null =>
   a === null ? b : b === null ? a : Time.max(a, b)
 
+/** When so many of a session are gone by its pace, and each job by its own. */
+const goneAt = (
+  groups: ReadonlyArray<Group>,
+  count: number,
+  perSecond: number | null,
+  now: Instant
+): Instant | null =>
+  groups
+    .map(({ longest, perMinute }) => Pacing.emptyAt(longest, Pace.slower(null, perMinute), now))
+    .reduce(laterOf, Pacing.emptyAt(count, perSecond, now))
+
+/** When all that has a pace is gone. */
+const lastOf = (found: ReadonlyArray<Group>, now: Instant): Instant | null =>
+  [...groupBy(found, ({ session }) => session.id).values()]
+    .map((groups) => {
+      const waiting = groups.reduce((sum, group) => sum + group.waiting, 0)
+      return goneAt(groups, waiting, groups[0]?.session.pacing.messagesPerSecond ?? null, now)
+    })
+    .reduce(laterOf, null)
+
 /** The parts that are there, in the limiters' order. */
 export const waitingOf = (limited: ReadonlyArray<Limited>, now: Instant): ReadonlyArray<WaitingFor> => {
   const parts = limited.flatMap((each) => [
@@ -113,9 +132,14 @@ export const waitingOf = (limited: ReadonlyArray<Limited>, now: Instant): Readon
   return Waiting.limiters.flatMap((limiter): ReadonlyArray<WaitingFor> => {
     const found = parts.filter((part) => part.limiter === limiter && part.count > 0)
     if (found.length === 0) return []
-    const times = found.map(({ each }) => untilOf(each, limiter, now))
     // All of a pace are gone with the last; what else ends does so first with the first.
-    const until = limiter === "pace" ? times.reduce(laterOf, null) : Time.firstOf(times)
+    const until =
+      limiter === "pace"
+        ? lastOf(
+            found.map(({ each }) => each.group),
+            now
+          )
+        : Time.firstOf(found.map(({ each }) => untilOf(each, limiter)))
     return [{ limiter, recipients: found.reduce((sum, { count }) => sum + count, 0), until }]
   })
 }
@@ -222,7 +246,7 @@ export const sessionsOf = (facts: StoreReadings): ReadonlyArray<SessionFigures> 
       oldestAt: Time.firstOf(waits.map(({ oldestAt }) => oldestAt)),
       sentPerSecond,
       failedLastHour: sumOf(failures),
-      emptyAt: isGoing(session, facts) ? Pacing.emptyAt(waiting, perSecond, now) : null,
+      emptyAt: isGoing(session, facts) ? goneAt(waits, waiting, perSecond, now) : null,
       lately,
       before,
       reasons: reasonsOf(ofSession),

@@ -2,6 +2,7 @@
 import { describe, expect, it } from "vitest"
 import * as Time from "../../../src/domain/Instant.ts"
 import type { Tally } from "../../../src/domain/job/Tally.ts"
+import type { Group } from "../../../src/domain/job/Waiting.ts"
 import * as Figures from "../../../src/domain/overview/Figures.ts"
 import * as Overview from "../../../src/domain/overview/Overview.ts"
 import * as Circuit from "../../../src/domain/session/Circuit.ts"
@@ -75,6 +76,17 @@ describe("an overview", () => {
         { limiter: "worker", recipients: 1, until: null }
       ]
     })
+  })
+
+  it("tells when what has a pace is gone: all of a session by its pace, and each job by its own", () => {
+    const paced = { ...session, pacing: { messagesPerSecond: 10, pairIntervalMs: null } }
+    const untilOf = (...groups: ReadonlyArray<Group>) =>
+      Overview.overviewOf({ ...well, ...waits(...groups) }, "1").waiting.by
+    const own = group(30, { perMinute: 60, longest: 20 })
+    expect(untilOf(own)).toEqual([{ limiter: "pace", recipients: 30, until: now + 20_000 }])
+    const both = untilOf({ ...own, session: paced }, group(300, { session: paced, priority: "low" }))
+    expect(both).toEqual([{ limiter: "pace", recipients: 330, until: now + 33_000 }])
+    expect(Overview.overviewOf({ ...well, ...waits(own) }, "1").sessions[0]?.emptyAt).toBe(now + 20_000)
   })
 
   it("tells of a session what waits, how fast it sends, what failed, and when it has nothing left", () => {

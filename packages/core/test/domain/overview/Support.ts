@@ -18,6 +18,8 @@ export const group = (waiting: number, some: Partial<Group> = {}): Group => ({
   pauseReason: null,
   templateId: null,
   waiting,
+  perMinute: null,
+  longest: waiting,
   retrying: 0,
   oldestAt: Time.before(now, 5000),
   notDue: null,

@@ -72,7 +72,7 @@ export const dueOf = (queue: Queue): string =>
   `SELECT job.due_at FROM sendwright_job AS job WHERE ${waitsOf(queue)} ORDER BY ${place} LIMIT 1`
 
 /** The jobs that wait in the orders of all sessions. Its parameter is how many. */
-export const waiting = `SELECT job.session, job.priority, job.recipients, job.created_at
+export const waiting = `SELECT job.session, job.priority, job.recipients, job.per_minute, job.created_at
   FROM sendwright_busy AS busy CROSS JOIN sendwright_job AS job WHERE ${waitsOf(queueOf("busy"))} ${limited}`
 
 /** When the oldest job that waits in any order was accepted. Its parameter is how many orders are looked at. */

@@ -50,6 +50,8 @@ const groupOf = (row: Row): Group => {
     pauseReason: reason === null ? null : pauseReasonOf("pause_reason", reason),
     templateId: integerOrNull(row, "template"),
     waiting: integer(row, "waiting"),
+    perMinute: integerOrNull(row, "per_minute"),
+    longest: integer(row, "longest"),
     retrying: integer(row, "retrying"),
     oldestAt: instant(row, "oldest_at"),
     notDue: notDue === null ? null : notDueOf("not_due", notDue),
@@ -62,9 +64,9 @@ const withSession = (groups: string): string => `SELECT part.*, ${columns.of("se
 
 const inOrder =
   withSession(`SELECT job.session AS session_id, job.priority, 'queued' AS status, CAST(NULL AS text) AS pause_reason,
-    CAST(NULL AS bigint) AS template, count(*) AS jobs, sum(job.recipients) AS waiting, 0 AS retrying,
+    CAST(NULL AS bigint) AS template, count(*) AS jobs, sum(job.recipients) AS waiting, 0 AS retrying, job.per_minute, max(job.recipients) AS longest,
     min(job.created_at) AS oldest_at, CAST(NULL AS text) AS not_due, CAST(NULL AS bigint) AS next_at
-  FROM (${Order.waiting}) AS job GROUP BY job.session, job.priority`)
+  FROM (${Order.waiting}) AS job GROUP BY job.session, job.priority, job.per_minute`)
 
 /** A put-off of a job without a time is for its session's hours, or for a moment, as two messages to one person keep their distance. */
 const isWithinHours = `EXISTS (
@@ -78,10 +80,10 @@ export const reading = ({ countIn }: Dialect) => {
   const startsAt = countIn("progress.timing", "startsAt")
   const touched =
     withSession(`SELECT of_job.session_id, of_job.priority, of_job.status, of_job.pause_reason, of_job.template, of_job.jobs, of_job.waiting,
-      of_job.retrying, of_job.not_due, of_job.next_at,
+      of_job.retrying, of_job.per_minute, of_job.longest, of_job.not_due, of_job.next_at,
       (SELECT job.created_at FROM sendwright_job AS job WHERE job.seq = of_job.first) AS oldest_at
     FROM (SELECT job.session AS session_id, job.priority, job.status, job.pause_reason, job.template, job.not_due, count(*) AS jobs,
-      sum(job.waiting) AS waiting, sum(job.retrying) AS retrying,
+      sum(job.waiting) AS waiting, sum(job.retrying) AS retrying, job.per_minute, max(job.waiting) AS longest,
       min(CASE WHEN job.retrying > 0 OR job.not_due IS NOT NULL THEN job.next_at END) AS next_at,
       min(CASE WHEN job.waiting + job.retrying > 0 THEN job.seq END) AS first
     FROM (
@@ -91,11 +93,13 @@ export const reading = ({ countIn }: Dialect) => {
           END AS not_due,
         CASE WHEN progress.pause_reason IN ${listed(Waiting.templatePauses)}
           THEN (SELECT job.template FROM sendwright_job AS job WHERE job.seq = progress.seq) END AS template,
+        CASE WHEN progress.arrival IS NOT NULL
+          THEN (SELECT job.per_minute FROM sendwright_job AS job WHERE job.seq = progress.seq) END AS per_minute,
         ${queued} + CASE WHEN progress.status = 'paused' THEN ${sending} ELSE 0 END AS waiting,
         CASE WHEN progress.status <> 'paused' AND progress.next_at IS NOT NULL AND ${queued} = 0 THEN ${sending} ELSE 0 END AS retrying
       FROM sendwright_progress AS progress
       WHERE progress.status IN ('queued', 'processing', 'paused') ${limited}
-    ) AS job GROUP BY job.session, job.priority, job.status, job.pause_reason, job.template, job.not_due) AS of_job`)
+    ) AS job GROUP BY job.session, job.priority, job.status, job.pause_reason, job.template, job.not_due, job.per_minute) AS of_job`)
 
   return function* (most: number, now: Instant): Program<Backlog> {
     const waiting = yield* all(inOrder, most)
