@@ -236,6 +236,10 @@ describe("each screen's task", () => {
   it("a webhook tells since when it fails, and a delivery what was sent and answered", () =>
     opened(`/webhooks/${webhookId}`, async (page) => {
       await page.getByText("It fails since").waitFor()
+      await page.getByRole("button", { name: "Replay…" }).click()
+      await page.getByRole("button", { name: "Count them" }).click()
+      await page.getByText(/It would be \d+ events?\./).waitFor()
+      await page.getByRole("button", { name: "Leave it" }).click()
       await page.getByRole("button", { name: "Send a test…" }).click()
       await page.getByRole("button", { name: "Send it" }).click()
       await page.getByRole("link", { name: "webhook.test" }).first().click()
@@ -346,6 +350,10 @@ describe("each screen's task", () => {
   it("the schedule tells what starts later", () =>
     opened("/schedule", async (page) => {
       await page.getByRole("link", { name: "later" }).waitFor()
+      await page
+        .getByRole("table", { name: "Countries" })
+        .getByRole("row", { name: /Spain.* in 1 h/ })
+        .waitFor()
     }))
 })
 

@@ -68,6 +68,7 @@ const calls: Readonly<
     // The jobs of a reference together have another answer, and a call of their own.
     named: { key: "publicKey", stuck: "isStuck", group: null }
   },
+  "jobs schedule": { call: ({ jobs }, input) => jobs.schedule(input) },
   "jobs retry": { call: ({ jobs }, input) => jobs.retry(input) },
   "retries begin": { call: ({ jobs }, input) => jobs.retry(input), named: { key: "publicKey" } },
   // `hold` is a call of its own, `restore.hold()`.

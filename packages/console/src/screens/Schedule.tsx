@@ -1,12 +1,15 @@
 import { api, type Schemas } from "../base/api.ts"
 import { clock, useAnswer } from "../base/live.ts"
+import { param } from "../base/place.ts"
 import { At, agoOf, dayOf, exactOf, minuteOf } from "../base/time.tsx"
-import { count, n, shortId } from "../base/words.ts"
+import { count, n } from "../base/words.ts"
 import { Bars } from "../ui/Charts.tsx"
-import { Card, Chip, Empty, JobCell, Pager, Say, Table } from "../ui/Parts.tsx"
+import { Card, Chip, Choose, Empty, JobCell, Pager, Say, Table } from "../ui/Parts.tsx"
 import { Screen } from "../ui/Screen.tsx"
 
 type Job = Schemas["ToldJob"]
+type Hour = Schemas["Schedule"]["hours"][number]
+type Country = Hour["countries"][number]
 
 const hour = 3_600_000
 const hours = 48
@@ -24,16 +27,14 @@ const Clock = ({ send_at }: Pick<Job, "send_at">) => {
 }
 
 /** Hours from this one on, and who starts in each. */
-const Hours = ({ jobs }: { readonly jobs: ReadonlyArray<Job> }) => {
+const Hours = ({ of }: { readonly of: ReadonlyArray<Hour> }) => {
   const first = Math.floor(clock.value / hour) * hour
+  const found = new Map(of.map((each) => [Date.parse(each.at), each]))
   const bars = Array.from({ length: hours }, (_, at) => {
     const from = first + at * hour
-    const within = jobs.filter(
-      ({ starts_at }) => Date.parse(starts_at) >= from && Date.parse(starts_at) < from + hour
-    )
-    const recipients = within.reduce((sum, each) => sum + each.recipients, 0)
+    const { countries, recipients } = found.get(from) ?? { countries: [], recipients: 0 }
     return {
-      title: `${exactOf(from)}: ${count(recipients, "recipient")}${within.length === 0 ? "" : ` of ${within.map(({ job_id, reference }) => reference ?? shortId(job_id)).join(", ")}`}`,
+      title: `${exactOf(from)}: ${count(recipients, "recipient")}${recipients === 0 ? "" : `, ${countries.map((each) => `${n(each.recipients)} in ${nameOf(each)}`).join(", ")}`}`,
       label:
         at % 8 === 0
           ? `${at > 0 && minuteOf(from) < "08:00" ? `${dayOf(from).slice(0, 6)}, ` : ""}${minuteOf(from)}`
@@ -43,49 +44,133 @@ const Hours = ({ jobs }: { readonly jobs: ReadonlyArray<Job> }) => {
   })
   return (
     <Card
-      title={`What starts in the next ${hours} hours`}
-      beside="recipients by the hour in which their job starts"
+      title={`Who starts in the next ${hours} hours`}
+      beside="recipients by the hour in which they are due"
     >
-      <Bars bars={bars} label={`Recipients whose job starts, for each of the next ${hours} hours`} />
+      <Bars bars={bars} label={`Recipients who start, for each of the next ${hours} hours`} />
     </Card>
   )
 }
 
+const regions = new Intl.DisplayNames("en", { type: "region" })
+
+const nameOf = ({ calling_code, country }: Country): string =>
+  country === null
+    ? calling_code === null
+      ? "an unknown country"
+      : `+${calling_code}`
+    : (regions.of(country) ?? country)
+
+interface Reached {
+  readonly name: string
+  readonly from: string
+  readonly to: string
+  readonly recipients: number
+}
+
+/** When the first and the last of each country start, the soonest first. */
+const reachedOf = (all: ReadonlyArray<Hour>): ReadonlyArray<Reached> => {
+  const found = new Map<string, Reached>()
+  for (const { at, countries } of all)
+    for (const each of countries) {
+      const name = nameOf(each)
+      const { from = at, recipients = 0 } = found.get(name) ?? {}
+      found.set(name, { name, from, to: at, recipients: recipients + each.recipients })
+    }
+  return [...found.values()]
+}
+
+const Countries = ({ of }: { readonly of: ReadonlyArray<Reached> }) => (
+  <Card title="When it reaches each country" beside="by the hour, the soonest first">
+    <Table
+      label="Countries"
+      columns={[
+        { text: "Country" },
+        { text: "From" },
+        { text: "To the hour of", kind: "x" },
+        { text: "Recipients", kind: "r" }
+      ]}
+      rows={of.map(({ from, name, recipients, to }) => (
+        <tr key={name}>
+          <td class="name">{name}</td>
+          <td>
+            <At at={from} />
+            <small>{agoOf(from)}</small>
+          </td>
+          <td class="x">
+            <At at={to} />
+          </td>
+          <td class="r">{n(recipients)}</td>
+        </tr>
+      ))}
+    />
+  </Card>
+)
+
 /** What starts when. */
 export const Schedule = () => {
-  const answer = useAnswer("schedule", (init) =>
+  const reference = param("reference")
+  const planned = useAnswer("planned", (init) =>
     api.GET("/admin/v1/jobs", { ...init, params: { query: { limit: 100, has: "waiting" } } })
   )
+  // It counts recipients one by one, so that it is asked less often.
+  const answer = useAnswer(
+    `schedule ${reference}`,
+    (init) => api.GET("/admin/v1/schedule", { ...init, params: { query: { reference } } }),
+    { every: 10_000 }
+  )
+  const jobs = (planned.data !== undefined && "jobs" in planned.data ? planned.data.jobs : [])
+    .filter(({ starts_at }) => Date.parse(starts_at) > clock.value)
+    .toSorted((a, b) => (a.starts_at < b.starts_at ? -1 : 1))
+  const references = [...new Set(jobs.flatMap((job) => job.reference ?? []))]
   return (
     <Screen
       title="Schedule"
       answer={answer}
-      json="/admin/v1/jobs?has=waiting"
-      command="sendwright jobs list --has waiting"
+      json={`/admin/v1/schedule${reference === undefined ? "" : `?${new URLSearchParams({ reference })}`}`}
+      command={`sendwright jobs schedule${reference === undefined ? "" : ` --reference ${reference}`}`}
     >
-      {(data) => {
-        const jobs = ("jobs" in data ? data.jobs : [])
-          .filter(({ starts_at }) => Date.parse(starts_at) > clock.value)
-          .toSorted((a, b) => (a.starts_at < b.starts_at ? -1 : 1))
-        const [next] = jobs
-        const recipients = jobs.reduce((sum, each) => sum + each.recipients, 0)
+      {({ schedule }) => {
+        const countries = reachedOf(schedule.hours)
+        const [first] = countries
         return (
           <>
             <h1 class="sr">Schedule</h1>
             <Say>
-              {next === undefined ? (
-                "Nothing is planned: what was accepted starts at once."
+              {first === undefined ? (
+                "Nobody waits for a time: what was accepted starts at once."
               ) : (
                 <>
-                  <b>{count(jobs.length, "job")}</b> for <b>{n(recipients)}</b> recipients{" "}
-                  {jobs.length === 1 ? "starts" : "start"} later. The next is{" "}
-                  <b>{next.reference ?? shortId(next.job_id)}</b>, {agoOf(next.starts_at)}.
+                  <b>
+                    {n(countries.reduce((sum, each) => sum + each.recipients, 0))}
+                    {schedule.is_exact ? "" : " or more"}
+                  </b>{" "}
+                  recipients
+                  {reference !== undefined && (
+                    <>
+                      {" "}
+                      of <b>{reference}</b>
+                    </>
+                  )}{" "}
+                  start later, in {count(countries.length, "country", "countries")}. The first are in{" "}
+                  <b>{first.name}</b>, {agoOf(first.from)}.
                 </>
               )}
             </Say>
-            {jobs.length > 0 && (
+            {(references.length > 1 || reference !== undefined) && (
+              <div class="filters">
+                <Choose
+                  label="Of"
+                  name="reference"
+                  all="everything that is planned"
+                  options={references.map((value) => ({ value, text: value }))}
+                />
+              </div>
+            )}
+            {first !== undefined && (
               <div class="grid">
-                <Hours jobs={jobs} />
+                <Hours of={schedule.hours} />
+                <Countries of={countries} />
               </div>
             )}
             <div class="grid">
@@ -124,7 +209,7 @@ export const Schedule = () => {
                     ))}
                   />
                 )}
-                <Pager next={data.next_cursor} />
+                <Pager next={planned.data?.next_cursor ?? null} />
               </Card>
             </div>
           </>

@@ -432,6 +432,32 @@ const found: Answer<typeof FoundJobs, Found> = {
   example: { ...Wire.ok, jobs: [{ ...example, ...toldExample }], next_cursor: null, looked_at: null }
 }
 
+const schedule = struct(
+  {
+    at: Wire.Time,
+    is_exact: Schema.Boolean.annotations({
+      description: "false where more jobs wait than were read: these are the oldest."
+    }),
+    hours: list(
+      struct({
+        at: Wire.Time,
+        recipients: Wire.Count,
+        countries: list(
+          struct({
+            country: Wire.NullableText.annotations({
+              description:
+                "Two letters, such as BR; null where the number's first digits do not tell one country."
+            }),
+            calling_code: Wire.NullableText.annotations({ description: "null of people without a number." }),
+            recipients: Wire.Count
+          })
+        )
+      })
+    )
+  },
+  "Schedule"
+)
+
 const held = one("job", job, { ...example, status: "paused", completed_at: null })
 const goingOn = one("job", job, { ...example, status: "processing", completed_at: null })
 
@@ -544,6 +570,33 @@ export const admin = [
           ? Effect.map(admin.jobs.list(wanted), (jobs): Found => ({ jobs }))
           : Effect.map(admin.jobs.references(wanted), (references): Found => ({ references }))
       )
+  ),
+  forOperator(
+    Endpoint.get("schedule", "/admin/v1/schedule").setUrlParams(
+      Schema.Struct({ reference: optional(Reference.Reference) })
+    ),
+    one("schedule", schedule, {
+      at: Examples.at,
+      is_exact: true,
+      hours: [
+        {
+          at: Examples.later,
+          recipients: 120,
+          countries: [{ country: "BR", calling_code: "55", recipients: 120 }]
+        }
+      ]
+    }),
+    {
+      summary: "Count who starts when, by hour and country",
+      description:
+        "Recipients who wait for their time, or for hours in which they may go: how many are due in which hour, and in which countries, the soonest hour first. Hours without anybody are left out. What is paused starts at no time, and is not counted.",
+      command: {
+        name: "jobs schedule",
+        description: "Count who starts in which hour, and in which countries.",
+        columns: ["at", "recipients", "countries"]
+      }
+    },
+    ({ admin }, { query }) => admin.jobs.schedule(query)
   ),
   forOperator(
     Endpoint.get("adminJob", "/admin/v1/jobs/:id").setPath(id).setUrlParams(ResultFilter),

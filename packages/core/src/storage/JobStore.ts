@@ -33,6 +33,7 @@ import type {
 } from "../domain/job/Recipient.ts"
 import type { Sums } from "../domain/job/RetryPlan.ts"
 import type * as RetrySelection from "../domain/job/RetrySelection.ts"
+import type { Part } from "../domain/job/Starts.ts"
 import type { StopWhen } from "../domain/job/StopWhen.ts"
 import type { Tally } from "../domain/job/Tally.ts"
 import type * as Timeline from "../domain/job/Timeline.ts"
@@ -545,6 +546,13 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
       readonly most: number
       readonly now: Instant
     }) => Effect.Effect<Backlog, StorageError>
+
+    /** Recipients who wait for their time or for hours, of the next jobs behind `after`; `next` is where others follow. */
+    readonly starts: (query: {
+      readonly now: Instant
+      readonly reference?: string | undefined
+      readonly after: number
+    }) => Effect.Effect<{ readonly parts: ReadonlyArray<Part>; readonly next: number | null }, StorageError>
 
     /** The workers that have said what they are, the oldest first. One that stopped as it should has been forgotten. */
     readonly living: Effect.Effect<ReadonlyArray<LivingWorker>, StorageError>

@@ -162,6 +162,61 @@ export const suite = (layer: Stored): void => {
         }).pipe(Effect.provide(layer))
     )
 
+    it.effect("is told by the hour in which it starts, of a reference where that is asked for", () =>
+      Effect.gen(function* () {
+        const jobs = yield* JobStore
+        const who = yield* owner
+        const hour = Time.at(now - (now % Time.hour) + Time.hour)
+        const none = { sendAt: null, expiresAt: null, hours: null, expiring: null }
+        const plan = Effect.fnUntraced(function* (reference: string, addresses: ReadonlyArray<string>) {
+          const send = Fixtures.send(who, { phones: addresses.length, reference })
+          const recipients = send.recipients.map((each, place) => ({
+            ...each,
+            address: addresses[place] ?? "",
+            dueAt: Time.after(hour, place * 40 * Time.minute)
+          }))
+          yield* jobs.accept({ ...send, recipients, timing: { ...none, sendAt: hour, startsAt: hour } })
+        })
+        yield* plan("spring", ["5511999990001", "5521999990002", "34600000001"])
+        yield* plan("summer", ["34600000002", "@US.1349 b1"])
+        yield* jobs.accept(Fixtures.send(who, { phones: 2 }))
+        const starts = Effect.fnUntraced(function* (reference?: string) {
+          const { next, parts } = yield* jobs.starts({ now, reference, after: 0 })
+          expect(next).toBeNull()
+          return parts.toSorted((a, b) => a.hour - b.hour || (a.leading < b.leading ? -1 : 1))
+        })
+        const later = Time.after(hour, Time.hour)
+        expect(yield* starts()).toEqual([
+          { hour, leading: "3460", recipients: 1 },
+          { hour, leading: "5511", recipients: 1 },
+          { hour, leading: "5521", recipients: 1 },
+          { hour, leading: "@US.", recipients: 1 },
+          { hour: later, leading: "3460", recipients: 1 }
+        ])
+        expect(yield* starts("summer")).toHaveLength(2)
+        expect(yield* starts("autumn")).toEqual([])
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("waits for its job's own pace where its session has none", () =>
+      Effect.gen(function* () {
+        const jobs = yield* JobStore
+        const who = yield* owner
+        for (const phones of [3, 5]) yield* jobs.accept(Fixtures.send(who, { phones, perMinute: 60 }))
+        yield* jobs.accept(Fixtures.send(who, { phones: 2 }))
+        expect(yield* limiters).toEqual({ pace: 8, worker: 2 })
+        expect((yield* backlog).groups.map(({ longest, perMinute }) => [perMinute, longest])).toEqual(
+          expect.arrayContaining([
+            [60, 5],
+            [null, 2]
+          ])
+        )
+        // One of each that has a pace goes at once.
+        yield* claim()
+        expect(yield* limiters).toEqual({ pace: 6 })
+      }).pipe(Effect.provide(layer))
+    )
+
     it.effect("is read no further than it is asked for, which it says", () =>
       Effect.gen(function* () {
         const jobs = yield* JobStore

@@ -693,12 +693,14 @@ export interface Webhooks {
   readonly test: (input: { readonly id: string }) => Promise<string>
   readonly deliveries: (input: { readonly id: string }) => AsyncIterable<Delivery>
   readonly replay: (input: { readonly deliveryId: string }) => Promise<Delivery>
-  /** Sends again what failed, or what this webhook never had; answers how many, a thousand at most. */
+  /** Sends again what failed, or what this webhook never had; answers how many. */
   readonly replaySince: (input: {
     readonly id: string
     readonly since: Date
     /** `failed` unless said otherwise. */
     readonly which?: "failed" | "missing" | undefined
+    /** Counts only, up to 1,000. */
+    readonly dryRun?: boolean | undefined
   }) => Promise<number>
 }
 
@@ -893,6 +895,24 @@ export interface Retries {
   readonly cancel: (input: { readonly id: string }) => Promise<RetryOfJobs>
 }
 
+/** Those who wait for their time, or for hours in which they may go. */
+export interface Schedule {
+  readonly at: Date
+  /** False where there are more jobs than were read, which are the oldest. */
+  readonly isExact: boolean
+  /** The soonest first; hours without anybody are left out. */
+  readonly hours: ReadonlyArray<{
+    readonly at: Date
+    readonly recipients: number
+    readonly countries: ReadonlyArray<{
+      /** Two letters; null where the first digits do not tell one country. */
+      readonly country: string | null
+      readonly callingCode: string | null
+      readonly recipients: number
+    }>
+  }>
+}
+
 export interface Jobs {
   readonly list: (input?: JobFilter) => AsyncIterable<ToldJob>
   /** The jobs of each account and reference together, by the newest of them. */
@@ -904,6 +924,8 @@ export interface Jobs {
     /** Only results of this status. */
     readonly recipientStatus?: RecipientStatus | undefined
   }) => Promise<JobDetail>
+  /** How many recipients start in which hour, and in which countries they are. */
+  readonly schedule: (input?: { readonly reference?: string | undefined }) => Promise<Schedule>
   readonly cancel: (input: { readonly id: string }) => Promise<Job>
   /** Holds a job until `resume`; messages in flight are not held. */
   readonly pause: (input: { readonly id: string }) => Promise<Job>

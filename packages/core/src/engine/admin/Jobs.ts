@@ -11,10 +11,13 @@ import { stuckAfterMs } from "../../domain/job/Job.ts"
 import type { Sums } from "../../domain/job/RetryPlan.ts"
 import * as RetryPlan from "../../domain/job/RetryPlan.ts"
 import type * as RetrySelection from "../../domain/job/RetrySelection.ts"
+import type { Hour, Part } from "../../domain/job/Starts.ts"
+import * as Starts from "../../domain/job/Starts.ts"
 import type { Story } from "../../domain/job/Timeline.ts"
 import type { Page, Paged } from "../../domain/Page.ts"
 import * as Pages from "../../domain/Page.ts"
 import * as Phone from "../../domain/Phone.ts"
+import * as EventLoopBudget from "../../runtime/EventLoopBudget.ts"
 import { Signals } from "../../runtime/Signals.ts"
 import type { Readable } from "../../schema/Readable.ts"
 import type { TimesChange } from "../../schema/Requests.ts"
@@ -58,6 +61,14 @@ export interface AdminJobQuery extends JobQuery {
   readonly completedBefore?: Instant | undefined
 }
 
+/** Those who wait for their time, or for hours in which they may go. */
+export interface Schedule {
+  readonly at: Instant
+  readonly hours: ReadonlyArray<Hour>
+  /** False where there are more jobs than were read, which are the oldest. */
+  readonly isExact: boolean
+}
+
 /** A job with what an operator is told of it beside itself. */
 export interface ToldJob extends Job, JobDetails {}
 
@@ -72,6 +83,10 @@ export interface Jobs {
     query: Pick<AdminJobQuery, "accountId" | "createdAfter" | "createdBefore" | "page" | "reference">
   ) => Effect.Effect<Paged<ReferenceSum>, NotFound | StorageError>
   readonly find: (id: string, query: DetailQuery) => Effect.Effect<ToldDetail, NotFound | StorageError>
+  /** How many recipients start in which hour, and in which countries they are. */
+  readonly schedule: (query?: {
+    readonly reference?: string | undefined
+  }) => Effect.Effect<Schedule, StorageError>
   readonly cancel: (id: string) => Effect.Effect<Job, JobEnded | NotFound | StorageError>
   /** Holds a job until somebody lets it go on; what is in flight finishes. */
   readonly pause: (id: string) => Effect.Effect<Job, JobEnded | NotFound | StorageError>
@@ -104,6 +119,9 @@ export interface ToldDetail extends JobDetail {
 /** How often a list looks at some thousands of jobs, and at how many jobs that is. */
 const reads = 200
 export const mostLookedAt = reads * Pages.mostLookedAt
+
+/** So many reads of some hundred jobs has a schedule at most. */
+const mostReads = 10
 
 const noFacts: JobDetails = { accountName: null, sessionName: null, failures: [] }
 
@@ -152,6 +170,19 @@ export const make = Effect.gen(function* () {
         reference === null ? Effect.succeed(null) : store.sum({ accountId, reference })
       )
       return { items: sums.filter((sum) => sum !== null), next }
+    }),
+    schedule: Effect.fnUntraced(function* ({ reference } = {}) {
+      const now = yield* Time.now
+      const parts: Array<Part> = []
+      let [after, reads]: [number | null, number] = [0, 0]
+      for (; after !== null && reads < mostReads; reads += 1) {
+        yield* EventLoopBudget.yieldIfSpent
+        const found: { readonly parts: ReadonlyArray<Part>; readonly next: number | null } =
+          yield* store.starts({ now, reference, after })
+        parts.push(...found.parts)
+        after = found.next
+      }
+      return { at: now, hours: Starts.hoursOf(parts), isExact: after === null }
     }),
     find: Effect.fnUntraced(function* (id, query) {
       const job = yield* any(id)

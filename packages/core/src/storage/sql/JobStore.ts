@@ -32,6 +32,7 @@ import * as Order from "./jobs/Order.ts"
 import * as PastSends from "./jobs/PastSends.ts"
 import { recipients, untouched } from "./jobs/RecipientColumns.ts"
 import * as Rows from "./jobs/Rows.ts"
+import * as Starts from "./jobs/Starts.ts"
 import * as Sums from "./jobs/Sums.ts"
 import * as Waiting from "./jobs/Waiting.ts"
 import * as QuarantineRows from "./QuarantineRows.ts"
@@ -88,6 +89,7 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
     const sessionRows = SessionRows.rowsOf(rows, dialect)
     const claims = Claims.make(jobRows)
     const backlog = Waiting.reading(dialect)
+    const starts = Starts.reading(dialect)
     const counting = Counting.make()
     const traces = PastSends.make(db, rows, counting)
 
@@ -175,6 +177,8 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
         const found = yield* WorkerRows.workers()
         return found.map((known) => ({ ...known, isDead: former.has(known.worker) }))
       }),
+
+      starts: (query) => db.readPage("JobStore.starts", () => starts(query)),
 
       backlog: ({ most, now }) => db.readPage("JobStore.backlog", () => backlog(most, now)),
 
