@@ -55,7 +55,8 @@ const partOf = (
   // The platform may be slow, and the night comes.
   hours: { from: "09:00", to: "20:00", days: [1, 2, 3, 4, 5] },
   pace: { perMinute },
-  stopWhen: { failedPercent: 5, ofFirst: 200 }
+  // Failures of one part would come in the others.
+  stopWhen: { failedPercent: 5, ofFirst: 200, over: "reference" }
 })
 
 /** The places in `to` that an error is about. */
@@ -91,18 +92,6 @@ export const makeCampaign = (sw: Sendwright, accountId: string, session: Session
       )
     }
   }
-
-  /** The jobs of a newsletter that have not ended. */
-  async function* openJobs(reference: string) {
-    for await (const job of session.jobs({ reference }))
-      if (job.status === "queued" || job.status === "processing") yield job
-  }
-
-  // Failures of one part would come in the others: these wait, too, for a person who resumes each.
-  sw.on("job.paused", async ({ data: { pauseReason, reference } }) => {
-    if (pauseReason !== "failing" || reference === null) return
-    for await (const { id } of openJobs(reference)) await session.pause(id)
-  })
 
   /** Sends a newsletter to a list; a repetition sends what is missing of it. */
   const publish = async (newsletter: Newsletter, csv: string): Promise<void> => {

@@ -114,7 +114,7 @@ export const suite = (open: () => Place | Promise<Place>): void => {
     for (let at = 0; at < 10; at += 1) t.platform.next(String(34600100000 + at)).fails("131026")
     await t.advance("26 hours")
     expect((await jobs()).map(({ pauseReason, status }) => [status, pauseReason]).sort()).toEqual([
-      ["paused", "client"],
+      ["paused", "failing"],
       ["paused", "failing"]
     ])
     const before = await delivered()

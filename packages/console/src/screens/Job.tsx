@@ -389,7 +389,7 @@ const Limits = ({ job }: { readonly job: Job }) => {
             "Stops when",
             stop_when === null
               ? null
-              : `${stop_when.failed_percent} % of the first ${n(stop_when.of_first)} failed`
+              : `${stop_when.failed_percent} % of the first ${n(stop_when.of_first)} ${stop_when.over === "reference" ? "of its reference " : ""}failed`
           ]
         ]}
       />

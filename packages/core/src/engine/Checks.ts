@@ -52,6 +52,7 @@ import * as Json from "../domain/Json.ts"
 import * as ClientTexts from "../domain/job/ClientTexts.ts"
 import * as Direct from "../domain/job/Direct.ts"
 import * as Job from "../domain/job/Job.ts"
+import * as StopWhen from "../domain/job/StopWhen.ts"
 import * as Keyring from "../domain/Keyring.ts"
 import * as Person from "../domain/Person.ts"
 import * as Phone from "../domain/Phone.ts"
@@ -686,6 +687,7 @@ export const make = Effect.gen(function* () {
     const { addresses, template, values } = yield* examine(caller, request, faults, now)
     const quiet = template === null ? null : QuietHours.of(caller.session.quietHours, template.category)
     const times = Timings.read(request, addresses, quiet, now, faults)
+    faults.addAll(StopWhen.faults(request))
     if (template === null || faults.list.length > 0) return yield* invalid(faults.list)
     const { currency = caller.account.currency, recipients, variables } = request
     const resolved: ResolvedRequest = { template, currency, recipients, variables, addresses, values, times }

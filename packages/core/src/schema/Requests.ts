@@ -169,7 +169,9 @@ export interface TemplateMessage
   > {
   readonly templateId: number
   readonly pace?: { readonly perMinute: number } | undefined
-  readonly stopWhen?: StopWhen.StopWhen | undefined
+  readonly stopWhen?:
+    | (Omit<StopWhen.StopWhen, "over"> & { readonly over?: StopWhen.StopWhen["over"] })
+    | undefined
   readonly sendAt?: Moment | undefined
   readonly expiresAt?: Moment | undefined
   readonly recipients: ReadonlyArray<TemplateRecipient>

@@ -31,7 +31,7 @@ const watched = (phones: number, dueAt?: (index: number) => Time.Instant) =>
   Effect.gen(function* () {
     const who = yield* owner
     yield* listen(who.accountId)
-    const command = Fixtures.send(who, { phones, stopWhen: { failedPercent: 50, ofFirst: 4 } })
+    const command = Fixtures.send(who, { phones, stopWhen: { failedPercent: 50, ofFirst: 4, over: "job" } })
     const jobs = yield* JobStore
     const recipients = command.recipients.map((each, index) => ({ ...each, dueAt: dueAt?.(index) ?? now }))
     yield* jobs.accept({ ...command, recipients })
@@ -69,6 +69,52 @@ const watched = (phones: number, dueAt?: (index: number) => Time.Instant) =>
     const hold = (isHeld: boolean) => jobs.hold({ jobId, isHeld, now: Time.after(now, 100) })
     return { hold, jobId, jobs, report, state, step, told }
   })
+
+/** Sends of one account and reference, in two sessions, that half of their first four stop together. */
+const together = Effect.gen(function* () {
+  const who = yield* owner
+  const session = Fixtures.session(who.accountId)
+  yield* (yield* SessionStore).create(session)
+  yield* listen(who.accountId)
+  const jobs = yield* JobStore
+  const send = (some: Parameters<typeof Fixtures.send>[1] = {}) => {
+    const stopWhen = { failedPercent: 50, ofFirst: 4, over: "reference" } as const
+    const command = Fixtures.send(who, { phones: 3, reference: "spring", stopWhen, ...some })
+    return Effect.as(jobs.accept(command), command.jobId)
+  }
+  const elsewhere = { sessionId: session.id }
+  /** Claims all that may go, of which the first of each of these jobs fails. */
+  const step = Effect.fnUntraced(function* (failing: ReadonlyArray<string>) {
+    const claimed = yield* claim()
+    const settlements = claimed.flatMap(({ fence, jobId, recipients }) =>
+      recipients.map(({ index }) => ({
+        jobId,
+        fence,
+        index,
+        outcome:
+          failing.includes(jobId) && index === 0
+            ? Outcome.Failed({ failure })
+            : Outcome.Accepted({ providerId: `${jobId}-${index}`, status: "accepted" as const })
+      }))
+    )
+    yield* jobs.settleAndClaim({ now, settlements, claim: null })
+    return new Set(claimed.map(({ jobId }) => jobId))
+  })
+  const report = (jobId: string, index: number): Report => ({
+    messageId: Ids.messageId(jobId, index),
+    status: "failed",
+    at: Time.after(now, 5),
+    failure,
+    providerId: `${jobId}-${index}`
+  })
+  const state = (jobId: string) => Effect.map(find(jobId), ({ pauseReason, status }) => [status, pauseReason])
+  const told = Effect.map(events(Time.after(now, 1000)), (all) =>
+    all.flatMap(({ data, type }) => (type === "job.paused" ? [data["job_id"]] : [])).sort()
+  )
+  return { elsewhere, jobs, report, send, state, step, told }
+})
+
+const failing = ["paused", "failing"]
 
 export const suite = (layer: Stored): void => {
   describe("a job that its client holds", () => {
@@ -231,6 +277,81 @@ export const suite = (layer: Stored): void => {
         }))
         yield* jobs.settleAndClaim({ now, settlements: failed, claim: null })
         expect(yield* state).toEqual(["paused", "failing", 2])
+      }).pipe(Effect.provide(layer))
+    )
+  })
+
+  describe("sends of a reference that their failures stop together", () => {
+    it.effect("are all paused and told, in every session, also those that wait, and no other send", () =>
+      Effect.gen(function* () {
+        const { elsewhere, send, state, step, told } = yield* together
+        const tomorrow = Time.after(now, Time.day)
+        const a = yield* send({ phones: 5 })
+        const waits = yield* send({
+          ...elsewhere,
+          timing: { sendAt: null, expiresAt: null, hours: null, startsAt: tomorrow, expiring: null },
+          recipients: [{ address: "34600000009", values: [], market: null, price: null, dueAt: tomorrow }]
+        })
+        const others = [
+          yield* send({ reference: "summer", priority: "low" }),
+          yield* send({ stopWhen: { failedPercent: 50, ofFirst: 4, over: "job" }, priority: "low" })
+        ]
+        expect(yield* step([a])).toContain(a)
+        const b = yield* send(elsewhere)
+        expect(yield* state(b)).toEqual(["queued", null])
+        yield* step([b])
+        for (const id of [a, b, waits]) expect(yield* state(id)).toEqual(failing)
+        expect(yield* told).toEqual([a, b, waits].sort())
+        for (const id of others) expect(yield* state(id)).not.toEqual(failing)
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("are stopped by outcomes that are written together, and by later reports", () =>
+      Effect.gen(function* () {
+        const { elsewhere, jobs, report, send, state, step } = yield* together
+        const [a, b] = [yield* send(), yield* send()]
+        yield* step([a, b])
+        for (const id of [a, b]) expect(yield* state(id)).toEqual(failing)
+        const late = { reference: "autumn" }
+        const [c, d] = [yield* send(late), yield* send({ ...late, ...elsewhere })]
+        yield* step([])
+        yield* jobs.receive({ now: Time.after(now, 10), reports: [report(c, 0)] })
+        expect(yield* state(d)).toEqual(["processing", null])
+        yield* jobs.receive({ now: Time.after(now, 10), reports: [report(d, 1)] })
+        for (const id of [c, d]) expect(yield* state(id)).toEqual(failing)
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("stop what is accepted afterwards, and what its client lets go on, until each is resumed", () =>
+      Effect.gen(function* () {
+        const { elsewhere, jobs, send, state, step, told } = yield* together
+        const hold = (jobId: string, isHeld: boolean) => jobs.hold({ jobId, isHeld, now })
+        const [a, b] = [yield* send(), yield* send()]
+        const held = yield* send(elsewhere)
+        yield* hold(held, true)
+        yield* step([a, b])
+        expect(yield* state(held)).toEqual(["paused", "client"])
+        const later = yield* send(elsewhere)
+        expect(yield* state(later)).toEqual(failing)
+        expect(yield* told).toEqual([a, b, held, later].sort())
+        yield* hold(held, false)
+        expect(yield* step([])).toEqual(new Set())
+        expect(yield* state(held)).toEqual(failing)
+        yield* hold(later, false)
+        expect(yield* step([later])).toEqual(new Set([later]))
+        expect(yield* state(later)).toEqual(["completed", null])
+        for (const id of [a, b, held]) expect(yield* state(id)).toEqual(failing)
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("go on where their first outcomes were well, whatever comes behind them", () =>
+      Effect.gen(function* () {
+        const { send, state, step } = yield* together
+        const [a, b] = [yield* send(), yield* send()]
+        yield* step([a])
+        const late = yield* send({ phones: 1 })
+        expect(yield* step([late])).toEqual(new Set([a, b, late]))
+        for (const id of [a, b, late]) expect(yield* state(id)).toEqual(["completed", null])
       }).pipe(Effect.provide(layer))
     )
   })

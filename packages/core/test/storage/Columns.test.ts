@@ -603,7 +603,9 @@ describe("Columns", () => {
     estimatedCost: orNull(word),
     priority: of(Priority.all),
     perMinute: orNull(number),
-    stopWhen: orNull(FastCheck.record({ failedPercent: number, ofFirst: number })),
+    stopWhen: orNull(
+      FastCheck.record({ failedPercent: number, ofFirst: number, over: of(["job", "reference"] as const) })
+    ),
     now: time
   })
   const rows = Jobs.make(dialect, Fixtures.makeIds())

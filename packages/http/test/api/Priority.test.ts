@@ -100,7 +100,11 @@ describe("a send's own pace, and what stops it", () => {
       const { ask, order, send } = yield* host
       const sent = yield* send(order, some)
       const { json } = yield* ask(`/api/v1/template-messages/${at(sent.json, "job_id")}`)
-      expect(at(json, "job")).toMatchObject(some)
+      expect(at(json, "job")).toMatchObject({ ...some, stop_when: { ...some.stop_when, over: "job" } })
+      const over = { ...some.stop_when, over: "reference" }
+      const shared = yield* send(order, { reference: "spring", stop_when: over })
+      const found = yield* ask(`/api/v1/template-messages/${at(shared.json, "job_id")}`)
+      expect(at(found.json, "job", "stop_when")).toEqual(over)
       expect(at(json, "job", "expected_completion_at")).toBe(
         new Date(Date.parse(String(at(json, "job", "created_at"))) + 2000).toISOString()
       )
@@ -121,7 +125,9 @@ describe("a send's own pace, and what stops it", () => {
         [{ stop_when: { failed_percent: 5 } }, "/stop_when/of_first"],
         [{ stop_when: { failed_percent: 101, of_first: 200 } }, "/stop_when/failed_percent"],
         [{ stop_when: { failed_percent: 0, of_first: 200 } }, "/stop_when/failed_percent"],
-        [{ stop_when: { failed_percent: 5, of_first: 0 } }, "/stop_when/of_first"]
+        [{ stop_when: { failed_percent: 5, of_first: 0 } }, "/stop_when/of_first"],
+        [{ stop_when: { ...some.stop_when, over: "session" } }, "/stop_when/over"],
+        [{ stop_when: { ...some.stop_when, over: "reference" } }, "/stop_when/over"]
       ] as const) {
         const refused = yield* send(order, wrong)
         expect(refused.status).toBe(422)

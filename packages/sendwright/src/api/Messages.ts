@@ -87,6 +87,12 @@ export interface StopWhen {
   /** 1 to 100. */
   readonly failedPercent: number
   readonly ofFirst: number
+  /**
+   * `reference`: the send is counted with the account's other sends of its `reference` that say so, of its newest 1,000, and all
+   * that have not ended are paused together. One that is sent afterwards is paused before anything of it goes. Each is resumed by
+   * itself. Absent: `job`, its own outcomes alone.
+   */
+  readonly over?: "job" | "reference" | undefined
 }
 
 export type Moment = Date | { readonly local: string; readonly timeZone: string }

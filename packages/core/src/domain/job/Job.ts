@@ -119,6 +119,8 @@ export interface Job extends ClientTexts.JobTexts {
   readonly pauseReason: PauseReason | null
   /** Its first outcomes (`domain/job/StopWhen`); null where nobody asks, or no more. */
   readonly firsts: StopWhen.Firsts | null
+  /** The outcomes that count with them, as they were when it was locked; absent where none do. */
+  readonly beside?: StopWhen.Beside | undefined
   /** The state of its own pace; null before its first claim. */
   readonly arrival: number | null
   /** How many recipients it has. */
@@ -298,6 +300,7 @@ export const newJob = (
     | "status"
     | "pauseReason"
     | "firsts"
+    | "beside"
     | "arrival"
     | "counts"
     | "createdAt"

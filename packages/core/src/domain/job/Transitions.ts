@@ -654,6 +654,10 @@ const pauseForFailures = (job: Job.Job, now: Instant): Job.Job =>
     ? job
     : { ...withStatus(job, "paused", now), pauseReason: "failing" }
 
+/** A job that failures of other sends of its reference stop, too; the same one when they do not, or when it is held. */
+export const stopTogether = (job: Job.Job, now: Instant): Job.Job =>
+  StopWhen.isStopped(job) && !Job.isHeld(job) ? pauseForFailures(job, now) : job
+
 /**
  * A job that its client lets go on; the same one when nothing held it for that. Claims find out what else keeps it: they pass over
  * a session that may not send, and pause it for its template.

@@ -9,6 +9,7 @@ import * as Plan from "../../domain/account/Plan.ts"
 import * as Time from "../../domain/Instant.ts"
 import * as Claiming from "../../domain/job/Claiming.ts"
 import * as Job from "../../domain/job/Job.ts"
+import * as Transitions from "../../domain/job/Transitions.ts"
 import * as Pacing from "../../domain/session/Pacing.ts"
 import * as JobSteps from "../JobSteps.ts"
 import type { AcceptSend } from "../JobStore.ts"
@@ -84,14 +85,21 @@ export function* accept(rows: JobRows, command: AcceptSend): Program<AcceptResul
     idempotencyKey: key
   })
   // Its commit comes when the embedder likes, or its time later, so it has no place among those that are due in their order.
-  const hasPlace = claim === null && !isEmbedded && job.timing === null
+  // One that is stopped has none either.
+  const counted = yield* rows.withBeside(job)
+  const stopped = Transitions.stopTogether(counted, now)
+  const hasPlace = claim === null && !isEmbedded && job.timing === null && stopped === counted
   const dueAt = hasPlace ? Claiming.firstDueAt(facts.lastDueAt, now) : null
   if (!(yield* rows.insertJob(command, job, dueAt, facts))) {
     const again = refusal(command, yield* rows.acceptanceFacts(query))
     if (again === undefined) throw new Error("A send has the key of one that cannot be found")
     return again
   }
-  if (claim === null) return AcceptResult.Accepted({ job, claimed: null })
+  if (stopped !== counted) {
+    const state = { ...(yield* rows.inserted(job)), hasRow: true }
+    yield* rows.saveJobs(JobSteps.withJob(state, stopped), now)
+  }
+  if (claim === null) return AcceptResult.Accepted({ job: stopped, claimed: null })
 
   const state = yield* rows.inserted(job)
   yield* countSent(rows, command)

@@ -10,6 +10,7 @@ import * as Jobs from "../../domain/job/Job.ts"
 import * as RetryPlan from "../../domain/job/RetryPlan.ts"
 import type { RetrySelection } from "../../domain/job/RetrySelection.ts"
 import * as SentAgain from "../../domain/job/SentAgain.ts"
+import * as StopWhen from "../../domain/job/StopWhen.ts"
 import * as Transitions from "../../domain/job/Transitions.ts"
 import * as Retry from "../../domain/Retry.ts"
 import type * as Circuit from "../../domain/session/Circuit.ts"
@@ -52,6 +53,22 @@ const endsOf = (
   )
 }
 
+/**
+ * Writes what outcomes made of jobs. Where these stop a reference, its other jobs are paused in the same commit; one of a session
+ * that another commit has locked is paused by its next claim.
+ */
+function* saveOutcomes(rows: JobRows, steps: ReadonlyArray<JobChange<StoredJob>>, now: Instant) {
+  yield* rows.saveJobs(steps, now)
+  for (const { changes, state } of steps) {
+    if (!StopWhen.isShared(state.job) || !changes.some(({ after }) => after.status === "failed")) continue
+    // Jobs that are written together did not know of each other.
+    if (!StopWhen.isStopped(yield* rows.withBeside(state.job))) continue
+    const others = yield* rows.lockTogether(state.job)
+    const stopped = others.flatMap((each) => JobSteps.withJob(each, Transitions.stopTogether(each.job, now)))
+    yield* rows.saveJobs(stopped, now)
+  }
+}
+
 /** Settles the outcomes that are still awaited, and answers how many, and those whose jobs are `busy`. */
 function* settle(
   rows: JobRows,
@@ -75,7 +92,7 @@ function* settle(
     const step = JobSteps.settle(job, (place) => find(job, place), fresh, now, others)
     if (step.changes.length > 0) steps.push(step)
   }
-  yield* rows.saveJobs(steps, now)
+  yield* saveOutcomes(rows, steps, now)
   for (const { answer, state } of steps) if (answer !== undefined) yield* rows.saveAnswer(state, answer)
   return {
     settled: steps.reduce((sum, { settled }) => sum + settled, 0),
@@ -245,7 +262,7 @@ function* apply(rows: JobRows, brought: ReadonlyArray<Brought>, now: Instant): P
     ended.push(...step.ended)
     if (step.changes.length > 0) steps.push(step)
   }
-  yield* rows.saveJobs(steps, now)
+  yield* saveOutcomes(rows, steps, now)
   return {
     applied: steps.reduce((sum, { changes }) => sum + changes.length, 0),
     unmatched: brought.flatMap(({ report }) => (matched.has(report) ? [] : [report])),

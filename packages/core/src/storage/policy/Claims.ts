@@ -113,7 +113,9 @@ const isLimited = ({ job: { job } }: JobOf): boolean => job.perMinute !== null |
 /** A job of which as many are in flight as may be is looked at again after so long, unless one of them ends before. */
 const fullMs = Time.second
 
-const isApproved = ({ template }: JobOf): boolean => template === null || template.status === "approved"
+/** True of a job whose template may be sent, and whose reference does not stop it. */
+const mayGo = ({ job: { job }, template }: JobOf): boolean =>
+  (template === null || template.status === "approved") && !StopWhen.isStopped(job)
 
 const isReady = (locked: JobOf): locked is ReadyJob => Jobs.isReadable(locked.content)
 
@@ -125,14 +127,14 @@ const withDue = (locked: ReadyJob, due: Due["due"], isRestricted: boolean): Due 
   caps: locked.caps,
   category: locked.template?.category ?? null,
   status: locked.template?.status ?? null,
-  approved: isApproved(locked) && !isRestricted,
+  approved: mayGo(locked) && !isRestricted,
   isRestricted,
   due
 })
 
 /** True of a job whose template may be sent, and is not for the session's sake. */
 const isRestrictedIn = ({ isRestricted = false }: Place, job: ReadyJob): boolean =>
-  isRestricted && Jobs.goesAs(job.job.job) === "template" && isApproved(job)
+  isRestricted && Jobs.goesAs(job.job.job) === "template" && mayGo(job)
 
 /** A recipient that was put off, as it is written: it has a new time, and nobody awaits an outcome of it. */
 const unclaimed = (after: RecipientResult): RecipientChange => ({
@@ -259,7 +261,7 @@ export const make = (rows: JobRows): Claims => {
       const found = locked.slice(0, Claiming.jobsThatFit(sizes, claimed, most))
       const open = sizes.slice(0, found.length).reduce((sum, size) => sum + size, 0)
       if (open > 0) perJob = open / found.length
-      const approved = found.filter((each) => isApproved(each) && !isRestrictedIn(place, each))
+      const approved = found.filter((each) => mayGo(each) && !isRestrictedIn(place, each))
       const due = yield* dueIn(approved, limit, now)
       const full = approved.filter((each) => isLimited(each) && !due.has(each.job.job.id))
       if (full.length > 0)
@@ -277,13 +279,13 @@ export const make = (rows: JobRows): Claims => {
   }
 
   /**
-   * The jobs whose templates may not be sent, as these are now: one that is being changed is left to the next
+   * The jobs that are stopped, or whose templates may not be sent, as these are now: one that is being changed is left to the next
    * claim. An import that approves a template finds the jobs that were paused for it.
    */
   function* stillUnapproved(jobs: ReadonlyArray<Due>): Program<ReadonlyArray<Due>> {
     const unapproved: Array<Due> = []
     for (const due of jobs) {
-      if (due.isRestricted) {
+      if (due.isRestricted || StopWhen.isStopped(due.job.job)) {
         unapproved.push(due)
         continue
       }
@@ -305,9 +307,11 @@ export const make = (rows: JobRows): Claims => {
       ...paused.flatMap(({ isRestricted, job, status }) =>
         JobSteps.withJob(
           job,
-          isRestricted
-            ? Transitions.pauseForRestriction(job.job, now)
-            : Transitions.pauseForTemplate(job.job, status ?? "", now)
+          StopWhen.isStopped(job.job)
+            ? Transitions.stopTogether(job.job, now)
+            : isRestricted
+              ? Transitions.pauseForRestriction(job.job, now)
+              : Transitions.pauseForTemplate(job.job, status ?? "", now)
         )
       )
     ]
@@ -439,12 +443,12 @@ export const make = (rows: JobRows): Claims => {
       const found: Array<ReadyJob> = []
       for (const priority of Claiming.waiting(place.session, now))
         found.push(...(yield* lockDue(place, priority, Claiming.jobsOfProbe)).jobs)
-      const next = Claiming.longestUnchanged(found.filter(isApproved))
+      const next = Claiming.longestUnchanged(found.filter(mayGo))
       const [first] = next === undefined ? found : [next]
       if (first === undefined) return passed
       // What is written together is of one priority.
       const locked = found.filter(({ job }) => job.job.priority === first.job.job.priority)
-      const due = locked.filter((each) => !isApproved(each)).map((each) => withDue(each, [], false))
+      const due = locked.filter((each) => !mayGo(each)).map((each) => withDue(each, [], false))
       if (next !== undefined) {
         const { job } = next
         const recipients = yield* rows.dueRecipients({ jobs: [job], now, limit: job.job.recipients })

@@ -264,6 +264,14 @@ export interface JobRows {
   /** The same, but for jobs that another commit keeps locked: it waits for a moment, in all, and not for each of them. */
   readonly lockJobsInTime: (ids: ReadonlyArray<string>) => Program<Locked<StoredJob>>
 
+  /** The job as it counts with others of its reference, where it does (`domain/job/StopWhen`). Takes no lock. */
+  readonly withBeside: (job: Job) => Program<Job>
+  /**
+   * Locks the jobs of its reference that it counts with and that have not ended, itself too, without waiting for other commits: those
+   * of sessions that these have locked are not answered.
+   */
+  readonly lockTogether: (job: Job) => Program<ReadonlyArray<StoredJob>>
+
   /** The ids of jobs of which some may have expired, the first `limit` by that time. Takes no lock. */
   readonly expiringJobs: (now: Instant, limit: number) => Program<ReadonlyArray<string>>
 

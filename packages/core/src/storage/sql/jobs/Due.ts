@@ -14,6 +14,7 @@ import { limited, text } from "../RowReader.ts"
 import { changedColumns, type changedOf, claimedColumns, jobs, ofChanged, untouched } from "./JobColumns.ts"
 import type { StoredJobs } from "./Jobs.ts"
 import * as Order from "./Order.ts"
+import * as Together from "./Together.ts"
 
 /** What most jobs of a session have in common. */
 const group = jobs.only(
@@ -174,6 +175,8 @@ export const locking = ({ contentOf, dialect, remember }: StoredJobs) => {
         jobs.push({ job, content, template: goesSo ? template : null, dueAt, session, caps })
       }
     }
-    return jobs.sort((a, b) => a.dueAt - b.dueAt || a.job.seq - b.job.seq).slice(0, limit)
+    const first = jobs.sort((a, b) => a.dueAt - b.dueAt || a.job.seq - b.job.seq).slice(0, limit)
+    const counted = yield* Together.statesWithBeside(first.map(({ job }) => job))
+    return first.map((due, at) => ({ ...due, job: counted[at] ?? due.job }))
   }
 }

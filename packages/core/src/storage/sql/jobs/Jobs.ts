@@ -58,6 +58,7 @@ import {
   writeChanged,
   changed as writtenColumns
 } from "./RecipientColumns.ts"
+import * as Together from "./Together.ts"
 
 /** Jobs that are remembered as they were accepted: as many as processes of some size have under way. */
 const maximumRemembered = 4096
@@ -118,8 +119,8 @@ export interface StoredJobs {
   readonly find: (jobId: string) => Program<StoredJob | undefined>
   /** Locks the jobs' sessions; answers the jobs that there are, in the order of their ids. */
   readonly lock: (jobIds: ReadonlyArray<string>) => Program<ReadonlyArray<StoredJob>>
-  /** As `JobRows.lockJobsInTime`. */
-  readonly lockInTime: (jobIds: ReadonlyArray<string>) => Program<Locked<StoredJob>>
+  /** As `JobRows.lockJobsInTime`. @param waits false where it waits for no other commit */
+  readonly lockInTime: (jobIds: ReadonlyArray<string>, waits?: boolean) => Program<Locked<StoredJob>>
   /** Locks the jobs of these sessions, which are in order; answers those whose lock was given in time. */
   readonly lockSessionsInTime: (sessions: ReadonlyArray<string>) => Program<ReadonlySet<string>>
   /** The same of jobs of these sessions, which are locked. */
@@ -304,9 +305,12 @@ export const make = (dialect: Dialect, ids: Ids): StoredJobs => {
   }
 
   /** Once one was not given in time, nothing waits for another. */
-  function* lockSessionsInTime(sessions: ReadonlyArray<string>): Program<ReadonlySet<string>> {
+  function* lockSessionsInTime(
+    sessions: ReadonlyArray<string>,
+    mayWait = true
+  ): Program<ReadonlySet<string>> {
     const locked = new Set<string>()
-    let waits = true
+    let waits = mayWait
     for (const session of sessions) {
       const isGiven: boolean = yield* dialect.serializeInTime(Order.locked(session), waits)
       if (isGiven) locked.add(session)
@@ -342,7 +346,10 @@ export const make = (dialect: Dialect, ids: Ids): StoredJobs => {
       ...(known.length === 0 ? [] : yield* readRemembered(known)),
       ...(others.length === 0 ? [] : yield* read(others))
     ]
-    return { jobs: jobs.sort((a, b) => (a.job.id < b.job.id ? -1 : 1)), busy }
+    return {
+      jobs: (yield* Together.statesWithBeside(jobs)).toSorted((a, b) => (a.job.id < b.job.id ? -1 : 1)),
+      busy
+    }
   }
 
   return {
@@ -362,7 +369,7 @@ export const make = (dialect: Dialect, ids: Ids): StoredJobs => {
     lock: function* (jobIds) {
       return (yield* lockIn(jobIds, lockSessions)).jobs
     },
-    lockInTime: (jobIds) => lockIn(jobIds, lockSessionsInTime),
+    lockInTime: (jobIds, waits) => lockIn(jobIds, (sessions) => lockSessionsInTime(sessions, waits)),
     lockSessionsInTime,
     recipientsOf: (condition) => `SELECT ${recipientColumns(dialect, "?")} AS recipients
       FROM (SELECT * FROM sendwright_recipient WHERE ${condition}) AS recipient`,

@@ -39,6 +39,7 @@ import * as Order from "./Order.ts"
 import type { StoredRecipient } from "./RecipientColumns.ts"
 import { readRecipients, recipientColumns, untouched } from "./RecipientColumns.ts"
 import * as Timeline from "./Timeline.ts"
+import * as Together from "./Together.ts"
 
 const stateOf = oneOf(Sessions.states)
 
@@ -396,6 +397,14 @@ export const make = (
     lockJobs: rows.lock,
 
     lockJobsInTime: rows.lockInTime,
+
+    withBeside: function* (job) {
+      return (yield* Together.withBeside([job]))[0] ?? job
+    },
+
+    lockTogether: function* (job) {
+      return (yield* rows.lockInTime(yield* Together.openWith(job), false)).jobs
+    },
 
     expiringJobs: function* (now, limit) {
       return (yield* all(expiringJobs, now, limit)).map((row) => text(row, "id"))
