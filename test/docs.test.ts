@@ -1,6 +1,6 @@
 /** What the documents show is true. */
 import { existsSync, readdirSync, readFileSync } from "node:fs"
-import { FailureCatalogue, Signature, verifyWebhook } from "@sendwright/core"
+import { EventData, FailureCatalogue, Signature, verifyWebhook } from "@sendwright/core"
 import * as Schema from "effect/Schema"
 import { describe, expect, it } from "vitest"
 
@@ -66,6 +66,31 @@ describe("docs/failures.md", () => {
       }))
     )
     expect(page).toContain(`on\n${FailureCatalogue.asOf}`)
+  })
+})
+
+describe("docs/events.md", () => {
+  it("names each member of each event", () => {
+    const rows = [...read("../docs/events.md").matchAll(/^\| (`[a-z]+\.[^|]+?) +\| ([^|]+)\|$/gm)]
+    const wordsOf = (cell = "") => [...cell.matchAll(/`([^`]+)`/g)].map(([, word = ""]) => word)
+    const named = new Map<string, ReadonlyArray<string>>()
+    let above: ReadonlyArray<string> = []
+    for (const [, types, data = ""] of rows) {
+      above = [...wordsOf(data), ...(data.includes("the same") ? above : [])]
+      const [first = "", ...others] = wordsOf(types)
+      const group = first.slice(0, first.indexOf("."))
+      for (const type of [first, ...others.map((other) => group + other)]) named.set(type, above)
+    }
+    const ofAll = ["account_id", "session_id"]
+    const missing = Object.entries(EventData.byType)
+      // Its section has an example.
+      .filter(([type]) => type !== "recipient.batch")
+      .flatMap(([type, { fields }]) =>
+        Object.keys(fields)
+          .filter((field) => !ofAll.includes(field) && named.get(type)?.includes(field) !== true)
+          .map((field) => `${type}: ${field}`)
+      )
+    expect(missing).toEqual([])
   })
 })
 
