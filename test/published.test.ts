@@ -421,7 +421,7 @@ describe("the documents' mounts", () => {
 describe("the examples", () => {
   const secret = Buffer.alloc(32, 1).toString("base64")
 
-  it.each(["embed-in-memory.ts", "embed-sqlite.ts", "custom-sender/main.ts"])(
+  it.each(["programs/effect-program.ts", "programs/send-in-a-transaction.ts", "custom-sender/main.ts"])(
     "%s runs to its end",
     patience,
     async (file) => {

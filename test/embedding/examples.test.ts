@@ -1,47 +1,25 @@
-/** Every example is run. */
+/** What a process leaves to the next one, and a sender of one's own. */
 
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { expect, it } from "@effect/vitest"
-import { Engine } from "@sendwright/core"
-import { TestEngine } from "@sendwright/core/testing"
+import { Engine, Sandbox } from "@sendwright/core"
+import { layerSqlite } from "@sendwright/core/sqlite"
 import * as ConfigProvider from "effect/ConfigProvider"
 import * as Effect from "effect/Effect"
 import * as CustomSender from "../../examples/custom-sender/main.ts"
-import * as InMemory from "../../examples/embed-in-memory.ts"
-import * as OnSqlite from "../../examples/embed-sqlite.ts"
 
 const withKey = ConfigProvider.fromMap(new Map([["SECRET_KEY", Buffer.alloc(32, 7).toString("base64")]]))
 
-it.effect("embed in memory: a whole flow under the test clock, without a network", () =>
-  Effect.gen(function* () {
-    const result = yield* InMemory.program
-    expect(result).toEqual({
-      status: "completed",
-      recipients: [
-        { phone: "34600001234", status: "delivered", reason: null },
-        { phone: "34600010001", status: "failed", reason: "The number is not on the platform." }
-      ]
-    })
-  }).pipe(Effect.provide(TestEngine.layer))
-)
-
-it.live("embed on SQLite: the embedder's row and the send are one transaction", () =>
-  Effect.gen(function* () {
-    const result = yield* OnSqlite.program
-    expect(result).toEqual({ status: "completed", jobs: 1, refused: "the payment was declined" })
-  }).pipe(Effect.provide(OnSqlite.layer(":memory:")), Effect.withConfigProvider(withKey))
-)
-
-it.scopedLive("embed on SQLite: what one process has sealed in the file the next one reads", () =>
+it.scopedLive("what one process has sealed in the file the next one reads", () =>
   Effect.gen(function* () {
     const folder = yield* Effect.acquireRelease(
       Effect.sync(() => mkdtempSync(join(tmpdir(), "sendwright-embed-"))),
       (folder) => Effect.sync(() => rmSync(folder, { recursive: true }))
     )
     const started = <A, E>(process: Effect.Effect<A, E, Engine.Engine>) =>
-      Effect.provide(process, OnSqlite.layer(join(folder, "shop.db")))
+      Effect.provide(process, layerSqlite({ filename: join(folder, "shop.db"), senders: [Sandbox.make()] }))
     const credentials = yield* started(
       Effect.gen(function* () {
         const { admin } = yield* Engine.Engine

@@ -105,7 +105,7 @@ export interface BuiltInSender {
 
 export type Sender = BuiltInSender | CustomSender
 
-/** What a platform reports of a message, by our id of it or by its own. */
+/** What a platform reports of a message, by our id of it: your sender gives the platform that as its reference. */
 export interface Report {
   readonly messageId?: string | null | undefined
   readonly providerId?: string | null | undefined
