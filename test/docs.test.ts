@@ -17,6 +17,28 @@ const read = (path: string): string => readFileSync(new URL(path, import.meta.ur
 const blockOf = (page: string, heading: string): unknown =>
   JSON.parse(/```json\n([\s\S]*?)```/.exec(page.slice(page.indexOf(heading)))?.[1] ?? "null")
 
+describe("docs/llms.txt", () => {
+  /** "After this page you can plan …" tells what the page is for. */
+  const purposeOf = (href: string): string => {
+    const [, purpose] =
+      /^After this page ([\s\S]*?\.)(?:\s|$)/m.exec(read(`../docs/${href.split("#")[0]}`)) ?? []
+    return purpose === undefined ? "" : `: ${purpose.replaceAll(/\s+/g, " ")}`
+  }
+
+  it("has the index for agents: each page with what it is for", async () => {
+    const [, ...sections] = read("../docs/README.md").split(/^## /m)
+    const lists = sections.map((section) => {
+      const links = [...section.matchAll(/\[([^\]]+)\]\(([^)]+)\)/g)]
+      const lines = links.map(([, title, href = ""]) => `- [${title}](${href})${purposeOf(href)}`)
+      return `## ${section.slice(0, section.indexOf("\n"))}\n\n${lines.join("\n")}`
+    })
+    const about =
+      "Sendwright is a messaging engine for Node: it sends approved templates (WhatsApp-style) and direct messages as durable jobs, embedded in an app or as a host with a REST API. Nothing goes out without consent or twice, and every recipient ends with a status and a reason."
+    const text = `# Sendwright\n\n> ${about}\n\nEach page is plain Markdown.\n\n${lists.join("\n\n")}\n`
+    await expect(text).toMatchFileSnapshot("../docs/llms.txt")
+  })
+})
+
 describe("docs/verify.md", () => {
   const page = read("../docs/verify.md")
   const { body, headers, previous_secret, secret } = Schema.decodeUnknownSync(Vectors)(
