@@ -1,7 +1,7 @@
 /** What the demo prints: a step, a live line of progress, a table. */
 import { stripVTControlCharacters } from "node:util"
 
-const tty = process.stdout.isTTY === true
+const tty = process.stdout.isTTY === true || process.env["FORCE_COLOR"] === "1"
 const paint = (code: number) => (text: string) => (tty ? `\u001b[${code}m${text}\u001b[0m` : text)
 
 export const bold = paint(1)

@@ -1,13 +1,15 @@
 /**
- * Takes pictures of the console's screens from the demo's host into `pictures/`, which git ignores, and of two of them
- * for the front page into `docs/pictures/` when it is told `--docs`.
+ * Takes pictures of the console's screens from the demo's host into `pictures/`, which git ignores, and of two of them and
+ * of the demo's terminal for the front page into `docs/pictures/` when it is told `--docs`.
  */
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { mkdir, rm } from "node:fs/promises"
 import { createInterface } from "node:readline"
 import { fileURLToPath } from "node:url"
+import { stripVTControlCharacters } from "node:util"
 import { launch, signIn } from "../test/Browser.ts"
+import * as Terminal from "./Terminal.ts"
 
 const root = fileURLToPath(new URL("../../..", import.meta.url))
 const folder = fileURLToPath(new URL("../pictures", import.meta.url))
@@ -15,13 +17,19 @@ const docs = fileURLToPath(new URL("../../../docs/pictures", import.meta.url))
 
 const demo = spawn(process.execPath, ["--import", "tsx", "examples/demo/main.ts"], {
   cwd: root,
+  env: { ...process.env, FORCE_COLOR: "1" },
   stdio: ["ignore", "pipe", "inherit"]
 })
 process.once("exit", () => demo.kill())
 
+/** What the demo printed. */
+const terminal: Array<string> = []
+
 const told = async (): Promise<{ readonly base: string; readonly token: string }> => {
   let base = ""
-  for await (const line of createInterface(demo.stdout)) {
+  for await (const painted of createInterface(demo.stdout)) {
+    terminal.push(painted)
+    const line = stripVTControlCharacters(painted)
     base = /^The console: (.*)\/console$/.exec(line)?.[1] ?? base
     const token = /^Sign in with: (.*)$/.exec(line)?.[1]
     if (token !== undefined) return { base, token }
@@ -120,6 +128,14 @@ for (const colorScheme of ["light", "dark"] as const)
     }
     await context.close()
   }
+if (process.argv.includes("--docs")) {
+  const page = await browser.newPage()
+  // Up to the table of the recipients and what they cost.
+  await page.setContent(
+    Terminal.page(terminal.slice(0, terminal.findIndex((line) => /^Cost:/.test(line)) + 1))
+  )
+  await page.locator("body").screenshot({ path: `${docs}/demo.png` })
+}
 await browser.close()
 demo.kill()
 await once(demo, "exit")
