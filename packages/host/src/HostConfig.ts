@@ -1,5 +1,6 @@
 /** Every setting of the host (contract.md §8): its variable, default and meaning. A bad value stops the start. */
 import { randomBytes } from "node:crypto"
+import type { Stats } from "node:fs"
 import { existsSync, lstatSync, readFileSync, readlinkSync, statSync, writeFileSync } from "node:fs"
 import { isIPv4 } from "node:net"
 import { dirname, resolve } from "node:path"
@@ -373,10 +374,19 @@ const faultsTogether = (parsed: Parsed): ReadonlyArray<SettingFault> => {
 
 const badKey = (reason: string) => new BadSettings({ faults: [{ variable: "SECRET_KEY", reason }] })
 
-const sizeOf = (file: string): number => statSync(file, { throwIfNoEntry: false })?.size ?? 0
+/** Undefined of one that is not there, or cannot be looked at: whoever opens it says why. */
+const fileAt = (path: string): Stats | undefined => {
+  try {
+    const found = statSync(path)
+    return found.isFile() ? found : undefined
+  } catch {
+    return undefined
+  }
+}
 
 /** True when the database has content, which a new key could not decrypt. */
-const hasContent = (database: string): boolean => sizeOf(database) > 0 || sizeOf(`${database}-wal`) > 0
+const hasContent = (database: string): boolean =>
+  ["", "-wal"].some((end) => (fileAt(database + end)?.size ?? 0) > 0)
 
 const makeKeyFile = (file: string): void => {
   Folder.makePrivate(dirname(file))
@@ -388,7 +398,7 @@ const makeKeyFile = (file: string): void => {
 
 /** True when others than the owner can read the file. Windows has other permissions and reports 0666 for every file. */
 const isOpen = (file: string): boolean =>
-  process.platform !== "win32" && ((statSync(file, { throwIfNoEntry: false })?.mode ?? 0) & 0o077) !== 0
+  process.platform !== "win32" && ((fileAt(file)?.mode ?? 0) & 0o077) !== 0
 
 /**
  * Files that others can read, made by an older version or opened by somebody. Their permissions are not changed,

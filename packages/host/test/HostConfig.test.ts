@@ -374,7 +374,16 @@ describe("the settings", () => {
       expect(yield* reasonOf(database)).toBe(
         `SECRET_KEY: ${database}.key is a link to /mnt/unmounted/key, which is not there. Is its volume mounted?`
       )
+      symlinkSync("/mnt/unmounted/data", join(folder, "data"))
+      expect(yield* reasonOf(join(folder, "data", "sends.db"))).toContain(
+        `${join(folder, "data")} is a link to /mnt/unmounted/data, which is not there.`
+      )
       writeFileSync(join(folder, "file"), "")
+      // The database is opened behind the settings, and says why it cannot be.
+      const below = { DATABASE_URL: join(folder, "file", "sends.db"), SECRET_KEY: secretKey }
+      expect((yield* load(below)).openFiles).toEqual([])
+      expect((yield* load({ DATABASE_URL: folder })).openFiles).toEqual([])
+      rmSync(`${folder}.key`)
       expect(yield* reasonOf(join(folder, "file", "sends.db"))).toMatch(
         /^SECRET_KEY: the key file .*\/file\/sends\.db\.key cannot be read or made \((ENOTDIR|EEXIST): /
       )

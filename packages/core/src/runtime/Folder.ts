@@ -1,5 +1,11 @@
-import { existsSync, mkdirSync } from "node:fs"
+import { existsSync, lstatSync, mkdirSync, readlinkSync } from "node:fs"
 import { dirname } from "node:path"
+
+/** Why nothing can be made at a path: the system names no link whose end is missing, such as that of a volume. */
+export const whyNot = (path: string, cause: unknown): unknown =>
+  !existsSync(path) && lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true
+    ? new Error(`${path} is a link to ${readlinkSync(path)}, which is not there. Is its volume mounted?`)
+    : cause
 
 /**
  * Makes a folder that its owner alone reads, and those above it that are missing; throws where one cannot be made. Node's own
@@ -12,6 +18,6 @@ export const makePrivate = (folder: string): void => {
     mkdirSync(folder, { mode: 0o700 })
   } catch (cause) {
     // Another process may have made it meanwhile.
-    if (!existsSync(folder)) throw cause
+    if (!existsSync(folder)) throw whyNot(folder, cause)
   }
 }

@@ -5,6 +5,7 @@
 import { closeSync, existsSync, openSync, statSync } from "node:fs"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
+import * as Folder from "../../runtime/Folder.ts"
 import { StorageError } from "../StorageError.ts"
 import * as Driver from "./Driver.ts"
 
@@ -29,7 +30,12 @@ export interface Connection {
  * index get the mode of their database. A file that is there keeps its mode, which somebody may have chosen.
  */
 export const makePrivate = (file: string): void => {
-  if (!existsSync(file)) closeSync(openSync(file, "a", 0o600))
+  if (existsSync(file)) return
+  try {
+    closeSync(openSync(file, "a", 0o600))
+  } catch (cause) {
+    throw Folder.whyNot(file, cause)
+  }
 }
 
 /**

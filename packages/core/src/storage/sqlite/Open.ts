@@ -1,6 +1,6 @@
 /** The database's file, or memory: opened for this process alone, and set to sync. */
 
-import { realpathSync, unwatchFile, watchFile } from "node:fs"
+import { realpathSync, statSync, unwatchFile, watchFile } from "node:fs"
 import { dirname, resolve } from "node:path"
 import Sqlite from "better-sqlite3"
 import * as Effect from "effect/Effect"
@@ -36,6 +36,8 @@ const locate = (filename: string): string => {
   const path = resolve(filename)
   Folder.makePrivate(dirname(path))
   FileLock.makePrivate(path)
+  const found = statSync(path)
+  if (!found.isFile()) throw new Error(`it is ${found.isDirectory() ? "a folder" : "no file"}`)
   return realpathSync(path)
 }
 

@@ -1,5 +1,5 @@
 /** One test for each fault of the stock client that docs/adr/0003-sqlite-client.md lists, and for our additions. */
-import { type ChildProcess, spawn, spawnSync } from "node:child_process"
+import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process"
 import {
   copyFileSync,
   existsSync,
@@ -9,6 +9,7 @@ import {
   readFileSync,
   rmSync,
   statSync,
+  symlinkSync,
   symlinkSync,
   writeFileSync
 } from "node:fs"
@@ -489,6 +490,27 @@ describe("write", () => {
     Effect.gen(function* () {
       const error = yield* Effect.flip(opened("/proc/nope/deeper/x.db"))
       assert.include(error.message, "The SQLite database /proc/nope/deeper/x.db cannot be opened: ENOENT")
+    })
+  )
+
+  it.scopedLive("fails typed where a link leads to nothing, or to no file", () =>
+    Effect.gen(function* () {
+      const folder = yield* temporary(tmpdir())
+      const at = (name: string): string => join(folder, name)
+      symlinkSync("/mnt/unmounted/data", at("data"))
+      symlinkSync("/mnt/unmounted/a.db", at("a.db"))
+      execFileSync("mkfifo", [at("fifo.db")])
+      const isLink = (name: string): string =>
+        `${at(name)} is a link to /mnt/unmounted/${name}, which is not there. Is its volume mounted?`
+      for (const [name, words] of [
+        ["data/a.db", isLink("data")],
+        ["a.db", isLink("a.db")],
+        ["fifo.db", "it is no file"],
+        ["", "it is a folder"]
+      ] as const) {
+        const error = yield* Effect.flip(opened(at(name)))
+        assert.include(error.message, `The SQLite database ${at(name)} cannot be opened: ${words}`)
+      }
     })
   )
 
