@@ -1,5 +1,5 @@
 # The host as a container. What it needs at run time is in the second stage alone, and nothing of it runs as root.
-FROM node:22-slim AS build
+FROM node:24-slim AS build
 WORKDIR /src
 COPY . .
 # One flat folder of dependencies: a peer of a package of ours, such as effect, is found beside it.
@@ -8,7 +8,7 @@ RUN npm run setup \
   && CI=true npx --yes pnpm@10.34.8 install --prod --frozen-lockfile --config.node-linker=hoisted --filter @sendwright/host... \
   && chmod +x packages/host/dist/cli/main.js
 
-FROM node:22-slim
+FROM node:24-slim
 ENV NODE_ENV=production \
     HOST=0.0.0.0 \
     DATABASE_URL=sqlite:/data/sendwright.db

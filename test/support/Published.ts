@@ -1,6 +1,6 @@
 /** The packages as they are published, and installed by npm in a folder of somebody's own. */
 import { execFile } from "node:child_process"
-import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import * as Schema from "effect/Schema"
@@ -99,8 +99,8 @@ export const betterSqlite3 = (): string => {
   const manifest = readFileSync(join(root, "node_modules/better-sqlite3/package.json"), "utf8")
   return `better-sqlite3@${Schema.decodeUnknownSync(Version)(manifest).version}`
 }
-export const buildBetterSqlite3 = (folder: string): void =>
-  cpSync(
-    join(root, "node_modules/better-sqlite3/build/Release/better_sqlite3.node"),
-    join(folder, "node_modules/better-sqlite3/build/Release/better_sqlite3.node")
-  )
+/** The newer one brings its binary. */
+export const buildBetterSqlite3 = (folder: string): void => {
+  const built = "node_modules/better-sqlite3/build/Release/better_sqlite3.node"
+  if (existsSync(join(root, built))) cpSync(join(root, built), join(folder, built))
+}

@@ -1,7 +1,7 @@
 // Installs and builds, from a clone that has nothing but Node and npm. Says nothing when there is nothing to do. Then it
 // becomes the program that its first argument names, where it has one.
 import { spawnSync } from "node:child_process"
-import { existsSync, readFileSync } from "node:fs"
+import { existsSync, readFileSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { fileURLToPath, pathToFileURL } from "node:url"
 
@@ -30,9 +30,22 @@ const run = (what, command, args) => {
   process.exit(status ?? 1)
 }
 
+/**
+ * From Node 22 on takes the better-sqlite3 that brings its binaries: the one of the lock file, which is the last for Node 20, aborts
+ * under Node 24. The workspace and its lock file are changed for it.
+ */
+const takeNewerDriver = () => {
+  const workspace = join(root, "pnpm-workspace.yaml")
+  const text = readFileSync(workspace, "utf8")
+  const driver = "  better-sqlite3: ^13.2.0\n"
+  if (!text.includes(driver)) writeFileSync(workspace, text.replace("overrides:\n", `overrides:\n${driver}`))
+}
+
 if (!installed()) {
   console.error("Installing dependencies (the first time takes a minute or two) …")
-  run("Installing", "npx", ["--yes", manifest.packageManager, "install", "--frozen-lockfile"])
+  if (major >= 22) takeNewerDriver()
+  const lock = major >= 22 ? "--no-frozen-lockfile" : "--frozen-lockfile"
+  run("Installing", "npx", ["--yes", manifest.packageManager, "install", lock])
 }
 // Types are most of what a build takes, and are checked by the tests.
 run("Building", process.execPath, [join(root, "node_modules/typescript/bin/tsc"), "-b", "--noCheck"])

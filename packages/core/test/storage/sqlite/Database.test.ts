@@ -10,7 +10,6 @@ import {
   rmSync,
   statSync,
   symlinkSync,
-  symlinkSync,
   writeFileSync
 } from "node:fs"
 import { tmpdir } from "node:os"
