@@ -1,5 +1,5 @@
 // The short part of the gate under other Nodes, each from npm and on a clone of its own: the demo, the first send and
-// README's programs from the packed packages, the test kit, the bundle and a run of kills. `npm run nodes`, or
+// README's programs from the packed packages, the store on SQLite, the test kit, the bundle and a run of kills. `npm run nodes`, or
 // `node scripts/nodes.mjs 24` for one.
 import { spawnSync } from "node:child_process"
 import { chmodSync, mkdtempSync, rmSync } from "node:fs"
@@ -34,6 +34,8 @@ for (const version of given.length > 0 ? given : ["22", "24", "26"]) {
     run(clone, env, "node", "--version")
     run(clone, env, "npm", "run", "--silent", "demo", "--", "--once")
     test(
+      // Each Node has another driver, and each driver another SQLite.
+      "packages/core/test/storage/sqlite/Sqlite.test.ts",
       "packages/host/test/Bundle.test.ts",
       "packages/sendwright/test/Kit.test.ts",
       "test/published.test.ts"
