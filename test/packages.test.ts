@@ -77,7 +77,7 @@ describe("@sendwright/core's public names", () => {
       "adapter",
       words(
         "Caps ClientTexts Csv Diagnosis EventLoopBudget Exposition Folder Idempotency Json JsonScan Memo Metrics Moment Pace PublicUrl RateLimit Reachability Readable Reference StopWhen StoreClock Suggestion",
-        "Text Throttle Timers Url"
+        "Text Throttle Timers Traces Url"
       )
     ],
     ["sender", words("FailureCatalogue Json PlatformHttp PublicUrl Rendering Sender Text Variables")],

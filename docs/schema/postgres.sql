@@ -250,6 +250,7 @@ CREATE TABLE sendwright_event (
   account text COLLATE "C" NOT NULL,
   type text NOT NULL,
   body text NOT NULL,
+  traceparent text,
   created_at bigint NOT NULL,
   CONSTRAINT sendwright_event_pkey PRIMARY KEY (seq)
 );
@@ -308,6 +309,8 @@ CREATE TABLE sendwright_job (
   reference text COLLATE "C",
   -- Of the request that brought it.
   request_id text COLLATE "C",
+  -- The span that it was accepted in, by W3C's header: its attempts and webhooks are told below that.
+  traceparent text,
   -- The units that the account has sent of the job's kind of content on the UTC day of its acceptance, its own among them.
   -- The newest job tells, and when its API key's last send was accepted: no row is written by every accept.
   day_total bigint,

@@ -236,6 +236,7 @@ CREATE TABLE sendwright_event (
   account TEXT NOT NULL,
   type TEXT NOT NULL,
   body TEXT NOT NULL,
+  traceparent TEXT,
   created_at INTEGER NOT NULL
 ) STRICT;
 
@@ -280,6 +281,8 @@ CREATE TABLE sendwright_job (
   reference TEXT,
   -- Of the request that brought it.
   request_id TEXT,
+  -- The span that it was accepted in, by W3C's header: its attempts and webhooks are told below that.
+  traceparent TEXT,
   -- The units that the account has sent of the job's kind of content on the UTC day of its acceptance, its own among them.
   -- The newest job tells, and when its API key's last send was accepted: no row is written by every accept.
   day_total INTEGER,

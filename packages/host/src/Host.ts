@@ -23,7 +23,7 @@ import * as SettingsCheck from "./SettingsCheck.ts"
 import type { StartFailure } from "./StartFailure.ts"
 import * as Version from "./Version.ts"
 
-/** One request in so many gets a span, where the program around the host has a tracer. */
+/** One request in so many gets a span, where there is a tracer; of those in a client's trace each that is sampled. */
 const spanEvery = 100
 
 /** Effect's default tracer discards spans. */
@@ -118,6 +118,17 @@ const untilThere = ({ database, databaseWaitMs }: HostConfig) => {
   )
 }
 
+/** Loaded only where it is asked for. */
+const exporting = ({ telemetry }: HostConfig): Layer.Layer<never> =>
+  telemetry === undefined
+    ? Layer.empty
+    : Layer.unwrapEffect(
+        Effect.map(
+          Effect.promise(() => import("./Otlp.ts")),
+          ({ layer }) => layer(telemetry)
+        )
+      )
+
 /**
  * Released in this order: the server together with the loops, since it answers until they have ended; then the
  * engine.
@@ -145,6 +156,7 @@ export const layer = (
           EngineLayer.layer(config, { attempts, webhooks }, { ...options, process }),
           untilThere(config)
         )
-      )
+      ),
+      Layer.provide(exporting(config))
     )
   })

@@ -25,6 +25,15 @@ export type Database =
   | { readonly kind: "sqlite"; readonly filename: string }
   | { readonly kind: "postgres"; readonly url: Redacted.Redacted }
 
+/** An exporter of OpenTelemetry, by its own variables. */
+export interface Telemetry {
+  readonly endpoint: string
+  readonly headers: Redacted.Redacted<Readonly<Record<string, string>>>
+  readonly service: string
+  /** Further attributes of the resource. */
+  readonly resource: Readonly<Record<string, string>>
+}
+
 export interface HostConfig {
   readonly port: number
   readonly host: string
@@ -71,6 +80,8 @@ export interface HostConfig {
   readonly trustedProxies: ReadonlyArray<AddressPolicy.Network>
   /** Origins of the web, besides the host's own, whose pages may ask as agents. */
   readonly mcpOrigins: ReadonlyArray<string>
+  /** Where traces and metrics go; undefined: nowhere. */
+  readonly telemetry: Telemetry | undefined
   readonly limits: HttpLimits.Limits
 }
 
@@ -225,6 +236,27 @@ const limits = Config.all(
   )
 )
 
+/** Of the form of W3C's baggage, as OpenTelemetry has lists in its variables: `name=value`, percent-encoded, with commas between. */
+const pairs = (name: string) =>
+  setting(
+    name,
+    "name=value pairs with commas between, percent-encoded",
+    (text): Readonly<Record<string, string>> | undefined => {
+      const entries = text
+        .split(",")
+        .filter((pair) => pair.trim() !== "")
+        .map((pair) => /^([^=]+)=(.*)$/.exec(pair.trim()))
+      const decoded = Either.try(() =>
+        entries.map((entry): readonly [string, string] => {
+          if (entry === null) throw new Error("It has no =.")
+          const [, key = "", value = ""] = entry
+          return [decodeURIComponent(key.trim()), decodeURIComponent(value.trim())]
+        })
+      )
+      return Either.isRight(decoded) ? Object.fromEntries(decoded.right) : undefined
+    }
+  ).pipe(Config.withDefault<Readonly<Record<string, string>>>({}))
+
 const settings = {
   port: whole("PORT", 0, 65_535, 8080),
   host: Config.nonEmptyString("HOST").pipe(Config.withDefault("127.0.0.1")),
@@ -294,6 +326,16 @@ const settings = {
     }
   ).pipe(Config.withDefault([])),
   console: Config.map(oneOf("CONSOLE", "on", "off"), (given) => given === "on"),
+  otlpEndpoint: Config.option(
+    setting(
+      "OTEL_EXPORTER_OTLP_ENDPOINT",
+      "an absolute http or https URL such as http://127.0.0.1:4318",
+      (text) => (httpUrl(text) === undefined ? undefined : text)
+    )
+  ),
+  otlpHeaders: Config.map(pairs("OTEL_EXPORTER_OTLP_HEADERS"), Redacted.make),
+  otlpService: Config.option(Config.nonEmptyString("OTEL_SERVICE_NAME")),
+  otlpResource: pairs("OTEL_RESOURCE_ATTRIBUTES"),
   databaseWaitMs: Config.map(whole("DATABASE_WAIT", 0, 3600, 60), (seconds) => seconds * 1000),
   limits
 }
@@ -480,7 +522,17 @@ const read = Effect.fnUntraced(function* (makesKey: boolean) {
     ...faultsTogether(parsed)
   ]
   if (faults.length > 0) return yield* new BadSettings({ faults })
-  const { signatureHeader, timestampHeader, ...given } = yield* Effect.orDie(Effect.all(parsed))
+  const {
+    otlpEndpoint,
+    otlpHeaders: headers,
+    otlpResource,
+    otlpService,
+    signatureHeader,
+    timestampHeader,
+    ...given
+  } = yield* Effect.orDie(Effect.all(parsed))
+  const { "service.name": named = "sendwright", ...resource } = otlpResource
+  const service = Option.getOrElse(otlpService, () => named)
   const adminToken = Option.getOrUndefined(given.adminToken)
   const isTokenEmpty = yield* Effect.orElseSucceed(
     Effect.map(Config.string("ADMIN_TOKEN"), (text) => text === "" && adminToken === undefined),
@@ -506,6 +558,9 @@ const read = Effect.fnUntraced(function* (makesKey: boolean) {
       previousSignature: `${signatureHeader}-Previous`,
       timestamp: timestampHeader
     },
+    telemetry: Option.getOrUndefined(
+      Option.map(otlpEndpoint, (endpoint) => ({ endpoint, headers, resource, service }))
+    ),
     secretKey,
     olderSecretKeys,
     openFiles: openFilesOf(database)

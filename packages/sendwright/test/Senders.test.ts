@@ -111,6 +111,24 @@ describe("reports", () => {
   })
 })
 
+describe("a trace of the app's", () => {
+  it("goes on to its senders, from each kind of send, and a header of no form stops none", async () => {
+    let active: string | undefined = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+    const { sender, sent } = platform()
+    const sw = await open({ senders: [sender], traceparent: () => active })
+    const { session } = await furnish(sw, "own")
+    await session.send(message)
+    await session.sendDirect({ to: ana, text: "Hi" })
+    for (const none of ["nonsense", undefined]) {
+      active = none
+      await session.sendDirect({ to: ana, text: "Hi" })
+    }
+    await sw.drain()
+    const header = expect.stringMatching(/^00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01$/)
+    expect(sent.map(({ traceparent }) => traceparent)).toEqual([header, undefined, undefined, header])
+  })
+})
+
 describe("stop", () => {
   it("waits for what is under way, no longer than it was told", async () => {
     let began = (): void => {}

@@ -34,6 +34,7 @@ import * as Sessions from "../domain/session/Session.ts"
 import * as Metrics from "../runtime/Metrics.ts"
 import * as Moment from "../runtime/Moment.ts"
 import { Signals } from "../runtime/Signals.ts"
+import * as Traces from "../runtime/Traces.ts"
 import type { DirectMessageRequest } from "../schema/Requests.ts"
 import type * as SessionSender from "../sender/SessionSender.ts"
 import { ConsentSource } from "../storage/ConsentSource.ts"
@@ -388,8 +389,9 @@ const acceptSend = (
     rate,
     replacedAt,
     requestId,
+    traceparent,
     worker
-  }: Pick<AcceptSend, "content" | "idempotency" | "jobId" | "now" | "requestId"> & {
+  }: Pick<AcceptSend, "content" | "idempotency" | "jobId" | "now" | "requestId" | "traceparent"> & {
     readonly address: Address.Address
     readonly replacedAt: Instant | null
     readonly rate: RateCard.Rate | null
@@ -399,6 +401,7 @@ const acceptSend = (
   now,
   jobId,
   requestId,
+  traceparent,
   accountId: account.id,
   sessionId: session.id,
   publicKey: key.publicKey,
@@ -615,6 +618,7 @@ export const make = Effect.fnUntraced(function* (options: Options) {
       const replacedAt = goes.kind === "template" ? now : null
       const asked = {
         ...{ address, content, jobId, now, rate, replacedAt, requestId, worker },
+        traceparent: yield* Traces.current,
         idempotency: keyed
       }
       const accepting = acceptSend(caller, request, asked)

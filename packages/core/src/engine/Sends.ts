@@ -20,6 +20,7 @@ import type { Template } from "../domain/template/Template.ts"
 import * as Either from "../effect/Either.ts"
 import * as Metrics from "../runtime/Metrics.ts"
 import { Signals } from "../runtime/Signals.ts"
+import * as Traces from "../runtime/Traces.ts"
 import type { TemplateMessage, TemplateMessageRequest, Unchecked } from "../schema/Requests.ts"
 import { Senders } from "../sender/Sender.ts"
 import * as SessionSender from "../sender/SessionSender.ts"
@@ -50,8 +51,9 @@ const acceptSend = (
     now,
     prices,
     request,
-    requestId
-  }: Pick<AcceptSend, "idempotency" | "jobId" | "now" | "requestId"> & {
+    requestId,
+    traceparent
+  }: Pick<AcceptSend, "idempotency" | "jobId" | "now" | "requestId" | "traceparent"> & {
     readonly request: TemplateMessageRequest
     readonly prices: ReadonlyArray<RateCard.Rate | null>
   }
@@ -62,6 +64,7 @@ const acceptSend = (
   sessionId: session.id,
   publicKey: key.publicKey,
   requestId,
+  traceparent,
   content: Job.contentOf(template),
   ...ClientTexts.job.ofBody(request),
   priority: Priority.priorityOf(request.priority, template.category),
@@ -149,6 +152,7 @@ export const make = Effect.fnUntraced(function* (checks: Checks.Checks, ids: Ids
       jobId: ids.jobId(now),
       request,
       requestId: command.requestId,
+      traceparent: yield* Traces.current,
       prices,
       idempotency: { key, fingerprint: fingerprint() }
     })

@@ -1,6 +1,5 @@
-import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Tracer from "effect/Tracer"
+import * as Traces from "../runtime/Traces.ts"
 
 /**
  * A refusal does not end its span as an error, because tracers record an error's text, which may quote a platform or
@@ -16,8 +15,8 @@ const aside = <A, E extends { readonly _tag: string }, R>(operation: Effect.Effe
   })
 
 /**
- * Runs the operation in a span below the caller's. Without a caller's span there is none: the edge samples spans, and
- * one costs more than most operations.
+ * Runs the operation in a span below the caller's. Without a caller's span, or a tracer that gets it, there is none: the
+ * edge samples spans, and one costs more than most operations.
  */
 export const spanIfTraced =
   <Args extends ReadonlyArray<unknown>, A, E extends { readonly _tag: string }, R>(
@@ -26,7 +25,7 @@ export const spanIfTraced =
   ): ((...args: Args) => Effect.Effect<A, E, R>) =>
   (...args) =>
     Effect.withFiberRuntime((fiber) =>
-      Context.getOption(fiber.currentContext, Tracer.ParentSpan)._tag === "None"
-        ? operation(...args)
-        : Effect.flatten(Effect.withSpan(aside(operation(...args)), name, { captureStackTrace: false }))
+      fiber.currentSpan?.sampled === true && Traces.hasTracer(fiber)
+        ? Effect.flatten(Effect.withSpan(aside(operation(...args)), name, { captureStackTrace: false }))
+        : operation(...args)
     )

@@ -55,6 +55,7 @@ const reserved: ReadonlySet<string> = new Set([
   "idempotency-key",
   "x-service-timestamp",
   "x-service-signature",
+  "traceparent",
   "connection",
   "content-length",
   "expect",
@@ -360,6 +361,7 @@ export const make = (options?: PlatformHttp.Options): Effect.Effect<Sender, neve
             "idempotency-key": message.messageId,
             "x-service-timestamp": String(timestamp),
             "x-service-signature": Signature.sign(config.secret, timestamp, body),
+            ...(message.traceparent === undefined ? {} : { traceparent: message.traceparent }),
             ...headersOf(config)
           },
           body,

@@ -35,6 +35,8 @@ export interface OutboundMessage {
   readonly values: ReadonlyArray<string>
   /** Counting this one, from 1. */
   readonly attempt: number
+  /** W3C's header for a platform that traces, too: this attempt's span, or the one that asked for the message. Absent where nobody traces. */
+  readonly traceparent?: string
   /** The session's configuration, as {@link Sender.configure} made it. */
   readonly config: unknown
 }

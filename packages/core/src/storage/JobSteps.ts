@@ -154,6 +154,7 @@ export const claim = <H extends JobState>(
       accountId,
       sessionId,
       content: goes.content,
+      traceparent: job.traceparent,
       timing: job.timing,
       probe,
       recipients: changes.map(({ after, before }) => ({

@@ -79,6 +79,8 @@ export interface AcceptSend extends JobTexts {
   readonly publicKey: string
   /** The id of the request that asks for it. */
   readonly requestId?: string | undefined
+  /** As of a `Job`; absent: null. */
+  readonly traceparent?: string | null | undefined
   readonly content: Content
   readonly priority: Priority
   readonly perMinute: number | null
@@ -122,6 +124,8 @@ export interface ClaimedJob {
   readonly accountId: string
   readonly sessionId: string
   readonly content: Content
+  /** As of the `Job`. */
+  readonly traceparent: string | null
   readonly timing: When.Timing | null
   /** The claim's number: no other claim of its recipients has it. A settlement under another one changes nothing. */
   readonly fence: number

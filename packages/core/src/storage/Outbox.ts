@@ -37,8 +37,15 @@ export const unfold = <Key>(
   const deliveries: Array<NewDelivery<Key, Event>> = []
   for (const { draft, to } of addressed) {
     const id = ids.uuid(now)
-    const { type } = draft
-    const event = { id, accountId, type, createdAt: now, body: Events.encode(id, accountId, draft, now) }
+    const { traceparent = null, type } = draft
+    const event = {
+      id,
+      accountId,
+      type,
+      traceparent,
+      createdAt: now,
+      body: Events.encode(id, accountId, draft, now)
+    }
     events.push(event)
     for (const endpoint of to) deliveries.push({ id: ids.uuid(now), endpoint, event })
   }

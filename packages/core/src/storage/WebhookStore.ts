@@ -24,6 +24,8 @@ export interface ClaimedDelivery {
   readonly endpoint: Endpoint
   readonly eventId: string
   readonly body: string
+  /** As of the `Event`. */
+  readonly traceparent: string | null
   /** Attempts made before this one. */
   readonly attempts: number
   /** When the first attempt of the running schedule was made; null before it. */

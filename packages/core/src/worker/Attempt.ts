@@ -19,6 +19,7 @@ import * as Retry from "../domain/Retry.ts"
 import * as ClosedMarkets from "../domain/session/ClosedMarkets.ts"
 import * as FailureCatalogue from "../domain/session/FailureCatalogue.ts"
 import type { Connection } from "../domain/session/Session.ts"
+import * as Traces from "../runtime/Traces.ts"
 import * as Sanitize from "../sender/Sanitize.ts"
 import type { Named, OutboundMessage, SendResult } from "../sender/Sender.ts"
 import { canRecover, isAnswered, isCheckAnswered, recipientOf } from "../sender/Sender.ts"
@@ -295,11 +296,33 @@ const untimely = (turn: When.Turn, maybeSent: boolean): Outcome | undefined => {
   }
 }
 
+/** The failure's code is the catalogue's own, or one that a sender names; its words may be the platform's. */
+const toldOf = (result: SendResult): Readonly<Record<string, string>> =>
+  "failure" in result
+    ? {
+        "sendwright.outcome": result._tag,
+        "error.type": FailureCatalogue.find(result.failure.code)?.code ?? "other"
+      }
+    : { "sendwright.outcome": result._tag }
+
 const sendNow = (prepared: Prepared, maybeSent: boolean): Effect.Effect<Attempted> => {
   const { job, message, recipient, sessionSender, stillOwns } = prepared
   return stillOwns()
-    ? Effect.flatMap(sessionSender.sender.send(message), (result) =>
-        meaning(sessionSender, job, recipient, result, maybeSent)
+    ? Effect.flatMap(
+        Traces.asking(
+          job.traceparent,
+          "Sendwright.attempt",
+          () => ({
+            "sendwright.message_id": message.messageId,
+            "sendwright.session_id": message.sessionId,
+            "sendwright.provider": sessionSender.sender.provider,
+            "sendwright.attempt": message.attempt
+          }),
+          (traceparent) =>
+            sessionSender.sender.send(traceparent === null ? message : { ...message, traceparent }),
+          toldOf
+        ),
+        (result) => meaning(sessionSender, job, recipient, result, maybeSent)
       )
     : Effect.succeed(givenUp)
 }

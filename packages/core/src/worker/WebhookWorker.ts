@@ -12,6 +12,7 @@ import * as Webhook from "../domain/webhook/Webhook.ts"
 import * as Either from "../effect/Either.ts"
 import * as Metrics from "../runtime/Metrics.ts"
 import * as Moment from "../runtime/Moment.ts"
+import * as Traces from "../runtime/Traces.ts"
 import { SecretBox } from "../secret/SecretBox.ts"
 import type { ClaimedDelivery, DeliverySettlement } from "../storage/WebhookStore.ts"
 import * as Signature from "../webhook/Signature.ts"
@@ -70,6 +71,35 @@ export const decide = (
   }
 }
 
+const toldOf = (answer: WebhookAnswer): Readonly<Record<string, string | number>> => ({
+  ...(answer.status === null ? {} : { "http.response.status_code": answer.status }),
+  ...(answer._tag === "Answered" ? {} : { "error.type": answer.reason })
+})
+
+/** One request, in a span of the trace that its event belongs to. */
+const posting = (
+  { post }: WebhookTransport["Type"],
+  { body, endpoint, eventId, traceparent }: ClaimedDelivery,
+  headers: Readonly<Record<string, string>>
+): Effect.Effect<WebhookAnswer> =>
+  Traces.asking(
+    traceparent,
+    "Sendwright.webhook",
+    () => ({ "sendwright.webhook_id": endpoint.id, "sendwright.event_id": eventId }),
+    (parent) =>
+      post({
+        url: endpoint.url,
+        headers: {
+          "content-type": "application/json",
+          "user-agent": "Sendwright-Webhooks/1",
+          ...(parent === null ? {} : { traceparent: parent }),
+          ...headers
+        },
+        body
+      }),
+    toldOf
+  )
+
 const givenUp = ({ deliveryId, endpoint, eventId }: ClaimedDelivery, receiver: string | undefined) =>
   Effect.logWarning(
     `Delivery ${deliveryId} of event ${eventId} to ${receiver ?? `webhook ${endpoint.id}`} was given up`
@@ -117,11 +147,7 @@ export const make = (options: {
         secrets: [current, ...previous],
         names: options.headerNames
       })
-      return transport.post({
-        url: delivery.endpoint.url,
-        headers: { "content-type": "application/json", "user-agent": "Sendwright-Webhooks/1", ...headers },
-        body: delivery.body
-      })
+      return posting(transport, delivery, headers)
     }
 
     /** An attempt that breaks is one like any other that found no connection. */

@@ -7,6 +7,7 @@ import * as Session from "../../src/domain/session/Session.ts"
 import type { ClaimedJob, DispatchedJob, Settlement } from "../../src/storage/JobStore.ts"
 import { JobStore, Outcome } from "../../src/storage/JobStore.ts"
 import { SessionStore } from "../../src/storage/SessionStore.ts"
+import { WebhookStore } from "../../src/storage/WebhookStore.ts"
 import * as Fixtures from "../../src/testing/Fixtures.ts"
 import type { Stored } from "./Setup.ts"
 import { claim, events, everyLost, failure, find, listen, now, owner, results } from "./Setup.ts"
@@ -35,6 +36,32 @@ const only = Effect.fnUntraced(function* (claimed: ReadonlyArray<ClaimedJob>) {
 
 export const suite = (layer: Stored) => {
   describe("claim", () => {
+    it.effect("has the span of the acceptance, and so have the webhooks of its outcome", () =>
+      Effect.gen(function* () {
+        const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+        const who = yield* owner
+        yield* listen(who.accountId)
+        const jobs = yield* JobStore
+        yield* jobs.accept({ ...Fixtures.send(who), traceparent })
+        const claimed = yield* only(yield* claim())
+        expect(claimed.traceparent).toBe(traceparent)
+        expect((yield* find(claimed.jobId)).traceparent).toBe(traceparent)
+        yield* settle(outcomes(claimed, taken))
+        yield* jobs.accept(Fixtures.send(who))
+        const untraced = yield* only(yield* claim())
+        expect(untraced.traceparent).toBeNull()
+        yield* settle(outcomes(untraced, taken))
+        const { claimed: told } = yield* (yield* WebhookStore).settleAndClaim({
+          now,
+          settlements: [],
+          claim: Fixtures.deliveryClaim({ limit: 100 })
+        })
+        for (const { body, traceparent: kept } of told)
+          expect(kept, body).toBe(body.includes(claimed.jobId) ? traceparent : null)
+        expect(told.length).toBeGreaterThanOrEqual(4)
+      }).pipe(Effect.provide(layer))
+    )
+
     it.effect("takes due recipients, sending, with the attempt counted", () =>
       Effect.gen(function* () {
         const { jobId } = yield* accept({ phones: 3 })

@@ -271,6 +271,7 @@ describe("Columns", () => {
       accountId: word,
       type: of([...Event.types, Event.batchType]),
       body: word,
+      traceparent: orNull(word),
       createdAt: time
     })
   )
@@ -595,6 +596,7 @@ describe("Columns", () => {
     sessionId: word,
     publicKey: word,
     requestId: orNull(word),
+    traceparent: orNull(word),
     idempotencyKey: orNull(word),
     content: FastCheck.constant(content),
     ...Records.map(ClientTexts.job.of({}), () => orNull(word)),

@@ -18,6 +18,7 @@ export const job = (recipients: number): DispatchedJob => ({
   jobId: "01980000-0000-7000-8000-000000000000",
   accountId: "account",
   sessionId: "session",
+  traceparent: null,
   session: {
     id: "session",
     provider: "http",

@@ -35,7 +35,8 @@ describe("an attempt of a delivery", () => {
           updatedAt: Time.at(0)
         },
         eventId: "event-1",
-        body: "{}"
+        body: "{}",
+        traceparent: null
       }
       const attempts = [
         { ...delivery, attempts: 9, firstAttemptAt: Time.at(-6 * Time.day) },

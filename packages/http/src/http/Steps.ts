@@ -6,7 +6,7 @@
 
 import type { Engine } from "@sendwright/core"
 import { Acting, Fault, Ids, Instant, type Operator } from "@sendwright/core"
-import { Metrics, Moment } from "@sendwright/core/adapter"
+import { Metrics, Moment, Traces } from "@sendwright/core/adapter"
 import { Cursors, Masking, Problems, Route } from "@sendwright/core/contract"
 import * as Cause from "effect/Cause"
 import type * as Clock from "effect/Clock"
@@ -115,7 +115,10 @@ export interface Options {
   readonly answered?: ((answered: Answered) => void) | undefined
   /** The limits of hooks and pages; the defaults where they are not given. */
   readonly limits?: HttpLimits.Limits | undefined
-  /** One request in so many gets a span; absent when nobody traces. */
+  /**
+   * One request in so many gets a span, and of those that come in a span of their client's each that is sampled; absent when
+   * nobody traces.
+   */
   readonly spanEvery?: number | undefined
 }
 
@@ -241,9 +244,9 @@ const described = (error: Problems.EngineError, route: Route.Route | undefined):
   )
 }
 
-/** One in so many. */
-const sampler = (every: number | undefined): (() => boolean) => {
-  if (every === undefined) return () => false
+/** One in so many of those that their client does not trace; null where nobody gets spans. */
+const sampler = (every: number | undefined): (() => boolean) | null => {
+  if (every === undefined) return null
   let seen = 0
   return () => {
     seen = (seen + 1) % every
@@ -420,6 +423,15 @@ const traced = (exchange: Exchange, step: Step): Step =>
     Effect.flatten
   )
 
+/** Below the span that the client's header names, where it names one. */
+const withinTrace = (exchange: Exchange, step: Step, isSampled: (() => boolean) | null): Step => {
+  const header = headerOf(exchange.request, "traceparent")
+  const parent = header === undefined ? undefined : Traces.parse(header)
+  const isTraced = isSampled !== null && (parent === undefined ? isSampled() : parent.sampled)
+  const within = isTraced ? traced(exchange, step) : step
+  return parent === undefined ? within : Effect.withParentSpan(within, parent)
+}
+
 const wordsOf = (cause: unknown): string => (cause instanceof Error ? cause.message : String(cause))
 
 /** An unexpected error becomes a 500 without details, and a line in the log with them. */
@@ -574,7 +586,7 @@ export const make = (options: Options) =>
       const requestId = given !== undefined && visible.test(given) ? given : ids.uuid(at)
       const exchange = new Exchange(request, requestId)
       const steps = Effect.suspend(() => step(exchange))
-      return Effect.matchCauseEffect(isSampled() ? traced(exchange, steps) : steps, {
+      return Effect.matchCauseEffect(withinTrace(exchange, steps, isSampled), {
         onFailure: (cause) =>
           Effect.map(refusal(exchange, server, metrics.refused, cause), (answer) =>
             finish(exchange, at, began, answer)

@@ -13,6 +13,8 @@ export interface Outbound {
   readonly userId: string | null
   /** From 1. */
   readonly attempt: number
+  /** W3C's header to pass on to a platform that traces; absent where nobody does. */
+  readonly traceparent?: string
   readonly content:
     | {
         readonly kind: "template"

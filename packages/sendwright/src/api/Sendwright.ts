@@ -45,6 +45,11 @@ interface Settings {
   readonly on?: Handlers | undefined
   /** In the place of the console. */
   readonly logger?: Logger | undefined
+  /**
+   * Asked at each send for W3C's header of the app's active span, so that attempts and webhooks go on below it. With OpenTelemetry:
+   * `() => { const carrier = {}; propagation.inject(context.active(), carrier); return carrier.traceparent }`.
+   */
+  readonly traceparent?: (() => string | undefined) | undefined
   /** What is logged: `warning` and above unless said otherwise. */
   readonly logLevel?: "debug" | "info" | "warning" | "error" | "none" | undefined
   /** The most sends under way at once in this process: 64 unless said otherwise. */

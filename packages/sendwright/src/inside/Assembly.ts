@@ -290,7 +290,8 @@ export const assemble = async (options: Options, world: World = {}): Promise<Ass
     running,
     store,
     listenTo: subscriptions.listenTo,
-    beginListening: subscriptions.beginListening
+    beginListening: subscriptions.beginListening,
+    traceparent: options.traceparent
   }
   const mounted = mounts()
   const dueIn = Effect.gen(function* () {

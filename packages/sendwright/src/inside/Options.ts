@@ -56,6 +56,7 @@ const decoded = RequestDecoder.decoder(
     secretKeys: optional(Schema.Array(SecretKey)),
     on: optional(Schema.Struct(Object.fromEntries(topics.map((name) => [name, optional(Callable)])))),
     logger: optional(OneLogger),
+    traceparent: optional(Callable),
     logLevel: optional(Schema.Literal("debug", "info", "warning", "error", "none")),
     concurrency: optional(Schema.Int.pipe(Schema.between(1, mostConcurrency))),
     webhooks: optional(Schema.Struct({ allowedNetworks: optional(Schema.Array(Network)) }))

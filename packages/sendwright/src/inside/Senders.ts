@@ -67,6 +67,7 @@ const outbound = (message: CoreSenders.OutboundMessage): Api.Outbound => ({
   to: message.to,
   userId: message.userId,
   attempt: message.attempt,
+  ...(message.traceparent === undefined ? {} : { traceparent: message.traceparent }),
   content: contentOf(message),
   config: configOf(message.config)
 })

@@ -1,6 +1,7 @@
 /** What one session can do. */
 import type { Engine } from "@sendwright/core"
 import { Instant, Requests } from "@sendwright/core"
+import { Traces } from "@sendwright/core/adapter"
 import * as Effect from "effect/Effect"
 import type { JobQuery, Transaction } from "../api/Messages.ts"
 import type { Session } from "../api/Sendwright.ts"
@@ -23,6 +24,8 @@ export interface Context {
   readonly listenTo: (accountId: string) => Promise<void>
   /** Begins that, where a transaction of the app's is not to wait for it: it would have to end first. */
   readonly beginListening: (accountId: string) => void
+  /** As of the options. */
+  readonly traceparent: (() => string | undefined) | undefined
 }
 
 const notFound = (template: string, language: string | undefined): SendwrightError => {
@@ -120,7 +123,7 @@ const given = (body: Readonly<Record<string, unknown>>): Readonly<Record<string,
 type Sending = Pick<Session, "estimate" | "send" | "sendDirect" | "sendSync">
 
 const sendingOf = (
-  { beginListening, engine, running: { run, runSync }, store }: Context,
+  { beginListening, engine, running: { run, runSync }, store, traceparent }: Context,
   sessionId: string,
   caller: () => Promise<Engine.Caller>
 ): Sending => {
@@ -129,6 +132,7 @@ const sendingOf = (
     Effect.flatMap(bodyOf(who, message), (request) =>
       engine.send(who, { idempotencyKey: message.idempotencyKey, request })
     ).pipe(toldBy(message.to))
+  const traced = <A, E>(sending: Effect.Effect<A, E>) => Traces.below(sending, traceparent?.())
   /** All that is looked up is looked up in the app's transaction, which may have made it. */
   const acceptWithin = (tx: Transaction, message: Given) =>
     store.within(tx)(
@@ -141,9 +145,9 @@ const sendingOf = (
     send: async (given, options) => {
       const message = Inputs.send(given)
       const tx = transactionOf(options)
-      return run(tx === undefined ? accept(await caller(), message) : acceptWithin(tx, message))
+      return run(traced(tx === undefined ? accept(await caller(), message) : acceptWithin(tx, message)))
     },
-    sendSync: (given, options) => runSync(acceptWithin(transactionFor(options), Inputs.send(given))),
+    sendSync: (given, options) => runSync(traced(acceptWithin(transactionFor(options), Inputs.send(given)))),
     sendDirect: async (message, ...more: ReadonlyArray<unknown>) => {
       if (more.some((each) => each !== undefined))
         throw noTransaction("sendDirect sends at once, in no transaction: it takes the message alone.")
@@ -155,7 +159,7 @@ const sendingOf = (
           : given({ template_id: otherwise.templateId, variables: otherwise.variables })
       const request = new Requests.Unchecked(given({ ...rest, ...names, otherwise: template }))
       const sending = engine.sendDirect(await caller(), { idempotencyKey, request })
-      const { createdAt, ...sent } = await run(toldBy(to)(sending))
+      const { createdAt, ...sent } = await run(traced(toldBy(to)(sending)))
       return { ...sent, createdAt: Views.date(createdAt) }
     },
     estimate: async (given) => {

@@ -103,6 +103,8 @@ export interface Job extends ClientTexts.JobTexts {
   readonly publicKey: string
   /** The id of the request that brought it; null where none did. */
   readonly requestId: string | null
+  /** The span that it was accepted in, as W3C's header tells it (`domain/TraceParent`); null where nobody traced it. */
+  readonly traceparent: string | null
   readonly idempotencyKey: string | null
   /** A job whose content cannot be read is not sent. It is listed, read, canceled and settled like any other. */
   readonly content: Content | UnreadableContent
@@ -309,11 +311,13 @@ export const newJob = (
     | "contentExpiredAt"
     | "replacedAt"
     | "timing"
+    | "traceparent"
   > & {
     readonly jobId: string
     readonly now: Instant
     readonly replacedAt?: Instant | null
     readonly timing?: When.Timing | null
+    readonly traceparent?: string | null | undefined
   }
 ): Job => ({
   id: accepted.jobId,
@@ -321,6 +325,7 @@ export const newJob = (
   sessionId: accepted.sessionId,
   publicKey: accepted.publicKey,
   requestId: accepted.requestId,
+  traceparent: accepted.traceparent ?? null,
   idempotencyKey: accepted.idempotencyKey,
   content: accepted.content,
   ...ClientTexts.job.of(accepted),

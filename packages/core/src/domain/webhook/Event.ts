@@ -33,6 +33,8 @@ const jobTypes: ReadonlyMap<string, Type> = new Map(
 /** An event before it has an id. */
 export interface Draft {
   readonly type: Type
+  /** Of the job that it tells of, if that has one. */
+  readonly traceparent?: string | null
   readonly data: Readonly<Record<string, unknown>>
 }
 
@@ -40,6 +42,8 @@ export interface Event {
   readonly id: string
   readonly accountId: string
   readonly type: Type
+  /** The span below which its webhooks are told; null where nobody traced what it tells of. */
+  readonly traceparent: string | null
   readonly createdAt: Instant
   /** The exact JSON text that is signed and sent. */
   readonly body: string
@@ -84,7 +88,12 @@ export const batchSize = 100
 const batch = (drafts: ReadonlyArray<Draft>): Draft => {
   const changes = drafts.map(({ data, type }) => ({ type, data }))
   const [session, other] = new Set(changes.map(({ data }) => data["session_id"]))
-  return { type: batchType, data: { session_id: other === undefined ? session : null, changes } }
+  const [traceparent, another] = new Set(drafts.map(({ traceparent }) => traceparent))
+  return {
+    type: batchType,
+    ...(another === undefined ? { traceparent } : {}),
+    data: { session_id: other === undefined ? session : null, changes }
+  }
 }
 
 /** An endpoint as the outbox sees it. */
@@ -123,7 +132,8 @@ const canceled: Recipient.Failure = {
   permanent: false
 }
 
-type Owner = Pick<Job, "id" | "accountId" | "content" | "replacedAt" | "sessionId"> & ClientTexts.JobTexts
+type Owner = Pick<Job, "id" | "accountId" | "content" | "replacedAt" | "sessionId" | "traceparent"> &
+  ClientTexts.JobTexts
 
 const recipientData = (
   job: Owner,
@@ -151,10 +161,12 @@ const recipientData = (
 /** A draft whose data are made once an endpoint subscribes to it. */
 class Told implements Draft {
   readonly type: Type
+  readonly traceparent: string | null
   readonly #data: () => Draft["data"]
 
-  constructor(type: Type, data: () => Draft["data"]) {
+  constructor(type: Type, { traceparent }: Pick<Job, "traceparent">, data: () => Draft["data"]) {
     this.type = type
+    this.traceparent = traceparent
     this.#data = data
   }
 
@@ -172,7 +184,7 @@ export const recipientChanged = (job: Owner, recipient: RecipientResult): Draft 
   const { status } = recipient
   const type =
     job.content.kind === "direct" ? ofStatus("message", toldAs(status)) : ofStatus("recipient", status)
-  return type === undefined ? undefined : new Told(type, () => recipientData(job, recipient))
+  return type === undefined ? undefined : new Told(type, job, () => recipientData(job, recipient))
 }
 
 const jobData = (job: Job, templateId: number): Drafted<EventData.JobData> => ({
@@ -195,7 +207,7 @@ export const jobChanged = (job: Job, before: JobStatus): Draft | undefined => {
   if (job.status === before || job.content.kind === "direct") return undefined
   const type = jobTypes.get(job.status)
   const { templateId } = job.content
-  return type === undefined ? undefined : new Told(type, () => jobData(job, templateId))
+  return type === undefined ? undefined : new Told(type, job, () => jobData(job, templateId))
 }
 
 /**

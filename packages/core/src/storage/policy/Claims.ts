@@ -361,6 +361,7 @@ export const make = (rows: JobRows): Claims => {
       accountId: claimed.accountId,
       sessionId: claimed.sessionId,
       content: claimed.content,
+      traceparent: claimed.traceparent,
       timing: claimed.timing,
       fence: fences[at] ?? 0,
       probe: claimed.probe,

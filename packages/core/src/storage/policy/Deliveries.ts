@@ -173,10 +173,11 @@ export const make = (rows: WebhookRows): Deliveries => {
     const due = limit <= 0 ? [] : yield* rows.lockDue({ endpoint, now, limit })
     if (perSecond !== null && due.length > 0)
       yield* rows.saveArrival(id, Pacing.grant(arrival, perSecond, due.length, now).arrival)
-    return due.map(({ body, delivery: before, eventId }) => {
+    return due.map(({ body, delivery: before, eventId, traceparent }) => {
       const delivery = Delivering.claimed(before, worker)
       const { fence, firstAttemptAt, id: deliveryId, tries: attempts } = delivery
-      const given = { deliveryId, fence, endpoint: endpoint.value, eventId, body, attempts, firstAttemptAt }
+      const event = { eventId, body, traceparent }
+      const given = { deliveryId, fence, endpoint: endpoint.value, ...event, attempts, firstAttemptAt }
       return { delivery, given }
     })
   }

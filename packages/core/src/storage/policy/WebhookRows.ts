@@ -31,6 +31,7 @@ export interface DueDelivery {
   readonly delivery: StoredDelivery
   readonly eventId: string
   readonly body: string
+  readonly traceparent: string | null
 }
 
 /** An endpoint with deliveries that are due. */

@@ -11,7 +11,7 @@ import * as Events from "./Events.ts"
 import * as Happenings from "./Happenings.ts"
 import { insertRows } from "./Insert.ts"
 import * as PaceRows from "./PaceRows.ts"
-import { instant, integer, limited, realOrNull, seq, text } from "./RowReader.ts"
+import { instant, integer, limited, realOrNull, seq, text, textOrNull } from "./RowReader.ts"
 import * as WorkerRows from "./WorkerRows.ts"
 
 const toStored = (row: Row): StoredEndpoint => ({ seq: seq(row), value: endpoints.read(row) })
@@ -77,7 +77,7 @@ const statementsOf = (dialect: Dialect) => {
   const waitingEndpoints = `${waiting} SELECT endpoint.id, endpoint.url, endpoint.deliveries_per_second, ${firstDue} AS due, ${enabled}`
   const byIds = `SELECT seq, ${endpoints.list} FROM sendwright_endpoint WHERE id IN (${named}) ORDER BY id`
   const toChange = byId + dialect.forUpdate("sendwright_endpoint")
-  const oldestDue = `SELECT ${claimedColumns.of("delivery")}, event.id AS event_id, event.body
+  const oldestDue = `SELECT ${claimedColumns.of("delivery")}, event.id AS event_id, event.body, event.traceparent
     FROM sendwright_delivery AS delivery CROSS JOIN sendwright_event AS event
     WHERE event.seq = delivery.event AND delivery.endpoint = ? AND delivery.due_at IS NOT NULL AND delivery.due_at <= ?
     ORDER BY delivery.due_at, delivery.seq ${limited}${dialect.skipLocked("delivery")}`
@@ -172,7 +172,8 @@ export const make = (dialect: Dialect, ids: Ids.Ids): WebhookRows => {
       return rows.map((row) => ({
         delivery: readClaimed(row, endpoint.value.id),
         eventId: text(row, "event_id"),
-        body: text(row, "body")
+        body: text(row, "body"),
+        traceparent: textOrNull(row, "traceparent")
       }))
     },
     saveClaims: (deliveries, worker) =>

@@ -17,6 +17,7 @@ import {
   nullable,
   table,
   text,
+  textOrNull,
   word
 } from "../Columns.ts"
 import { event, impersonal, within } from "../Personal.ts"
@@ -26,6 +27,7 @@ export const events = table("sendwright_event", { kept: { walk: "events" }, part
   accountId: exact("account", impersonal),
   type: word("type", impersonal, [...Events.types, Events.batchType]),
   body: text("body", event),
+  traceparent: textOrNull("traceparent", impersonal),
   createdAt: instant("created_at", impersonal)
 })
 

@@ -205,6 +205,7 @@ export const inserting = (rows: StoredJobs) => {
         currency: job.currency,
         estimatedCost: job.estimatedCost,
         requestId: job.requestId,
+        traceparent: job.traceparent,
         idempotencyKey: job.idempotencyKey,
         fingerprint: idempotency === null ? null : idempotency.fingerprint,
         recipients: job.recipients,

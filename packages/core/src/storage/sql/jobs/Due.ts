@@ -41,6 +41,7 @@ interface DueRow extends JobTexts {
   readonly seq: number
   readonly id: string
   readonly requestId: string | null
+  readonly traceparent: string | null
   readonly idempotencyKey: string | null
   readonly estimatedCost: string | null
   readonly recipients: number
@@ -61,6 +62,7 @@ const due = layout<DueRow>()(
   "createdAt",
   "reference",
   "requestId",
+  "traceparent",
   "idempotencyKey",
   "dueAt",
   "changed",
@@ -70,7 +72,17 @@ const due = layout<DueRow>()(
 
 const ofDue = {
   ...jobs
-    .only("seq", "id", "estimatedCost", "recipients", "createdAt", "reference", "requestId", "idempotencyKey")
+    .only(
+      "seq",
+      "id",
+      "estimatedCost",
+      "recipients",
+      "createdAt",
+      "reference",
+      "requestId",
+      "traceparent",
+      "idempotencyKey"
+    )
     .expressions(({ name }) => `job.${name}`),
   dueAt: "job.next_at",
   claimedTo: "job.claimed_to",
@@ -78,6 +90,32 @@ const ofDue = {
 }
 
 const { at } = due
+
+/** The job at a place of its group, as it was accepted. */
+const accepted = (
+  columns: ReturnType<typeof due.parseColumns>,
+  place: number,
+  common: ReturnType<typeof group.read>,
+  content: Job.Job["content"]
+): Job.Job =>
+  Job.newJob({
+    accountId: common.accountId,
+    sessionId: common.sessionId,
+    publicKey: common.publicKey,
+    currency: common.currency,
+    priority: common.priority,
+    perMinute: common.perMinute,
+    stopWhen: common.stopWhen,
+    estimatedCost: elementOf(columns[at.estimatedCost], place),
+    reference: elementOf(columns[at.reference], place),
+    requestId: elementOf(columns[at.requestId], place),
+    traceparent: elementOf(columns[at.traceparent], place),
+    idempotencyKey: elementOf(columns[at.idempotencyKey], place),
+    jobId: elementOf(columns[at.id], place),
+    content,
+    recipients: elementOf(columns[at.recipients], place),
+    now: elementOf(columns[at.createdAt], place)
+  })
 
 /** Locks a session's jobs and answers the first that are due, as `JobRows.lockDueJobs`. */
 export const locking = ({ contentOf, dialect, remember }: StoredJobs) => {
@@ -116,23 +154,7 @@ export const locking = ({ contentOf, dialect, remember }: StoredJobs) => {
   /** @param behind as `StoredJob.behind`, of a job in the order */
   const jobOf = ({ columns, common, content }: Group, place: number, behind: number | null): StoredJob => {
     const seq = elementOf(columns[at.seq], place)
-    const job = Job.newJob({
-      accountId: common.accountId,
-      sessionId: common.sessionId,
-      publicKey: common.publicKey,
-      currency: common.currency,
-      priority: common.priority,
-      perMinute: common.perMinute,
-      stopWhen: common.stopWhen,
-      estimatedCost: elementOf(columns[at.estimatedCost], place),
-      reference: elementOf(columns[at.reference], place),
-      requestId: elementOf(columns[at.requestId], place),
-      idempotencyKey: elementOf(columns[at.idempotencyKey], place),
-      jobId: elementOf(columns[at.id], place),
-      content,
-      recipients: elementOf(columns[at.recipients], place),
-      now: elementOf(columns[at.createdAt], place)
-    })
+    const job = accepted(columns, place, common, content)
     const isApart = elementOf(columns[at.isApart], place) === 1
     const dueAt = elementOf(columns[at.dueAt], place)
     remember({ seq, job, dueAt: isApart ? null : dueAt })

@@ -65,6 +65,7 @@ type Accepted = Pick<
   | "requestId"
   | "sessionId"
   | "stopWhen"
+  | "traceparent"
 >
 
 interface JobRow extends Accepted, JobTexts {
@@ -106,6 +107,10 @@ export const jobs = table("sendwright_job", {
     exactOrNull("reference", mention)
   ),
   requestId: noted("Of the request that brought it.", exactOrNull("request_id", mention)),
+  traceparent: noted(
+    "The span that it was accepted in, by W3C's header: its attempts and webhooks are told below that.",
+    textOrNull("traceparent", impersonal)
+  ),
   dayTotal: noted(
     "The units that the account has sent of the job's kind of content on the UTC day of its acceptance, its own among them.\nThe newest job tells, and when its API key's last send was accepted: no row is written by every accept.",
     integerOrNull("day_total", impersonal)
@@ -321,6 +326,7 @@ const answered = layout<AnsweredRow>()(
   "publicKey",
   "reference",
   "requestId",
+  "traceparent",
   "idempotencyKey",
   "currency",
   "estimatedCost",
@@ -458,6 +464,7 @@ export const readJob = (
       content,
       reference: array[at.reference],
       requestId: array[at.requestId],
+      traceparent: array[at.traceparent],
       idempotencyKey: array[at.idempotencyKey],
       recipients: array[at.recipients],
       currency: array[at.currency],
