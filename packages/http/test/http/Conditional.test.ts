@@ -110,6 +110,30 @@ describe.each(stores)("If-Match over %s", (_name, layer) => {
       expect(acts.length).toBe(1)
     }).pipe(Effect.provide(layer))
   )
+
+  it.scopedLive("of several who import templates or rate cards at once, one does", () =>
+    Effect.gen(function* () {
+      const { ask, session } = yield* serving
+      const together = Effect.fnUntraced(function* (path: string, bodies: ReadonlyArray<unknown>) {
+        const { tag } = yield* ask(path)
+        const answers = yield* Effect.all(
+          bodies.map((body) => ask(path, "PUT", body, { "if-match": tag })),
+          { concurrency: "unbounded" }
+        )
+        expect(answers.map(({ status }) => status >= 300).sort()).toEqual([false, true, true, true])
+      })
+      const names = ["one", "two", "three", "four"]
+      yield* together(
+        `/sessions/${session.id}/templates`,
+        names.map((name) => ({ templates: [{ ...template, name }] }))
+      )
+      const card = { currency: "EUR", prices: [{ market: "*", category: "utility", price: "1" }] }
+      yield* together(
+        "/rate-cards",
+        names.map((_, month) => ({ ...card, effective_from: `2020-0${month + 1}-01T00:00:00Z` }))
+      )
+    }).pipe(Effect.provide(layer))
+  )
 })
 
 it.scopedLive("each change of the admin API hears it, and says so where nothing could have been read", () =>

@@ -46,6 +46,9 @@ const seen =
 
 const first = (id: string): string => id
 
+/** A card has no id before it is there: they are added one after the other. */
+const allCards = (): string => "rate-cards"
+
 const card = ({ currency, effectiveFrom, id, prices }: RateCard) => ({
   target: id,
   after: { currency, effective_from: Instant.format(effectiveFrom), prices: prices.length }
@@ -102,6 +105,7 @@ const keyActs = (before: Before): Group<"keys"> => ({
 
 const templateActs: Group<"templates"> = {
   importAll: {
+    on: first,
     entry: (imported, sessionId) => ({ target: sessionId, after: Audit.templates(imported) })
   },
   sync: "records"
@@ -199,8 +203,8 @@ export const make = Effect.gen(function* () {
     people: { erase: "records", export: "records" },
     webhooks: webhookActs(webhook),
     rateCards: {
-      add: { entry: card },
-      importList: { entry: ({ card: added }) => card(added) }
+      add: { on: allCards, entry: card },
+      importList: { on: allCards, entry: ({ card: added }) => card(added) }
     },
     jobs: jobActs(job),
     retries: {
