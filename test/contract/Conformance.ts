@@ -20,6 +20,7 @@ export interface Mismatch {
 const told: ReadonlyArray<readonly [operation: string, pointer: RegExp]> = [
   // Either of two parameters.
   ["admin.consents", /^\/query\/(phone|user_id)$/],
+  ["admin.person", /^\/query\/(phone|user_id)$/],
   // One of two names, and one of three contents.
   ["public.sendDirect", /^\/(to|message)$/],
   ["v1.send", /^\/recipients\/\d+\/phone$/],

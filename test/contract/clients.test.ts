@@ -80,7 +80,9 @@ const callsOf = async (): Promise<ReadonlyArray<Call>> => {
       return {
         operation,
         path: of("path"),
-        query: operation.id === "admin.consents" ? { ...query, phone: "34600000100" } : query,
+        query: ["admin.consents", "admin.person"].includes(operation.id)
+          ? { ...query, phone: "34600000100" }
+          : query,
         header: of("header"),
         body,
         credentials: known.headers(operation, body === undefined ? undefined : JSON.stringify(body)),

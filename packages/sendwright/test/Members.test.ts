@@ -54,6 +54,7 @@ const calls: Readonly<
   "consents record": { call: ({ consents }, input) => consents.record(input) },
   "consents move": { call: ({ consents }, input) => consents.move(input) },
   "consents show": { call: ({ consents }, input) => consents.find(input) },
+  "people show": { call: ({ people }, input) => people.find(input) },
   "people erase": { call: ({ people }, input) => people.erase(input) },
   "people export": { call: ({ people }, input) => people.export(input) },
   "webhooks create": { call: ({ webhooks }, input) => webhooks.create(input) },

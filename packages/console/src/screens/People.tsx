@@ -1,8 +1,8 @@
 import { useSignal } from "@preact/signals"
 import { useEffect } from "preact/hooks"
 import { api, apiLink, may, type Problem, problemOf, type Schemas } from "../base/api.ts"
-import { type Asked, type Init, together, useAnswer } from "../base/live.ts"
-import { accountOf, accounts } from "../base/names.ts"
+import { type Asked, type Init, useAnswer } from "../base/live.ts"
+import { accountOf, accounts as allAccounts, sessionOf } from "../base/names.ts"
 import { go, href, param, screenOf, valuesOf } from "../base/place.ts"
 import { Ago, At } from "../base/time.tsx"
 import { count, n, phoneOf, type Status, statuses, type Tone } from "../base/words.ts"
@@ -10,17 +10,8 @@ import { Act } from "../ui/Acts.tsx"
 import { Card, Chip, Code, Empty, Say, Table, Trouble } from "../ui/Parts.tsx"
 import { Head, Screen } from "../ui/Screen.tsx"
 
-type Record_ = Schemas["ConsentRecord"]
+type Known = Schemas["KnownPerson"]["accounts"][number]
 
-interface Consent {
-  readonly accountId: string
-  readonly current: ReadonlyArray<{
-    readonly purpose: string
-    readonly status: "granted" | "revoked" | "missing"
-    readonly consent_id: string | null
-  }>
-  readonly history: ReadonlyArray<Record_>
-}
 interface Sent {
   readonly id: string
   readonly title: string
@@ -28,8 +19,8 @@ interface Sent {
   readonly at: string
   readonly link: string
 }
-interface Known {
-  readonly consents: ReadonlyArray<Consent>
+interface Found {
+  readonly accounts: ReadonlyArray<Known>
   readonly sent: ReadonlyArray<Sent>
   readonly isMore: boolean
 }
@@ -40,45 +31,25 @@ const whoOf = (q: string): { readonly phone: string } | { readonly user_id: stri
   return /^\d{6,15}$/.test(digits) ? { phone: digits } : { user_id: q }
 }
 
-const consentOf = async (
-  accountId: string,
-  who: ReturnType<typeof whoOf>,
-  { signal }: Init
-): Asked<Consent> => {
-  const { data, error, response } = await api.GET("/admin/v1/accounts/{id}/consents", {
-    signal,
-    params: { path: { id: accountId }, query: who }
-  })
-  return data === undefined
-    ? { error, response }
-    : { data: { accountId, current: data.current, history: data.history }, response }
-}
-
-/** What was sent, and what each account that knows the person has of consent. */
-const known = async (q: string, init: Init): Asked<Known> => {
+/** What was sent, and what each account knows of the person. */
+const found = async (q: string, { signal }: Init): Asked<Found> => {
   const who = whoOf(q)
-  const found = await api.GET("/admin/v1/search", {
-    signal: init.signal,
-    params: { query: { q: "phone" in who ? who.phone : who.user_id, limit: 100 } }
-  })
-  if (found.data === undefined) return { error: found.error, response: found.response }
-  const { next_cursor, results } = found.data
-  const ids = [
-    ...new Set(
-      results
-        .filter(({ kind }) => kind === "person" || kind === "message")
-        .map(({ account_id }) => account_id)
-    )
-  ]
-  const consents = await together(ids.map((id) => consentOf(id, who, init)))
-  if (consents.data === undefined) return { error: consents.error, response: consents.response }
+  const [person, { data, error, response }] = await Promise.all([
+    api.GET("/admin/v1/people", { signal, params: { query: who } }),
+    api.GET("/admin/v1/search", {
+      signal,
+      params: { query: { q: "phone" in who ? who.phone : who.user_id, limit: 100 } }
+    })
+  ])
+  if (person.data === undefined) return { error: person.error, response: person.response }
+  if (data === undefined) return { error, response }
   return {
     data: {
-      consents: consents.data,
-      sent: results.filter(({ kind }) => kind === "message"),
-      isMore: next_cursor !== null
+      accounts: person.data.person.accounts,
+      sent: data.results.filter(({ kind }) => kind === "message"),
+      isMore: data.next_cursor !== null
     },
-    response: found.response
+    response
   }
 }
 
@@ -86,9 +57,9 @@ const consentTones: Readonly<Record<string, Tone>> = { granted: "ok", revoked: "
 
 const purposes = ["all", "marketing", "utility", "authentication", "direct"] as const
 
-const ConsentCard = ({ of }: { readonly of: Consent }) => (
+const AccountCard = ({ of }: { readonly of: Known }) => (
   <Card
-    title={`Consent at ${accountOf(of.accountId)}`}
+    title={`Consent at ${accountOf(of.account_id)}`}
     beside={`${count(of.history.length, "record")}, the newest first`}
   >
     <div class="inside chips">
@@ -102,7 +73,7 @@ const ConsentCard = ({ of }: { readonly of: Consent }) => (
       <Empty title="Nothing was recorded">Without consent nothing that needs it is sent.</Empty>
     ) : (
       <Table
-        label={`Consent at ${accountOf(of.accountId)}`}
+        label={`Consent at ${accountOf(of.account_id)}`}
         columns={[{ text: "What" }, { text: "How we know" }, { text: "Said", kind: "r" }]}
         rows={of.history.map((record) => (
           <tr key={record.consent_id}>
@@ -132,6 +103,31 @@ const ConsentCard = ({ of }: { readonly of: Consent }) => (
         ))}
       />
     )}
+    {of.windows.map(({ free_until, open, session_id, until }) => (
+      <p class="inside" key={session_id}>
+        <Chip tone={open ? "ok" : "of"}>{open ? "Free text" : "Templates alone"}</Chip> by{" "}
+        {sessionOf(session_id)}
+        {until !== null && (
+          <>
+            {open ? ", until " : ", since "}
+            <At at={until} />
+          </>
+        )}
+        {free_until !== null && (
+          <>
+            , free of charge until <At at={free_until} />
+          </>
+        )}
+      </p>
+    ))}
+    {of.perhaps_refusals.map(({ id, occurred_at, text }) => (
+      <p class="inside" key={id}>
+        They may have refused <Ago at={occurred_at} />: “{text}”{" "}
+        <a class="l" href={href("doubts", { account_id: of.account_id })}>
+          Decide
+        </a>
+      </p>
+    ))}
   </Card>
 )
 
@@ -174,7 +170,7 @@ const Record = ({
   readonly ids: ReadonlyArray<string>
   readonly refresh: () => void
 }) => {
-  const shown = ids.length > 0 ? ids : (accounts.value ?? []).map(({ id }) => id)
+  const shown = ids.length > 0 ? ids : (allAccounts.value ?? []).map(({ id }) => id)
   return (
     <Act
       label="Record by hand…"
@@ -293,19 +289,19 @@ const Erase = ({ q, refresh }: { readonly q: string; readonly refresh: () => voi
 )
 
 const Person = ({ q }: { readonly q: string }) => {
-  const answer = useAnswer(q, (init) => known(q, init))
+  const answer = useAnswer(q, (init) => found(q, init))
   const who = whoOf(q)
   const id = "phone" in who ? who.phone : who.user_id
   return (
     <Screen
       title={phoneOf(q)}
       answer={answer}
-      json={`/admin/v1/search?q=${encodeURIComponent(id)}`}
-      command={`sendwright consents show <account> --phone ${id}`}
+      json={`/admin/v1/people?${new URLSearchParams(who)}`}
+      command={`sendwright people show ${"phone" in who ? "--phone" : "--user-id"} ${id}`}
     >
-      {({ consents, isMore, sent }) => {
-        const refused = consents.filter(({ current }) => current.some(({ status }) => status === "revoked"))
-        const isKnown = consents.length > 0 || sent.length > 0
+      {({ accounts, isMore, sent }) => {
+        const refused = accounts.filter(({ current }) => current.some(({ status }) => status === "revoked"))
+        const isKnown = accounts.length > 0 || sent.length > 0
         return (
           <>
             <Head
@@ -320,7 +316,11 @@ const Person = ({ q }: { readonly q: string }) => {
                     Export
                   </a>
                   {may("support") && (
-                    <Record q={q} ids={consents.map(({ accountId }) => accountId)} refresh={answer.refresh} />
+                    <Record
+                      q={q}
+                      ids={accounts.map(({ account_id }) => account_id)}
+                      refresh={answer.refresh}
+                    />
                   )}
                   {may("admin") && <Erase q={q} refresh={answer.refresh} />}
                 </>
@@ -335,10 +335,10 @@ const Person = ({ q }: { readonly q: string }) => {
                 <>
                   {refused.length > 0 ? (
                     <span class="bad">
-                      Refused at {refused.map(({ accountId }) => accountOf(accountId)).join(", ")}
+                      Refused at {refused.map(({ account_id }) => accountOf(account_id)).join(", ")}
                     </span>
                   ) : (
-                    <b>Known to {count(consents.length, "account")}</b>
+                    <b>Known to {count(accounts.length, "account")}</b>
                   )}
                   ; <b>{isMore ? `${n(sent.length)} or more` : n(sent.length)}</b>{" "}
                   {sent.length === 1 && !isMore ? "message is" : "messages are"} kept.
@@ -347,10 +347,10 @@ const Person = ({ q }: { readonly q: string }) => {
             </Say>
             <div class="grid g2 top2">
               <div class="side">
-                {consents.map((consent) => (
-                  <ConsentCard of={consent} key={consent.accountId} />
+                {accounts.map((account) => (
+                  <AccountCard of={account} key={account.account_id} />
                 ))}
-                {consents.length === 0 && (
+                {accounts.length === 0 && (
                   <Empty title="No account knows them">
                     A consent that you record is the first thing known.
                   </Empty>

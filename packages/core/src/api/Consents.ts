@@ -119,11 +119,7 @@ const consentResults = codec(
 
 type Current = Admin.ConsentState["current"][number]
 
-const consentState = struct({
-  ok: Wire.isOk,
-  /** As it was asked for. */
-  phone: NullablePhone,
-  user_id: NullableUserId,
+const state = {
   current: list(
     struct({
       purpose: Schema.Literal(...Domain.purposes),
@@ -134,6 +130,14 @@ const consentState = struct({
     })
   ),
   history: list(consentRecord)
+}
+
+const consentState = struct({
+  ok: Wire.isOk,
+  /** As it was asked for. */
+  phone: NullablePhone,
+  user_id: NullableUserId,
+  ...state
 })
 
 const movedConsents = struct({
@@ -174,6 +178,30 @@ const perhapsRefusal = struct({
   from: computed(NullablePhone, ({ phone }: PerhapsRefusal.PerhapsRefusal) => phone),
   user_id: NullableUserId
 })
+
+const knownPerson = struct(
+  {
+    phone: NullablePhone,
+    user_id: NullableUserId,
+    accounts: list(
+      struct({
+        account_id: Wire.Id,
+        ...state,
+        windows: list(
+          struct({
+            session_id: Wire.Id,
+            open: Schema.Boolean,
+            until: Wire.NullableTime,
+            free_until: Wire.NullableTime,
+            certain: Schema.Boolean
+          })
+        ),
+        perhaps_refusals: list(perhapsRefusal)
+      })
+    )
+  },
+  "KnownPerson"
+)
 
 const { at, ids, phone } = Examples
 
@@ -276,6 +304,32 @@ export const admin = [
     },
     ({ admin }, { path, query: { phone, user_id: userId } }) =>
       admin.consents.find(path.id, { phone, userId })
+  ),
+  forOperator(
+    Endpoint.get("person", "/admin/v1/people").setUrlParams(WhoseConsents),
+    one("person", knownPerson, {
+      phone,
+      user_id: null,
+      accounts: [
+        {
+          account_id: ids.account,
+          current: [{ purpose: "utility", status: "granted", consent_id: ids.consent }],
+          history: [Examples.consent],
+          windows: [{ session_id: ids.session, open: true, until: at, free_until: null, certain: true }],
+          perhaps_refusals: [exampleRefusal]
+        }
+      ]
+    }),
+    {
+      summary: "Read what all accounts know of a person",
+      description:
+        "Of each account that has a consent of the person, or a link to them, 20 at most: what holds now for each purpose, all that was recorded, until when each session's platform takes free text, and their newest texts that may be opt-outs. Give `phone` or `user_id`. Nothing of it is recorded; `GET /admin/v1/people/{who}/export` has all that is known.",
+      command: {
+        name: "people show",
+        description: "Show what all accounts know of a phone or a user id: consents, windows, doubtful texts."
+      }
+    },
+    ({ admin }, { query: { phone, user_id: userId } }) => admin.consents.everywhere({ phone, userId })
   ),
   forOperator(
     Endpoint.get("unattributed", "/admin/v1/accounts/:id/unattributed").setPath(id).setUrlParams(Paging),

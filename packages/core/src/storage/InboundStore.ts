@@ -97,6 +97,17 @@ export class InboundStore extends Context.Tag("@sendwright/core/storage/InboundS
       readonly sessionId: string
       readonly keys: ReadonlyArray<Key>
     }) => Effect.Effect<Heard, StorageError>
+    /** What a person opened by the sessions of an account, and their newest texts that may be opt-outs: some of each at most. */
+    readonly heardOf: (query: {
+      readonly accountId: string
+      readonly keys: ReadonlyArray<Key>
+    }) => Effect.Effect<
+      {
+        readonly windows: ReadonlyArray<Heard & { readonly sessionId: string }>
+        readonly words: ReadonlyArray<PerhapsRefusal>
+      },
+      StorageError
+    >
     /** The texts that may be opt-outs and are recorded as none, newest first. */
     readonly perhapsRefusals: (query: {
       readonly accountId: string

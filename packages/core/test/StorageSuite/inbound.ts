@@ -86,6 +86,12 @@ export const suite = (layer: Stored): void => {
         for (const keys of [[], ["34600000002"], [Person.keyOfUser(userId, "q")]])
           expect(yield* found(keys)).toBeNull()
         expect(yield* found([phone], "other")).toBeNull()
+        const heard = yield* inbound.heardOf({ accountId, keys: [phone, Person.keyOfUser(userId, "p")] })
+        expect(heard).toEqual({ windows: [{ sessionId, window, isShared: false }], words: [] })
+        expect(yield* inbound.heardOf({ accountId: "other", keys: [phone] })).toEqual({
+          windows: [],
+          words: []
+        })
         const later = Time.after(now, 40 * Time.day)
         const other = { ...opens("m4", later), identity: { person: person("34600000002"), formerly: null } }
         yield* receive([other], later)
@@ -528,6 +534,9 @@ export const suite = (layer: Stored): void => {
             items.map(({ id }) => id)
           )
         expect(yield* listed()).toEqual(["p-3", "p-2"])
+        const { words } = yield* inbound.heardOf({ accountId, keys: ["34600000009", phone] })
+        expect(words.map(({ id }) => id)).toEqual(["p-3", "p-2", "p-1"])
+        expect((yield* inbound.heardOf({ accountId, keys: ["34600000009"] })).words).toEqual([])
         expect((yield* events()).map(({ type }) => type)).toEqual(Array(3).fill("inbound.perhaps_refusal"))
         expect(yield* inbound.perhapsRefusal("p-3")).toMatchObject({ accountId, phone, portfolio: "p" })
         const counts = yield* inbound.countPerhapsRefusals({ most: 1_000_000 })

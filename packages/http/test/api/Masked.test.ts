@@ -281,6 +281,7 @@ const queries = (made: Shop): Readonly<Record<string, ReadonlyArray<string>>> =>
     `order-${ana}:34_600_602_222`
   ].map((text) => `q=${encodeURIComponent(text)}`),
   consents: [`phone=${ana}`, `user_id=${writersId}`, `user_id=${fay}`],
+  person: [`phone=${ana}`, `user_id=${writersId}`, `user_id=${fay}`],
   messages: [`account_id=${made.account}`],
   adminJobs: ["", "group=reference"],
   previewTemplate: [said, written].map(

@@ -82,6 +82,29 @@ describe("a person", () => {
     }).pipe(Effect.provide(layer))
   )
 
+  it.scoped("is looked up in all accounts by one request, of which no act is recorded", () =>
+    Effect.gen(function* () {
+      const { account, engine, request } = yield* host
+      const other = yield* engine.admin.accounts.create({ name: "Other" })
+      yield* engine.admin.consents.record(other.id, [{ phone, status: "revoked", source: "letter" }])
+      const before = items((yield* request("GET", "/audit")).json, "entries")
+      const { json } = yield* request("GET", `/people?phone=${phone}`)
+      expect(at(json, "person", "phone")).toBe(phone)
+      const known = new Map(items(json, "person", "accounts").map((each) => [at(each, "account_id"), each]))
+      expect([...known.keys()].sort()).toEqual([account.id, other.id].sort())
+      const utility = (id: string) =>
+        items(known.get(id), "current").find((each) => at(each, "purpose") === "utility")
+      expect(at(utility(account.id), "status")).toBe("granted")
+      expect(at(utility(other.id), "status")).toBe("revoked")
+      expect(at(known.get(other.id), "history", 0, "source")).toBe("letter")
+      expect(known.get(other.id)).toMatchObject({ windows: [], perhaps_refusals: [] })
+      expect(items((yield* request("GET", "/audit")).json, "entries")).toEqual(before)
+      const nobody = yield* request("GET", "/people?phone=34600009999")
+      expect(at(nobody.json, "person", "accounts")).toEqual([])
+      expect((yield* request("GET", "/people")).status).toBe(422)
+    }).pipe(Effect.provide(layer))
+  )
+
   it.scoped("reads it on a page that runs nothing", () =>
     Effect.gen(function* () {
       const { request } = yield* host

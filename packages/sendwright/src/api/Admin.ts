@@ -585,7 +585,34 @@ export interface PersonExport extends NamesByAccount {
   readonly cut: ReadonlyArray<string>
 }
 
+/** What one account knows of a person. */
+export interface KnownInAccount extends Pick<ConsentState, "current" | "history"> {
+  readonly accountId: string
+  /** Until when each session's platform takes free text. */
+  readonly windows: ReadonlyArray<{
+    readonly sessionId: string
+    readonly open: boolean
+    readonly until: Date | null
+    readonly freeUntil: Date | null
+    /** False where the platform is left to decide. */
+    readonly certain: boolean
+  }>
+  /** Their newest texts that may be opt-outs and are recorded as none. */
+  readonly perhapsRefusals: ReadonlyArray<PerhapsRefusal>
+}
+
+export interface KnownPerson {
+  readonly phone: string | null
+  readonly userId: string | null
+  readonly accounts: ReadonlyArray<KnownInAccount>
+}
+
 export interface People {
+  /** What accounts know of a person, 20 at most; `export` has all of it. */
+  readonly find: (input?: {
+    readonly phone?: string | undefined
+    readonly userId?: string | undefined
+  }) => Promise<KnownPerson>
   /** Forgets a person: keyed hashes, counts and prices stay, and nothing goes to them until they consent anew. */
   readonly erase: (
     input: WhichPerson & { readonly reason: string; readonly dryRun?: boolean | undefined }

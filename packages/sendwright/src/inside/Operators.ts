@@ -50,7 +50,11 @@ const recordedOf = (result: Core.ConsentResult): Admin.ConsentOutcome =>
         issues: ofItem(result.faults, "consents")
       }
 
-const stateOf = ({ current, history, ...rest }: Value<"consents">) => {
+const stateOf = <A extends Pick<Value<"consents">, "current" | "history">>({
+  current,
+  history,
+  ...rest
+}: A) => {
   const of = (purpose: (typeof current)[number]["purpose"]) =>
     current.find((each) => each.purpose === purpose)?.status ?? "missing"
   return {
@@ -152,6 +156,15 @@ const exceptions = {
     })
   },
   exportPerson: { at: null },
+  person: {
+    view: ({ accounts, ...rest }): Admin.KnownPerson => ({
+      ...rest,
+      accounts: accounts.map(({ perhapsRefusals, ...known }) => ({
+        ...stateOf(known),
+        perhapsRefusals: perhapsRefusals.map(refusalOf)
+      }))
+    })
+  },
   erasures: { at: "people erasures", view: (shown) => erasureOf(shown) },
   createWebhook: { named: ofAccount, view: ({ secret, webhook }) => ({ ...webhook, secret }) },
   rotateWebhook: { view: ({ secret, webhook }) => ({ ...webhook, secret }) },

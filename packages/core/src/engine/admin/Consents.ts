@@ -19,6 +19,7 @@ import type { Page, Paged } from "../../domain/Page.ts"
 import type { Key } from "../../domain/Person.ts"
 import * as Person from "../../domain/Person.ts"
 import * as Phone from "../../domain/Phone.ts"
+import * as Window from "../../domain/session/Window.ts"
 import type { Unattributed } from "../../domain/Unattributed.ts"
 import * as EventLoopBudget from "../../runtime/EventLoopBudget.ts"
 import { Signals } from "../../runtime/Signals.ts"
@@ -27,6 +28,7 @@ import * as PersonHash from "../../secret/PersonHash.ts"
 import { AccountStore } from "../../storage/AccountStore.ts"
 import type { Undated, UserKeys } from "../../storage/ConsentStore.ts"
 import { ConsentStore } from "../../storage/ConsentStore.ts"
+import { ErasureStore } from "../../storage/ErasureStore.ts"
 import type { InboundItem, InPortfolio } from "../../storage/InboundStore.ts"
 import { InboundStore } from "../../storage/InboundStore.ts"
 import type { StorageError } from "../../storage/StorageError.ts"
@@ -68,6 +70,19 @@ export interface ConsentState {
   readonly history: ReadonlyArray<ConsentRecord>
 }
 
+/** What one account knows of a person. */
+export interface KnownIn extends Pick<ConsentState, "current" | "history"> {
+  readonly accountId: string
+  readonly windows: ReadonlyArray<Window.Told & { readonly sessionId: string }>
+  /** Their newest texts that may be opt-outs and are recorded as none. */
+  readonly perhapsRefusals: ReadonlyArray<PerhapsRefusal>
+}
+
+/** What is known of a person in all accounts. */
+export interface KnownPerson extends Person.Person {
+  readonly accounts: ReadonlyArray<KnownIn>
+}
+
 /** The number that somebody left, and the one that they have now. */
 export interface Move {
   readonly from: string
@@ -101,6 +116,8 @@ export interface Consents {
     accountId: string,
     whose: Whose
   ) => Effect.Effect<ConsentState, InvalidRequest | NotFound | StorageError>
+  /** In all accounts that have a consent or a link of the person, some twenty at most. */
+  readonly everywhere: (whose: Whose) => Effect.Effect<KnownPerson, InvalidRequest | StorageError>
   /**
    * Grants for a number what was granted for another one that its owner left (contract.md §13), and ends it there. Refusals are
    * the person's: a purpose that either number refuses is not moved. A repetition changes nothing. Once the next owner has
@@ -493,11 +510,65 @@ const userKeys = (inbound: Context.Tag.Service<InboundStore>) =>
     return found
   })
 
+/** What is on record of a person: in an account, and in all of them. */
+const looking = Effect.gen(function* () {
+  const store = yield* ConsentStore
+  const erasures = yield* ErasureStore
+  const inbound = yield* InboundStore
+
+  /** What holds, and all that was recorded, by the names that are asked for. */
+  const stateOf = Effect.fnUntraced(function* (
+    accountId: string,
+    asked: Effect.Effect.Success<ReturnType<typeof askedFor>>
+  ) {
+    const histories = yield* Effect.forEach(asked, (name) => store.history({ accountId, ...name }))
+    const current = Consent.purposes.map((purpose) => {
+      const verdicts = histories.map((history) => Consent.decide(history, purpose))
+      const [verdict = missing] = Consent.byPerson([asked], verdicts)
+      return { purpose, verdict }
+    })
+    // A record may be filed under both names.
+    const records = new Map(histories.flat().map((record) => [record.id, record]))
+    const newestFirst = [...records.values()].reverse().toSorted((a, b) => b.recordedAt - a.recordedAt)
+    return { current, history: newestFirst }
+  })
+
+  const everywhere: Consents["everywhere"] = Effect.fnUntraced(function* (whose) {
+    const asked = yield* askedFor(whose)
+    const now = yield* Time.now
+    const named = {
+      phones: whose.phone === undefined ? [] : Phone.forms(whose.phone),
+      userIds: whose.userId === undefined ? [] : [whose.userId]
+    }
+    const known = yield* store.known(named)
+    const found = yield* Effect.forEach(
+      new Set(known.map(({ accountId }) => accountId)),
+      Effect.fnUntraced(function* (accountId) {
+        const keys = yield* erasures.keys({ accountId, ...named })
+        const { windows, words } = yield* inbound.heardOf({ accountId, keys })
+        return {
+          accountId,
+          ...(yield* stateOf(accountId, asked)),
+          windows: windows.map((heard) => ({
+            sessionId: heard.sessionId,
+            ...Window.told(heard, true, now)
+          })),
+          perhapsRefusals: words
+        }
+      })
+    )
+    return { ...personOf(whose), accounts: found }
+  })
+
+  return { everywhere, stateOf }
+})
+
 export const make = Effect.gen(function* () {
   const accounts = yield* AccountStore
   const inbound = yield* InboundStore
   const store = yield* ConsentStore
   const signals = yield* Signals
+  const { everywhere, stateOf } = yield* looking
   const record = yield* Recorder.make
   const ids = Ids.make(yield* Ids.RandomBytes)
 
@@ -559,18 +630,9 @@ export const make = Effect.gen(function* () {
       }),
     find: Effect.fnUntraced(function* (accountId, whose) {
       yield* account(accountId)
-      const asked = yield* askedFor(whose)
-      const histories = yield* Effect.forEach(asked, (name) => store.history({ accountId, ...name }))
-      const current = Consent.purposes.map((purpose) => {
-        const verdicts = histories.map((history) => Consent.decide(history, purpose))
-        const [verdict = missing] = Consent.byPerson([asked], verdicts)
-        return { purpose, verdict }
-      })
-      // A record may be filed under both names.
-      const records = new Map(histories.flat().map((record) => [record.id, record]))
-      const newestFirst = [...records.values()].reverse().toSorted((a, b) => b.recordedAt - a.recordedAt)
-      return { ...personOf(whose), current, history: newestFirst }
+      return { ...personOf(whose), ...(yield* stateOf(accountId, yield* askedFor(whose))) }
     }),
+    everywhere,
     perhapsRefusals: Effect.fnUntraced(function* (accountId, page) {
       yield* account(accountId)
       return yield* inbound.perhapsRefusals({ accountId, page })

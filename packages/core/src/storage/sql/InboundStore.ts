@@ -33,6 +33,11 @@ export const layer: Layer.Layer<InboundStore, never, Database> = Layer.effect(
           const named = Person.keysAmong(keys, yield* people.othersOf(accountId, keys))
           return yield* WindowRows.find(db.dialect, sessionId, named)
         }),
+      heardOf: ({ accountId, keys }) =>
+        db.readPage("InboundStore.heardOf", function* () {
+          const windows = yield* WindowRows.ofAccount(db.dialect, accountId, keys)
+          return { windows, words: yield* PerhapsRefusalRows.ofPerson(db.dialect, accountId, keys) }
+        }),
       perhapsRefusals: ({ accountId, page }) =>
         db.readPage("InboundStore.perhapsRefusals", () => PerhapsRefusalRows.list(accountId, page)),
       perhapsRefusal: (id) => db.read("InboundStore.perhapsRefusal", () => PerhapsRefusalRows.find(id)),

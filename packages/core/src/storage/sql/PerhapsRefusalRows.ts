@@ -6,10 +6,13 @@ import * as Time from "../../domain/Instant.ts"
 import type { DoubtCount } from "../../domain/overview/StoreReadings.ts"
 import type { Page, Paged } from "../../domain/Page.ts"
 import * as Pages from "../../domain/Page.ts"
+import type { Key } from "../../domain/Person.ts"
+import * as Person from "../../domain/Person.ts"
 import type { InPortfolio } from "../InboundStore.ts"
 import type { Program } from "../Program.ts"
-import { get, run } from "../Program.ts"
+import { all, get, run } from "../Program.ts"
 import { exact, instant, instantOrNull, table, text, textOrNull } from "./Columns.ts"
+import type { Dialect } from "./Database.ts"
 import * as IndexScan from "./IndexScan.ts"
 import { insertRows } from "./Insert.ts"
 import { impersonal, knownPhone, knownUserId, mention, said } from "./Personal.ts"
@@ -49,6 +52,25 @@ const ofAccount = IndexScan.make("sendwright_perhaps_refusal", `seq, ${perhapsRe
 
 export function* list(accountId: string, page: Page): Program<Paged<PerhapsRefusal>> {
   return Pages.map(yield* ofAccount.page([accountId], page), perhapsRefusals.read)
+}
+
+const mostOfPerson = 20
+
+/** The newest of a person in an account. */
+export function* ofPerson(
+  { elements }: Dialect,
+  accountId: string,
+  keys: ReadonlyArray<Key>
+): Program<ReadonlyArray<PerhapsRefusal>> {
+  const named = keys.map(Person.ofKey)
+  const rows = yield* all(
+    `SELECT ${perhapsRefusals.list} FROM sendwright_perhaps_refusal
+     WHERE account = ? AND (${elements.among("phone")} OR ${elements.among("user_id")}) ORDER BY seq DESC LIMIT ${mostOfPerson}`,
+    accountId,
+    JSON.stringify(named.flatMap(({ phone }) => phone ?? [])),
+    JSON.stringify(named.flatMap(({ userId }) => userId ?? []))
+  )
+  return rows.map(perhapsRefusals.read)
 }
 
 export function* find(id: string): Program<InPortfolio<PerhapsRefusal> | null> {

@@ -70,6 +70,25 @@ export function* open(sessionId: string, opened: ReadonlyMap<Key, Window>, now: 
 const ofOthers =
   "SELECT CASE WHEN EXISTS (SELECT 1 FROM sendwright_window WHERE session = ? AND aside_at IS NOT NULL) THEN 1 ELSE 0 END AS is_shared"
 
+const mostOfPerson = 100
+
+/** What is known of a person by the sessions of an account. */
+export function* ofAccount({ elements }: Dialect, accountId: string, keys: ReadonlyArray<Key>) {
+  const rows = yield* all(
+    `SELECT ${windows.of("found")} FROM sendwright_session AS session CROSS JOIN sendwright_window AS found
+     WHERE session.account = ? AND found.session = session.id AND ${elements.among("found.person")} LIMIT ${mostOfPerson}`,
+    accountId,
+    JSON.stringify(keys)
+  )
+  const found = new Map<string, Window>()
+  for (const { person: _, sessionId, ...row } of rows.map(windows.read))
+    found.set(sessionId, Windows.later(row, found.get(sessionId)))
+  const told: Array<Heard & { readonly sessionId: string }> = []
+  for (const [sessionId, window] of found)
+    told.push({ sessionId, window, isShared: flag((yield* get(ofOthers, sessionId)) ?? {}, "is_shared") })
+  return told
+}
+
 /** @param keys all names of the person */
 export function* find({ elements }: Dialect, sessionId: string, keys: ReadonlyArray<Key>): Program<Heard> {
   const rows = yield* all(
