@@ -93,7 +93,9 @@ export const Recipient = Schema.Struct({
   send_at: Schema.optional(Times.Moment.annotations({ description: "Its own, instead of the send's." })),
   time_zone: Schema.optional(
     Times.Zone.annotations({
-      description: "Where the recipient is, where you know it better than the country of its number tells."
+      jsonSchema: {
+        description: "Where the recipient is, where you know it better than the country of its number tells."
+      }
     })
   ),
   user_id: Schema.optional(UserIdText),

@@ -13,10 +13,9 @@ const InstantText = Schema.String.pipe(
 )
 
 export const Zone = Schema.String.pipe(
-  Schema.filter(When.isZone, {
-    description: 'the name of a time zone, such as "Europe/Madrid"',
-    jsonSchema: { minLength: 1, maxLength: 64 }
-  })
+  Schema.minLength(1),
+  Schema.maxLength(64),
+  Schema.filter(When.isZone, { description: 'the name of a time zone, such as "Europe/Madrid"' })
 )
 
 const LocalTime = Schema.Struct({
@@ -27,9 +26,10 @@ const LocalTime = Schema.Struct({
     })
   ),
   time_zone: Schema.String.pipe(
+    Schema.minLength(1),
+    Schema.maxLength(64),
     Schema.filter((name) => name === When.recipientZone || When.isZone(name), {
-      description: 'the name of a time zone, such as "Europe/Madrid", or "recipient"',
-      jsonSchema: { minLength: 1, maxLength: 64 }
+      description: 'the name of a time zone, such as "Europe/Madrid", or "recipient"'
     })
   )
 }).annotations({ identifier: "LocalTime" })

@@ -156,6 +156,7 @@ export const claim = <H extends JobState>(
       content: goes.content,
       traceparent: job.traceparent,
       timing: job.timing,
+      replacesText: goes.values !== undefined,
       probe,
       recipients: changes.map(({ after, before }) => ({
         index: after.index,

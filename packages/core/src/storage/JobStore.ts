@@ -127,6 +127,8 @@ export interface ClaimedJob {
   /** As of the `Job`. */
   readonly traceparent: string | null
   readonly timing: When.Timing | null
+  /** True of a template that goes in the place of a refused text. */
+  readonly replacesText: boolean
   /** The claim's number: no other claim of its recipients has it. A settlement under another one changes nothing. */
   readonly fence: number
   /** True when its session's platform does not answer: its one recipient asks it again (`domain/session/Circuit`). */

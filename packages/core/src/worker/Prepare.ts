@@ -75,7 +75,10 @@ const keepingCaps = (stored: typeof JobStore.Service) =>
     })
   })
 
-/** Prices what was accepted for another time as it goes: a card may have come into force meanwhile (contract.md §14 "Time"). */
+/**
+ * Prices what goes later than it was accepted, for its time or in the place of a refused text, as it goes: a card may have come into
+ * force meanwhile (contract.md §14 "Time").
+ */
 const pricing = (cards: Context.Tag.Service<RateCardStore>) =>
   Effect.fnUntraced(function* (jobs: ReadonlyArray<DispatchedJob>) {
     const [first] = jobs
@@ -83,7 +86,8 @@ const pricing = (cards: Context.Tag.Service<RateCardStore>) =>
     if (purpose === "direct") return jobs
     const now = yield* Time.now
     return yield* Effect.forEach(jobs, (job) => {
-      const mayWait = job.timing !== null || QuietHours.of(job.session.quietHours, purpose) !== null
+      const mayWait =
+        job.timing !== null || job.replacesText || QuietHours.of(job.session.quietHours, purpose) !== null
       if (!mayWait) return Effect.succeed(job)
       return Effect.map(
         cards.inForce({ currency: job.currency, now }),

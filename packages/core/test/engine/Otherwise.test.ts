@@ -308,6 +308,21 @@ describe("a text with a template in its place", () => {
         expect(priced.kinds).toEqual(["direct", "template", "direct", "template", "template"])
         const { items } = yield* engine.admin.jobs.messages(accountId, { limit: 10, after: null })
         expect(items.map(({ actualCost }) => actualCost)).toEqual(["0.0500", "0.0500", "0.0500"])
+        answers(() => SendResult.Accepted({ providerId: null, status: "accepted" }))
+        yield* wrote(0)
+        const dearer = yield* send()
+        yield* TestClock.adjust("5 seconds")
+        yield* engine.admin.rateCards.add({
+          currency: caller.account.currency,
+          effectiveFrom: yield* Time.now,
+          prices: [{ market: "*", prefixes: null, category: "utility", price: "0.0700" }]
+        })
+        yield* TestClock.adjust("5 seconds")
+        yield* report(dearer.messageId, "failed", closed)
+        yield* engine.drain
+        yield* report(dearer.messageId, "delivered")
+        const { actualCost, job } = yield* engine.message(caller, dearer.messageId)
+        expect([job.estimatedCost, actualCost]).toEqual(["0.0500", "0.0700"])
       }).pipe(Effect.provide(priced.layer))
   )
 

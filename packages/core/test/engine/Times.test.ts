@@ -415,13 +415,22 @@ describe("a send within hours", () => {
 })
 
 describe("a time that cannot be", () => {
-  const faultsOf = (request: object) =>
+  const refusalOf = (request: object) =>
     Effect.gen(function* () {
       const { caller, engine, templateId } = yield* begin("2026-12-01T12:00:00Z")
       const body = { templateId, recipients: [{ phone: spain, variables }], ...request }
       const refused = yield* Effect.flip(engine.estimate(caller, body as TemplateMessage))
-      return refused._tag === "InvalidRequest" ? refused.faults.map(({ path }) => `/${path.join("/")}`) : []
+      return refused._tag === "InvalidRequest" ? refused.faults : []
     }).pipe(Effect.provide(layer))
+  const faultsOf = (request: object) =>
+    Effect.map(refusalOf(request), (faults) => faults.map(({ path }) => `/${path.join("/")}`))
+
+  it.effect("is told what a recipient's zone would be", () =>
+    Effect.map(
+      refusalOf({ recipients: [{ phone: spain, variables, timeZone: "Europe/Atlantis" }] }),
+      (faults) => expect(faults[0]?.message).toContain('the name of a time zone, such as "Europe/Madrid"')
+    )
+  )
 
   it.effect.each([
     ["/send_at/time_zone", { sendAt: { local: "2026-12-24T09:00", timeZone: "Europe/Atlantis" } }],

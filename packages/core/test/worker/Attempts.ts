@@ -19,6 +19,7 @@ export const job = (recipients: number): DispatchedJob => ({
   accountId: "account",
   sessionId: "session",
   traceparent: null,
+  replacesText: false,
   session: {
     id: "session",
     provider: "http",

@@ -363,6 +363,7 @@ export const make = (rows: JobRows): Claims => {
       content: claimed.content,
       traceparent: claimed.traceparent,
       timing: claimed.timing,
+      replacesText: claimed.replacesText,
       fence: fences[at] ?? 0,
       probe: claimed.probe,
       recipients: claimed.recipients,
