@@ -39,7 +39,7 @@ export const transactionOf = (options: unknown): Transaction | undefined => {
   if (!("tx" in options)) return undefined
   if (isTransaction(options.tx)) return options.tx
   throw noTransaction(
-    "`tx` must be a transaction by an adapter, such as `fromPg(client)`: leave it out for none."
+    "`tx` must be a transaction by an adapter, such as `fromPg(client)`, or `fromBetterSqlite3(database)` with `sendSync`: leave it out for none."
   )
 }
 
