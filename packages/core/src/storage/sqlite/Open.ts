@@ -14,10 +14,20 @@ import * as FileLock from "./FileLock.ts"
 import * as Ownership from "./Ownership.ts"
 import * as State from "./State.ts"
 
+/** Says of the driver's binary that it is not there, or was compiled for another Node. */
+const ofBinary = /bindings file|NODE_MODULE_VERSION|\.node\b/
+
+const mendOf = (cause: unknown, words: string): string => {
+  if (ofBinary.test(words))
+    return "The driver has no binary for this Node: run `npm rebuild better-sqlite3`, or install it again."
+  return cause instanceof Sqlite.SqliteError && cause.code === "SQLITE_FULL"
+    ? "Make room on its disk."
+    : "Name a file in a folder that this process may write."
+}
+
 const failure = (path: string, cause: unknown): StorageError => {
-  const words = cause instanceof Error ? cause.message : String(cause)
-  const isFull = cause instanceof Sqlite.SqliteError && cause.code === "SQLITE_FULL"
-  const mend = isFull ? "Make room on its disk." : "Name a file in a folder that this process may write."
+  const words = cause instanceof Error ? (cause.message.split("\n")[0] ?? "") : String(cause)
+  const mend = mendOf(cause, words)
   return new StorageError({
     operation: "open",
     cause,
