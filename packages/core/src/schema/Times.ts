@@ -3,6 +3,7 @@ import * as Schema from "effect/Schema"
 import * as Time from "../domain/Instant.ts"
 import * as When from "../domain/job/When.ts"
 import type * as QuietHours from "../domain/session/QuietHours.ts"
+import * as Text from "../domain/Text.ts"
 import { ofEach } from "../domain/template/Template.ts"
 
 const InstantText = Schema.String.pipe(
@@ -12,9 +13,16 @@ const InstantText = Schema.String.pipe(
   })
 )
 
-export const Zone = Schema.String.pipe(
-  Schema.minLength(1),
-  Schema.maxLength(64),
+const longestZone = 64
+
+/** Its length is told apart from what it is. */
+const ZoneText = Schema.String.pipe(
+  Schema.filter((name) => name !== "" && Text.length(name) <= longestZone, {
+    jsonSchema: { minLength: 1, maxLength: longestZone }
+  })
+)
+
+export const Zone = ZoneText.pipe(
   Schema.filter(When.isZone, { description: 'the name of a time zone, such as "Europe/Madrid"' })
 )
 
@@ -25,9 +33,7 @@ const LocalTime = Schema.Struct({
       jsonSchema: { pattern: When.localForm.source }
     })
   ),
-  time_zone: Schema.String.pipe(
-    Schema.minLength(1),
-    Schema.maxLength(64),
+  time_zone: ZoneText.pipe(
     Schema.filter((name) => name === When.recipientZone || When.isZone(name), {
       description: 'the name of a time zone, such as "Europe/Madrid", or "recipient"'
     })
