@@ -13,6 +13,7 @@ import { commit } from "./parts/commit.ts"
 import { depth } from "./parts/depth.ts"
 import { drain } from "./parts/drain.ts"
 import { draining } from "./parts/draining.ts"
+import { host } from "./parts/host.ts"
 import { latency } from "./parts/latency.ts"
 import { outbound } from "./parts/outbound.ts"
 import { startup } from "./parts/startup.ts"
@@ -29,6 +30,7 @@ const parts: ReadonlyArray<Part> = [
   commit,
   outbound,
   whole,
+  host,
   startup,
   draining
 ]
