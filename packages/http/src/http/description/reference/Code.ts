@@ -175,6 +175,7 @@ const written: Readonly<Record<string, string>> = {
 })`,
   window: "const window = await session.window(person)",
   message: "const message = await session.message(messageId)",
+  person: "const person = await sw.admin.people.find({ phone })",
   adminSearch: "for await (const found of sw.admin.search(q)) console.log(found)",
   retryJobs: `const { id } = await sw.admin.jobs.retry({ filter: { reference: "spring" } })`
 }
