@@ -1,10 +1,10 @@
-// The short part of the gate under other Nodes, each from npm and on a clone of its own: the demo, the first send and
+// The short part of the gate under other Nodes, each from npm and on a copy of its own: the demo, the first send and
 // README's programs from the packed packages, the store on SQLite, the test kit, the bundle and a run of kills. `npm run nodes`, or
 // `node scripts/nodes.mjs 24` for one.
 import { spawnSync } from "node:child_process"
-import { chmodSync, mkdtempSync, rmSync } from "node:fs"
+import { chmodSync, cpSync, mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
-import { delimiter, dirname, join } from "node:path"
+import { basename, delimiter, dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 
 const root = join(dirname(fileURLToPath(import.meta.url)), "..")
@@ -18,6 +18,9 @@ const run = (folder, env, program, ...args) => {
 /** Of the scenarios of `chaos` one, by its title. */
 const kills = "SQLite sends nothing twice to one that does not"
 
+/** Not the sources: what an install, a build or a run made, and the history. */
+const made = /^(?:node_modules|dist|generated|data|results|\.git|\.next|.*\.tsbuildinfo)$/
+
 for (const version of given.length > 0 ? given : ["22", "24", "26"]) {
   const folder = mkdtempSync(join(tmpdir(), `sendwright-node-${version}-`))
   // PostgreSQL does not run as root, and its user reads its programs here.
@@ -27,12 +30,12 @@ for (const version of given.length > 0 ? given : ["22", "24", "26"]) {
     run(folder, process.env, "npm", "install", "--silent", "--no-audit", "--no-fund", `node@${version}`)
     const bin = join(folder, "node_modules/node/bin")
     const env = { ...process.env, CI: "true", PATH: bin + delimiter + process.env.PATH }
-    const clone = join(folder, "repository")
+    const copy = join(folder, "repository")
     const test = (...files) =>
-      run(clone, env, "npx", "vitest", "run", "--config", "test/vitest.config.ts", ...files)
-    run(folder, env, "git", "clone", "--quiet", root, clone)
-    run(clone, env, "node", "--version")
-    run(clone, env, "npm", "run", "--silent", "demo", "--", "--once")
+      run(copy, env, "npx", "vitest", "run", "--config", "test/vitest.config.ts", ...files)
+    cpSync(root, copy, { recursive: true, filter: (path) => path === root || !made.test(basename(path)) })
+    run(copy, env, "node", "--version")
+    run(copy, env, "npm", "run", "--silent", "demo", "--", "--once")
     test(
       // Each Node has another driver, and each driver another SQLite.
       "packages/core/test/storage/sqlite/Sqlite.test.ts",
