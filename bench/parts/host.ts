@@ -1,4 +1,4 @@
-/** What the host itself costs: a request's CPU time, an idle process, and the first messages after a start. */
+/** The costs of the host itself: a request's CPU time, an idle process, and the first messages after a start. */
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { join } from "node:path"
@@ -74,7 +74,7 @@ const requests = async (bench: Bench, loader: Child<Loader>) => {
 
 const idleSeconds = 10
 
-/** How often a process synced its disk meanwhile; undefined where nobody may look. */
+/** The syncs of a process's disk meanwhile; undefined where nobody may look. */
 const syncsOf = async (pid: number): Promise<number | undefined> => {
   const looking = spawn("strace", ["-f", "-q", "-e", "trace=fsync,fdatasync", "-p", String(pid)], {
     stdio: ["ignore", "ignore", "pipe"]

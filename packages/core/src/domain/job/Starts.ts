@@ -1,4 +1,5 @@
 /** What starts when, by the hour and the country: of those who wait for their time or for hours that are allowed. */
+import * as Arrays from "effect/Array"
 import * as Address from "../Address.ts"
 import type { Instant } from "../Instant.ts"
 import * as Phone from "../Phone.ts"
@@ -42,20 +43,17 @@ const countryOf = (leading: string): Omit<InCountry, "recipients"> => {
 const sumOf = (parts: ReadonlyArray<{ readonly recipients: number }>): number =>
   parts.reduce((sum, { recipients }) => sum + recipients, 0)
 
-const groupBy = <A>(all: ReadonlyArray<A>, keyOf: (each: A) => string) => {
-  const groups = new Map<string, Array<A>>()
-  for (const each of all) groups.set(keyOf(each), [...(groups.get(keyOf(each)) ?? []), each])
-  return [...groups.values()]
-}
-
 export const hoursOf = (parts: ReadonlyArray<Part>): ReadonlyArray<Hour> =>
-  groupBy(parts, ({ hour }) => String(hour))
-    .flatMap((ofHour): ReadonlyArray<Hour> => {
-      const [first] = ofHour
+  Object.values(Arrays.groupBy(parts, ({ hour }) => String(hour)))
+    .map((ofHour): Hour => {
       const told = ofHour.map(({ leading, recipients }) => ({ ...countryOf(leading), recipients }))
-      const countries = groupBy(told, ({ callingCode, country }) => `${country} ${callingCode}`)
-        .flatMap((alike) => alike.slice(0, 1).map((each) => ({ ...each, recipients: sumOf(alike) })))
-        .sort((a, b) => b.recipients - a.recipients)
-      return first === undefined ? [] : [{ at: first.hour, recipients: sumOf(ofHour), countries }]
+      const countries = Object.values(
+        Arrays.groupBy(told, ({ callingCode, country }) => `${country} ${callingCode}`)
+      ).map((alike) => ({ ...alike[0], recipients: sumOf(alike) }))
+      return {
+        at: ofHour[0].hour,
+        recipients: sumOf(ofHour),
+        countries: countries.sort((a, b) => b.recipients - a.recipients)
+      }
     })
     .sort((a, b) => a.at - b.at)

@@ -15,7 +15,7 @@ import * as Ownership from "./Ownership.ts"
 import * as State from "./State.ts"
 
 /** Says of the driver's binary that it is not there, or was compiled for another Node. */
-const ofBinary = /bindings file|NODE_MODULE_VERSION|\.node\b/
+const ofBinary = /bindings file|NODE_MODULE_VERSION|better_sqlite3\.node/
 
 const mendOf = (cause: unknown, words: string): string => {
   if (ofBinary.test(words))

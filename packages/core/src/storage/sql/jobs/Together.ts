@@ -47,6 +47,8 @@ function* countedWith({ accountId, reference }: Job) {
 
 /** The same of jobs with their places. */
 export function* statesWithBeside(states: ReadonlyArray<StoredJob>): Program<ReadonlyArray<StoredJob>> {
+  // Of most locks there is none, and each lock of a job asks.
+  if (!states.some(({ job }) => StopWhen.isShared(job))) return states
   const jobs = yield* withBeside(states.map(({ job }) => job))
   return states.map((state, at) => {
     const job = jobs[at] ?? state.job
