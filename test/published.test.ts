@@ -85,6 +85,24 @@ describe.each(["core", "host", "http", "sendwright"] as const)("the tarball of p
     ).toEqual([])
   })
 
+  it("has the pages that its README leads to, and whatever file these link to", () => {
+    const found = createPackageFromTarballData(tarball)
+    const files = new Set(found.listFiles())
+    const linked = [...files]
+      .filter((file) => file.endsWith(".md"))
+      .flatMap((page) =>
+        [...found.readFile(page).matchAll(/\]\(([^)\s]+)\)/g)].flatMap(([, href = ""]) => {
+          const { pathname, protocol } = new URL(href, `file://${page}`)
+          return protocol === "file:" ? [{ page, pathname }] : []
+        })
+      )
+    expect(linked.filter(({ pathname }) => !files.has(pathname))).toEqual([])
+    const front = `/node_modules/${found.packageName}/README.md`
+    expect(linked.filter(({ page }) => page === front).length).toBeGreaterThan(3)
+    // Some disks keep one file for both.
+    expect(new Set([...files].map((file) => file.toLowerCase())).size).toBe(files.size)
+  })
+
   it("has types for each entry, which are those of what runs (attw)", patience, async () => {
     const result = await checkPackage(createPackageFromTarballData(tarball))
     expect(result.types ? result.problems.filter(isOfModules) : "no types").toEqual([])
