@@ -41,6 +41,27 @@ const backup = ({ screen }: Setting) => {
   }
 }
 
+const copy = ({ screen }: Setting) => {
+  const description =
+    "Copy the SQLite database into an empty PostgreSQL database, while no host runs on either. The SQLite database is held then, so that one of the two sends."
+  const to = Args.redacted({ name: "url" }).pipe(
+    Args.withDescription("postgres://<user>@<host>/<database>; the password is better given as PGPASSWORD")
+  )
+  const command = Command.make("copy", { to }, (given) =>
+    Effect.gen(function* () {
+      yield* thereOnly("The database is copied")
+      const { perform } = yield* Effect.promise(() => import("./Copy.ts"))
+      yield* Console.log(Answer.text(yield* perform(given.to), screen.out))
+    })
+  ).pipe(Command.withDescription(description))
+  return {
+    word: "copy",
+    isAlone: true,
+    command,
+    help: { name: "copy", description, args: Args.getHelp(to), flags: HelpDoc.empty }
+  }
+}
+
 const migrate = ({ screen }: Setting) => {
   const description =
     "Bring the database to this version's tables, as the next start of a host would. With --plan nothing is changed: it tells which migrations that are, what they lock and for how long, and the way back."
@@ -83,4 +104,5 @@ const doctor = ({ options, screen }: Setting) => {
   }
 }
 
-export const make = (setting: Setting) => [backup(setting), doctor(setting), migrate(setting)] as const
+export const make = (setting: Setting) =>
+  [backup(setting), copy(setting), doctor(setting), migrate(setting)] as const
