@@ -140,8 +140,6 @@ CREATE TABLE sendwright_consent (
 CREATE INDEX sendwright_consent_recorded ON sendwright_consent USING btree (person, account, seq);
 -- Refusals are few, and told by their time.
 CREATE INDEX sendwright_consent_refused ON sendwright_consent USING btree (recorded_at) WHERE status = 'revoked'::text;
--- Who may have lost a consent since a job was accepted.
-CREATE INDEX sendwright_consent_revoked ON sendwright_consent USING btree (account, person) WHERE status = 'revoked'::text;
 -- The last of each purpose and status is found, however many there are.
 CREATE INDEX sendwright_consent_standing ON sendwright_consent USING btree (account, person, purpose, status, occurred_at, seq);
 

@@ -134,8 +134,6 @@ CREATE TABLE sendwright_consent (
 CREATE INDEX sendwright_consent_recorded ON sendwright_consent (person, account, seq);
 -- Refusals are few, and told by their time.
 CREATE INDEX sendwright_consent_refused ON sendwright_consent (recorded_at) WHERE status = 'revoked';
--- Who may have lost a consent since a job was accepted.
-CREATE INDEX sendwright_consent_revoked ON sendwright_consent (account, person) WHERE status = 'revoked';
 -- The last of each purpose and status is found, however many there are.
 CREATE INDEX sendwright_consent_standing ON sendwright_consent (account, person, purpose, status, occurred_at, seq);
 

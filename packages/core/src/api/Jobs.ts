@@ -318,11 +318,10 @@ const detailOf = (
   ...job,
   ...found,
   template: { ...template, templateId: templateIdOf(job) },
-  results: results.items.map((each) => ({
-    ...each,
-    ...Address.personOf(each.address),
-    messageId: Ids.messageId(job.id, each.index)
-  })),
+  results: results.items.map((each) => {
+    const { phone, userId } = Address.personOf(each.address)
+    return { ...each, phone, userId, messageId: Ids.messageId(job.id, each.index) }
+  }),
   nextCursor: cursor(results.next)
 })
 

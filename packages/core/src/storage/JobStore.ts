@@ -487,6 +487,8 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
      * dispatcher is woken before that then, and its claim costs no commit of its own.
      */
     readonly commitsInGroups: boolean
+    /** Whether another process may accept into this store, of which nobody here is told. */
+    readonly hasOtherWriters: boolean
 
     /**
      * Stores the outcomes of one batch and claims the next, in one commit.

@@ -68,7 +68,7 @@ export interface Options {
    * last hour no more than it can begin at once.
    */
   readonly youthMs: number
-  /** How often a process that has nothing to send looks what others have accepted, in milliseconds. */
+  /** How often a process that has nothing to send looks what others have accepted, in milliseconds; where nobody else can, each second. */
   readonly lookMs: number
   /** How long a recipient over which two workers died waits after each death; behind the last it is parked. */
   readonly suspectWaits: ReadonlyArray<number>
@@ -247,7 +247,7 @@ const make = (options: Options) =>
     const sends = yield* SendLoop.make({
       slots: options.concurrency,
       youthMs: options.youthMs,
-      idleMs: options.lookMs
+      idleMs: jobs.hasOtherWriters ? options.lookMs : Math.max(options.lookMs, idleMs)
     })
     const worker = yield* WebhookWorker.make({ ...options, jitter: options.deliveryJitter })
     const commits = yield* EmbeddedCommits

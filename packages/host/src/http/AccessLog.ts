@@ -14,7 +14,7 @@ import * as Logger from "effect/Logger"
 import * as LogLevel from "effect/LogLevel"
 import * as Logs from "../Logs.ts"
 
-const every = "200 millis"
+const every = "1 second"
 
 /**
  * Returns the function that logs an answer; undefined when the log level excludes it. The last batch is written when

@@ -160,6 +160,7 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
         ),
 
       commitsInGroups: db.commitsInGroups,
+      hasOtherWriters: !db.hasOneOwner,
 
       settleAndClaim: (command) =>
         counting.changed(

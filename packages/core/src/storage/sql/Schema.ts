@@ -124,8 +124,6 @@ ${made(consents)}${rows({ clustered: true })};
 -- Whoever revokes thousands of times is asked for the last place with each of them. By the person first: whoever searches
 -- for one may not know the account.
 CREATE INDEX sendwright_consent_recorded ON sendwright_consent (person, account, seq);
--- Who may have lost a consent since a job was accepted.
-CREATE INDEX sendwright_consent_revoked ON sendwright_consent (account, person) WHERE status = 'revoked';
 -- Refusals are few, and told by their time.
 CREATE INDEX sendwright_consent_refused ON sendwright_consent (recorded_at) WHERE status = 'revoked';
 -- The last of each purpose and status is found, however many there are.
