@@ -49,6 +49,7 @@ const calls: Readonly<
   "keys issue": { call: ({ keys }, input) => keys.issue(input) },
   "keys rotate": { call: ({ keys }, input) => keys.rotate(input) },
   "keys change": { call: ({ keys }, input) => keys.change(input) },
+  "templates all": { call: ({ templates }, input) => templates.all(input) },
   "templates list": { call: ({ templates }, input) => templates.list(input) },
   "templates import": { call: ({ templates }, input) => templates.import(input) },
   "consents record": { call: ({ consents }, input) => consents.record(input) },
@@ -69,6 +70,11 @@ const calls: Readonly<
     // The jobs of a reference together have another answer, and a call of their own.
     named: { key: "publicKey", stuck: "isStuck", group: null }
   },
+  "jobs count": {
+    call: ({ jobs }, input) => jobs.count(input),
+    named: { key: "publicKey", stuck: "isStuck" }
+  },
+  "deliveries count": { call: ({ deliveries }, input) => deliveries.count(input) },
   "jobs schedule": { call: ({ jobs }, input) => jobs.schedule(input) },
   "jobs retry": { call: ({ jobs }, input) => jobs.retry(input) },
   "retries begin": { call: ({ jobs }, input) => jobs.retry(input), named: { key: "publicKey" } },

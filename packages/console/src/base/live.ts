@@ -1,7 +1,8 @@
 /** What is asked again every two seconds while somebody looks, and not at all while nobody does. */
 import { computed, effect, signal, useSignal } from "@preact/signals"
 import { useEffect, useRef } from "preact/hooks"
-import { type Problem, problemOf } from "./api.ts"
+import { type Problem, problemOf, type Schemas } from "./api.ts"
+import { countedOf } from "./words.ts"
 
 export const isPaused = signal(false)
 const isVisible = signal(document.visibilityState === "visible")
@@ -35,6 +36,8 @@ export interface Answer<Data> {
   readonly tag: string | null
   /** When it was last answered, in the browser's time. */
   readonly at: number | null
+  /** Milliseconds between two questions; 0 where it is asked once. */
+  readonly every: number
   readonly refresh: () => void
 }
 
@@ -49,7 +52,7 @@ export const useAnswer = <Data>(
   ask: (init: Init) => Asked<Data>,
   { every = 2000 }: { readonly every?: number } = {}
 ): Answer<Data> => {
-  const state = useSignal<Omit<Answer<Data>, "refresh">>({
+  const state = useSignal<Omit<Answer<Data>, "every" | "refresh">>({
     data: undefined,
     problem: undefined,
     tag: null,
@@ -94,8 +97,28 @@ export const useAnswer = <Data>(
       stop()
     }
   }, [key])
-  return { ...state.value, refresh: () => again.current() }
+  return { ...state.value, every, refresh: () => again.current() }
 }
+
+/** The first page that has what is looked for, else the last. */
+export const pageWith = async <Data extends { readonly next_cursor: string | null }>(
+  ask: (cursor: string | undefined) => Asked<Data>,
+  has: (data: Data) => boolean
+): Asked<Data> => {
+  let answer = await ask(undefined)
+  while (answer.data !== undefined && answer.data.next_cursor !== null && !has(answer.data))
+    answer = await ask(answer.data.next_cursor)
+  return answer
+}
+
+/** How many each of several lists has, as far as that was counted; it is asked less often than a list. */
+export const useCounts = (
+  key: string,
+  ask: (init: Pick<Init, "signal">) => ReadonlyArray<Asked<Schemas["Counted"]>>
+): ReadonlyArray<string> =>
+  (useAnswer(key, (init) => together(ask({ signal: init.signal })), { every: 30_000 }).data ?? []).map(
+    countedOf
+  )
 
 /** Several calls as one answer: the first that is refused is what all of them are told as. */
 export const together = async <Data>(

@@ -89,7 +89,14 @@ const acts: Readonly<Record<string, string>> = {
 }
 export const actOfAttention = (kind: string): string => acts[kind] ?? "Look"
 
-export const n = (value: number): string => value.toLocaleString("en")
+// One formatter for all: making one costs more than all else of a row.
+const whole = new Intl.NumberFormat("en")
+const short = new Intl.NumberFormat("en", { maximumFractionDigits: 1 })
+export const n = (value: number): string => whole.format(value)
+export const shortNumber = (value: number): string => short.format(value)
+/** How many a list has, as far as that was counted: `1,000+`. */
+export const countedOf = ({ count, is_exact }: Schemas["Counted"]): string =>
+  `${n(count)}${is_exact ? "" : "+"}`
 /** `1 message`, `2 messages`. */
 export const count = (value: number, one: string, many = `${one}s`): string =>
   `${n(value)} ${value === 1 ? one : many}`
@@ -118,7 +125,7 @@ export const textsOf = (
 export const bytesOf = (bytes: number): string => {
   const names = ["B", "kB", "MB", "GB", "TB"]
   const at = Math.min(names.length - 1, Math.floor(Math.log10(Math.max(1, bytes)) / 3))
-  return `${(bytes / 1000 ** at).toLocaleString("en", { maximumFractionDigits: 1 })} ${names[at]}`
+  return `${shortNumber(bytes / 1000 ** at)} ${names[at]}`
 }
 
 /** The beginning and the end of an id, for where it is read and not copied. */

@@ -1,5 +1,5 @@
 import { api, may, type Schemas } from "../base/api.ts"
-import { together, useAnswer } from "../base/live.ts"
+import { pageWith, useAnswer } from "../base/live.ts"
 import { sessionOf, sessions } from "../base/names.ts"
 import { here, href, param, paramOf, submitFilters } from "../base/place.ts"
 import { Ago, At } from "../base/time.tsx"
@@ -186,33 +186,35 @@ export const Keys = ({ sessionId }: { readonly sessionId: string }) => {
 }
 
 const AllKeys = () => {
-  const shown = sessions.value ?? []
   const q = param("q")
-  const answer = useAnswer(shown.map(({ id }) => id).join(), ({ signal }) =>
-    together(
-      shown.map(({ id }) =>
-        api.GET("/admin/v1/sessions/{id}/keys", { signal, params: { path: { id }, query: { limit: 100 } } })
-      )
+  const first = param("cursor")
+  const isIt = (key: Key) => q === undefined || key.public_key === q
+  const answer = useAnswer(`${q} ${first}`, ({ signal }) =>
+    pageWith(
+      (cursor = first) => api.GET("/admin/v1/keys", { signal, params: { query: { limit: 100, cursor } } }),
+      ({ keys }) => keys.some(isIt)
     )
   )
   return (
-    <Screen title="Keys" answer={answer} json="/admin/v1/sessions" command="sendwright keys list <session>">
-      {(pages) => {
-        const keys = pages
-          .flatMap(({ keys }) => keys)
-          .filter((key) => q === undefined || key.public_key === q)
+    <Screen title="Keys" answer={answer} json="/admin/v1/keys" command="sendwright keys all">
+      {({ keys: all, next_cursor }) => {
+        const keys = all.filter(isIt)
         const active = keys.filter(({ status }) => status === "active").length
         return (
           <>
             <Say>
-              <b>{count(active, "key")}</b> may send, of {count(keys.length, "key")} of{" "}
-              {count(shown.length, "session")}.
+              <b>{count(active, "key")}</b> may send, of {count(keys.length, "key")}
+              {next_cursor === null && first === undefined ? "" : " on this page"}.
             </Say>
             <Tabs />
             <div class="grid">
               <Card
                 title="API keys"
-                beside={may("admin") && shown.length > 0 ? <IssueKey refresh={answer.refresh} /> : undefined}
+                beside={
+                  may("admin") && (sessions.value ?? []).length > 0 ? (
+                    <IssueKey refresh={answer.refresh} />
+                  ) : undefined
+                }
               >
                 {keys.length === 0 ? (
                   <Empty title="No key yet">
@@ -227,6 +229,7 @@ const AllKeys = () => {
                     ))}
                   />
                 )}
+                <Pager next={q === undefined ? next_cursor : null} />
               </Card>
             </div>
           </>

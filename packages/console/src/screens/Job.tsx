@@ -17,7 +17,7 @@ import {
   textsOf
 } from "../base/words.ts"
 import { Act, tell } from "../ui/Acts.tsx"
-import { Card, Chip, Code, Empty, Facts, Say, Share, Table, Trouble } from "../ui/Parts.tsx"
+import { Card, Chip, Code, Deliveries, Empty, Facts, Say, Share, Table, Trouble } from "../ui/Parts.tsx"
 import { Head, Screen } from "../ui/Screen.tsx"
 
 type Job = Schemas["ToldJobDetail"]["job"]
@@ -489,6 +489,7 @@ const Of = ({ job }: { readonly job: Job }) => (
         ["Key", <Code>{job.key}</Code>],
         ["Idempotency", job.idempotency_key === null ? null : <Code>{job.idempotency_key}</Code>],
         ["Request", job.request_id === null ? null : <Code>{job.request_id}</Code>],
+        ["Webhooks", <Deliveries about={job.job_id} />],
         ["Job", <Code>{job.job_id}</Code>],
         ["Accepted", <At at={job.created_at} />],
         ["Ended", job.completed_at === null ? null : <At at={job.completed_at} />],

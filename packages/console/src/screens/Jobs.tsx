@@ -1,6 +1,6 @@
 import { api, type Schemas } from "../base/api.ts"
-import { useAnswer } from "../base/live.ts"
-import { href, param, paramOf } from "../base/place.ts"
+import { useAnswer, useCounts } from "../base/live.ts"
+import { here, href, param, paramOf } from "../base/place.ts"
 import { Ago, At } from "../base/time.tsx"
 import { allStatuses, count, jobStatuses, n, statuses } from "../base/words.ts"
 import { Split } from "../ui/Charts.tsx"
@@ -23,6 +23,14 @@ export const Progress = ({ counts }: { readonly counts: Counts }) => (
     }))}
   />
 )
+
+/** Why most of them failed; a link to all jobs of which some did for the same. */
+const Why = ({ failures: [first] }: Pick<Job, "failures">) =>
+  first === undefined ? null : (
+    <a class="l code" href={here({ code: first.code })} title="All jobs with this failure">
+      {first.code}
+    </a>
+  )
 
 const What = ({ failed, unknown, queued, sending }: Counts) => (
   <small>
@@ -60,6 +68,7 @@ const JobRow = ({ job }: { readonly job: Job }) => {
       </td>
       <td class="x">
         <Progress counts={job.counts} />
+        <Why failures={job.failures} />
       </td>
       <td class="r x nw">
         <Ago at={job.created_at} />
@@ -117,6 +126,7 @@ const filterOf = () => ({
   ]),
   stuck: paramOf("stuck", ["true"]),
   group: paramOf("group", ["reference"]),
+  code: param("code"),
   reference: param("reference"),
   account_id: param("account_id"),
   session_id: param("session_id"),
@@ -141,7 +151,7 @@ const Sentence = ({
   readonly isMore: boolean
   readonly what: string
 }) => {
-  const { has, reference } = filterOf()
+  const { code, has, reference } = filterOf()
   const failed = items.reduce((sum, { counts }) => sum + counts.failed, 0)
   const unknown = items.reduce((sum, { counts }) => sum + counts.unknown, 0)
   const waiting = items.reduce((sum, { counts }) => sum + counts.queued + counts.sending, 0)
@@ -160,8 +170,16 @@ const Sentence = ({
           of <b>{reference}</b>
         </>
       )}
-      {has === undefined ? "" : ` that ${hasNames[has]}`},{" "}
-      <b>{n(items.reduce((sum, { recipients }) => sum + recipients, 0))}</b> recipients here: {n(waiting)}{" "}
+      {has === undefined ? "" : ` that ${hasNames[has]}`}
+      {code === undefined ? (
+        ""
+      ) : (
+        <>
+          {" "}
+          with <b>{code}</b> (<a href={here({ code: undefined })}>any other, too</a>)
+        </>
+      )}
+      , <b>{n(items.reduce((sum, { recipients }) => sum + recipients, 0))}</b> recipients here: {n(waiting)}{" "}
       wait, <span class={failed > 0 ? "bad" : ""}>{n(failed)} failed</span>,{" "}
       <span class={unknown > 0 ? "unk" : ""}>{n(unknown)} unknown</span>.
     </Say>
@@ -172,6 +190,15 @@ export const Jobs = () => {
   const filter = filterOf()
   const { cursor: _, ...named } = Object.fromEntries(
     Object.entries(filter).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]))
+  )
+  const { code: _code, cursor: _cursor, group: _group, has: _has, ...counted } = filter
+  const counts = useCounts(JSON.stringify(counted), (init) =>
+    [undefined, "waiting" as const, "failed" as const, "unknown" as const].map((has) =>
+      api.GET("/admin/v1/counts/jobs", {
+        ...init,
+        params: { query: { ...counted, has, template_id: numberOf(counted.template_id) } }
+      })
+    )
   )
   const answer = useAnswer(JSON.stringify(filter), (init) =>
     api.GET("/admin/v1/jobs", {
@@ -205,10 +232,10 @@ export const Jobs = () => {
                 label="Which jobs"
                 name="has"
                 of={[
-                  ["", "All"],
-                  ["waiting", "Waiting"],
-                  ["failed", "With failures"],
-                  ["unknown", "Unknown outcomes"]
+                  ["", "All", counts[0]],
+                  ["waiting", "Waiting", counts[1]],
+                  ["failed", "With failures", counts[2]],
+                  ["unknown", "Unknown outcomes", counts[3]]
                 ]}
               />
               <Choices

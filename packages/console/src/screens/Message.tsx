@@ -5,7 +5,7 @@ import { At, dayOf, shortOf, spanOf, Told, timeOf, zoneName } from "../base/time
 import { limiterOf, personOf, phoneOf, shortId, statuses, type Tone, textsOf } from "../base/words.ts"
 import { Act } from "../ui/Acts.tsx"
 import { copyMarkdown } from "../ui/Markdown.ts"
-import { Card, Chip, Code, Facts, Say } from "../ui/Parts.tsx"
+import { Card, Chip, Code, Deliveries, Facts, Say } from "../ui/Parts.tsx"
 import { Bubble } from "../ui/Phone.tsx"
 import { Head, Screen } from "../ui/Screen.tsx"
 
@@ -471,6 +471,7 @@ const Of = ({ story: { message, timeline } }: { readonly story: Story }) => {
           ["Message", <Code>{message.message_id}</Code>],
           ["Key", accepted?.key ? <Code>{accepted.key}</Code> : null],
           ["Request", accepted?.request_id ? <Code>{accepted.request_id}</Code> : null],
+          ["Webhooks", <Deliveries about={message.message_id} />],
           ["Asked from", accepted?.address ? <Code>{accepted.address}</Code> : null],
           [
             "Content deleted",

@@ -1,7 +1,7 @@
 import { api, type Schemas } from "../base/api.ts"
 import { clock, useAnswer } from "../base/live.ts"
 import { param } from "../base/place.ts"
-import { At, agoOf, dayOf, exactOf, minuteOf } from "../base/time.tsx"
+import { At, agoOf, exactOf, minuteOf, shortOf } from "../base/time.tsx"
 import { count, n } from "../base/words.ts"
 import { Bars } from "../ui/Charts.tsx"
 import { Card, Chip, Choose, Empty, JobCell, Pager, Say, Table } from "../ui/Parts.tsx"
@@ -35,10 +35,7 @@ const Hours = ({ of }: { readonly of: ReadonlyArray<Hour> }) => {
     const { countries, recipients } = found.get(from) ?? { countries: [], recipients: 0 }
     return {
       title: `${exactOf(from)}: ${count(recipients, "recipient")}${recipients === 0 ? "" : `, ${countries.map((each) => `${n(each.recipients)} in ${nameOf(each)}`).join(", ")}`}`,
-      label:
-        at % 8 === 0
-          ? `${at > 0 && minuteOf(from) < "08:00" ? `${dayOf(from).slice(0, 6)}, ` : ""}${minuteOf(from)}`
-          : undefined,
+      label: at % 8 === 0 ? (at > 0 && minuteOf(from) < "08:00" ? shortOf : minuteOf)(from) : undefined,
       parts: [{ tone: "go" as const, value: recipients }]
     }
   })

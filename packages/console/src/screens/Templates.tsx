@@ -2,17 +2,17 @@ import { useSignal } from "@preact/signals"
 import type { ComponentChildren } from "preact"
 import { useEffect } from "preact/hooks"
 import { api, may, type Schemas } from "../base/api.ts"
-import { together, useAnswer } from "../base/live.ts"
+import { pageWith, useAnswer } from "../base/live.ts"
 import { accountOf, sessionOf, sessions } from "../base/names.ts"
 import { go, here, href, param } from "../base/place.ts"
 import { Ago, At } from "../base/time.tsx"
 import { count, n, type Tone } from "../base/words.ts"
 import { Act } from "../ui/Acts.tsx"
-import { Card, Chip, Choose, Code, Empty, Facts, Say, Table } from "../ui/Parts.tsx"
+import { Card, Chip, Choose, Code, Empty, Facts, Pager, Say, Table } from "../ui/Parts.tsx"
 import { Bubble } from "../ui/Phone.tsx"
 import { Head, Screen } from "../ui/Screen.tsx"
 
-type Template = Schemas["Template"]
+type Template = Schemas["OwnedTemplate"]
 
 /** The platform lets it go, and we can send what it is made of. */
 const maySend = ({ sendable, status }: Template): boolean => sendable && /^approved$/i.test(status)
@@ -51,10 +51,10 @@ const whyOf = ({
 const bodyOf = (template: Template): string =>
   template.components.flatMap((each) => (each.type === "body" ? [each.text] : []))[0] ?? ""
 
-const Row = ({ of, sessionId }: { readonly of: Template; readonly sessionId: string }) => (
+const Row = ({ of }: { readonly of: Template }) => (
   <tr class="row" data-row>
     <td>
-      <a class="name" href={href(`templates/${of.template_id}`, { session_id: sessionId })}>
+      <a class="name" href={href(`templates/${of.template_id}`, { session_id: of.session_id })}>
         {of.name}
       </a>
       <small>
@@ -67,8 +67,8 @@ const Row = ({ of, sessionId }: { readonly of: Template; readonly sessionId: str
     </td>
     <td class="x">{maySend(of) ? <small class="clamp">{bodyOf(of)}</small> : whyOf(of)}</td>
     <td class="x">
-      {sessionOf(sessionId)}
-      <small>{accountOf(sessions.value?.find(({ id }) => id === sessionId)?.account_id ?? null)}</small>
+      {sessionOf(of.session_id)}
+      <small>{accountOf(sessions.value?.find(({ id }) => id === of.session_id)?.account_id ?? null)}</small>
     </td>
     <td class="r nw x">
       <Ago at={of.updated_at} />
@@ -76,57 +76,34 @@ const Row = ({ of, sessionId }: { readonly of: Template; readonly sessionId: str
   </tr>
 )
 
-interface Owned {
-  readonly sessionId: string
-  readonly templates: ReadonlyArray<Template>
-}
-
-/** Of one session, or of each that is known. */
-const useTemplates = (sessionId: string | undefined) => {
-  const ids = sessionId === undefined ? (sessions.value ?? []).map(({ id }) => id) : [sessionId]
-  return useAnswer<ReadonlyArray<Owned>>(ids.join(), ({ signal }) =>
-    together(
-      ids.map(async (id) => {
-        const { data, error, response } = await api.GET("/admin/v1/sessions/{id}/templates", {
-          signal,
-          params: { path: { id }, query: { limit: 100 } }
-        })
-        return data === undefined
-          ? { error, response }
-          : { data: { sessionId: id, templates: data.templates }, response }
-      })
-    )
-  )
-}
-
 const List = () => {
   const sessionId = param("session_id")
-  const answer = useTemplates(sessionId)
+  const cursor = param("cursor")
+  const answer = useAnswer(`${sessionId} ${cursor}`, (init) =>
+    api.GET("/admin/v1/templates", {
+      ...init,
+      params: { query: { limit: 100, cursor, session_id: sessionId } }
+    })
+  )
   const status = param("status")
   return (
     <Screen
       title="Templates"
       answer={answer}
-      json={
-        sessionId === undefined
-          ? "/admin/v1/sessions"
-          : `/admin/v1/sessions/${encodeURIComponent(sessionId)}/templates`
-      }
-      command={`sendwright templates list ${sessionId ?? "<session>"}`}
+      json={`/admin/v1/templates${sessionId === undefined ? "" : `?session_id=${encodeURIComponent(sessionId)}`}`}
+      command={`sendwright templates all${sessionId === undefined ? "" : ` --session-id ${sessionId}`}`}
     >
-      {(owned) => {
-        const all = owned.flatMap(({ sessionId, templates }) =>
-          templates.map((template) => ({ sessionId, template }))
+      {({ next_cursor, templates: all }) => {
+        const shown = all.filter(
+          (template) => status === undefined || (status === "sendable") === maySend(template)
         )
-        const shown = all.filter(({ template }) =>
-          status === undefined ? true : status === "sendable" ? maySend(template) : !maySend(template)
-        )
-        const barred = all.filter(({ template }) => !maySend(template)).length
+        const barred = all.filter((template) => !maySend(template)).length
         return (
           <>
             <h1 class="sr">Templates</h1>
             <Say>
-              <b>{n(all.length - barred)}</b> of {count(all.length, "template")} may be sent.{" "}
+              <b>{n(all.length - barred)}</b> of {count(all.length, "template")}
+              {next_cursor === null && cursor === undefined ? "" : " on this page"} may be sent.{" "}
               {barred > 0 && (
                 <>
                   <span class="wait">{n(barred)} may not</span>, and say why.
@@ -190,11 +167,10 @@ const List = () => {
                       { text: "Session", kind: "x" },
                       { text: "Changed", kind: "r x" }
                     ]}
-                    rows={shown.map(({ sessionId, template }) => (
-                      <Row of={template} sessionId={sessionId} key={template.template_id} />
-                    ))}
+                    rows={shown.map((template) => <Row of={template} key={template.template_id} />)}
                   />
                 )}
+                <Pager next={next_cursor} />
               </Card>
             </div>
           </>
@@ -289,7 +265,15 @@ const Try = ({ children, of }: { readonly of: Template; readonly children: Compo
 }
 
 const Detail = ({ id }: { readonly id: string }) => {
-  const answer = useTemplates(param("session_id"))
+  const session_id = param("session_id")
+  const isIt = ({ template_id }: Template) => String(template_id) === id
+  const answer = useAnswer(`${id} ${session_id}`, ({ signal }) =>
+    pageWith(
+      (cursor) =>
+        api.GET("/admin/v1/templates", { signal, params: { query: { limit: 100, cursor, session_id } } }),
+      ({ templates }) => templates.some(isIt)
+    )
+  )
   return (
     <Screen
       title="Template"
@@ -297,13 +281,11 @@ const Detail = ({ id }: { readonly id: string }) => {
       json={`/admin/v1/templates/${encodeURIComponent(id)}/preview`}
       command={`sendwright templates preview ${id}`}
     >
-      {(owned) => {
-        const found = owned
-          .flatMap(({ sessionId, templates }) => templates.map((template) => ({ sessionId, template })))
-          .find(({ template }) => String(template.template_id) === id)
-        if (found === undefined)
+      {({ templates }) => {
+        const template = templates.find(isIt)
+        if (template === undefined)
           return <Empty title="There is no such template">Look for it by its name among the templates.</Empty>
-        const { sessionId, template } = found
+        const sessionId = template.session_id
         const why = whyOf(template)
         return (
           <>

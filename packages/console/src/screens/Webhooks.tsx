@@ -1,8 +1,8 @@
 import { useSignal } from "@preact/signals"
 import { api, may, problemOf, type Schemas } from "../base/api.ts"
-import { clock, useAnswer } from "../base/live.ts"
+import { clock, useAnswer, useCounts } from "../base/live.ts"
 import { accountOf } from "../base/names.ts"
-import { href, param, paramOf, valuesOf } from "../base/place.ts"
+import { href, param, paramOf, submitFilters, valuesOf } from "../base/place.ts"
 import { Ago, At, spanOf } from "../base/time.tsx"
 import { count, n, shortId, type Tone } from "../base/words.ts"
 import { Act, type Values } from "../ui/Acts.tsx"
@@ -177,31 +177,43 @@ const DeliveryRow = ({ of }: { readonly of: Delivery }) => {
   )
 }
 
-const deliveryStatuses = ["pending", "delivered", "exhausted"] as const
+const deliveryStatuses = ["pending", "exhausted", "delivered"] as const
+
+const filterOf = (webhook_id: string | undefined) => ({
+  webhook_id,
+  about: param("about"),
+  after: param("after"),
+  before: param("before")
+})
 
 const useDeliveries = (webhookId: string | undefined) => {
   const cursor = param("cursor")
-  const status = paramOf("status", deliveryStatuses)
-  return useAnswer(JSON.stringify([webhookId, status, cursor]), (init) =>
-    api.GET("/admin/v1/deliveries", {
-      ...init,
-      params: { query: { limit: 50, cursor, status, webhook_id: webhookId } }
-    })
+  const query = { ...filterOf(webhookId), status: paramOf("status", deliveryStatuses) }
+  return useAnswer(JSON.stringify([query, cursor]), (init) =>
+    api.GET("/admin/v1/deliveries", { ...init, params: { query: { limit: 50, cursor, ...query } } })
   )
 }
 
-const StatusChoices = () => (
-  <Choices
-    label="Which deliveries"
-    name="status"
-    of={[
-      ["", "All"],
-      ["pending", "Waiting"],
-      ["exhausted", "Given up"],
-      ["delivered", "Answered"]
-    ]}
-  />
-)
+const StatusChoices = ({ webhookId }: { readonly webhookId: string | undefined }) => {
+  const filter = filterOf(webhookId)
+  const counts = useCounts(JSON.stringify(filter), (init) =>
+    [undefined, ...deliveryStatuses].map((status) =>
+      api.GET("/admin/v1/counts/deliveries", { ...init, params: { query: { ...filter, status } } })
+    )
+  )
+  return (
+    <Choices
+      label="Which deliveries"
+      name="status"
+      of={[
+        ["", "All", counts[0]],
+        ["pending", "Waiting", counts[1]],
+        ["exhausted", "Given up", counts[2]],
+        ["delivered", "Answered", counts[3]]
+      ]}
+    />
+  )
+}
 
 const DeliveryTable = ({ of }: { readonly of: ReadonlyArray<Delivery> }) =>
   of.length === 0 ? (
@@ -222,8 +234,25 @@ const DeliveryTable = ({ of }: { readonly of: ReadonlyArray<Delivery> }) =>
     />
   )
 
+/** Between which times; a text that is no time is told by the API's refusal. */
+const Times = () => (
+  <form class="filters times" onSubmit={submitFilters}>
+    {(["after", "before"] as const).map((name) => (
+      <label class="choose" key={name}>
+        <span>{name === "after" ? "Made since (UTC)" : "and before"}</span>
+        <input name={name} placeholder="2026-11-29T08:00:00Z" value={param(name) ?? ""} />
+      </label>
+    ))}
+    <button type="submit" class="btn">
+      Look
+    </button>
+  </form>
+)
+
 const AllDeliveries = () => {
-  const answer = useDeliveries(param("webhook_id"))
+  const webhookId = param("webhook_id")
+  const about = param("about")
+  const answer = useDeliveries(webhookId)
   return (
     <Screen
       title="Deliveries"
@@ -238,9 +267,20 @@ const AllDeliveries = () => {
           </Head>
           <Say>
             <b>{next_cursor === null ? n(deliveries.length) : `${n(deliveries.length)} or more`}</b>{" "}
-            deliveries of all endpoints, the newest first.
+            {deliveries.length === 1 ? "delivery" : "deliveries"}{" "}
+            {about === undefined ? (
+              "of all endpoints"
+            ) : (
+              <>
+                that tell of <b>{shortId(about)}</b>
+              </>
+            )}
+            , the newest first.
           </Say>
-          <StatusChoices />
+          <div class="filters">
+            <StatusChoices webhookId={webhookId} />
+            <Times />
+          </div>
           <div class="grid">
             <Card title="Deliveries">
               <DeliveryTable of={deliveries} />
@@ -430,7 +470,7 @@ const Endpoint = ({ id }: { readonly id: string }) => {
             <div class="grid g2 top2">
               <Card title="Deliveries" beside="newest first">
                 <div class="inside">
-                  <StatusChoices />
+                  <StatusChoices webhookId={id} />
                 </div>
                 {deliveries.data !== undefined && (
                   <>

@@ -1,6 +1,6 @@
 /** Bars and lines as SVG of our own. Colours are classes, since a page without inline styles has no others. */
 import type { ComponentChildren } from "preact"
-import { n, type Tone } from "../base/words.ts"
+import { n, shortNumber, type Tone } from "../base/words.ts"
 
 const width = 720
 const height = 268
@@ -30,8 +30,7 @@ const roundStep = (most: number): number => {
   return power * ([1, 2, 5, 10].find((each) => each * power >= rough) ?? 10)
 }
 
-const shortOf = (value: number): string =>
-  value >= 1000 ? `${(value / 1000).toLocaleString("en", { maximumFractionDigits: 1 })}k` : n(value)
+const shortOf = (value: number): string => (value >= 1000 ? `${shortNumber(value / 1000)}k` : n(value))
 
 /** @param shade what lasts since a bar, such as an outage */
 export const Bars = ({
@@ -76,14 +75,16 @@ export const Bars = ({
           </text>
         </>
       )}
-      {[1, 2, 3].map((times) => (
-        <g key={times}>
-          <line class="grid" x1={left} x2={width - 4} y1={y(times * step)} y2={y(times * step)} />
-          <text x={left - 5} y={y(times * step) + 3.5} text-anchor="end">
-            {times * step <= full ? shortOf(times * step) : ""}
-          </text>
-        </g>
-      ))}
+      {[step, 2 * step, 3 * step]
+        .filter((value) => value <= full)
+        .map((value) => (
+          <g key={value}>
+            <line class="grid" x1={left} x2={width - 4} y1={y(value)} y2={y(value)} />
+            <text x={left - 5} y={y(value) + 3.5} text-anchor="end">
+              {shortOf(value)}
+            </text>
+          </g>
+        ))}
       {bars.map(({ parts, title }, at) => {
         let sum = 0
         return (

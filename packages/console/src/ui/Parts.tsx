@@ -2,7 +2,7 @@
 import type { ComponentChildren, VNode } from "preact"
 import type { Problem, Schemas } from "../base/api.ts"
 import { go, here, href, param } from "../base/place.ts"
-import { n, shortId, type Tone } from "../base/words.ts"
+import { shortId, type Tone } from "../base/words.ts"
 
 interface Inside {
   readonly children?: ComponentChildren
@@ -57,6 +57,13 @@ export const Facts = ({ of }: { readonly of: ReadonlyArray<readonly [string, Com
   </dl>
 )
 
+/** What was delivered to webhooks of a job or a message. */
+export const Deliveries = ({ about }: { readonly about: string }) => (
+  <a class="l" href={href("webhooks/deliveries", { about })}>
+    What was told of it
+  </a>
+)
+
 /** A text for machines, which one click selects. */
 export const Code = ({ children }: Inside) => <code class="m">{children}</code>
 
@@ -93,7 +100,7 @@ export const Choices = ({
 }: {
   readonly label: string
   readonly name: string
-  readonly of: ReadonlyArray<readonly [value: string, text: string, count?: number]>
+  readonly of: ReadonlyArray<readonly [value: string, text: string, count?: string | undefined]>
 }) => (
   <nav class="choices" aria-label={label}>
     {of.map(([value, text, count]) => (
@@ -103,7 +110,7 @@ export const Choices = ({
         key={value}
       >
         {text}
-        {count !== undefined && <b>{n(count)}</b>}
+        {count !== undefined && <b>{count}</b>}
       </a>
     ))}
   </nav>

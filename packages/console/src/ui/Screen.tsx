@@ -25,7 +25,7 @@ export const Screen = <Data,>({
   useEffect(() => {
     document.title = `${title} · Sendwright`
   }, [title])
-  const { at, data, problem } = answer
+  const { at, data, every, problem } = answer
   return (
     <>
       {data === undefined && <h1 class="sr">{title}</h1>}
@@ -39,7 +39,8 @@ export const Screen = <Data,>({
       <p class="foot">
         {at !== null && (
           <span>
-            As of {timeOf(at)} {zoneName()}, {isPaused.value ? "and paused" : "renewed every 2 seconds"}.{" "}
+            As of {timeOf(at)} {zoneName()},{" "}
+            {isPaused.value ? "and paused" : `renewed every ${every / 1000} seconds`}.{" "}
           </span>
         )}
         <a class="l" href={`${apiPrefix}${json}`} target="_blank" rel="noreferrer">

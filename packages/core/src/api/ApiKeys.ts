@@ -50,6 +50,8 @@ const issued = answer(struct({ ok: Wire.isOk, key, secret_key: Wire.Text }), {
   secret_key: "sk_WmZq4cX1tB8nJ0vLr5KyPd2HfGs7QaEu9TiOw3YxMbN_0kQ3zT"
 })
 
+const allKeys = Endpoint.get("allKeys", "/admin/v1/keys").setUrlParams(Paging)
+
 export const admin = [
   forOperator(
     Endpoint.post("issueKey", "/admin/v1/sessions/:id/keys")
@@ -75,6 +77,16 @@ export const admin = [
       command: { name: "keys list", description: "List a session's keys." }
     },
     ({ admin }, { page, path }) => admin.keys.list(path.id, page)
+  ),
+  forOperator(
+    allKeys,
+    pageOf("keys", key, example),
+    {
+      summary: "List API keys of all sessions",
+      description: "Newest first, without their secrets.",
+      command: { name: "keys all", description: "List keys of all sessions." }
+    },
+    ({ admin }, { page }) => admin.keys.all(page)
   ),
   forOperator(
     Endpoint.post("rotateKey", "/admin/v1/keys/:publicKey/rotate").setPath(publicKey).setPayload(Rotation),

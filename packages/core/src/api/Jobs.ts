@@ -24,7 +24,7 @@ import { computed, list, nullOr, part, struct } from "./Codec.ts"
 import * as Endpoint from "./Endpoint.ts"
 import * as Examples from "./Examples.ts"
 import { type Answer, answer, forKey, forOperator, one, pageOf } from "./Operation.ts"
-import { id, limit, OwnerKey, paging, TimeText, timeOf, Uuid, WholeNumber } from "./Parameters.ts"
+import { id, limit, OwnerKey, paging, TimeText, timeOf, Uuid, WholeNumber, word } from "./Parameters.ts"
 import * as Retries from "./Retries.ts"
 import * as Texts from "./Texts.ts"
 import * as Wire from "./Wire.ts"
@@ -205,7 +205,7 @@ const refuse = (...faults: ReadonlyArray<Fault.Fault>) => Either.left(new Errors
 
 /** Which jobs are on the page of a list. */
 const filter = (
-  { created_after, created_before, reference, status }: typeof Filter.Type,
+  { created_after, created_before, reference, status }: Omit<typeof Filter.Type, "cursor" | "limit">,
   page: Page.Page
 ): Either.Either<Engine.JobQuery, Errors.InvalidRequest> => {
   const [createdAfter, createdBefore] = [timeOf(created_after), timeOf(created_before)]
@@ -214,8 +214,11 @@ const filter = (
     : Either.right({ status, reference, createdAfter, createdBefore, page })
 }
 
-const AdminFilter = Schema.Struct({
-  ...Filter.fields,
+const AdminFields = {
+  status: Filter.fields.status,
+  reference: Filter.fields.reference,
+  created_after: Filter.fields.created_after,
+  created_before: Filter.fields.created_before,
   account_id: optional(Uuid),
   session_id: optional(Uuid),
   template_id: optional(WholeNumber),
@@ -233,7 +236,19 @@ const AdminFilter = Schema.Struct({
     })
   ),
   completed_after: optional(TimeText),
-  completed_before: optional(TimeText),
+  completed_before: optional(TimeText)
+}
+
+const CountedFilter = Schema.Struct(AdminFields)
+
+const AdminFilter = Schema.Struct({
+  ...paging,
+  ...AdminFields,
+  code: optional(
+    word(
+      "Only jobs of which some recipients failed with this code or are unknown for it, such as `recipient_not_on_platform`."
+    )
+  ),
   group: optional(
     Schema.Literal("reference").annotations({
       description:
@@ -243,6 +258,7 @@ const AdminFilter = Schema.Struct({
 })
 
 const ungrouped = [
+  "code",
   "completed_after",
   "completed_before",
   "has",
@@ -254,7 +270,7 @@ const ungrouped = [
 
 /** The same of an operator's list. */
 const adminFilter = (
-  query: typeof AdminFilter.Type,
+  query: Omit<typeof AdminFilter.Type, "cursor" | "limit">,
   page: Page.Page
 ): Either.Either<Admin.AdminJobQuery, Errors.InvalidRequest> => {
   const [completedAfter, completedBefore] = [timeOf(query.completed_after), timeOf(query.completed_before)]
@@ -282,7 +298,8 @@ const adminFilter = (
     has: query.has,
     isStuck: query.stuck === "true",
     completedAfter,
-    completedBefore
+    completedBefore,
+    code: query.code
   }))
 }
 
@@ -391,7 +408,7 @@ const toldDetail: Answer<typeof ToldJobDetail, Admin.ToldDetail> = {
 
 /** Jobs, or those of each reference together. */
 type Found =
-  | { readonly jobs: Page.Paged<Admin.ToldJob> }
+  | { readonly jobs: Admin.Looked<Admin.ToldJob> }
   | { readonly references: Page.Paged<Admin.ReferenceSum> }
 
 const looked_at = Schema.NullOr(Wire.Count).annotations({
@@ -409,8 +426,8 @@ const FoundJobs = Schema.Union(
   })
 )
 
-const lookedAt = ({ items, next }: Page.Paged<unknown>) =>
-  items.length === 0 && next !== null ? Admin.mostLookedAt : null
+const lookedAt = ({ items, lookedAt = Admin.mostLookedAt, next }: Admin.Looked<unknown>) =>
+  items.length === 0 && next !== null ? lookedAt : null
 
 const found: Answer<typeof FoundJobs, Found> = {
   schema: FoundJobs,
@@ -569,6 +586,17 @@ export const admin = [
           ? Effect.map(admin.jobs.list(wanted), (jobs): Found => ({ jobs }))
           : Effect.map(admin.jobs.references(wanted), (references): Found => ({ references }))
       )
+  ),
+  forOperator(
+    Endpoint.get("countJobs", "/admin/v1/counts/jobs").setUrlParams(CountedFilter),
+    answer(Wire.Counted, { ...Wire.ok, count: 3, is_exact: true }),
+    {
+      summary: "Count jobs of all accounts",
+      description: "As many as one look at the newest thousands tells, by the filters of the list.",
+      refusals: ["not_found"],
+      command: { name: "jobs count", description: "Count jobs of all accounts, by the same filters." }
+    },
+    ({ admin }, { query }) => Effect.flatMap(adminFilter(query, { limit: 1, after: null }), admin.jobs.count)
   ),
   forOperator(
     Endpoint.get("schedule", "/admin/v1/schedule").setUrlParams(

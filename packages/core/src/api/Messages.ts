@@ -204,7 +204,9 @@ export const direct = [
 
 export const admin = [
   forOperator(
-    Endpoint.get("messages", "/admin/v1/messages").setUrlParams(Schema.Struct({ ...paging, ...byAccount })),
+    Endpoint.get("messages", "/admin/v1/messages").setUrlParams(
+      Schema.Struct({ ...paging, ...byAccount, phone: Schema.optional(Person) })
+    ),
     pageOf(
       "messages",
       codec(listed.schema, (found: Engine.Message, prefix) => listed.of(flat(found), prefix)),
@@ -230,10 +232,14 @@ export const admin = [
     ),
     {
       summary: "List an account's direct messages",
-      description: "Newest first.",
+      description: "Newest first; with `phone` those to one person. A page may be short where others are.",
       refusals: ["not_found"],
-      command: { name: "messages list", description: "List an account's direct messages." }
+      command: {
+        name: "messages list",
+        description: "List an account's direct messages, or those to one person."
+      }
     },
-    ({ admin }, { page, query }) => admin.jobs.messages(query.account_id, page)
+    ({ admin }, { page, query }) =>
+      admin.jobs.messages({ accountId: query.account_id, phone: query.phone, page })
   )
 ]

@@ -6,7 +6,7 @@ import { codec, computed, inProcess, struct } from "./Codec.ts"
 import * as Endpoint from "./Endpoint.ts"
 import * as Examples from "./Examples.ts"
 import { forOperator, one, pageOf } from "./Operation.ts"
-import { id, Name, Paging, Provider, paging } from "./Parameters.ts"
+import { id, Name, Paging, Provider, paging, Uuid } from "./Parameters.ts"
 import * as Wire from "./Wire.ts"
 
 const optional = Schema.optional
@@ -190,6 +190,7 @@ export const admin = [
     Endpoint.get("allSessions", "/admin/v1/sessions").setUrlParams(
       Schema.Struct({
         ...paging,
+        account_id: optional(Uuid),
         down: optional(
           Schema.Literal("true").annotations({
             description:
@@ -204,11 +205,12 @@ export const admin = [
       description: "Newest first, without their configuration.",
       command: {
         name: "sessions all",
-        description: "List sessions of all accounts, or those that are down.",
+        description: "List sessions of all accounts, or of one, or those that are down.",
         columns: ["id", "name", "state", "unavailable_since", "reason"]
       }
     },
-    ({ admin }, { page, query }) => admin.sessions.all({ isDown: query.down === "true", page })
+    ({ admin }, { page, query }) =>
+      admin.sessions.all({ accountId: query.account_id, isDown: query.down === "true", page })
   ),
   forOperator(
     Endpoint.get("session", "/admin/v1/sessions/:id").setPath(id),

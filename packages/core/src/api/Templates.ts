@@ -8,12 +8,24 @@ import { codec, computed, struct } from "./Codec.ts"
 import * as Endpoint from "./Endpoint.ts"
 import * as Examples from "./Examples.ts"
 import { answer, forKey, forOperator, one, pageOf } from "./Operation.ts"
-import { id, paging, WholeNumber, word } from "./Parameters.ts"
+import { id, paging, Uuid, WholeNumber, word } from "./Parameters.ts"
 import * as Wire from "./Wire.ts"
 
 const optional = Schema.optional
 
+const status = optional(word("Only templates of this status, such as `paused`."))
+
 export const template = codec(Domain.Wire, Domain.toWire)
+
+const Owned = Schema.Struct({ ...Domain.Wire.fields, session_id: Wire.Id }).annotations({
+  identifier: "OwnedTemplate"
+})
+
+/** With its session, where templates of several are told. */
+const owned = codec(Owned, (template: Domain.Template) => ({
+  ...Domain.toWire(template),
+  session_id: template.sessionId
+}))
 
 const Filter = Schema.Struct({
   ...paging,
@@ -193,7 +205,7 @@ export const admin = [
       .setUrlParams(
         Schema.Struct({
           ...paging,
-          status: optional(word("Only templates of this status, such as `paused`."))
+          status
         })
       ),
     pageOf("templates", template, example),
@@ -203,6 +215,19 @@ export const admin = [
       command: { name: "templates list", description: "List a session's templates of any status." }
     },
     ({ admin }, { page, path, query }) => admin.templates.list(path.id, { status: query.status, page })
+  ),
+  forOperator(
+    Endpoint.get("templatesOfAll", "/admin/v1/templates").setUrlParams(
+      Schema.Struct({ ...paging, session_id: optional(Uuid), status })
+    ),
+    pageOf("templates", owned, { ...example, session_id: Examples.ids.session }),
+    {
+      summary: "List templates of all sessions, whatever their status",
+      description: "By ascending number, each with its session; deleted ones, too.",
+      command: { name: "templates all", description: "List templates of all sessions and of any status." }
+    },
+    ({ admin }, { page, query }) =>
+      admin.templates.all({ sessionId: query.session_id, status: query.status, page })
   ),
   forOperator(
     Endpoint.get("previewTemplate", "/admin/v1/templates/:templateId/preview")

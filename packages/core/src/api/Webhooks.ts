@@ -5,7 +5,7 @@ import { computed, inProcess, itself, list, part, struct } from "./Codec.ts"
 import * as Endpoint from "./Endpoint.ts"
 import * as Examples from "./Examples.ts"
 import { answer, done, forOperator, one, pageOf } from "./Operation.ts"
-import { about, id, overlap, Paging, paging, Rotation, TimeText, Uuid } from "./Parameters.ts"
+import { about, id, overlap, Paging, paging, Rotation, TimeText, timeOf, Uuid } from "./Parameters.ts"
 import * as Wire from "./Wire.ts"
 
 const optional = Schema.optional
@@ -133,6 +133,33 @@ const examplePayload = JSON.stringify({
   data: {}
 })
 
+const deliveryFilter = {
+  webhook_id: optional(Uuid),
+  status: optional(
+    Schema.Literal(...Domain.deliveryStatuses).annotations({
+      description: "Only deliveries of this status."
+    })
+  ),
+  type: optional(
+    Schema.Literal(...Event.types, Event.batchType).annotations({
+      description: "Only deliveries of this type of event."
+    })
+  ),
+  after: optional(about(TimeText, "Only deliveries that were made since.")),
+  before: optional(about(TimeText, "Only deliveries that were made before.")),
+  about: optional(about(Uuid, "Only deliveries that tell of this message, or of this job and its messages."))
+}
+const DeliveryFilter = Schema.Struct(deliveryFilter)
+
+const filterOf = (query: typeof DeliveryFilter.Type) => ({
+  endpointId: query.webhook_id,
+  status: query.status,
+  type: query.type,
+  since: timeOf(query.after),
+  before: timeOf(query.before),
+  about: query.about?.toLowerCase()
+})
+
 export const admin = [
   forOperator(
     Endpoint.post("createWebhook", "/admin/v1/accounts/:id/webhooks")
@@ -198,21 +225,7 @@ export const admin = [
   ),
   forOperator(
     Endpoint.get("allDeliveries", "/admin/v1/deliveries").setUrlParams(
-      Schema.Struct({
-        ...paging,
-        webhook_id: optional(Uuid),
-        status: optional(
-          Schema.Literal(...Domain.deliveryStatuses).annotations({
-            description: "Only deliveries of this status."
-          })
-        ),
-        type: optional(
-          Schema.Literal(...Event.types, Event.batchType).annotations({
-            description: "Only deliveries of this type of event."
-          })
-        ),
-        after: optional(about(TimeText, "Only deliveries that were made since."))
-      })
+      Schema.Struct({ ...paging, ...deliveryFilter })
     ),
     pageOf("deliveries", delivery, exampleDelivery),
     {
@@ -220,18 +233,21 @@ export const admin = [
       description: "Newest first, each with its attempts and what was answered to them.",
       command: {
         name: "deliveries list",
-        description: "List deliveries, by receiver, status, type and time.",
+        description: "List deliveries, by receiver, status, type, time, and the job or message they tell of.",
         columns: deliveryColumns
       }
     },
-    ({ admin }, { page, query }) =>
-      admin.webhooks.allDeliveries({
-        endpointId: query.webhook_id,
-        status: query.status,
-        type: query.type,
-        since: query.after === undefined ? undefined : Instant.parse(query.after),
-        page
-      })
+    ({ admin }, { page, query }) => admin.webhooks.allDeliveries({ ...filterOf(query), page })
+  ),
+  forOperator(
+    Endpoint.get("countDeliveries", "/admin/v1/counts/deliveries").setUrlParams(DeliveryFilter),
+    answer(Wire.Counted, { ...Wire.ok, count: 3, is_exact: true }),
+    {
+      summary: "Count deliveries to all endpoints",
+      description: "As many as one look at the newest thousands tells, by the filters of the list.",
+      command: { name: "deliveries count", description: "Count deliveries, by the same filters." }
+    },
+    ({ admin }, { query }) => admin.webhooks.countDeliveries(filterOf(query))
   ),
   forOperator(
     Endpoint.get("delivery", "/admin/v1/deliveries/:id").setPath(id),

@@ -35,6 +35,16 @@ export const describedTime = (description: string): typeof NullableTime => ({
   schema: NullableTime.schema.annotations({ description })
 })
 
+/** How many a list has. */
+export const Counted = struct(
+  {
+    ok: isOk,
+    count: Count.annotations({ description: "1,000 at most." }),
+    is_exact: Schema.Boolean.annotations({ description: "false where there may be more." })
+  },
+  "Counted"
+)
+
 export const Links = Schema.Struct({
   status: Text.annotations({
     description:

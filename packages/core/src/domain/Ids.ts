@@ -7,7 +7,7 @@
  */
 import { randomFillSync } from "node:crypto"
 import * as Context from "effect/Context"
-import type { Instant } from "./Instant.ts"
+import { at, type Instant } from "./Instant.ts"
 
 /** Where randomness comes from; a simulation replaces it to replay a run from its seed. */
 export class RandomBytes extends Context.Reference<RandomBytes>()("@sendwright/core/domain/Ids/RandomBytes", {
@@ -32,6 +32,12 @@ const idBytes = 10
 const idsPerPool = 128
 
 const variant = Array.from({ length: 64 }, (_, bits) => (bits | 0x80).toString(16))
+
+/** When an id was made. */
+export const madeAt = (id: string): Instant => at(Number.parseInt(`${id.slice(0, 8)}${id.slice(9, 13)}`, 16))
+
+/** What the ids of a job and of all its messages begin with. */
+export const ofJob = (jobId: string): string => jobId.slice(0, -3)
 
 export const make = (randomBytes: (count: number) => Uint8Array): Ids => {
   let pool = randomBytes(0)
@@ -63,7 +69,7 @@ export const make = (randomBytes: (count: number) => Uint8Array): Ids => {
 
 /** The id of a job's recipient number `index` (from 0, at most 4,094). */
 export const messageId = (jobId: string, index: number): string =>
-  `${jobId.slice(0, -3)}${(index + 1).toString(16).padStart(3, "0")}`
+  `${ofJob(jobId)}${(index + 1).toString(16).padStart(3, "0")}`
 
 const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 

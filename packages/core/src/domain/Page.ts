@@ -41,6 +41,20 @@ export const cut = <A>(
   return { items, next: rows.length > limit && last !== undefined ? position(last) : lookedAt }
 }
 
+/** How many there are: at least so many, where they were not counted to the end. */
+export interface Counted {
+  readonly count: number
+  readonly isExact: boolean
+}
+
+export const mostCounted = 1000
+
+/** What a page of so many tells of how many there are. */
+export const counted = ({ items, next }: Paged<unknown>): Counted => ({
+  count: items.length,
+  isExact: next === null
+})
+
 /** Maps the rows of a page. */
 export const map = <A, B>(page: Paged<A>, f: (item: A) => B): Paged<B> => ({
   items: page.items.map(f),

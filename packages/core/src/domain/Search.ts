@@ -59,6 +59,17 @@ export interface OfJobs {
   readonly request: { readonly id: string; readonly from: string; readonly before: string } | null
 }
 
+export const nothing: OfJobs = {
+  recipients: [],
+  providerId: null,
+  jobId: null,
+  message: null,
+  reference: null,
+  idempotencyKey: null,
+  requestId: null,
+  request: null
+}
+
 /** All that a text may name. */
 export interface Meanings {
   readonly jobs: OfJobs
@@ -80,11 +91,9 @@ const templateIdForm = /^[1-9][0-9]{2,14}$/
 /** The version of a UUID stands behind its second hyphen. */
 export const isTimed = (requestId: string): boolean => requestId.length === 36 && requestId[14] === "7"
 
-const timeOf = (uuid: string): Instant => Time.at(Number.parseInt(uuid.slice(0, 8) + uuid.slice(9, 13), 16))
-
 const requestOf = (text: string): OfJobs["request"] => {
   if (!isTimed(text) || !Ids.isUuid(text.toLowerCase())) return null
-  const at = timeOf(text)
+  const at = Ids.madeAt(text)
   return { id: text, from: Ids.since(at), before: Ids.since(Time.after(at, longestRequestMs)) }
 }
 

@@ -6,6 +6,7 @@ import * as Ids from "../domain/Ids.ts"
 import type { Content, Job, RecipientResult } from "../domain/job/Job.ts"
 import { isReadable, outgoing } from "../domain/job/Job.ts"
 import type { Page } from "../domain/Page.ts"
+import * as Search from "../domain/Search.ts"
 import { JobStore } from "../storage/JobStore.ts"
 import { RateCardStore } from "../storage/RateCardStore.ts"
 import type { Caller, Message } from "./Operations.ts"
@@ -51,10 +52,29 @@ export const make = Effect.gen(function* () {
     return yield* new NotFound({ what: "message" })
   })
 
-  const list = Effect.fnUntraced(function* (accountId: string, page: Page) {
-    const found = yield* jobs.list({ by: { accountId }, kind: "direct", page })
-    const items = yield* Effect.forEach(found.items, ofJob)
-    return { items: items.flat(), next: found.next }
+  /** Of all accounts, to a number. */
+  const found = Effect.fnUntraced(function* (phone: string, page: Page) {
+    const { recipients } = Search.meaningsOf(phone).jobs
+    const sought = { ...Search.nothing, recipients }
+    const { items, next } = yield* jobs.search({ sought, kind: "direct", page })
+    return { items: items.map(({ job }) => job), next }
+  })
+
+  const list = Effect.fnUntraced(function* ({
+    accountId,
+    page,
+    phone
+  }: {
+    readonly accountId: string
+    readonly phone?: string | undefined
+    readonly page: Page
+  }) {
+    const { items, next } =
+      phone === undefined
+        ? yield* jobs.list({ by: { accountId }, kind: "direct", page })
+        : yield* found(phone, page)
+    const theirs = items.filter((job) => job.accountId === accountId)
+    return { items: (yield* Effect.forEach(theirs, ofJob)).flat(), next }
   })
 
   return { costOf, find: spanIfTraced("Engine.message", find), list }

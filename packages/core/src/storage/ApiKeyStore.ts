@@ -21,9 +21,9 @@ export class ApiKeyStore extends Context.Tag("@sendwright/core/storage/ApiKeySto
     readonly create: (key: ApiKey) => Effect.Effect<void, StorageError>
     /** An unknown key costs the same reads as a known one: time does not show which keys exist. */
     readonly identify: (publicKey: string) => Effect.Effect<Identity | null, StorageError>
-    /** Newest first. */
+    /** Newest first, of all sessions where it names none. */
     readonly list: (query: {
-      readonly sessionId: string
+      readonly sessionId?: string | undefined
       readonly page: Page
     }) => Effect.Effect<Paged<ApiKey>, StorageError>
     /** Replaces the given fields. A revoked key stays revoked. Null when there is no such key. */

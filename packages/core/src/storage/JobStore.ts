@@ -40,7 +40,7 @@ import type * as Timeline from "../domain/job/Timeline.ts"
 import type { Backlog } from "../domain/job/Waiting.ts"
 import type * as When from "../domain/job/When.ts"
 import type { Unknowns } from "../domain/overview/StoreReadings.ts"
-import type { Page, Paged } from "../domain/Page.ts"
+import type { Counted, Page, Paged } from "../domain/Page.ts"
 import type { OfJobs } from "../domain/Search.ts"
 import type { News } from "../domain/session/Circuit.ts"
 import type { Outbound, Provider } from "../domain/session/Session.ts"
@@ -694,6 +694,9 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
      * Newest first. A page costs what it shows, whatever others have sent, and is never empty while something is left to find.
      */
     readonly list: (query: ListJobs) => Effect.Effect<Paged<Job>, StorageError>
+
+    /** How many a list has, by one look at some thousands of jobs: {@link Page.mostCounted} at most. */
+    readonly count: (query: Omit<ListJobs, "page" | "reads">) => Effect.Effect<Counted, StorageError>
 
     /** The jobs that were accepted between two times, newest first. It looks at some thousands at most for a filter. */
     readonly acceptedBetween: (query: AcceptedQuery) => Effect.Effect<Looked<Job>, StorageError>

@@ -37,9 +37,9 @@ export class TemplateStore extends Context.Tag("@sendwright/core/storage/Templat
       { readonly before: Template; readonly after: Template; readonly isOlder: boolean } | null,
       StorageError
     >
-    /** Of every status, or of one, by ascending id. */
+    /** Of every status, or of one, by ascending id; of all sessions where it names none. */
     readonly list: (query: {
-      readonly sessionId: string
+      readonly sessionId?: string | undefined
       readonly status?: string | undefined
       readonly page: Page
     }) => Effect.Effect<Paged<Template>, StorageError>

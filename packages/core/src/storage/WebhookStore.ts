@@ -6,7 +6,7 @@ import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type { Instant } from "../domain/Instant.ts"
 import type { Standing } from "../domain/overview/StoreReadings.ts"
-import type { Page, Paged } from "../domain/Page.ts"
+import type { Counted, Page, Paged } from "../domain/Page.ts"
 import type { Draft } from "../domain/webhook/Event.ts"
 import type {
   Attempt,
@@ -60,6 +60,19 @@ export interface DeliveryClaim {
 
 /** So many endpoints are counted at most, so many deliveries of each, and the attempts of so many of the newest deliveries. */
 export const mostCounted = { endpoints: 10_000, deliveries: 1000, newest: 200, tried: 20 } as const
+
+/** Which deliveries are on the page of a list. */
+export interface DeliveryFilter {
+  readonly endpointId?: string | undefined
+  readonly status?: DeliveryStatus | undefined
+  readonly type?: string | undefined
+  /** Created since, inclusive. */
+  readonly since?: Instant | undefined
+  /** Created before, exclusive. */
+  readonly before?: Instant | undefined
+  /** The id of a message, or of a job with its messages, of which they tell. */
+  readonly about?: string | undefined
+}
 
 /** Replayed at once; whoever wants more asks again. */
 export const replayLimit = 1000
@@ -141,15 +154,15 @@ export class WebhookStore extends Context.Tag("@sendwright/core/storage/WebhookS
     readonly findDelivery: (id: string) => Effect.Effect<Delivery | null, StorageError>
     /** What it brings: the exact JSON text; null when there is no such delivery. */
     readonly payload: (deliveryId: string) => Effect.Effect<string | null, StorageError>
-    /** Newest first, each with every attempt; of all endpoints where it names none. */
-    readonly deliveries: (query: {
-      readonly endpointId?: string | undefined
-      readonly status?: DeliveryStatus | undefined
-      readonly type?: string | undefined
-      /** Created since, inclusive. */
-      readonly since?: Instant | undefined
-      readonly page: Page
-    }) => Effect.Effect<Paged<Delivery>, StorageError>
+    /**
+     * Newest first, each with every attempt; of all endpoints where it names none. What tells of a job
+     * or a message is looked for among what was made since its id was.
+     */
+    readonly deliveries: (
+      query: DeliveryFilter & { readonly page: Page }
+    ) => Effect.Effect<Paged<Delivery>, StorageError>
+    /** How many such a list has, as far as one look at some thousands tells. */
+    readonly countDeliveries: (query: DeliveryFilter) => Effect.Effect<Counted, StorageError>
     /**
      * Makes a delivery due at once with a fresh schedule, its attempts kept; null when there is none. One that a worker
      * has in its hands stays as it is.

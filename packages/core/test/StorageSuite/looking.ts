@@ -6,6 +6,7 @@ import * as Ids from "../../src/domain/Ids.ts"
 import * as Time from "../../src/domain/Instant.ts"
 import { stuckAfterMs } from "../../src/domain/job/Job.ts"
 import * as Event from "../../src/domain/webhook/Event.ts"
+import { ApiKeyStore } from "../../src/storage/ApiKeyStore.ts"
 import { AuditStore } from "../../src/storage/AuditStore.ts"
 import { ConsentStore } from "../../src/storage/ConsentStore.ts"
 import { HappeningStore } from "../../src/storage/HappeningStore.ts"
@@ -92,8 +93,77 @@ export const suite = (layer: Stored): void => {
           late
         ])
         expect(yield* find({ since: Time.after(now, 11) })).toEqual([])
+        expect((yield* find({ before: Time.after(now, 10) })).at(0)).toEqual([first.id, early])
+        expect(yield* find({ endpointId: second.id, before: Time.after(now, 10) })).toEqual([])
+        expect(yield* store.countDeliveries({ endpointId: second.id })).toEqual({ count: 1, isExact: true })
+        expect(yield* store.countDeliveries({ endpointId: second.id, status: "delivered" })).toEqual({
+          count: 0,
+          isExact: true
+        })
         expect(JSON.parse((yield* store.payload(late)) ?? "{}")).toMatchObject({ type: "webhook.test" })
         expect(yield* store.payload("nobody")).toBeNull()
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("are of deliveries that tell of a job with its messages, or of one message", () =>
+      Effect.gen(function* () {
+        const store = yield* WebhookStore
+        const who = yield* owner
+        const endpoint = Fixtures.endpoint(who.accountId, { events: ["*"] })
+        yield* store.create(endpoint)
+        const jobs = yield* JobStore
+        const told = yield* sent(who, now, { phones: 2 })
+        const [claimed] = (yield* claim(250, now + 1, "worker-telling")).filter(({ jobId }) => jobId === told)
+        const outcome = Outcome.Failed({ failure: failure("broken") })
+        yield* jobs.settleAndClaim({
+          now: Time.after(now, 2),
+          claim: null,
+          settlements: [{ jobId: told, fence: claimed?.fence ?? -1, index: 0, outcome }]
+        })
+        const other = yield* sent(who, Time.after(now, 3))
+        yield* jobs.cancel({ jobId: other, now: Time.after(now, 4) })
+        const find = (about: string) =>
+          Effect.map(store.deliveries({ endpointId: endpoint.id, about, page }), ({ items }) =>
+            items.map(({ eventType }) => eventType).sort()
+          )
+        const all = yield* Effect.map(
+          store.deliveries({ endpointId: endpoint.id, page }),
+          ({ items }) => items
+        )
+        const ofOther = yield* find(other)
+        expect(ofOther.length).toBeGreaterThan(0)
+        expect((yield* find(told)).length + ofOther.length).toBe(all.length)
+        expect(yield* find(Ids.messageId(told, 0))).toEqual(["recipient.failed"])
+        expect(yield* find(Ids.messageId(told, 7))).toEqual([])
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("are of keys and of templates of all sessions", () =>
+      Effect.gen(function* () {
+        const [keys, templates] = [yield* ApiKeyStore, yield* TemplateStore]
+        const [mine, other] = [yield* owner, yield* owner]
+        const { items } = yield* keys.list({ page })
+        expect(items.slice(0, 2).map(({ publicKey }) => publicKey)).toEqual([other.publicKey, mine.publicKey])
+        const made: Array<number> = []
+        for (const [who, status] of [
+          [mine, "approved"],
+          [other, "paused"],
+          [mine, "paused"]
+        ] as const) {
+          const contents = [Fixtures.template({ name: `${status}-${made.length}`, status })]
+          const [template] = yield* templates.importAll({ ...who, contents, now })
+          made.push(template?.templateId ?? 0)
+        }
+        const [first = 0, second, third] = made
+        const find = (query: Partial<Parameters<typeof templates.list>[0]>) =>
+          Effect.map(templates.list({ page: { limit: 25, after: first - 1 }, ...query }), ({ items }) =>
+            items.map(({ templateId }) => templateId)
+          )
+        expect(yield* find({})).toEqual([first, second, third])
+        expect(yield* find({ status: "paused" })).toEqual([second, third])
+        expect(yield* find({ status: "paused", sessionId: mine.sessionId })).toEqual([third])
+        const page1 = yield* templates.list({ page: { limit: 2, after: first - 1 } })
+        expect(yield* find({ page: { limit: 2, after: page1.next } })).toEqual([third])
       }).pipe(Effect.provide(layer))
     )
 
@@ -194,6 +264,9 @@ export const suite = (layer: Stored): void => {
         expect(yield* list({ by, has: "unknown" })).toEqual([broken])
         expect(yield* list({ by, has: "waiting" })).toEqual([waiting])
         expect(yield* list({ by, status: "completed" })).toEqual([broken])
+        const count = (some: Partial<ListJobs>) => jobs.count({ by, kind: "template", ...some })
+        expect(yield* count({})).toEqual({ count: 2, isExact: true })
+        expect(yield* count({ has: "waiting" })).toEqual({ count: 1, isExact: true })
         expect(yield* list({ by, completedAfter: Time.after(now, 5) })).toEqual([broken])
         expect(yield* list({ by, completedAfter: Time.after(now, 6) })).toEqual([])
         expect(yield* list({ by, completedBefore: Time.after(now, 5) })).toEqual([])

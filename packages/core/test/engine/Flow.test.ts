@@ -53,7 +53,7 @@ const prepared = Effect.gen(function* () {
 describe("a send", () => {
   it.effect("reaches every outcome of the sandbox, with its reason, in its own time", () =>
     Effect.gen(function* () {
-      const { caller, engine, results, send } = yield* prepared
+      const { admin, caller, engine, results, send } = yield* prepared
       const phones = Array.from({ length: 10 }, (_, last) => `3460000000${last}`)
       const { jobId } = yield* send("all", ...phones)
       yield* engine.drain
@@ -78,6 +78,12 @@ describe("a send", () => {
       const { job } = yield* engine.job(caller, jobId, { page: whole })
       expect(job.status).toBe("completed")
       expect(job.counts).toMatchObject({ delivered: 6, failed: 2, unknown: 1, sent: 1 })
+      const ofCode = (code: string) =>
+        Effect.map(admin.jobs.list({ code, page: { limit: 10, after: null } }), ({ items }) =>
+          items.map(({ id }) => id)
+        )
+      expect(yield* ofCode("recipient_unreachable")).toEqual([jobId])
+      expect(yield* ofCode("template_paused")).toEqual([])
       const late = yield* results(jobId)
       expect(late.map(({ attempts }) => attempts)).toEqual([1, 1, 3, 2, 1, 1, 1, 1, 1, 1])
       expect(late[1]?.failure).toMatchObject({ code: "recipient_unreachable", permanent: true })
@@ -187,8 +193,18 @@ describe("a direct message", () => {
         "message.failed",
         "message.sent"
       ])
-      const { items } = yield* admin.jobs.messages(account.id, { limit: 10, after: null })
+      const { items } = yield* admin.jobs.messages({
+        accountId: account.id,
+        page: { limit: 10, after: null }
+      })
       expect(items.map(({ recipient }) => recipient.status)).toEqual(["failed", "delivered"])
+      const toOne = (phone: string) =>
+        Effect.map(
+          admin.jobs.messages({ accountId: account.id, phone, page: { limit: 10, after: null } }),
+          ({ items }) => items.map(({ recipient }) => recipient.status)
+        )
+      expect(yield* toOne("34600000001")).toEqual(["failed"])
+      expect(yield* toOne("34600000002")).toEqual([])
     }).pipe(Effect.provide(TestEngine.layer))
   )
 

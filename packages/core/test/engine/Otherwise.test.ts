@@ -306,7 +306,7 @@ describe("a text with a template in its place", () => {
         expect(yield* costs((yield* send()).messageId)).toEqual(cost)
         expect(yield* costs((yield* send()).messageId)).toEqual(cost)
         expect(priced.kinds).toEqual(["direct", "template", "direct", "template", "template"])
-        const { items } = yield* engine.admin.jobs.messages(accountId, { limit: 10, after: null })
+        const { items } = yield* engine.admin.jobs.messages({ accountId, page: { limit: 10, after: null } })
         expect(items.map(({ actualCost }) => actualCost)).toEqual(["0.0500", "0.0500", "0.0500"])
         answers(() => SendResult.Accepted({ providerId: null, status: "accepted" }))
         yield* wrote(0)

@@ -108,7 +108,7 @@ describe.each([
         const refused = yield* sql.withTransaction(Effect.flip(sql.withTransaction(send)))
         expect(refused).toMatchObject({ _tag: "InsideTransaction", operation: "engine.sendDirect" })
         expect(asked.sends).toBe(0)
-        expect((yield* engine.admin.jobs.messages(accountId, page)).items).toEqual([])
+        expect((yield* engine.admin.jobs.messages({ accountId, page })).items).toEqual([])
         expect(yield* rows).toBe(0)
         // Its Idempotency-Key is free.
         expect((yield* send).replayed).toBe(false)
@@ -260,7 +260,7 @@ describe.each([
         }
         expect(asked).toEqual({ sends: 0, checks: 0, templates: 0 })
         expect((yield* engine.jobs(caller, { page })).items).toEqual([])
-        expect((yield* engine.admin.jobs.messages(accountId, page)).items).toEqual([])
+        expect((yield* engine.admin.jobs.messages({ accountId, page })).items).toEqual([])
       }).pipe(Effect.scoped)
     )
   )

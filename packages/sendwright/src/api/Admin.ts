@@ -272,8 +272,11 @@ export interface Sessions {
   readonly change: (input: SessionChange) => Promise<SessionRecord>
   readonly find: (input: { readonly id: string }) => Promise<SessionRecord>
   readonly list: (input: { readonly accountId: string }) => AsyncIterable<SessionRecord>
-  /** Of all accounts; with `down` those over which nothing can be sent now. */
-  readonly all: (input?: { readonly down?: boolean | undefined }) => AsyncIterable<SessionRecord>
+  /** Of all accounts, or of one; with `down` those over which nothing can be sent now. */
+  readonly all: (input?: {
+    readonly accountId?: string | undefined
+    readonly down?: boolean | undefined
+  }) => AsyncIterable<SessionRecord>
   /** Asks the platform first; one that does not know us leaves the session disconnected, with the reason. */
   readonly connect: (input: { readonly id: string }) => Promise<SessionRecord>
   readonly disconnect: (input: { readonly id: string }) => Promise<SessionRecord>
@@ -330,6 +333,8 @@ export interface KeyChange {
 export interface Keys {
   readonly issue: (input: KeyInput) => Promise<IssuedKey>
   readonly list: (input: { readonly sessionId: string }) => AsyncIterable<ApiKey>
+  /** Of all sessions. */
+  readonly all: () => AsyncIterable<ApiKey>
   /** The old secret lives on for the overlap: a day unless said otherwise. */
   readonly rotate: (input: {
     readonly publicKey: string
@@ -370,12 +375,22 @@ export interface TemplatePreview {
   readonly missing: ReadonlyArray<string>
 }
 
+/** A template with its session. */
+export interface OwnedTemplate extends Template {
+  readonly sessionId: string
+}
+
 export interface Templates {
   /** Templates of every status, or of one, in the platform's words; `reason` and what stands beside it tell why. */
   readonly list: (input: {
     readonly sessionId: string
     readonly status?: string | undefined
   }) => AsyncIterable<Template>
+  /** Of all sessions, or of one. */
+  readonly all: (input?: {
+    readonly sessionId?: string | undefined
+    readonly status?: string | undefined
+  }) => AsyncIterable<OwnedTemplate>
   /** Inserts or replaces by name and language; throws when none could be taken. */
   readonly import: (input: {
     readonly sessionId: string
@@ -690,17 +705,28 @@ export interface DeliveryDetail extends Delivery {
   readonly payload: string
 }
 
+/** As many as one look at the newest thousands tells, and 1,000 at most. */
+export interface Counted {
+  readonly count: number
+  /** False where there may be more. */
+  readonly isExact: boolean
+}
+
 export interface DeliveryQuery {
   readonly webhookId?: string | undefined
   readonly status?: Delivery["status"] | undefined
   /** Of this type of event. */
   readonly type?: keyof EventData | "recipient.batch" | undefined
   readonly after?: Date | undefined
+  readonly before?: Date | undefined
+  /** The id of a message, or of a job with its messages, of which they tell. */
+  readonly about?: string | undefined
 }
 
 /** Deliveries to all webhooks. */
 export interface Deliveries {
   readonly list: (query?: DeliveryQuery) => AsyncIterable<Delivery>
+  readonly count: (query?: DeliveryQuery) => Promise<Counted>
   readonly find: (input: { readonly id: string }) => Promise<DeliveryDetail>
 }
 
@@ -941,7 +967,9 @@ export interface Schedule {
 }
 
 export interface Jobs {
-  readonly list: (input?: JobFilter) => AsyncIterable<ToldJob>
+  /** With `code` those of which recipients failed with it, or are unknown for it. */
+  readonly list: (input?: JobFilter & { readonly code?: string | undefined }) => AsyncIterable<ToldJob>
+  readonly count: (input?: JobFilter) => Promise<Counted>
   /** The jobs of each account and reference together, by the newest of them. */
   readonly references: (
     input?: Pick<JobFilter, "accountId" | "createdAfter" | "createdBefore" | "reference">
@@ -962,7 +990,11 @@ export interface Jobs {
   readonly retry: RetryJobs
   /** Retries of many jobs, the newest first. */
   readonly retries: () => AsyncIterable<RetryOfJobs>
-  readonly messages: (input: { readonly accountId: string }) => AsyncIterable<ToldMessage>
+  /** With `phone` those to this number. */
+  readonly messages: (input: {
+    readonly accountId: string
+    readonly phone?: string | undefined
+  }) => AsyncIterable<ToldMessage>
   /** The story of any message, a recipient's or a direct one. */
   readonly timeline: (input: { readonly messageId: string }) => Promise<Timeline>
 }

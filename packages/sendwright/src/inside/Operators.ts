@@ -135,6 +135,9 @@ const exceptions = {
   keys: { named: ofSession },
   rotateKey: { view: ({ key, secretKey }) => ({ ...key, secretKey }) },
   allTemplates: { named: ofSession, view: (_, found) => Views.template(found) },
+  templatesOfAll: {
+    view: ({ sessionId }, found) => ({ ...Views.template(found), sessionId })
+  },
   previewTemplate: { at: null, view: ({ templateId, ...rest }) => withId(templateId, rest) },
   importTemplates: { at: null, named: ofSession, view: (_, found) => importedOf(found) },
   syncTemplates: { named: ofSession, view: (_, found) => importedOf(found) },
@@ -182,6 +185,7 @@ const exceptions = {
   rateCards: { view: (shown) => cardOf(shown) },
   messages: { at: "jobs messages", view: (shown) => messageOf(shown) },
   adminTimeline: { at: "jobs timeline", view: (_, found) => Views.timeline(found) },
+  countJobs: { named: { isStuck: "stuck", publicKey: "key" } },
   adminJobs: {
     at: null,
     named: { isStuck: "stuck", publicKey: "key" },
@@ -484,7 +488,7 @@ const ownOf = (calls: Calls, admin: CoreAdmin, running: Running, place: Place) =
         })
     },
     jobs: {
-      list: (given?: Admin.JobFilter) =>
+      list: (given?: Parameters<Admin.Jobs["list"]>[0]) =>
         chosen(calls.adminJobs(given), (found) => (found !== null && "job" in found ? [found.job] : [])),
       references: (
         given?: Pick<Admin.JobFilter, "accountId" | "createdAfter" | "createdBefore" | "reference">

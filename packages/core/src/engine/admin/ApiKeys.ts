@@ -32,6 +32,8 @@ export interface ApiKeys {
     sessionId: string,
     page: Page
   ) => Effect.Effect<Paged<ApiKey.ApiKey>, NotFound | StorageError>
+  /** Of all sessions, newest first. */
+  readonly all: (page: Page) => Effect.Effect<Paged<ApiKey.ApiKey>, StorageError>
   /** @param overlapSeconds how long the old secret lives on; a day unless said otherwise */
   readonly rotate: (
     publicKey: string,
@@ -100,6 +102,7 @@ export const make = Effect.gen(function* () {
       yield* session(sessionId)
       return yield* store.list({ sessionId, page })
     }),
+    all: (page) => store.list({ page }),
     rotate: Effect.fnUntraced(function* (publicKey, { overlapSeconds }) {
       const { status } = yield* find(publicKey)
       yield* refuseIf(status === "revoked" ? [revoked("publicKey")] : [])

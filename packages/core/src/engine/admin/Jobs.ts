@@ -22,7 +22,7 @@ import { Signals } from "../../runtime/Signals.ts"
 import type { Readable } from "../../schema/Readable.ts"
 import type { TimesChange } from "../../schema/Requests.ts"
 import { AccountStore } from "../../storage/AccountStore.ts"
-import type { JobDetails, ReferenceSum } from "../../storage/JobStore.ts"
+import type { JobDetails, ListJobs, ReferenceSum } from "../../storage/JobStore.ts"
 import { JobStore } from "../../storage/JobStore.ts"
 import type { StorageError } from "../../storage/StorageError.ts"
 import type { DetailQuery } from "../JobAccess.ts"
@@ -59,6 +59,8 @@ export interface AdminJobQuery extends JobQuery {
   readonly isStuck?: boolean | undefined
   readonly completedAfter?: Instant | undefined
   readonly completedBefore?: Instant | undefined
+  /** Some of its recipients failed with this code, or are unknown for it. */
+  readonly code?: string | undefined
 }
 
 /** Those who wait for their time, or for hours in which they may go. */
@@ -69,6 +71,11 @@ export interface Schedule {
   readonly isExact: boolean
 }
 
+/** A page, and how many jobs were looked at for it where that is not {@link mostLookedAt}. */
+export interface Looked<A> extends Paged<A> {
+  readonly lookedAt?: number
+}
+
 /** A job with what an operator is told of it beside itself. */
 export interface ToldJob extends Job, JobDetails {}
 
@@ -77,7 +84,11 @@ export interface Jobs {
    * Newest first. A page is never empty while something is left to find, but for one behind {@link mostLookedAt} jobs that
    * did not pass the filter: then it continues from there.
    */
-  readonly list: (query: AdminJobQuery) => Effect.Effect<Paged<ToldJob>, NotFound | StorageError>
+  readonly list: (query: AdminJobQuery) => Effect.Effect<Looked<ToldJob>, NotFound | StorageError>
+  /** How many a list has, as far as one look at some thousands of jobs tells. Of a failure's code nothing is counted. */
+  readonly count: (
+    query: Omit<AdminJobQuery, "code" | "page">
+  ) => Effect.Effect<Pages.Counted, NotFound | StorageError>
   /** The jobs of each reference together, those with the newest job first. */
   readonly references: (
     query: Pick<AdminJobQuery, "accountId" | "createdAfter" | "createdBefore" | "page" | "reference">
@@ -106,7 +117,12 @@ export interface Jobs {
   ) => Effect.Effect<Retried, ContentExpired | InvalidRequest | JobEnded | NotFound | StorageError>
   /** The rules that a command breaks, as far as it can be read. */
   readonly retryFaults: (command: Readable<RetryCommand>) => ReadonlyArray<Fault.Fault>
-  readonly messages: (accountId: string, page: Page) => Effect.Effect<Paged<Message>, NotFound | StorageError>
+  /** Newest first; with `phone` those to this number, in any spelling. */
+  readonly messages: (query: {
+    readonly accountId: string
+    readonly phone?: string | undefined
+    readonly page: Page
+  }) => Effect.Effect<Paged<Message>, NotFound | StorageError>
   /** The story of a message of any account, a recipient's or a direct one. */
   readonly timeline: (messageId: string) => Effect.Effect<Story, NotFound | StorageError>
 }
@@ -119,6 +135,9 @@ export interface ToldDetail extends JobDetail {
 /** How often a list looks at some thousands of jobs, and at how many jobs that is. */
 const reads = 200
 export const mostLookedAt = reads * Pages.mostLookedAt
+
+/** So many pages of jobs with failures are looked at for those of one code. */
+const mostPages = 40
 
 /** So many reads of some hundred jobs has a schedule at most. */
 const mostReads = 10
@@ -146,16 +165,39 @@ export const make = Effect.gen(function* () {
     if ((yield* accounts.find(id)) === null) return yield* new NotFound({ what: "account" })
   })
 
+  const filterOf = Effect.fnUntraced(function* ({
+    accountId,
+    isStuck = false,
+    publicKey,
+    sessionId,
+    ...filter
+  }: Omit<AdminJobQuery, "code" | "page">) {
+    if (accountId !== undefined) yield* account(accountId)
+    const stuckSince = isStuck ? Time.before(yield* Time.now, stuckAfterMs) : undefined
+    return { ...filter, by: { accountId, publicKey, sessionId }, stuckSince, kind: "template" } as const
+  })
+
+  const told = Effect.fnUntraced(function* (query: ListJobs) {
+    const { items, next } = yield* store.list({ ...query, reads })
+    const facts = yield* store.facts(items)
+    return { items: items.map((job) => ({ ...job, ...(facts.get(job.id) ?? noFacts) })), next }
+  })
+
   const jobs: Jobs = {
-    list: Effect.fnUntraced(function* ({ accountId, isStuck = false, publicKey, sessionId, ...query }) {
-      if (accountId !== undefined) yield* account(accountId)
-      const now = yield* Time.now
-      const stuckSince = isStuck ? Time.before(now, stuckAfterMs) : undefined
-      const by = { accountId, publicKey, sessionId }
-      const { items, next } = yield* store.list({ ...query, by, stuckSince, kind: "template", reads })
-      const facts = yield* store.facts(items)
-      return { items: items.map((job) => ({ ...job, ...(facts.get(job.id) ?? noFacts) })), next }
+    list: Effect.fnUntraced(function* ({ code, ...query }) {
+      const wanted = yield* filterOf(query)
+      if (code === undefined) return yield* told({ ...wanted, page: query.page })
+      const failing = { ...wanted, has: wanted.has ?? "failures" } as const
+      let page = query.page
+      for (let looks = 1; ; looks += 1) {
+        const { items, next } = yield* told({ ...failing, page })
+        const found = items.filter(({ failures }) => failures.some((failure) => failure.code === code))
+        if (found.length > 0 || next === null || looks === mostPages)
+          return { items: found, next, lookedAt: looks * page.limit }
+        page = { ...page, after: next }
+      }
     }),
+    count: (query) => Effect.flatMap(filterOf(query), store.count),
     references: Effect.fnUntraced(function* ({ accountId, ...query }) {
       if (accountId !== undefined) yield* account(accountId)
       const newest = {
@@ -208,9 +250,9 @@ export const make = Effect.gen(function* () {
       return { job, counts, sums: RetryPlan.withForeign(sums, selection), dryRun }
     }),
     retryFaults: faultsOf,
-    messages: Effect.fnUntraced(function* (accountId, page) {
-      yield* account(accountId)
-      return yield* messages.list(accountId, page)
+    messages: Effect.fnUntraced(function* (query) {
+      yield* account(query.accountId)
+      return yield* messages.list(query)
     }),
     timeline: timelines.any
   }

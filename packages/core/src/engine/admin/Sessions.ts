@@ -127,6 +127,7 @@ export interface Sessions {
   readonly list: (accountId: string, page: Page) => Effect.Effect<Paged<Session>, NotFound | StorageError>
   /** Sessions of all accounts, newest first; with `isDown` only those over which nothing may be sent now. */
   readonly all: (query: {
+    readonly accountId?: string | undefined
     readonly isDown?: boolean | undefined
     readonly page: Page
   }) => Effect.Effect<Paged<Session>, StorageError>
@@ -376,7 +377,8 @@ export const make = Effect.gen(function* () {
       yield* account(accountId)
       return yield* store.list({ accountId, page })
     }),
-    all: ({ isDown = false, page }) => store.list({ isDown: isDown ? true : undefined, page }),
+    all: ({ accountId, isDown = false, page }) =>
+      store.list({ accountId, isDown: isDown ? true : undefined, page }),
     connect: Effect.fnUntraced(function* (id) {
       const found = (yield* store.find(id)) ?? (yield* missing)
       const sessionSender = yield* resolve(found)

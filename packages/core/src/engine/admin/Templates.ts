@@ -78,6 +78,12 @@ export interface Templates {
     sessionId: string,
     query: { readonly status?: string | undefined; readonly page: Page }
   ) => Effect.Effect<Paged<Template>, NotFound | StorageError>
+  /** The same of all sessions. */
+  readonly all: (query: {
+    readonly sessionId?: string | undefined
+    readonly status?: string | undefined
+    readonly page: Page
+  }) => Effect.Effect<Paged<Template>, StorageError>
   /** The text that a recipient would read; where a value is not given its example stands, or its key in braces. */
   readonly preview: (
     templateId: number,
@@ -188,6 +194,7 @@ export const make = Effect.gen(function* () {
       if ((yield* sessions.find(sessionId)) === null) return yield* new NotFound({ what: "session" })
       return yield* store.list({ sessionId, ...query })
     }),
+    all: (query) => store.list(query),
     preview: Effect.fnUntraced(function* (templateId, values) {
       const template = yield* store.find({ templateId })
       if (template === null) return yield* new NotFound({ what: "template" })

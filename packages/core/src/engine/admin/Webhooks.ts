@@ -7,7 +7,7 @@ import * as Fault from "../../domain/Fault.ts"
 import * as Ids from "../../domain/Ids.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import * as Time from "../../domain/Instant.ts"
-import type { Page, Paged } from "../../domain/Page.ts"
+import type { Counted, Page, Paged } from "../../domain/Page.ts"
 import * as Event from "../../domain/webhook/Event.ts"
 import type { Delivery, Endpoint, EndpointSecret } from "../../domain/webhook/Webhook.ts"
 import * as Webhook from "../../domain/webhook/Webhook.ts"
@@ -16,7 +16,7 @@ import type { Readable } from "../../schema/Readable.ts"
 import { SecretBox } from "../../secret/SecretBox.ts"
 import { AccountStore } from "../../storage/AccountStore.ts"
 import type { StorageError } from "../../storage/StorageError.ts"
-import { replayLimit, WebhookStore } from "../../storage/WebhookStore.ts"
+import { type DeliveryFilter, replayLimit, WebhookStore } from "../../storage/WebhookStore.ts"
 import { AddressPolicy } from "../../webhook/AddressPolicy.ts"
 import * as Recorder from "./Recorder.ts"
 import { refuseIf } from "./RefuseIf.ts"
@@ -28,12 +28,7 @@ export interface Registered {
   readonly secret: string
 }
 
-export interface DeliveryQuery {
-  readonly endpointId?: string | undefined
-  readonly status?: Webhook.DeliveryStatus | undefined
-  readonly type?: string | undefined
-  /** Created since. */
-  readonly since?: Instant | undefined
+export interface DeliveryQuery extends DeliveryFilter {
   readonly page: Page
 }
 
@@ -85,6 +80,8 @@ export interface Webhooks {
   readonly deliveries: (id: string, page: Page) => Effect.Effect<Paged<Delivery>, NotFound | StorageError>
   /** Deliveries to all endpoints, newest first. */
   readonly allDeliveries: (query: DeliveryQuery) => Effect.Effect<Paged<Delivery>, StorageError>
+  /** How many of them there are, as far as one look at some thousands tells. */
+  readonly countDeliveries: (query: DeliveryFilter) => Effect.Effect<Counted, StorageError>
   /** With what it brings, as it is sent. */
   readonly delivery: (id: string) => Effect.Effect<DeliveryDetail, NotFound | StorageError>
   readonly replay: (deliveryId: string) => Effect.Effect<Delivery, NotFound | StorageError>
@@ -322,6 +319,7 @@ export const make = Effect.gen(function* () {
       return yield* store.deliveries({ endpointId: id, page })
     }),
     allDeliveries: store.deliveries,
+    countDeliveries: store.countDeliveries,
     delivery: Effect.fnUntraced(function* (id) {
       const found = yield* store.findDelivery(id)
       const payload = found === null ? null : yield* store.payload(id)

@@ -66,7 +66,9 @@ function* save(key: ApiKey.ApiKey): Program<ApiKey.ApiKey> {
   return key
 }
 
-const ofSession = IndexScan.make("sendwright_api_key", `seq, ${apiKeys.list}`, ["session"])
+const walk = (...columns: ReadonlyArray<string>) =>
+  IndexScan.make("sendwright_api_key", `seq, ${apiKeys.list}`, columns)
+const walks = { session: walk("session"), all: walk() }
 
 export const layer: Layer.Layer<ApiKeyStore, never, Database> = Layer.effect(
   ApiKeyStore,
@@ -89,7 +91,9 @@ export const layer: Layer.Layer<ApiKeyStore, never, Database> = Layer.effect(
         }),
       list: ({ page, sessionId }) =>
         db.readPage("ApiKeyStore.list", function* () {
-          return Page.map(yield* ofSession.page([sessionId], page), apiKeys.read)
+          const found =
+            sessionId === undefined ? walks.all.page([], page) : walks.session.page([sessionId], page)
+          return Page.map(yield* found, apiKeys.read)
         }),
       change: ({ change, publicKey }) =>
         db.write("ApiKeyStore.change", function* () {

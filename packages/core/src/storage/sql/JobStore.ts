@@ -263,6 +263,12 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
           query.reads
         ),
 
+      count: (query) =>
+        db.readPage("JobStore.count", function* () {
+          const page = { limit: Page.mostCounted, after: null }
+          return Page.counted(yield* Lists.rowsOf({ ...query, page }, db.dialect))
+        }),
+
       sum: ({ accountId, reference }) => db.readPage("JobStore.sum", () => Sums.sumOf(accountId, reference)),
 
       acceptedBetween: (query) => db.readPage("JobStore.acceptedBetween", () => accepted(query)),

@@ -19,6 +19,7 @@ import { readable, readTemplate, templates } from "./codec/Template.ts"
 import { Database } from "./Database.ts"
 import * as Events from "./Events.ts"
 import * as Happenings from "./Happenings.ts"
+import * as IndexScan from "./IndexScan.ts"
 import { insertInto } from "./Insert.ts"
 import type { StoredJobs } from "./jobs/Jobs.ts"
 import * as Jobs from "./jobs/Jobs.ts"
@@ -34,6 +35,22 @@ const byIdAlone = `SELECT ${readable.list} FROM sendwright_template WHERE id = ?
 
 const ofStatus = `SELECT ${readable.list} FROM sendwright_template
   WHERE session = ? AND id > ? AND status = coalesce(?, status) ORDER BY id ${limited}`
+
+const ofAll = `SELECT ${readable.list} FROM sendwright_template
+  WHERE id > ? AND id <= ? AND status = coalesce(?, status) ORDER BY id ${limited}`
+
+const lastId = "SELECT coalesce(max(id), 0) AS id FROM sendwright_template"
+
+const idOf = (row: Row): number => integer(row, "id")
+
+/** Of all sessions; it looks at so many numbers at most, and may be empty although others follow. */
+function* pageOfAll(status: string | null, { after, limit }: Page.Page): Program<Page.Paged<Row>> {
+  const from = after ?? 0
+  const until = from + Page.mostLookedAt
+  const rows = yield* all(ofAll, from, until, status, limit + 1)
+  const isOver = idOf((yield* get(lastId)) ?? { id: 0 }) <= until
+  return Page.cut(rows, limit, idOf, isOver ? null : until)
+}
 
 const present = `SELECT ${readable.list} FROM sendwright_template
   WHERE session = ? AND id > ? AND status <> 'deleted' ORDER BY id ${limited}`
@@ -300,14 +317,16 @@ export const layer: Layer.Layer<TemplateStore, never, Database> = Layer.effect(
               : yield* get(byId, templateId, sessionId)
           return row === undefined ? null : templateOf(row)
         }),
-      list: ({ page, sessionId, status }) =>
-        db.readPage("TemplateStore.list", function* () {
-          const rows = yield* all(ofStatus, sessionId, page.after ?? 0, status ?? null, page.limit + 1)
-          return Page.map(
-            Page.cut(rows, page.limit, (row) => integer(row, "id")),
-            readTemplate
-          )
-        }),
+      list: ({ page, sessionId, status = null }) =>
+        IndexScan.untilFound(
+          (page) =>
+            db.readPage("TemplateStore.list", function* () {
+              if (sessionId === undefined) return Page.map(yield* pageOfAll(status, page), readTemplate)
+              const rows = yield* all(ofStatus, sessionId, page.after ?? 0, status, page.limit + 1)
+              return Page.map(Page.cut(rows, page.limit, idOf), readTemplate)
+            }),
+          page
+        ),
       findNamed: ({ sessionId, ...meant }) =>
         db.read("TemplateStore.findNamed", function* () {
           const { name, platformId = null } = meant
@@ -317,10 +336,7 @@ export const layer: Layer.Layer<TemplateStore, never, Database> = Layer.effect(
       listPresent: ({ page, sessionId }) =>
         db.read("TemplateStore.listPresent", function* () {
           const rows = yield* all(present, sessionId, page.after ?? 0, page.limit + 1)
-          return Page.map(
-            Page.cut(rows, page.limit, (row) => integer(row, "id")),
-            readTemplate
-          )
+          return Page.map(Page.cut(rows, page.limit, idOf), readTemplate)
         }),
       listApproved: ({ category, language, name, page, sessionId }) =>
         db.readPage("TemplateStore.listApproved", function* () {
@@ -336,10 +352,7 @@ export const layer: Layer.Layer<TemplateStore, never, Database> = Layer.effect(
             name ?? null,
             page.limit + 1
           )
-          return Page.map(
-            Page.cut(rows, page.limit, (row) => integer(row, "id")),
-            readTemplate
-          )
+          return Page.map(Page.cut(rows, page.limit, idOf), readTemplate)
         })
     }
   })

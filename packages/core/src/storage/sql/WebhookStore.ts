@@ -1,5 +1,4 @@
 /** Webhook endpoints and the deliveries of the outbox. */
-import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Ids from "../../domain/Ids.ts"
@@ -11,7 +10,7 @@ import type { Delivery } from "../../domain/webhook/Webhook.ts"
 import type { Program, Row, SqlParameter } from "../Program.ts"
 import { all, changes, get, run } from "../Program.ts"
 import * as Deliveries from "../policy/Deliveries.ts"
-import { mostCounted, WebhookStore } from "../WebhookStore.ts"
+import { type DeliveryFilter, mostCounted, WebhookStore } from "../WebhookStore.ts"
 import { attempts, deliveries as deliveryColumns, events } from "./codec/Delivery.ts"
 import { endpoints } from "./codec/Endpoint.ts"
 import { Database, type Dialect } from "./Database.ts"
@@ -40,16 +39,20 @@ const walkOfEndpoints = (...columns: ReadonlyArray<string>) =>
   IndexScan.make("sendwright_endpoint", `seq, ${endpoints.list}`, columns, isFailing)
 const endpointWalks = { account: walkOfEndpoints("account"), all: walkOfEndpoints() }
 
-const walkOfDeliveries = (...columns: ReadonlyArray<string>) =>
-  IndexScan.make(
-    "sendwright_delivery AS delivery",
-    "seq, id, endpoint, event, status, next_at, created_at",
-    columns,
-    `(CAST(? AS text) IS NULL OR status = ?) AND created_at >= ? AND (CAST(? AS text) IS NULL OR EXISTS (
-      SELECT 1 FROM sendwright_event AS event WHERE event.seq = delivery.event AND event.type = ?
+const deliveryWalks = ({ contains }: Dialect) => {
+  const told = (condition: string) => `(CAST(? AS text) IS NULL OR EXISTS (
+      SELECT 1 FROM sendwright_event AS event WHERE event.seq = delivery.event AND ${condition}
     ))`
-  )
-const deliveryWalks = { endpoint: walkOfDeliveries("endpoint"), all: walkOfDeliveries() }
+  const walk = (...columns: ReadonlyArray<string>) =>
+    IndexScan.make(
+      "sendwright_delivery AS delivery",
+      "seq, id, endpoint, event, status, next_at, created_at",
+      columns,
+      `(CAST(? AS text) IS NULL OR status = ?) AND created_at >= ? AND created_at < ?
+      AND ${told("event.type = ?")} AND ${told(contains("event.body"))}`
+    )
+  return { endpoint: walk("endpoint"), all: walk() }
+}
 
 const countEndpoints = `SELECT count(*) AS count FROM (SELECT seq FROM sendwright_endpoint ${limited}) AS endpoint`
 
@@ -77,12 +80,20 @@ const clocksDiffer = Time.hour
 
 const createdAt = "SELECT created_at FROM sendwright_delivery WHERE seq = ?"
 
-type DeliveryQuery = Parameters<Context.Tag.Service<WebhookStore>["deliveries"]>[0]
+type DeliveryQuery = DeliveryFilter & { readonly page: Page.Page }
 
-const filterOf = ({ since, status, type }: DeliveryQuery): ReadonlyArray<SqlParameter> | undefined =>
-  status === undefined && type === undefined && since === undefined
-    ? undefined
-    : [status ?? null, status ?? null, since ?? -end, type ?? null, type ?? null]
+const filterOf = ({
+  about,
+  before,
+  since,
+  status,
+  type
+}: DeliveryQuery): ReadonlyArray<SqlParameter> | undefined => {
+  if ([about, before, since, status, type].every((each) => each === undefined)) return undefined
+  const twice = (value: string | undefined) => [value ?? null, value ?? null]
+  const told = about?.replace(/000$/, "")
+  return [...twice(status), since ?? -end, before ?? end, ...twice(type), ...twice(told)]
+}
 
 /** True when no row from a place on was made since a time. */
 function* isBefore(since: Instant, place: number): Program<boolean> {
@@ -90,16 +101,29 @@ function* isBefore(since: Instant, place: number): Program<boolean> {
   return row !== undefined && integer(row, "created_at") < since - clocksDiffer
 }
 
+const firstSince = "SELECT seq FROM sendwright_delivery WHERE id >= ? ORDER BY id LIMIT 1"
+
+/** From where on a page is looked for: not before a row that was made later than all that are asked for. */
+function* placeOf({ before, page }: DeliveryQuery): Program<number | null> {
+  if (before === undefined) return page.after
+  const row = yield* get(firstSince, Ids.since(Time.after(before, clocksDiffer)))
+  return row === undefined ? page.after : Math.min(page.after ?? end, seq(row))
+}
+
 /** A page without what its rows tell of others, which may be empty although others follow. */
-function* pageOfDeliveries(query: DeliveryQuery): Program<Page.Paged<Row>> {
-  const { endpointId, page, since } = query
+function* pageOfDeliveries(
+  walks: ReturnType<typeof deliveryWalks>,
+  query: DeliveryQuery
+): Program<Page.Paged<Row>> {
+  const { about, endpointId, since = about === undefined ? undefined : Ids.madeAt(about) } = query
+  const page = { ...query.page, after: yield* placeOf(query) }
   const filter = filterOf(query)
   let found: Page.Paged<Row>
-  if (endpointId === undefined) found = yield* IndexScan.pageOf(deliveryWalks.all, [], page, filter)
+  if (endpointId === undefined) found = yield* IndexScan.pageOf(walks.all, [], page, filter)
   else {
     const endpoint = yield* get(byId, endpointId)
     if (endpoint === undefined) return { items: [], next: null }
-    found = yield* IndexScan.pageOf(deliveryWalks.endpoint, [seq(endpoint)], page, filter)
+    found = yield* IndexScan.pageOf(walks.endpoint, [seq(endpoint)], page, filter)
   }
   const isOver = since !== undefined && found.next !== null && (yield* isBefore(since, found.next))
   return isOver ? { ...found, next: null } : found
@@ -177,10 +201,10 @@ const makeDue = `UPDATE sendwright_delivery SET next_at = ?, due_at = ?
     ))`
 
 /** Deliveries as they are listed: each with its endpoint's id, its event and its attempts. */
-const telling = (dialect: Dialect) => {
+const telling = (dialect: Dialect, walks: ReturnType<typeof deliveryWalks>) => {
   const [eventsOfPage, idsOfPage] = [eventsOf(dialect), idsOf(dialect)]
   return function* (query: DeliveryQuery): Program<Page.Paged<Delivery>> {
-    const { items, next } = yield* pageOfDeliveries(query)
+    const { items, next } = yield* pageOfDeliveries(walks, query)
     const keys = (name: string) => JSON.stringify([...new Set(items.map((row) => integer(row, name)))])
     const events = new Map((yield* all(eventsOfPage, keys("event"))).map((row) => [seq(row), row]))
     const ids = new Map((yield* all(idsOfPage, keys("endpoint"))).map((row) => [seq(row), text(row, "id")]))
@@ -199,7 +223,8 @@ export const layer: Layer.Layer<WebhookStore, never, Database> = Layer.effect(
     const db = yield* Database
     const rows = SqlWebhookRows.make(db.dialect, Ids.make(yield* Ids.RandomBytes))
     const deliveries = Deliveries.make(rows)
-    const told = telling(db.dialect)
+    const walks = deliveryWalks(db.dialect)
+    const told = telling(db.dialect, walks)
     return {
       create: (endpoint) =>
         db.write("WebhookStore.create", function* () {
@@ -250,6 +275,11 @@ export const layer: Layer.Layer<WebhookStore, never, Database> = Layer.effect(
           (page) => db.readPage("WebhookStore.deliveries", () => told({ ...query, page })),
           query.page
         ),
+      countDeliveries: (query) =>
+        db.readPage("WebhookStore.countDeliveries", function* () {
+          const page = { limit: Page.mostCounted, after: null }
+          return Page.counted(yield* pageOfDeliveries(walks, { ...query, page }))
+        }),
       replay: ({ deliveryId, now }) =>
         db.write("WebhookStore.replay", function* () {
           yield* rows.replay(deliveryId, now)

@@ -223,33 +223,38 @@ function* range(query: ListJobs): Program<{ readonly before: number; readonly le
   return { before: Math.min(before, behind ?? end), least: first }
 }
 
-/** Answers a page of what the filters leave of the next rows, which may be nothing although others follow. */
+/** What the filters leave of the next rows, which may be nothing although others follow. */
+export function* rowsOf(query: ListJobs, dialect: Dialect): Program<Paged<Row>> {
+  const { page } = query
+  const found = yield* range(query)
+  if (found === null) return { items: [], next: null }
+  const { before, least } = found
+  const from = yield* sources(query, dialect)
+  const parameters = isFiltered(query, from === everything) ? parametersOf(query) : undefined
+  const [, limit] = newestFirst(page)
+
+  let last: number | null = null
+  const rows: Array<Row> = []
+  for (const { values, walk } of from) {
+    const some = yield* walk.rows(values, { before, least, limit }, parameters)
+    rows.push(...some)
+    if (parameters === undefined || some.length >= limit) continue
+    const lookedAt = yield* walk.lastLookedAt(values, before)
+    if (lookedAt !== null && lookedAt > least) last = Math.max(last ?? 0, lookedAt)
+  }
+  const newest = rows
+    .filter((row) => seq(row) >= (last ?? 0))
+    .sort((a, b) => seq(b) - seq(a))
+    .slice(0, limit)
+  return Page.cut(newest, page.limit, seq, last)
+}
+
+/** The jobs of a page. */
 export const make = ({ dialect, select, toJob }: StoredJobs) => {
   const byIds = `${select} WHERE ${dialect.elements.among("job.id")}`
 
   return function* (query: ListJobs): Program<Paged<Job>> {
-    const { page } = query
-    const found = yield* range(query)
-    if (found === null) return { items: [], next: null }
-    const { before, least } = found
-    const from = yield* sources(query, dialect)
-    const parameters = isFiltered(query, from === everything) ? parametersOf(query) : undefined
-    const [, limit] = newestFirst(page)
-
-    let last: number | null = null
-    const rows: Array<Row> = []
-    for (const { values, walk } of from) {
-      const some = yield* walk.rows(values, { before, least, limit }, parameters)
-      rows.push(...some)
-      if (parameters === undefined || some.length >= limit) continue
-      const lookedAt = yield* walk.lastLookedAt(values, before)
-      if (lookedAt !== null && lookedAt > least) last = Math.max(last ?? 0, lookedAt)
-    }
-    const newest = rows
-      .filter((row) => seq(row) >= (last ?? 0))
-      .sort((a, b) => seq(b) - seq(a))
-      .slice(0, limit)
-    const { items, next } = Page.cut(newest, page.limit, seq, last)
+    const { items, next } = yield* rowsOf(query, dialect)
     if (items.length === 0) return { items: [], next }
     const jobs: Array<StoredJob> = []
     const ids = JSON.stringify(items.map((row) => text(row, "id")))
