@@ -114,19 +114,20 @@ const Squares = ({
 }) => (
   <Card title={`${count(job.recipients, "recipient")}, one square each`} beside="in the order of the request">
     <div class="dots">
-      {results.map(({ error, message_id, status, ...person }, at) => (
-        <a
-          href={href(`messages/${message_id}`)}
-          class={`key ${squareOf(status)}`}
-          data-off={shown !== undefined && shown !== status}
-          title={`${at + 1}: ${personOf(person)}, ${lower(statuses[status][1])}${error === null ? "" : `: ${error.message}`}`}
-          key={message_id}
-        >
-          <span class="sr">
-            {at + 1}: {personOf(person)}, {statuses[status][1]}
-          </span>
-        </a>
-      ))}
+      {results.map(({ error, message_id, status, ...person }, at) => {
+        const title = `${at + 1}: ${personOf(person)}, ${lower(statuses[status][1])}${error === null ? "" : `: ${error.message}`}`
+        return (
+          <a
+            href={href(`messages/${message_id}`)}
+            class={`key ${squareOf(status)}`}
+            data-off={shown !== undefined && shown !== status}
+            title={title}
+            key={message_id}
+          >
+            {title}
+          </a>
+        )
+      })}
     </div>
     <nav class="counts" aria-label="Recipients by status">
       {allStatuses
