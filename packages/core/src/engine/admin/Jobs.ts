@@ -153,6 +153,22 @@ const faultsOf = ({ codes = [], phones = [] }: Readable<RetryCommand>): Readonly
   })
 ]
 
+/** Pages of jobs with failures, until some of them have the code. */
+const failedWith = Effect.fnUntraced(function* (
+  code: string,
+  query: ListJobs,
+  told: (query: ListJobs) => Effect.Effect<Paged<ToldJob>, StorageError>
+) {
+  let page = query.page
+  for (let looks = 1; ; looks += 1) {
+    const { items, next } = yield* told({ ...query, has: query.has ?? "failures", page })
+    const found = items.filter(({ failures }) => failures.some((failure) => failure.code === code))
+    if (found.length > 0 || next === null || looks === mostPages)
+      return { items: found, next, lookedAt: looks * page.limit }
+    page = { ...page, after: next }
+  }
+})
+
 export const make = Effect.gen(function* () {
   const accounts = yield* AccountStore
   const store = yield* JobStore
@@ -185,17 +201,8 @@ export const make = Effect.gen(function* () {
 
   const jobs: Jobs = {
     list: Effect.fnUntraced(function* ({ code, ...query }) {
-      const wanted = yield* filterOf(query)
-      if (code === undefined) return yield* told({ ...wanted, page: query.page })
-      const failing = { ...wanted, has: wanted.has ?? "failures" } as const
-      let page = query.page
-      for (let looks = 1; ; looks += 1) {
-        const { items, next } = yield* told({ ...failing, page })
-        const found = items.filter(({ failures }) => failures.some((failure) => failure.code === code))
-        if (found.length > 0 || next === null || looks === mostPages)
-          return { items: found, next, lookedAt: looks * page.limit }
-        page = { ...page, after: next }
-      }
+      const wanted = { ...(yield* filterOf(query)), page: query.page }
+      return yield* code === undefined ? told(wanted) : failedWith(code, wanted, told)
     }),
     count: (query) => Effect.flatMap(filterOf(query), store.count),
     references: Effect.fnUntraced(function* ({ accountId, ...query }) {
