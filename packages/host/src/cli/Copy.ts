@@ -1,7 +1,7 @@
 /**
  * `sendwright copy`: all rows of the configured SQLite database go to an empty PostgreSQL database, in one transaction there.
- * Both have the same tables, so that a row is copied as it is, whatever it says. Nobody works on either meanwhile; in the end
- * the SQLite database is held, so that one of the two sends.
+ * Both have the same tables, so that a row is copied as it is, whatever it says. Nobody works on either meanwhile. The SQLite
+ * database is held before the transaction ends, so that a copy that is cut anywhere leaves at most one that sends.
  */
 import { existsSync } from "node:fs"
 import { Instant, type StorageError } from "@sendwright/core"
@@ -80,7 +80,7 @@ const refuseUsed = async (to: Pg.Client): Promise<void> => {
       )
 }
 
-/** Answers how many rows of each table were copied. */
+/** All rows, before they are there for others; answers how many of each table. */
 const copyAll = async (from: Sqlite.Database, to: Pg.Client): Promise<ReadonlyMap<string, number>> => {
   // Whoever waits for an answer is told.
   to.on("error", () => {})
@@ -92,7 +92,6 @@ const copyAll = async (from: Sqlite.Database, to: Pg.Client): Promise<ReadonlyMa
   from.exec("BEGIN")
   const copied = new Map<string, number>()
   for (const table of names) copied.set(table, await copyTable(table, from, to))
-  await to.query("COMMIT")
   return copied
 }
 
@@ -108,7 +107,8 @@ const unreached = (error: MigrationError | StorageError.StorageError): Refused =
     `Nothing was copied. ${(error._tag === "StorageError" ? error.reason : error.message) ?? StartFailure.causeOf(error)}`
   )
 
-const between = (filename: string, url: Redacted.Redacted) =>
+/** @param hold what holds the SQLite database */
+const between = (filename: string, url: Redacted.Redacted, hold: Effect.Effect<unknown, Refused>) =>
   Effect.acquireUseRelease(
     Effect.sync(() => ({
       from: new Sqlite(filename, { readonly: true, fileMustExist: true }),
@@ -118,7 +118,18 @@ const between = (filename: string, url: Redacted.Redacted) =>
       Effect.tryPromise({
         try: () => copyAll(from, to),
         catch: (cause) => told(`Nothing was copied. ${messageOf(cause)}`)
-      }),
+      }).pipe(
+        Effect.zipLeft(hold),
+        Effect.zipLeft(
+          Effect.tryPromise({
+            try: () => to.query("COMMIT"),
+            catch: (cause) =>
+              told(
+                `The copy may be stored or not, and the SQLite database is held. ${messageOf(cause)} Copy again: if the PostgreSQL database has rows then, the copy is whole, and the hosts may start on it.`
+              )
+          })
+        )
+      ),
     ({ from, to }) =>
       Effect.promise(async () => {
         from.close()
@@ -141,16 +152,22 @@ export const perform = (
     // Migrated, and nobody else's.
     const stores = yield* Effect.mapError(Layer.build(SqliteStores.layer({ filename })), refused)
     yield* Effect.mapError(Postgres.migrate({ url }), unreached)
-    const copied = yield* between(filename, url)
     const now = yield* Instant.now
-    yield* Effect.mapError(Context.get(stores, RestoreStore.RestoreStore).place({ now }), refused)
+    const hold = Context.get(stores, RestoreStore.RestoreStore).place({ now })
+    const copied = yield* between(filename, url, Effect.mapError(hold, refused))
     const key = existsSync(`${filename}.key`) ? `${filename}.key` : null
+    const secret = key === null ? "the same SECRET_KEY" : `SECRET_KEY as ${key} has it`
+    const wasHeld = (copied.get("sendwright_quarantine") ?? 0) > 0
     const copy: Copy = {
       rows: [...copied.values()].reduce((sum, rows) => sum + rows, 0),
       jobs: copied.get("sendwright_job") ?? 0,
       held: filename,
       key_file: key,
-      next_step: `Start the hosts on the PostgreSQL database${key === null ? ", with the same SECRET_KEY" : `, with SECRET_KEY as ${key} has it`}. The SQLite database sends nothing any more; keep it as a backup.`
+      next_step: [
+        `Start the hosts on the PostgreSQL database, with ${secret}.`,
+        ...(wasHeld ? ["The store was held before, and so is the copy: `sendwright restore` opens it."] : []),
+        "The SQLite database sends nothing any more; keep it as a backup."
+      ].join(" ")
     }
     return { ok: true, copy } as const
   }).pipe(Effect.scoped)

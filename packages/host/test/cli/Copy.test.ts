@@ -5,10 +5,12 @@ import type { AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { json } from "node:stream/consumers"
+import { Postgres } from "@sendwright/core/postgres"
 import { everyTable } from "@sendwright/core/sql"
 import Sqlite from "better-sqlite3"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { connection, freshDatabase } from "../../../../test/support/Postgres.ts"
@@ -111,6 +113,36 @@ describe("a copy of SQLite on PostgreSQL", () => {
       code: 1,
       err: expect.stringContaining("has rows of Sendwright already")
     })
+  }, 60_000)
+
+  it("leaves one that sends where its end fails, and is made whole by the next", async () => {
+    const url = await scoped(freshDatabase)
+    await on("cut.db")("accounts", "create", "--name", "Shop", "--currency", "EUR")
+    await Effect.runPromise(Postgres.migrate({ url: Redacted.make(url) }))
+    const to = await scoped(connection(url))
+    await to.query(`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'cut'; END $$;
+      CREATE CONSTRAINT TRIGGER cut AFTER INSERT ON sendwright_account DEFERRABLE INITIALLY DEFERRED
+        FOR EACH ROW EXECUTE FUNCTION refuse()`)
+    const held = () => {
+      const db = new Sqlite(join(folder, "cut.db"), { readonly: true })
+      try {
+        return db.prepare("SELECT count(*) FROM sendwright_quarantine").pluck().get() === 1
+      } finally {
+        db.close()
+      }
+    }
+    expect(held()).toBe(false)
+    expect(await on("cut.db")("copy", url)).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/may be stored or not, and the SQLite database is held. cut/)
+    })
+    expect(held()).toBe(true)
+    await to.query("DROP TRIGGER cut ON sendwright_account")
+    const { code, json } = await on("cut.db")("copy", url)
+    expect([code, at(json, "copy", "next_step")]).toEqual([
+      0,
+      expect.stringContaining("The store was held before, and so is the copy")
+    ])
   }, 60_000)
 })
 
