@@ -223,6 +223,16 @@ describe("each screen's task", () => {
       expect(page.url()).toContain("has=unknown")
     }))
 
+  it("a filter tells how many it has, and a job what was told of it", () =>
+    opened("/jobs", async (page) => {
+      await page.getByRole("link", { name: /Unknown outcomes \d/ }).waitFor()
+      await page.goto(`${host.base}/console/jobs/${jobId}`)
+      await page.getByRole("link", { name: "What was told of it" }).click()
+      await page.getByText("that tell of").waitFor()
+      await page.getByRole("link", { name: "job.completed" }).first().waitFor()
+      expect(page.url()).toContain(`about=${jobId}`)
+    }))
+
   it("a session is disconnected and connected again", () =>
     opened(`/sessions/${own.sessionId}`, async (page) => {
       await page.getByRole("button", { name: "Disconnect…" }).click()

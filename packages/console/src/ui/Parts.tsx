@@ -109,8 +109,7 @@ export const Choices = ({
         aria-current={(param(name) ?? "") === value ? "true" : undefined}
         key={value}
       >
-        {text}
-        {count !== undefined && <b>{count}</b>}
+        {text} {count !== undefined && <b>{count}</b>}
       </a>
     ))}
   </nav>
