@@ -64,8 +64,8 @@ export const makeApp = ({ accountId, calendar, now = () => new Date(), sessionId
     if (from === null) return
     const canceled = await calendar.cancelNext(from, messageId, now())
     if (canceled === undefined) return
-    for (const { id } of await jobsOf(canceled.id))
-      await session.cancel(id).catch((error: unknown) => {
+    for (const { jobId } of await jobsOf(canceled.id))
+      await session.cancel(jobId).catch((error: unknown) => {
         if (!(SendwrightError.is(error) && error.code === "job_ended")) throw error
       })
     const text = `Your appointment of ${when(canceled.at)} is canceled.`
@@ -98,8 +98,8 @@ export const makeApp = ({ accountId, calendar, now = () => new Date(), sessionId
     const found = await calendar.find(id)
     if (found === undefined) return reply.code(404).send({ error: "There is no such appointment." })
     const messages = await Promise.all(
-      (await jobsOf(id)).map(async ({ id, startsAt }) => {
-        const { results } = await session.job(id)
+      (await jobsOf(id)).map(async ({ jobId, startsAt }) => {
+        const { results } = await session.job(jobId)
         return { at: startsAt, status: results[0]?.status }
       })
     )

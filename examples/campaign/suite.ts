@@ -118,7 +118,7 @@ export const suite = (open: () => Place | Promise<Place>): void => {
       ["paused", "failing"]
     ])
     const before = await delivered()
-    for (const { id } of await jobs()) await t.session.resume(id)
+    for (const { jobId } of await jobs()) await t.session.resume(jobId)
     await t.advance("30 s")
     expect(await delivered()).toBeGreaterThan(before + 20)
   })

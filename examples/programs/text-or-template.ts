@@ -6,12 +6,12 @@ await t.template("order_ready", "Your order {{1}} is ready.")
 await t.consent("34600001234")
 const ana = t.person("34600001234")
 const tell = async (order: string) => {
-  for await (const { id, name } of t.session.templates()) {
+  for await (const { name, templateId } of t.session.templates()) {
     if (name !== "order_ready") continue
     const { sentAs } = await t.session.sendDirect({
       to: "34600001234",
       text: `Hi Ana, order ${order} is here, until eight.`,
-      otherwise: { templateId: id, variables: { "body.1": order } },
+      otherwise: { templateId, variables: { "body.1": order } },
       idempotencyKey: `ready-${order}`
     })
     await t.advance("1 min")

@@ -51,7 +51,7 @@ it("does a screen's task below the app's own path, and records who did it", asyn
   expect(page.url()).toBe(`${base}/staff/messages/console/sessions/${session.id}`)
   const { pacing } = await sw.admin.sessions.find({ id: session.id })
   expect(pacing.messagesPerSecond).toBe(7)
-  const [entry] = await list(sw.admin.audit.list({ operation: "sessions.change" }))
+  const [entry] = await list(sw.admin.audit({ operation: "sessions.change" }))
   expect(entry).toMatchObject({ operator: "app:ana", target: session.id })
   expect((await fetch(`${base}/api/messaging/health/live`)).status).toBe(200)
   expect(told.errors).toEqual([])

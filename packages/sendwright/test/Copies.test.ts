@@ -102,7 +102,7 @@ describe("an engine of one copy", () => {
         })
       )
     expect(await (await post({ template_id: "x" })).json()).toMatchObject({ code: "invalid_request" })
-    expect((await post({ template_id: found?.id, recipients: [{ phone: ana }] })).status).toBe(202)
+    expect((await post({ template_id: found?.templateId, recipients: [{ phone: ana }] })).status).toBe(202)
     await sw.stop()
     expect((await post({})).status).toBe(503)
   })

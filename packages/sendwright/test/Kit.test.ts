@@ -62,7 +62,7 @@ describe("a window that closes", () => {
     const t = await open()
     const to = t.person(ana)
     let templateId = 0
-    for await (const { id } of t.session.templates()) templateId = id
+    for await (const each of t.session.templates()) templateId = each.templateId
     const otherwise = { templateId }
     await t.consent(ana)
     to.windowCloses()

@@ -26,7 +26,7 @@ const begin = async (some: Parameters<typeof start>[0] = {}) => {
   const { account, session, sw } = await start(some)
   const keys = await credentialsOf(sw, session.id)
   const [template] = await list(session.templates())
-  return { account, session, sw, keys, templateId: template?.id }
+  return { account, session, sw, keys, templateId: template?.templateId }
 }
 
 const post = (headers: Readonly<Record<string, string>>, body: unknown): RequestInit => ({
@@ -152,7 +152,7 @@ describe.each(servers)("below a prefix in %s", (_name, mount, tellsAddress) => {
     const ask = await serve(sw)
     const made = await ask(`${prefix}/admin/v1/accounts`, post(operator, { name: "Another" }))
     expect(made.status).toBe(201)
-    const [entry] = await list(sw.admin.audit.list({ operation: "accounts.create" }))
+    const [entry] = await list(sw.admin.audit({ operation: "accounts.create" }))
     expect(entry).toMatchObject({
       operator: "ADMIN_TOKEN",
       address: tellsAddress ? "127.0.0.1" : null
@@ -355,7 +355,7 @@ describe("a handler", () => {
       const made = post(forwarded, { name: address })
       await handler(new Request("https://shop.example/admin/v1/accounts", made), { address })
     }
-    const entries = await list(sw.admin.audit.list({ operation: "accounts.create" }))
+    const entries = await list(sw.admin.audit({ operation: "accounts.create" }))
     expect(entries.slice(0, 2).map(({ address }) => address)).toEqual(["192.0.2.1", "203.0.113.9"])
   })
 
@@ -389,7 +389,7 @@ describe("a handler", () => {
       const answered: Promise<Response> = Reflect.apply(handler, undefined, [made, other])
       expect((await answered).status).toBe(201)
     }
-    const [entry] = await list(sw.admin.audit.list({ operation: "accounts.create" }))
+    const [entry] = await list(sw.admin.audit({ operation: "accounts.create" }))
     expect(entry?.address).toBeNull()
   })
 
@@ -457,7 +457,7 @@ describe("a handler", () => {
     const keys = await credentialsOf(t.sw, t.session.id)
     await t.consent(ana)
     const [hello] = await list(t.session.templates())
-    const body = { template_id: hello?.id, recipients: [{ phone: ana }] }
+    const body = { template_id: hello?.templateId, recipients: [{ phone: ana }] }
     const asked = new Request(`https://shop.example${send}`, post({ ...keys, "idempotency-key": "k" }, body))
     expect((await handler(asked)).status).toBe(202)
     await t.advance("1 min")

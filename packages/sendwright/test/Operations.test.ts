@@ -1,4 +1,4 @@
-/** Each operation of the admin API is a call here, by the rule that `inside/Operators` tells or by its exceptions. */
+/** Each operation of the admin API is a call here, by the rule that `inside/Admin` tells. */
 import { AdminApi } from "@sendwright/core/contract"
 import { SendwrightError } from "sendwright"
 import { expect, it } from "vitest"
@@ -28,7 +28,7 @@ it("an operation that nobody thought of here is a call, with its parameters and 
     { reference: "spring", jobs: 1, isExact: true, createdAt: expect.any(Date) }
   ])
   expect(await list(admin.jobs.list({ reference: "spring" }))).toMatchObject([
-    { id: jobId, account: "Shop", session: "main", publicKey: session.id, idempotencyKey: "1", failures: [] }
+    { jobId, account: "Shop", session: "main", key: session.id, idempotencyKey: "1", failures: [] }
   ])
   expect(await list(admin.events.list({ jobId }))).not.toEqual([])
   const { results } = await admin.jobs.find({ id: jobId, recipientStatus: "failed" })
@@ -57,10 +57,10 @@ it("a template is told with what its platform says of it, and previewed", async 
     templates: [template("named", "en", "Hello {{1}}")]
   })
   const [found] = (await list(session.templates())).filter(({ name }) => name === "named")
-  expect(found).toMatchObject({ sessionId: session.id, maxPrice: null, updatedAt: expect.any(Date) })
-  const templateId = found?.id ?? expect.fail("It is not there.")
+  expect(found).toMatchObject({ language: "en", maxPrice: null, updatedAt: expect.any(Date) })
+  const templateId = found?.templateId ?? expect.fail("It is not there.")
   expect(await sw.admin.templates.preview({ templateId, variables: { "body.1": "Ana" } })).toMatchObject({
-    id: templateId,
+    templateId,
     body: "Hello Ana",
     missing: []
   })
@@ -77,13 +77,13 @@ it("a list of several pages is one list, and its filter is refused where it is c
 
 it("a refusal names parameters as they are called here", async () => {
   const sw = await open()
-  const missing: (input: object) => Promise<unknown> = sw.admin.webhooks.replay as never
+  const missing: (input: object) => Promise<unknown> = sw.admin.keys.issue as never
   const error = await missing({}).catch((error: unknown) => error)
   expect(error).toMatchObject({
     code: "invalid_request",
-    issues: [{ path: "/deliveryId", code: "required", message: "`deliveryId` is required." }]
+    issues: [{ path: "/sessionId", code: "required", message: "`sessionId` is required." }]
   })
-  const wrong: (input: object) => Promise<unknown> = sw.admin.webhooks.replaySince as never
+  const wrong: (input: object) => Promise<unknown> = sw.admin.webhooks.replay as never
   expect(await wrong({ id: nobody, since: "2026-01-01" }).catch((error: unknown) => error)).toMatchObject({
     issues: [{ path: "/since", code: "invalid_type", message: "`since` must be a `Date`." }]
   })
@@ -91,8 +91,8 @@ it("a refusal names parameters as they are called here", async () => {
 
 it("what no type would let pass is refused, and nothing of it is ignored", async () => {
   const { sw } = await start()
-  const { jobs, rateCards } = sw.admin
-  const retry: (input: unknown) => Promise<unknown> = jobs.retry as never
+  const { rateCards, retries } = sw.admin
+  const retry: (input: unknown) => Promise<unknown> = retries.begin as never
   const add: (input: unknown) => Promise<unknown> = rateCards.add as never
   for (const filter of [null, "x", {}, { key: "x".repeat(65) }, { publicKey: 7 }])
     await expect(retry({ filter, dryRun: true })).rejects.toBeInstanceOf(SendwrightError)

@@ -14,7 +14,6 @@ const given = {
   id: nobody,
   accountId: nobody,
   sessionId: nobody,
-  deliveryId: nobody,
   jobId: nobody,
   messageId: nobody,
   templateId: 17,
@@ -23,6 +22,7 @@ const given = {
   phone: ana,
   person: ana,
   q: ana,
+  who: ana,
   idempotencyKey: "order-A-17"
 }
 

@@ -37,12 +37,12 @@ it("sends, drains and tells what became of it", async () => {
     found.push([kind, id, title])
   expect(found).toEqual([["message", job.results[0]?.messageId, "order_shipped to +34600001234"]])
   const kinds = []
-  for await (const { accountId, kind } of sw.admin.search("34600001234")) kinds.push([kind, accountId])
+  for await (const { accountId, kind } of sw.admin.search({ q: "34600001234" })) kinds.push([kind, accountId])
   expect(kinds.sort()).toEqual([
     ["message", account.id],
     ["person", account.id]
   ])
-  expect(() => sw.admin.search("ab")).toThrow(SendwrightError)
+  expect(() => sw.admin.search({ q: "ab" })).toThrow(SendwrightError)
   await sw.stop()
   await expect(sw.drain()).rejects.toThrow(SendwrightError)
 })

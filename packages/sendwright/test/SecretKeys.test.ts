@@ -36,23 +36,23 @@ describe("several secret keys", () => {
     await before.stop()
 
     const during = await createSendwright({ store, senders, secretKeys: [newKey, secretKey], logLevel })
-    const first = await during.admin.secrets.reseal()
-    expect(first.resealed).toMatchObject({ session: 2, webhook: 1 })
+    const { secrets: first } = await during.admin.secrets.reseal()
+    expect(first.resealed).toMatchObject({ sessions: 2, webhooks: 1 })
     // An API key moves when it is next used.
-    expect([first.apiKeys, first.olderKeys.length, first.retired.length]).toEqual([1, 1, 0])
+    expect([first.apiKeysLeft, first.olderKeys.length, first.retired.length]).toEqual([1, 1, 0])
     const headers = { "x-public-key": publicKey, "x-secret-key": ofKey }
     const handler = createHandler(during)
     const answer = await handler(new Request("http://app.example/api/v1/connection", { headers }))
     expect(answer.status).toBe(200)
-    const last = await during.admin.secrets.reseal()
-    expect([last.apiKeys, last.olderKeys.length, last.retired.length]).toEqual([0, 0, 1])
+    const { secrets: last } = await during.admin.secrets.reseal()
+    expect([last.apiKeysLeft, last.olderKeys.length, last.retired.length]).toEqual([0, 0, 1])
     await during.stop()
 
     const after = await createSendwright({ store, senders, secretKeys: [newKey], logLevel })
-    const again = await after.admin.secrets.reseal()
+    const { secrets: again } = await after.admin.secrets.reseal()
     expect([again.resealed, again.unreadable]).toEqual([
-      { session: 0, webhook: 0, erasure: 0 },
-      { session: 0, webhook: 0, erasure: 0 }
+      { sessions: 0, webhooks: 0, erasures: 0 },
+      { sessions: 0, webhooks: 0, erasures: 0 }
     ])
     expect((await list(after.admin.sessions.list({ accountId: account.id }))).length).toBe(2)
     await after.stop()

@@ -387,7 +387,7 @@ describe("a consent that is recorded in a transaction", () => {
     const agreed = { accountId: account?.id ?? "", consents: [{ phone: cleo, source: "checkout" }] }
     database.exec("BEGIN")
     const tx = fromBetterSqlite3(database)
-    expect(await sw.admin.consents.record(agreed, { tx })).toMatchObject([{ recorded: true }])
+    expect(await sw.admin.consents.record(agreed, { tx })).toMatchObject({ recorded: 1 })
     await session.send(message("1", cleo), { tx })
     database.exec(end)
     await sw.drain()

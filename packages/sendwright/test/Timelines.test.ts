@@ -30,7 +30,7 @@ describe("the story of a message", () => {
       ["retry", false],
       ["cancel", false]
     ])
-    const ofAny = await t.sw.admin.jobs.timeline({ messageId })
+    const ofAny = await t.sw.admin.messages.story({ messageId })
     expect(ofAny.message).toEqual(message)
     await expect(t.session.timeline(messageId.replace(/...$/, "fff"))).rejects.toMatchObject({
       code: "not_found"

@@ -70,6 +70,9 @@ const listed = {
   ...timed,
   recipients: Wire.Count,
   counts: EventData.Counts,
+  pause_reason: Wire.NullableText.annotations({ description: "Why it is paused; null unless it is." }),
+  currency: Wire.Text,
+  estimated_cost: Wire.NullableAmount,
   created_at: Wire.Time,
   updated_at: Wire.Time,
   completed_at: Wire.NullableTime,
@@ -151,9 +154,6 @@ const waitingFor = struct({
 
 const detailedMembers = {
   ...listed,
-  currency: Wire.Text,
-  estimated_cost: Wire.NullableAmount,
-  pause_reason: Wire.NullableText,
   template: struct({ template_id: Wire.Count, name: Wire.Text, language: Wire.Text }),
   actual_cost: Wire.NullableAmount,
   waiting_for: nullOr(waitingFor),
@@ -355,10 +355,7 @@ const detail: Answer<typeof JobDetail, Engine.JobDetail> = {
         name: Examples.template.name,
         language: Examples.template.language
       },
-      currency: "EUR",
-      estimated_cost: "0.0250",
       actual_cost: "0.0250",
-      pause_reason: null,
       waiting_for: null,
       ends_at: null,
       limited_by: null,

@@ -186,6 +186,13 @@ export interface AdminOperation<E, Name extends string = string, Body = unknown,
   readonly isExport: boolean
 }
 
+/** An operation of an API key, which a session of the promises has, too. */
+export interface KeyOperation<E, Body = unknown, Found = unknown> extends Operation<E> {
+  readonly told: AnySchema
+  /** Does it in this process for a caller. */
+  readonly does: (engine: EngineService, caller: Engine.Caller) => Route.Prepare<Done<Body, Found>>
+}
+
 /** An operation of an endpoint, with a handler for an engine. */
 const operation = <N extends string, M extends Method, P, Q, B, H, S extends AnySchema>(
   asked: Endpoint<N, M, P, Q, B, H>,
@@ -237,17 +244,26 @@ const operation = <N extends string, M extends Method, P, Q, B, H, S extends Any
   }
 }
 
+const doneOf = <S extends AnySchema, F>({ of }: Answer<S, F>, found: F, place: Place) => ({
+  body: of(found, place),
+  found
+})
+
+const replyOf =
+  <S extends AnySchema, F>({ headers }: Answer<S, F>) =>
+  ({ body, found }: Done<Schema.Schema.Type<S>, F>): Route.Reply => ({
+    body,
+    headers: headers?.(found) ?? {}
+  })
+
 /** Runs what the engine does, and answers what it found. */
 const replying =
   <G extends Place, S extends AnySchema, F>(
-    { headers, of }: Answer<S, F>,
+    answer: Answer<S, F>,
     run: (given: G) => Effect.Effect<F, EngineError>
   ) =>
   (given: G): Effect.Effect<Route.Reply, EngineError> =>
-    Effect.map(run(given), (found) => ({
-      body: of(found, given),
-      headers: headers?.(found) ?? {}
-    }))
+    Effect.map(run(given), (found) => replyOf(answer)(doneOf(answer, found, given)))
 
 const masked =
   <G>(mask: Masking.Mask, handler: (given: G) => Effect.Effect<Route.Reply, EngineError>) =>
@@ -310,7 +326,7 @@ export const forOperator = <
   const mask = Masking.maskOf(answer.schema)
   const does = (engine: EngineService): Route.Prepare<Done<Schema.Schema.Type<S>, F>> =>
     prepared(
-      (given) => Effect.map(run(engine, given), (found) => ({ found, body: answer.of(found, given) })),
+      (given) => Effect.map(run(engine, given), (found) => doneOf(answer, found, given)),
       "",
       rules &&
         ((given) => {
@@ -321,10 +337,7 @@ export const forOperator = <
   const handler = (engine: EngineService) => {
     const done = does(engine)
     const replied = (doing: Effect.Effect<Done<Schema.Schema.Type<S>, F>, EngineError>) =>
-      Masking.reply(
-        mask,
-        Effect.map(doing, ({ body, found }) => ({ body, headers: answer.headers?.(found) ?? {} }))
-      )
+      Masking.reply(mask, Effect.map(doing, replyOf(answer)))
     return {
       access: "operator" as const,
       role: reference.role ?? (asked.method === "GET" ? ("read" as const) : ("admin" as const)),
@@ -482,18 +495,22 @@ export const forKey = <N extends string, M extends Method, P, Q, B, H, S extends
   reference: NoInfer<Reference<B>>,
   run: RunOfKey<NoInfer<Route.Given<P, Q, B>>, NoInfer<F>>,
   besides?: Pick<Route.Route, "refusal">
-) => {
+): KeyOperation<Endpoint<N, M, P, Q, B, H>, Schema.Schema.Type<S>, F> => {
   const prepared = Route.prepare(asked)
+  const does = (engine: EngineService, caller: Engine.Caller) =>
+    prepared(
+      (given) => Effect.map(run(engine, caller, given), (found) => doneOf(answer, found, given)),
+      caller.key.publicKey
+    )
   const handler = (engine: EngineService) => ({
     access: "key" as const,
     permission,
-    prepare: (caller: Engine.Caller) =>
-      prepared(
-        replying(answer, (given) => run(engine, caller, given)),
-        caller.key.publicKey
-      )
+    prepare: (caller: Engine.Caller) => {
+      const done = does(engine, caller)
+      return (raw: Route.Raw) => Either.map(done(raw), Effect.map(replyOf(answer)))
+    }
   })
-  return operation(asked, answer, reference, handler, besides)
+  return { ...operation(asked, answer, reference, handler, besides), told: answer.schema, does }
 }
 
 /** For an operation whose body the engine checks itself. */

@@ -84,7 +84,7 @@ const costs = struct({
 
 const explained = list(explanation)
 
-const estimate = codec(
+export const estimate = codec(
   Schema.Struct({ ...costs.schema.fields, recipients_explained: Schema.optional(explained.schema) }),
   ({ cost, explanations, ...found }: Estimates.Estimate, prefix) => ({
     ...costs.of({ ...found, ...cost }, prefix),

@@ -2,7 +2,8 @@
 import type { EventData } from "./Events.ts"
 import type {
   Counts,
-  DirectResult,
+  DirectMessageNow,
+  FailuresByCode,
   Found,
   Hours,
   InTransaction,
@@ -14,7 +15,8 @@ import type {
   RecipientStatus,
   RecipientTexts,
   Retried,
-  Retry
+  Retry,
+  RetrySums
 } from "./Messages.ts"
 import type { HealthReport, Overview, StorageSize } from "./Overview.ts"
 import type { Issue } from "./SendwrightError.ts"
@@ -109,8 +111,8 @@ export interface AccountChange {
 
 export interface UsageInput {
   readonly id: string
-  /** One sum for each of these. */
-  readonly by: "day" | "template" | "market" | "session"
+  /** One sum for each of these; what of today's limits is used without it. */
+  readonly by?: "day" | "template" | "market" | "session" | undefined
   readonly from?: Date | undefined
   readonly to?: Date | undefined
 }
@@ -138,6 +140,7 @@ export interface UsageSum {
 }
 
 export interface UsageSums {
+  readonly by: "day" | "template" | "market" | "session"
   readonly from: Date
   readonly to: Date
   /** Later than `from` where there were more than 500,000 recipients: what was accepted before may be there in part. */
@@ -151,10 +154,11 @@ export interface Accounts {
   readonly list: () => AsyncIterable<Account>
   /** Fields that are absent stay. */
   readonly change: (input: AccountChange) => Promise<Account>
-  /** What of today's limits is used. */
-  readonly usage: (input: { readonly id: string }) => Promise<Usage>
-  /** Recipients and money of what was accepted between two times; since the begin of this month unless said otherwise. */
-  readonly usageBy: (input: UsageInput) => Promise<UsageSums>
+  /**
+   * What of today's limits is used, or with `by` the recipients and money of what was accepted between two times: since the begin
+   * of this month unless said otherwise.
+   */
+  readonly usage: (input: UsageInput) => Promise<Usage | UsageSums>
 }
 
 // Sessions
@@ -185,9 +189,7 @@ export interface ClosedMarket {
 
 /** The hours in which a session's messages of a purpose go, at each recipient's place; null for all hours. A send's `hours` narrow them. */
 export type QuietHours = {
-  readonly [Purpose in "authentication" | "marketing" | "utility"]:
-    | (Hours & { readonly days?: ReadonlyArray<number> | undefined })
-    | null
+  readonly [Purpose in "authentication" | "marketing" | "utility"]: Hours | null
 }
 
 export type QuietHoursInput = { readonly [Purpose in keyof QuietHours]?: QuietHours[Purpose] | undefined }
@@ -280,7 +282,7 @@ export interface Sessions {
   /** Asks the platform first; one that does not know us leaves the session disconnected, with the reason. */
   readonly connect: (input: { readonly id: string }) => Promise<SessionRecord>
   readonly disconnect: (input: { readonly id: string }) => Promise<SessionRecord>
-  readonly unreadHooks: (input: { readonly id: string }) => AsyncIterable<UnreadHook>
+  readonly unread: (input: { readonly id: string }) => AsyncIterable<UnreadHook>
 }
 
 /** When a secret was made, and until when it is accepted: null while it is the newest. */
@@ -348,18 +350,33 @@ export interface Keys {
 
 /** What became of the templates of an import. */
 export interface ImportedTemplates {
+  readonly imported: number
   readonly templates: ReadonlyArray<Template>
-  /** Templates that were not taken, and why. */
-  readonly refused: ReadonlyArray<{
+  /** One for each that was given, in their order. */
+  readonly results: ReadonlyArray<{
+    readonly index: number
     readonly name: string | null
     readonly language: string | null
-    readonly issues: ReadonlyArray<Issue>
+    readonly status: "imported" | "refused"
+    readonly templateId?: number | undefined
+    readonly sendable?: boolean | undefined
+    readonly unsendableReason?: string | null | undefined
+    readonly errors?: ReadonlyArray<Issue> | undefined
+  }>
+}
+
+export interface SyncedTemplates extends ImportedTemplates {
+  /** The platform's templates that could not be taken over, and why. */
+  readonly skipped: ReadonlyArray<{
+    readonly name: string
+    readonly language: string
+    readonly reason: string
   }>
 }
 
 /** A template as a recipient would read it. */
 export interface TemplatePreview {
-  readonly id: number
+  readonly templateId: number
   readonly name: string
   readonly language: string
   readonly status: string
@@ -402,14 +419,14 @@ export interface Templates {
     readonly variables?: Readonly<Record<string, string>> | undefined
   }) => Promise<TemplatePreview>
   /** Mirrors all templates that the platform has. */
-  readonly sync: (input: { readonly sessionId: string }) => Promise<ImportedTemplates>
+  readonly sync: (input: { readonly sessionId: string }) => Promise<SyncedTemplates>
 }
 
 // Consents
 
 /** One word of consent or refusal. */
 export interface ConsentRecord {
-  readonly id: string
+  readonly consentId: string
   readonly phone: string | null
   /** The platform's id of the person; null where none was told. */
   readonly userId: string | null
@@ -439,23 +456,33 @@ export interface ConsentInput {
   readonly occurredAt?: Date | undefined
 }
 
-/** What became of one item: its record, or why it was not taken. */
-export type ConsentOutcome =
-  | { readonly recorded: true; readonly record: ConsentRecord }
-  | {
-      readonly recorded: false
-      /** True where consent stays refused: the item tells no time, and outranks no refusal by the person's own words. */
-      readonly keptRefused: boolean
-      readonly phone: string | null
-      readonly userId: string | null
-      readonly issues: ReadonlyArray<Issue>
-    }
+/** What became of the items of a list. */
+export interface RecordedConsents {
+  readonly recorded: number
+  readonly keptRefused: number
+  /** One for each item, in their order. */
+  readonly results: ReadonlyArray<{
+    readonly index: number
+    readonly phone: string | null
+    readonly userId: string | null
+    /** True where it was recorded. */
+    readonly ok: boolean
+    readonly consentId?: string | undefined
+    /** True where consent stays refused: the item tells no time, and outranks no refusal by the person's own words. */
+    readonly keptRefused?: boolean | undefined
+    readonly errors?: ReadonlyArray<Issue> | undefined
+  }>
+}
 
 export interface ConsentState {
   readonly phone: string | null
   readonly userId: string | null
-  /** By purpose: whether a message may go. */
-  readonly current: Readonly<Record<Purpose, "granted" | "revoked" | "missing">>
+  /** Whether a message of each purpose may go. */
+  readonly current: ReadonlyArray<{
+    readonly purpose: Purpose
+    readonly status: "granted" | "revoked" | "missing"
+    readonly consentId: string | null
+  }>
   /** Newest first. */
   readonly history: ReadonlyArray<ConsentRecord>
 }
@@ -475,7 +502,8 @@ export interface Unattributed {
 export interface PerhapsRefusal {
   readonly id: string
   readonly sessionId: string
-  readonly phone: string | null
+  /** The phone of who wrote it. */
+  readonly from: string | null
   readonly userId: string | null
   readonly messageId: string | null
   readonly text: string
@@ -496,7 +524,7 @@ export interface Consents {
       readonly importedAt?: Date | undefined
     },
     options?: InTransaction
-  ) => Promise<ReadonlyArray<ConsentOutcome>>
+  ) => Promise<RecordedConsents>
   /**
    * Grants for a person's new number what was granted for the one that they left, and ends it there. A platform's word that a
    * number has another owner ends its grant by itself, and moves it to none.
@@ -506,7 +534,11 @@ export interface Consents {
     readonly from: string
     readonly to: string
     readonly reason: string
-  }) => Promise<ReadonlyArray<ConsentRecord>>
+  }) => Promise<{
+    readonly from: string
+    readonly to: string
+    readonly consents: ReadonlyArray<ConsentRecord>
+  }>
   /** By one of the two. */
   readonly find: (input: {
     readonly accountId: string
@@ -514,10 +546,12 @@ export interface Consents {
     readonly userId?: string | undefined
   }) => Promise<ConsentState>
   readonly unattributed: (input: { readonly accountId: string }) => AsyncIterable<Unattributed>
-  readonly perhapsRefusals: (input: { readonly accountId: string }) => AsyncIterable<PerhapsRefusal>
-  readonly recordRefusal: (input: { readonly id: string }) => Promise<PerhapsRefusal>
+  /** Texts that may be opt-outs. */
+  readonly doubtful: (input: { readonly accountId: string }) => AsyncIterable<PerhapsRefusal>
+  /** Records such a text as an opt-out. */
+  readonly refuse: (input: { readonly id: string }) => Promise<PerhapsRefusal>
   /** Lists a text no longer that was no refusal. */
-  readonly dismissRefusal: (input: { readonly id: string }) => Promise<PerhapsRefusal>
+  readonly dismiss: (input: { readonly id: string }) => Promise<PerhapsRefusal>
 }
 
 // A person, and all that is known of them
@@ -556,7 +590,7 @@ export interface Erasure {
   readonly accountId: string | null
   readonly reason: string
   /** While it goes on a process that runs its loops sweeps again, until nothing is under way. */
-  readonly isDone: boolean
+  readonly state: "done" | "going_on"
   readonly begunAt: Date
   readonly sweptAt: Date
   /** When it is swept again; null once it is done. */
@@ -576,11 +610,13 @@ export interface NamesByAccount extends PersonNames {
 }
 
 export interface ErasedPerson extends NamesByAccount {
-  /** Null of a dry run. */
-  readonly erasure: Erasure | null
+  /** Of the erasure; null of a dry run. */
+  readonly id: string | null
+  readonly dryRun: boolean
+  readonly state: "done" | "going_on" | null
   readonly counts: ErasureCounts
-  /** What is left to be done by hand; null when it is nothing. */
-  readonly remains: string | null
+  /** How it goes on, and what is left to be done by hand. */
+  readonly detail: string
 }
 
 /** Things by the names of the REST API. */
@@ -597,7 +633,17 @@ export interface PersonExport extends NamesByAccount {
   readonly unreadHooks: Things
   readonly earlyReports: Things
   /** The lists that have more than the 10,000 that are shown. */
-  readonly cut: ReadonlyArray<string>
+  readonly cut: ReadonlyArray<
+    | "consents"
+    | "delivery_answers"
+    | "doubtful_texts"
+    | "early_reports"
+    | "events"
+    | "links"
+    | "messages"
+    | "unread_hooks"
+    | "windows"
+  >
 }
 
 /** What one account knows of a person. */
@@ -632,9 +678,13 @@ export interface People {
   readonly erase: (
     input: WhichPerson & { readonly reason: string; readonly dryRun?: boolean | undefined }
   ) => Promise<ErasedPerson>
-  readonly export: (input: WhichPerson) => Promise<PersonExport>
-  /** Newest first. */
-  readonly erasures: () => AsyncIterable<Erasure>
+  readonly export: (input: {
+    /** A phone in any spelling, or a platform's user id. */
+    readonly who: string
+    readonly accountId?: string | undefined
+  }) => Promise<PersonExport>
+  /** The erasures, newest first. */
+  readonly erased: () => AsyncIterable<Erasure>
 }
 
 // Webhooks, for receivers outside of this process
@@ -694,9 +744,10 @@ export interface Delivery {
     readonly durationMs: number
     /** Why there was no success; null for a success. */
     readonly reason: "address_refused" | "connection" | "secret_unreadable" | "status" | "timeout" | null
-    readonly excerpt: string
+    /** The beginning of the answer. */
+    readonly response: string
   }>
-  readonly nextAt: Date | null
+  readonly nextAttemptAt: Date | null
   readonly createdAt: Date
 }
 
@@ -728,6 +779,8 @@ export interface Deliveries {
   readonly list: (query?: DeliveryQuery) => AsyncIterable<Delivery>
   readonly count: (query?: DeliveryQuery) => Promise<Counted>
   readonly find: (input: { readonly id: string }) => Promise<DeliveryDetail>
+  /** Once more, with the same id and body as before. */
+  readonly replay: (input: { readonly id: string }) => Promise<Delivery>
 }
 
 export interface Webhooks {
@@ -745,9 +798,8 @@ export interface Webhooks {
   /** Answers the delivery's id. */
   readonly test: (input: { readonly id: string }) => Promise<string>
   readonly deliveries: (input: { readonly id: string }) => AsyncIterable<Delivery>
-  readonly replay: (input: { readonly deliveryId: string }) => Promise<Delivery>
   /** Sends again what failed, or what this webhook never had; answers how many. */
-  readonly replaySince: (input: {
+  readonly replay: (input: {
     readonly id: string
     readonly since: Date
     /** `failed` unless said otherwise. */
@@ -762,7 +814,7 @@ export interface Webhooks {
 export interface Price {
   /** A calling-code prefix, `*` for the rest of the world, or any name where `prefixes` lists them. */
   readonly market: string
-  readonly prefixes?: ReadonlyArray<string> | null | undefined
+  readonly prefixes?: ReadonlyArray<string> | undefined
   readonly category: "marketing" | "utility" | "authentication" | "authentication_international" | "service"
   /** Decimal. */
   readonly price: string
@@ -783,12 +835,12 @@ export interface RateCards {
     readonly prices: ReadonlyArray<Price>
   }) => Promise<RateCard>
   /** From the CSV that a platform publishes. */
-  readonly importCsv: (input: {
+  readonly import: (input: {
     readonly currency: string
     readonly effectiveFrom: Date
     readonly csv: string
   }) => Promise<{
-    readonly card: RateCard
+    readonly rateCard: RateCard
     readonly skipped: ReadonlyArray<{
       readonly line: number
       readonly market: string
@@ -804,118 +856,66 @@ export interface RateCards {
 export interface JobFilter extends JobQuery {
   readonly accountId?: string | undefined
   readonly sessionId?: string | undefined
-  readonly publicKey?: string | undefined
+  /** A public key; of what this process sent, the id of the session. */
+  readonly key?: string | undefined
   readonly templateId?: number | undefined
   /** Some of its recipients failed, are unknown, or wait. */
   readonly has?: "failed" | "unknown" | "waiting" | undefined
   /** Nothing becomes of it for ten minutes, and it is not its turn that it waits for. */
-  readonly isStuck?: boolean | undefined
+  readonly stuck?: boolean | undefined
   readonly completedAfter?: Date | undefined
   readonly completedBefore?: Date | undefined
 }
 
 /** Jobs with failures, and which of their recipients are retried: as the retry of one job takes them. It has to name something of the jobs. */
-export interface RetryFilter extends Omit<JobFilter, "has" | "isStuck">, Pick<Retry, "codes" | "statuses"> {
+export interface RetryFilter extends Omit<JobFilter, "has" | "stuck">, Pick<Retry, "codes" | "statuses"> {
   /** One job; then nothing else of jobs is named. */
   readonly jobId?: string | undefined
 }
 
-interface SomeJobs {
-  readonly jobs: number
-  readonly recipients: number
-  /** One of them. */
-  readonly jobId: string
-}
-
-type FailuresByCode = ReadonlyArray<{
-  readonly code: string
-  readonly status: RecipientStatus
-  readonly recipients: number
-}>
-
-/** What a retry of many jobs has done, or would do. */
-export interface RetrySums {
-  readonly jobs: number
-  readonly counts: Readonly<Record<"failed" | "unknown", number>>
-  readonly codes: FailuresByCode
-  /** Recipients who are left since nobody named them. */
-  readonly unknown: FailuresByCode
-  readonly permanent: FailuresByCode
-  /** Recipients that changed after it began, and are left. */
-  readonly changed: number
-  readonly refused: ReadonlyArray<SomeJobs & { readonly reason: "job_ended" | "content_expired" }>
-  /** Retried, and waiting for their session or template. */
-  readonly waiting: ReadonlyArray<
-    SomeJobs & { readonly limiter: "client" | "platform" | "session" | "template" }
-  >
-  /** By the prices of the acceptance; `total` is null where nothing could be priced. */
-  readonly costs: ReadonlyArray<{
-    readonly currency: string
-    readonly total: string | null
-    readonly isComplete: boolean
-  }>
-}
-
+/** A retry of many jobs, which processes that run their loops carry out job by job. */
 export interface RetryOfJobs {
-  readonly id: string
+  readonly retryId: string
   readonly status: "running" | "completed" | "canceled"
   readonly operator: string | null
-  readonly filter: RetryFilter
+  /** As it was asked for. */
+  readonly filter: { readonly [Field in keyof RetryFilter]-?: Exclude<RetryFilter[Field], undefined> | null }
   /** What was counted when it began. */
   readonly expected: { readonly jobs: number; readonly recipients: number; readonly isExact: boolean }
-  readonly sums: RetrySums
-  /** Why it is nobody; null where it is somebody, and while it goes on. */
-  readonly why: string | null
+  /** What it has retried until now, and what it has left. */
+  readonly done: RetrySums
   readonly begunAt: Date
   readonly updatedAt: Date
   readonly endedAt: Date | null
 }
 
-export interface CountedRetry {
-  readonly counted: RetrySums
-  /** Why it is nobody; null where it is somebody. */
-  readonly why: string | null
-  /** False where there are more jobs than were counted. */
+export interface BegunRetry {
+  readonly dryRun: boolean
+  /** Null of a dry run. */
+  readonly retry: RetryOfJobs | null
+  /** False where there are more jobs than were counted; a retry takes them, too. */
   readonly isExact: boolean
+  readonly counted: RetrySums
 }
 
-/** A retry of many jobs, which processes that run their loops carry out job by job. */
-export interface BegunRetry extends CountedRetry {
-  readonly id: string
-  readonly progress: () => Promise<RetryOfJobs>
-  /** Once it is completed or canceled. */
-  readonly ended: () => Promise<RetryOfJobs>
-  /** What it has retried is sent. */
-  readonly cancel: () => Promise<RetryOfJobs>
-}
-
-/** The retry of one job, with what is told of many. */
-export interface RetriedJob extends Retried, Pick<CountedRetry, "counted" | "why"> {}
-
-export interface RetryJobs {
-  (input: { readonly id: string } & Retry): Promise<RetriedJob>
-  /** The same of many jobs: counted first. */
-  (input: { readonly filter: RetryFilter; readonly dryRun: true }): Promise<CountedRetry>
-  (input: {
-    readonly filter: RetryFilter
-    readonly dryRun?: false | undefined
-    /** The same key and filter answer the same retry again. */
-    readonly idempotencyKey?: string | undefined
-  }): Promise<BegunRetry>
-}
-
-/** A job with whose it is, and how it came. */
-export interface ToldJob extends Job {
+/** Whose a job is, and how it came. */
+interface OfJob {
+  readonly accountId: string
+  readonly sessionId: string
   /** Names; null of what is gone. */
   readonly account: string | null
   readonly session: string | null
   /** Of the key that asked for it; of this process the id of the session. */
-  readonly publicKey: string
+  readonly key: string
   readonly idempotencyKey: string | null
   readonly requestId: string | null
   /** Why recipients failed, were skipped or are unknown, most of them first. */
   readonly failures: FailuresByCode
 }
+
+export interface ToldJob extends Job, OfJob {}
+
+export interface ToldJobDetail extends JobDetail, OfJob {}
 
 /** The jobs of one reference together. */
 export interface ReferenceSum {
@@ -931,18 +931,23 @@ export interface ReferenceSum {
   readonly completedAt: Date | null
 }
 
-/** A direct message with what it costs. */
-export interface ToldMessage extends DirectResult {
+/** A direct message with the session that sent it. */
+export interface ToldMessage extends DirectMessageNow {
   readonly sessionId: string
-  /** `template`: `otherwise` goes in the place of what was written. */
-  readonly sentAs: "text" | "template"
-  readonly currency: string
-  readonly estimatedCost: string | null
-  readonly createdAt: Date
+  readonly attempts: number
 }
 
-/** Retries of many jobs, by their ids. */
+/** Retries of many jobs. */
 export interface Retries {
+  /** With `dryRun` it only counts. */
+  readonly begin: (input: {
+    readonly filter: RetryFilter
+    readonly dryRun?: boolean | undefined
+    /** The same key and filter answer the same retry again. */
+    readonly idempotencyKey?: string | undefined
+  }) => Promise<BegunRetry>
+  /** Newest first. */
+  readonly list: () => AsyncIterable<RetryOfJobs>
   readonly find: (input: { readonly id: string }) => Promise<RetryOfJobs>
   /** What it has retried is sent. */
   readonly cancel: (input: { readonly id: string }) => Promise<RetryOfJobs>
@@ -978,7 +983,7 @@ export interface Jobs {
     readonly id: string
     /** Only results of this status. */
     readonly recipientStatus?: RecipientStatus | undefined
-  }) => Promise<JobDetail>
+  }) => Promise<ToldJobDetail>
   /** How many recipients start in which hour, and in which countries they are. */
   readonly schedule: (input?: { readonly reference?: string | undefined }) => Promise<Schedule>
   readonly cancel: (input: { readonly id: string }) => Promise<Job>
@@ -987,24 +992,27 @@ export interface Jobs {
   readonly resume: (input: { readonly id: string }) => Promise<Job>
   /** Changes when those may be sent whom nobody attempted yet. */
   readonly change: (input: { readonly id: string } & OtherTimes) => Promise<Job>
-  readonly retry: RetryJobs
-  /** Retries of many jobs, the newest first. */
-  readonly retries: () => AsyncIterable<RetryOfJobs>
+  readonly retry: (input: { readonly id: string } & Retry) => Promise<Retried>
+}
+
+export interface DirectMessages {
   /** With `phone` those to this number. */
-  readonly messages: (input: {
+  readonly list: (input: {
     readonly accountId: string
     readonly phone?: string | undefined
   }) => AsyncIterable<ToldMessage>
   /** The story of any message, a recipient's or a direct one. */
-  readonly timeline: (input: { readonly messageId: string }) => Promise<Timeline>
+  readonly story: (input: { readonly messageId: string }) => Promise<Timeline>
 }
 
 // The store, its secrets, and who operates it
 
+export type PurgeKind = "deliveries" | "contents" | "results" | "unread_hooks" | "consents"
+
 /** What goes of an account, or would: about so many bytes. */
 export interface PurgeShare {
   readonly accountId: string
-  readonly kind: "deliveries" | "contents" | "results" | "unreadHooks" | "consents"
+  readonly kind: PurgeKind
   readonly days: number
   readonly rows: number
   readonly bytes: number
@@ -1014,49 +1022,42 @@ export interface Purged {
   readonly dryRun: boolean
   /** False where something is left after ten seconds, or another process purges: call it again. */
   readonly isComplete: boolean
-  /** The time by which rows were due, where the clock is ahead of every time that the store has from before this process. */
-  readonly heldAt?: Date
-  /** The most bytes first. */
-  readonly shares: ReadonlyArray<PurgeShare>
-}
-
-export interface Storage {
-  readonly size: () => Promise<StorageSize>
-  /** Deletes what accounts keep no longer (`retention`). Workers do so by themselves every hour. */
-  readonly purge: (input?: { readonly dryRun?: boolean | undefined }) => Promise<Purged>
+  readonly kinds: ReadonlyArray<Pick<PurgeShare, "bytes" | "kind" | "rows">>
+  /** Whose, the 100 with the most bytes first. */
+  readonly accounts: ReadonlyArray<PurgeShare>
+  /** How it goes on. */
+  readonly detail: string
 }
 
 export interface Restored {
-  readonly isHeld: boolean
+  readonly held: boolean
+  /** Why it is held, or was; null where it was not. */
+  readonly reason: "elsewhere" | "failover" | "older" | "operator" | null
+  readonly since: Date | null
   readonly dryRun: boolean
-  /** The hold that is there, or was; null where there was none. */
-  readonly hold: { readonly reason: string; readonly since: Date } | null
   readonly counts: Readonly<Record<"jobs" | "unknown" | "canceled" | "sent", number>>
+  readonly detail: string
 }
 
-export interface Restore {
-  /** Ends the hold of a store that was restored from a backup: what was open becomes `unknown` or `canceled`, or is sent. */
-  readonly open: (input: {
-    readonly open: "unknown" | "cancel" | "send"
-    readonly dryRun?: boolean | undefined
-  }) => Promise<Restored>
-  /** Holds a store by hand. */
-  readonly hold: () => Promise<Restored>
-}
+type OfSecrets = Readonly<Record<"sessions" | "webhooks" | "erasures", number>>
 
 export interface Resealed {
-  /** The id of the current secret key. */
-  readonly key: string
-  readonly resealed: Readonly<Record<"session" | "webhook" | "erasure", number>>
-  readonly unreadable: Readonly<Record<"session" | "webhook" | "erasure", number>>
-  /** How many API keys and operators still need an older secret key. */
-  readonly apiKeys: number
-  readonly operators: number
-  /** Secret keys that processes still have to be given, and those that nothing needs any more. */
-  readonly olderKeys: ReadonlyArray<string>
-  readonly retired: ReadonlyArray<string>
+  readonly secrets: {
+    /** The id of the current secret key. */
+    readonly key: string
+    readonly resealed: OfSecrets
+    readonly unreadable: OfSecrets
+    /** How many API keys and operators still need an older secret key. */
+    readonly apiKeysLeft: number
+    readonly operatorsLeft: number
+    /** Secret keys that processes still have to be given, and those that nothing needs any more. */
+    readonly olderKeys: ReadonlyArray<string>
+    readonly retired: ReadonlyArray<string>
+    /** The next step. */
+    readonly detail: string
+  }
   /** The API keys that need an older secret key, where they are asked for. */
-  readonly dependents?:
+  readonly apiKeys?:
     | ReadonlyArray<
         Pick<ApiKey, "lastUsedAt" | "name" | "publicKey" | "sessionId" | "status"> & {
           /** Null for one that does not name its key. */
@@ -1076,7 +1077,7 @@ export interface Operator {
   /** `read` reads everything of the admin API, `metrics` its metrics alone. */
   readonly role: "metrics" | "read" | "support" | "admin"
   /** True when it sees people's numbers as `+34 600 ··· 234`: only of the role `read`. */
-  readonly masksPhones: boolean
+  readonly maskPhones: boolean
   readonly status: "active" | "revoked"
   readonly secrets: ReadonlyArray<SecretTimes>
   readonly createdAt: Date
@@ -1090,7 +1091,7 @@ export interface AppointedOperator extends Operator {
 
 export interface Operators {
   readonly create: (
-    input: Pick<Operator, "name" | "role"> & { readonly masksPhones?: boolean | undefined }
+    input: Pick<Operator, "name" | "role"> & { readonly maskPhones?: boolean | undefined }
   ) => Promise<AppointedOperator>
   readonly list: () => AsyncIterable<Operator>
   readonly rotate: (input: {
@@ -1121,11 +1122,6 @@ export interface AuditQuery {
   readonly target?: string | undefined
   readonly from?: Date | undefined
   readonly to?: Date | undefined
-}
-
-export interface Audit {
-  /** Newest first. */
-  readonly list: (query?: AuditQuery) => AsyncIterable<AuditEntry>
 }
 
 // What happened, and what is kept, row by row
@@ -1195,8 +1191,7 @@ export interface ExportedResult extends RecipientTexts {
   readonly readAt: Date | null
 }
 
-export interface ExportedConsent extends Omit<ConsentRecord, "id"> {
-  readonly consentId: string
+export interface ExportedConsent extends ConsentRecord {
   readonly accountId: string
 }
 
@@ -1236,11 +1231,23 @@ export interface Admin {
   readonly rateCards: RateCards
   readonly jobs: Jobs
   readonly retries: Retries
-  readonly restore: Restore
-  readonly storage: Storage
+  readonly messages: DirectMessages
+  /**
+   * Ends the hold of a store that was restored from a backup: what was open before becomes `unknown` or `canceled`, or is sent.
+   * With `hold` it holds a store by hand; with neither it is counted what would be sent.
+   */
+  readonly restore: (input?: {
+    readonly open?: "unknown" | "cancel" | "send" | undefined
+    readonly dryRun?: boolean | undefined
+    readonly hold?: true | undefined
+  }) => Promise<Restored>
+  readonly storage: () => Promise<StorageSize>
+  /** Deletes what accounts keep no longer (`retention`). Workers do so by themselves every hour. */
+  readonly purge: (input?: { readonly dryRun?: boolean | undefined }) => Promise<Purged>
   readonly secrets: Secrets
   readonly operators: Operators
-  readonly audit: Audit
+  /** What operators did, newest first. */
+  readonly audit: (query?: AuditQuery) => AsyncIterable<AuditEntry>
   readonly events: Happenings
   readonly export: Exports
   /** What needs somebody, what waits and for what, and who works. A process reads it at most every two seconds. */
@@ -1251,5 +1258,5 @@ export interface Admin {
    * Whatever a text names, of all accounts and newest first: a phone in any spelling, a user id, a text of `RecipientTexts`, a
    * reference, an Idempotency-Key, a request id, or an id of ours or of a platform.
    */
-  readonly search: (text: string) => AsyncIterable<Found>
+  readonly search: (input: { readonly q: string }) => AsyncIterable<Found>
 }

@@ -101,7 +101,7 @@ export type Moment = Date | { readonly local: string; readonly timeZone: string 
 export interface OtherTimes {
   readonly sendAt?: Moment | undefined
   readonly expiresAt?: Moment | null | undefined
-  readonly hours?: (Hours & { readonly days?: ReadonlyArray<number> | undefined }) | null | undefined
+  readonly hours?: Hours | null | undefined
 }
 
 /** Hours of the day, such as 09:00 to 20:00; over midnight where `to` is before `from`. */
@@ -109,7 +109,7 @@ export interface Hours {
   readonly from: string
   readonly to: string
   /** Monday is 1; all days when absent. */
-  readonly days?: ReadonlyArray<number> | null | undefined
+  readonly days?: ReadonlyArray<number> | undefined
   /** What becomes of a message whose turn comes at another hour: it waits for the next that is allowed, or is `skipped`. */
   readonly outside?: "hold" | "skip" | undefined
 }
@@ -220,15 +220,12 @@ export interface Failure {
 }
 
 /** How far a message came. */
-export interface Progress {
+interface Progress {
   readonly messageId: string
-  /** Null where only a user id was given. */
-  readonly phone: string | null
   readonly userId: string | null
   readonly status: RecipientStatus
   /** Null unless it failed, or nobody knows. */
   readonly error: Failure | null
-  readonly attempts: number
   readonly updatedAt: Date
   readonly sentAt: Date | null
   readonly deliveredAt: Date | null
@@ -236,22 +233,42 @@ export interface Progress {
 }
 
 /** What became of one recipient of a job. */
-export interface Result extends Progress, RecipientTexts {}
+export interface Result extends Progress, RecipientTexts {
+  /** Null where only a user id was given. */
+  readonly phone: string | null
+  readonly attempts: number
+  /** The market that priced it, and the decimal price that is due once it is delivered; null without a rate card. */
+  readonly market: string | null
+  readonly unitPrice: string | null
+  /** As what the platform billed it; null until a receipt said so. */
+  readonly pricing: { readonly category: string; readonly free: boolean } | null
+}
+
+/** A direct message as far as a session and operators are told the same. */
+export interface DirectMessageNow extends Progress {
+  /** The phone; null where only a user id was given. */
+  readonly to: string | null
+  /** `template`: `otherwise` goes in the place of what was written. */
+  readonly sentAs: "text" | "template"
+  readonly reference: string | null
+  readonly currency: string
+  /** Decimal; null where it has no price. */
+  readonly estimatedCost: string | null
+  readonly actualCost: string | null
+  readonly createdAt: Date
+}
 
 /** A direct message as it is now. */
-export interface DirectResult extends Progress {
-  readonly reference: string | null
-  /** Decimal; null where it has no price. */
-  readonly actualCost: string | null
+export interface DirectResult extends DirectMessageNow {
+  /** `unknown` while nobody knows whether the platform took it; null before and after. */
+  readonly outcome: "unknown" | null
 }
 
 export type Counts = Readonly<Record<RecipientStatus, number>>
 
 /** One accepted send. */
 export interface Job {
-  readonly id: string
-  readonly accountId: string
-  readonly sessionId: string
+  readonly jobId: string
   readonly templateId: number
   readonly status: JobStatus
   /** Why it is paused; null unless it is. */
@@ -283,7 +300,7 @@ export type EndLimiter = "hours" | "pace" | "retry" | "schedule"
 
 /** A job with what became of each recipient. */
 export interface JobDetail extends Job {
-  readonly template: { readonly id: number; readonly name: string; readonly language: string }
+  readonly template: { readonly templateId: number; readonly name: string; readonly language: string }
   readonly results: ReadonlyArray<Result>
   /** Decimal; null where nothing could be priced. */
   readonly actualCost: string | null
@@ -315,10 +332,53 @@ export interface Retry {
   readonly dryRun?: boolean | undefined
 }
 
+export type FailuresByCode = ReadonlyArray<{
+  readonly code: string
+  readonly status: RecipientStatus
+  readonly recipients: number
+}>
+
+interface SomeJobs {
+  readonly jobs: number
+  readonly recipients: number
+  /** One of them. */
+  readonly jobId: string
+}
+
+/** Who is retried, or would be. */
+export interface RetrySums {
+  readonly jobs: number
+  readonly recipients: number
+  readonly counts: Readonly<Record<"failed" | "unknown", number>>
+  readonly codes: FailuresByCode
+  readonly left: {
+    /** Recipients who are left since nobody named them. */
+    readonly unknown: FailuresByCode
+    readonly permanent: FailuresByCode
+    /** Recipients that changed after it began. */
+    readonly changed: number
+  }
+  readonly refused: ReadonlyArray<SomeJobs & { readonly reason: "job_ended" | "content_expired" }>
+  /** Retried, and waiting for their session or template. */
+  readonly waiting: ReadonlyArray<
+    SomeJobs & { readonly limiter: "client" | "platform" | "session" | "template" }
+  >
+  /** By the prices of the acceptance; `total` is null where nothing could be priced. */
+  readonly estimates: ReadonlyArray<{
+    readonly currency: string
+    readonly total: string | null
+    readonly complete: boolean
+  }>
+  /** Why it is nobody; null where it is somebody, and while it goes on. */
+  readonly why: string | null
+}
+
 export interface Retried {
   readonly job: Job
+  readonly retried: number
   readonly counts: Readonly<Record<"failed" | "unknown", number>>
   readonly dryRun: boolean
+  readonly counted: RetrySums
 }
 
 /** A recipient who has no price, or gets nothing, and why. */
@@ -330,6 +390,7 @@ export interface LeftOut {
 
 /** What a send would cost. It binds nobody. */
 export interface Estimate {
+  readonly binding: false
   readonly currency: string
   /** Decimal; null where nothing has a price. */
   readonly total: string | null
@@ -344,9 +405,11 @@ export interface Estimate {
   readonly recipients: number
   readonly billableRecipients: number
   readonly withoutConsent: number
+  /** Null where none was in force. */
+  readonly rateCard: { readonly id: string; readonly effectiveFrom: Date } | null
   readonly breakdown: ReadonlyArray<{
     readonly market: string
-    readonly category: string
+    readonly category: "authentication" | "authentication_international" | "marketing" | "service" | "utility"
     readonly recipients: number
     readonly unitPrice: string
     readonly subtotal: string
@@ -367,4 +430,6 @@ export interface Found {
   readonly status: string | null
   readonly accountId: string
   readonly at: Date
+  /** The path of the REST API where there is more of it. */
+  readonly link: string
 }

@@ -1,24 +1,39 @@
 /** The store at a glance: what needs somebody, what waits, who works. */
 import type { Priority } from "./Messages.ts"
 
+export type AttentionKind =
+  | "clock_differs"
+  | "disk_full"
+  | "erasure_stuck"
+  | "failures_rising"
+  | "hooks_unread"
+  | "no_worker"
+  | "poisoned"
+  | "process_lost"
+  | "queue_slow"
+  | "quota_full"
+  | "refusals_doubtful"
+  | "restore_held"
+  | "session_blocked"
+  | "session_disconnected"
+  | "session_unavailable"
+  | "template_paused"
+  | "unknown_outcomes"
+  | "webhook_disabled"
+  | "webhook_failing"
+
 /** What needs somebody. */
 export interface Attention {
-  /** Such as `session_unavailable`. */
-  readonly kind: string
-  readonly verdict: "degraded" | "failing"
-  readonly lacks: "flowing" | "succeeding" | "fresh"
+  readonly kind: AttentionKind
   /** Null where nobody knows. */
   readonly since: Date | null
   readonly title: string
-  /** What it costs, and whom. */
-  readonly cost: string
-  /** The likely one. */
-  readonly cause: string
-  readonly next: string
+  /** What it costs, and whom, the likely cause, and the next step. */
+  readonly text: string
   /** Of the recipients, deliveries or other things that it costs something. */
   readonly count: number
-  /** What it is of: a session, a webhook, an account and so on. */
-  readonly target: { readonly of: string; readonly id: string | null }
+  /** The path of the REST API that shows what it is of: a session, a webhook, an account and so on. */
+  readonly link: string
 }
 
 export interface SessionAtAGlance {
@@ -62,8 +77,17 @@ export interface Overview {
     readonly totalIsExact: boolean
     readonly oldestAt: Date | null
     readonly by: ReadonlyArray<{
-      /** Such as `pace` or `platform`. */
-      readonly limiter: string
+      readonly limiter:
+        | "client"
+        | "hours"
+        | "pace"
+        | "platform"
+        | "restore"
+        | "retry"
+        | "schedule"
+        | "session"
+        | "template"
+        | "worker"
       readonly recipients: number
       /** When that may end by itself; of `platform` when it is asked again. */
       readonly until: Date | null
@@ -111,7 +135,7 @@ export interface HealthReport {
   /** What is not flowing, succeeding or fresh, the most urgent first. */
   readonly lines: ReadonlyArray<{
     /** As that of what needs somebody; `not_ready` of the process itself. */
-    readonly kind: string
+    readonly kind: AttentionKind | "not_ready"
     readonly verdict: "degraded" | "failing"
     readonly lacks: "flowing" | "succeeding" | "fresh"
     readonly since: Date | null
@@ -119,6 +143,7 @@ export interface HealthReport {
     readonly cause: string
     readonly next: string
     readonly count: number
-    readonly target: { readonly of: string; readonly id: string | null }
+    /** The path of the REST API that shows what it is of. */
+    readonly link: string
   }>
 }

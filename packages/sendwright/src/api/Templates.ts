@@ -31,8 +31,7 @@ export type Component =
   | { readonly type: "buttons"; readonly buttons: ReadonlyArray<Button> }
 
 export interface Template {
-  readonly id: number
-  readonly sessionId: string
+  readonly templateId: number
   readonly name: string
   readonly language: string
   readonly category: "marketing" | "utility" | "authentication"

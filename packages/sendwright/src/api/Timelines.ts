@@ -1,5 +1,6 @@
 /** The story of a message, as it is answered. */
 import type { Failure, Priority, RecipientStatus, RecipientTexts } from "./Messages.ts"
+import type { Button } from "./Templates.ts"
 
 /** What happened to a message. What no row of the store tells is null. */
 export interface TimelineEntry {
@@ -23,6 +24,8 @@ export interface TimelineEntry {
   readonly ms: number | null
   /** For operators alone. */
   readonly process: string | null
+  /** The path of the REST API where there is more of it. */
+  readonly link: string | null
   /** Of what was accepted, null of what this process sends itself; of an operator's act without the key. */
   readonly key?: string | null | undefined
   readonly requestId?: string | null | undefined
@@ -51,7 +54,7 @@ export interface TimelineMessage extends RecipientTexts {
   readonly priority: Priority
   /** Null of a direct message. */
   readonly template: {
-    readonly id: number
+    readonly templateId: number
     readonly name: string | null
     readonly language: string | null
   } | null
@@ -73,11 +76,7 @@ export interface TimelineMessage extends RecipientTexts {
     readonly header: string | null
     readonly body: string | null
     readonly footer: string | null
-    readonly buttons: ReadonlyArray<{
-      readonly type: string
-      readonly text: string
-      readonly url?: string | undefined
-    }>
+    readonly buttons: ReadonlyArray<Button>
   }
 }
 

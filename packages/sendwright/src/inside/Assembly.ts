@@ -1,4 +1,5 @@
 /** Core's engine over a store and senders, as promises. */
+import { types } from "node:util"
 import {
   AddressPolicy,
   Engine,
@@ -9,6 +10,7 @@ import {
   Worker
 } from "@sendwright/core"
 import { Exposition, Metrics, Timers } from "@sendwright/core/adapter"
+import { Cursors } from "@sendwright/core/contract"
 import * as Cause from "effect/Cause"
 import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -16,15 +18,16 @@ import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as ManagedRuntime from "effect/ManagedRuntime"
 import * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
 import type { Admin } from "../api/Admin.ts"
-import type { Report } from "../api/Sender.ts"
-import type { Options, Sendwright } from "../api/Sendwright.ts"
+import type { Hook, Report } from "../api/Sender.ts"
+import type { Options, Sendwright, Signal } from "../api/Sendwright.ts"
+import * as Operators from "./Admin.ts"
 import * as Alive from "./Alive.ts"
-import * as Inputs from "./Inputs.ts"
+import { input, Time } from "./Input.ts"
 import * as Known from "./Known.ts"
 import * as Logging from "./Logging.ts"
-import * as Operators from "./Operators.ts"
 import * as Checked from "./Options.ts"
 import * as Running from "./Running.ts"
 import * as Senders from "./Senders.ts"
@@ -49,6 +52,45 @@ export interface Assembled {
   /** Runs what needs core's services. */
   readonly runWith: Running.Running<Services>["runWith"]
 }
+
+const failure = Schema.Struct({
+  code: Schema.String,
+  providerCode: Schema.NullOr(Schema.String),
+  message: Schema.String,
+  permanent: Schema.Boolean
+})
+const reportsOf = input<ReadonlyArray<Report>>(
+  Schema.Array(
+    Schema.Struct({
+      messageId: Schema.optional(Schema.NullOr(Schema.String)),
+      providerId: Schema.optional(Schema.NullOr(Schema.String)),
+      status: Schema.Literal("accepted", "sent", "delivered", "read", "failed"),
+      at: Schema.optional(Time),
+      error: Schema.optional(failure)
+    })
+  )
+)
+
+const isRecord = (value: unknown): value is Readonly<Record<string, string>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+const TextsByName = Schema.declare(isRecord, { title: "an object" })
+const hookOf = input<Hook>(
+  Schema.Struct({
+    provider: Schema.String,
+    sessionId: Schema.String,
+    method: Schema.Literal("GET", "POST"),
+    headers: TextsByName,
+    query: Schema.optional(TextsByName),
+    body: Schema.optional(Schema.declare(types.isUint8Array, { title: "bytes (a `Uint8Array`)" }))
+  })
+)
+
+const isSignal = (value: unknown): value is Signal =>
+  typeof value === "object" && value !== null && "aborted" in value && "addEventListener" in value
+const readingOf = input(
+  Schema.Struct({ signal: Schema.optional(Schema.declare(isSignal, { title: "an `AbortSignal`" })) })
+)
+const stoppingOf = input(Schema.Struct({ graceMs: Schema.optional(Schema.Number) }))
 
 const longestGraceMs = 25_000
 
@@ -174,7 +216,7 @@ const processOf = (
   }
 
   const stop: Sendwright["stop"] = async (options = {}) => {
-    const { graceMs } = Inputs.stopping(options)
+    const { graceMs } = stoppingOf(options)
     stopped ??= end(graceMs)
     return stopped
   }
@@ -202,7 +244,7 @@ const processOf = (
     },
     metrics: () => run(Exposition.text("prometheus")),
     receive: async (given) => {
-      const reports = Inputs.reports(given)
+      const reports = reportsOf(given)
       await ready()
       const now = await run(Instant.now)
       const unmatched = await run(engine.receive(reports.map((report) => reportOf(report, now))))
@@ -210,7 +252,7 @@ const processOf = (
       return reports.filter((report) => unknown.has(nameOf(reportOf(report, now))))
     },
     hook: async (given) => {
-      const { body = new Uint8Array(), headers, method, provider, query = {}, sessionId } = Inputs.hook(given)
+      const { body = new Uint8Array(), headers, method, provider, query = {}, sessionId } = hookOf(given)
       await ready()
       const byName = Object.fromEntries(
         Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])
@@ -285,9 +327,13 @@ export const assemble = async (options: Options, world: World = {}): Promise<Ass
   const store = Stores.partsOf(options.store)
   const ours = options.senders.filter((sender) => Senders.builtIn(sender) !== undefined)
   const place = { store, isOurs: (name: string) => ours.some(({ provider }) => provider === name) }
+  const cursors = Cursors.make(Redacted.make(crypto.getRandomValues(new Uint8Array(32))))
+  const admin = Operators.make(engine, running, cursors, place)
   const context = {
     engine,
     running,
+    cursors,
+    retryJob: admin.jobs.retry,
     store,
     listenTo: subscriptions.listenTo,
     beginListening: subscriptions.beginListening,
@@ -302,10 +348,10 @@ export const assemble = async (options: Options, world: World = {}): Promise<Ass
   })
   const stay = staying(alive, options, () => runtime.runPromise(dueIn))
   const own: Sendwright = {
-    admin: heard(Operators.make(engine, running, place), subscriptions.listenTo),
+    admin: heard(admin, subscriptions.listenTo),
     session: Sessions.make(context),
     on: (pattern, handler) => subscriptions.on(pattern, handler),
-    events: (options = {}) => subscriptions.read(Inputs.reading(options).signal),
+    events: (options = {}) => subscriptions.read(readingOf(options).signal),
     ready: () => subscriptions.ready(),
     ...processOf(engine, worker, running, subscriptions, {
       dispose: () => runtime.dispose(),

@@ -8,6 +8,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
 import type { SendwrightEvent } from "../api/Events.ts"
 import type { Sendwright, Store } from "../api/Sendwright.ts"
@@ -15,12 +16,14 @@ import { SendwrightError } from "../api/SendwrightError.ts"
 import type * as Api from "../api/Testing.ts"
 import * as Assembly from "./Assembly.ts"
 import { isEvent, ofWire } from "./EventView.ts"
-import * as Inputs from "./Inputs.ts"
+import { input, Time } from "./Input.ts"
 import * as Running from "./Running.ts"
 import * as Senders from "./Senders.ts"
+import * as Sends from "./Sends.ts"
 import * as Stores from "./Stores.ts"
 import * as Subscriptions from "./Subscriptions.ts"
 import { TestClock } from "./TestClock.ts"
+import * as TestPeople from "./TestPeople.ts"
 import { scripts, TestPlatform } from "./TestPlatform.ts"
 
 const mondayMorning = new Date("2026-01-05T09:00:00Z")
@@ -332,6 +335,34 @@ const templateOf = (name: string, text: string) => ({
   components: [{ type: "BODY", text }]
 })
 
+const digits = { description: 'the digits of an error code, such as "131049"' }
+const errorCode = input(Schema.String.pipe(Schema.filter((text) => /^\d+$/.test(text), digits)), {
+  name: "code"
+})
+
+/** The people whom a send of the kit names; the session looks at everything else of it. */
+const addressees = (given: Api.TestMessage): ReadonlyArray<string> => {
+  const { recipients } = Sends.send(given)
+  const each: ReadonlyArray<unknown> = Array.isArray(recipients) ? recipients : []
+  return each.flatMap((recipient) => {
+    if (typeof recipient !== "object" || recipient === null) return []
+    const { phone, userId } = { phone: undefined, userId: undefined, ...recipient }
+    const name: unknown = phone ?? userId
+    return typeof name === "string" ? [name] : []
+  })
+}
+const isStore = (value: unknown): value is Store =>
+  typeof value === "object" && value !== null && "name" in value
+const TestStore = Schema.declare(isStore, { title: "`memory()`, `sqlite(…)` or `postgres(…)`" })
+const optionsOf = input<Api.TestOptions>(
+  Schema.Struct({
+    now: Schema.optional(Time),
+    store: Schema.optional(TestStore),
+    patienceMs: Schema.optional(Schema.Number.pipe(Schema.positive()))
+  }),
+  { code: "invalid_options" }
+)
+
 const people =
   (
     platform: TestPlatform,
@@ -340,8 +371,8 @@ const people =
     hear: (content: Parameters<TestPlatform["post"]>[0]) => Promise<void>
   ) =>
   (whose: string): Api.Person => {
-    const name = Inputs.name(whose)
-    const { phone, userId } = Inputs.named(name)
+    const name = TestPeople.name(whose)
+    const { phone, userId } = TestPeople.named(name)
     let serial = 0
     return {
       phone,
@@ -357,7 +388,7 @@ const people =
         return words.at(-1)?.type === "consent.revoked"
       },
       replies: async (words) => {
-        const text = Inputs.testText(words)
+        const text = TestPeople.text(words)
         serial += 1
         platform.closed.delete(name)
         journal.write(name, `wrote: ${text}`)
@@ -379,7 +410,7 @@ const people =
         platform.closed.add(name)
       },
       changesNumber: async (next) => {
-        const number = Inputs.phone(next)
+        const number = TestPeople.phone(next)
         journal.write(name, `has the number ${number} from now on`)
         const formerly = { phone, userId }
         await hear({ people: [{ phone: number, userId: null, formerly, at: clock.now }] })
@@ -392,13 +423,13 @@ const orders = (platform: TestPlatform): Api.Platform => {
   const facade: Api.Platform = {
     attempts: platform.attempts,
     next: (whose) => {
-      const name = Inputs.name(whose)
+      const name = TestPeople.name(whose)
       const add = (script: Parameters<TestPlatform["script"]>[1]): Api.Platform => {
         platform.script(name, script)
         return facade
       }
       return {
-        fails: (code) => add(scripts.fails(Inputs.errorCode(code))),
+        fails: (code) => add(scripts.fails(errorCode(code))),
         hangs: () => add(scripts.hangs()),
         answersLate: (after) => add(scripts.answersLate(milliseconds(after))),
         isBusy: (wait) => add(scripts.isBusy(milliseconds(wait))),
@@ -415,7 +446,7 @@ const furnish = async (sw: Sendwright, journal: Journal) => {
   const account = await sw.admin.accounts.create({ name: "Test", currency: "EUR", plan })
   const { id } = await sw.admin.sessions.create({ accountId: account.id, name: "test", provider: "sandbox" })
   const template = async (name: string, text: string): Promise<void> => {
-    const templates = [templateOf(name, Inputs.testText(text))]
+    const templates = [templateOf(name, TestPeople.text(text))]
     await sw.admin.templates.import({ sessionId: id, templates })
   }
   await template("hello", "Hello")
@@ -437,19 +468,19 @@ const sendingBy = (
     // With its time it brings back whoever said STOP before; without one it would open nobody.
     const occurredAt = new Date(clock.now)
     const consents = names.map((name) => {
-      const { phone, userId } = Inputs.named(Inputs.name(name))
+      const { phone, userId } = TestPeople.named(TestPeople.name(name))
       return { phone: phone ?? undefined, userId: userId ?? undefined, source: "test", occurredAt }
     })
     for (const name of names) asked.add(name)
     if (names.length === 0) return
-    const outcomes = await sw.admin.consents.record({ accountId: account.id, consents })
+    const { results } = await sw.admin.consents.record({ accountId: account.id, consents })
     for (const [place, name] of names.entries()) {
-      const outcome = outcomes[place]
-      if (outcome?.recorded) journal.recorded(outcome.record.id, name)
+      const consentId = results[place]?.consentId
+      if (consentId !== undefined) journal.recorded(consentId, name)
     }
   }
   const send = async (given: Api.TestMessage) => {
-    const names = Inputs.addressees(given)
+    const names = addressees(given)
     const { idempotencyKey, template = "hello", ...rest } = given
     await consent(...names.filter((name) => !asked.has(name)))
     serial += 1
@@ -473,7 +504,7 @@ const sendingBy = (
 const patienceMs = 2000
 
 export const createTestSendwright = async (options: Api.TestOptions = {}): Promise<Api.TestSendwright> => {
-  const given = Inputs.testOptions(options)
+  const given = optionsOf(options)
   const clock = new TestClock(Instant.ofDate(given.now ?? mondayMorning))
   const journal = new Journal(clock)
   const patience = new Patience(given.patienceMs ?? patienceMs)

@@ -1,7 +1,31 @@
 /** Matchers for vitest and jest, and the same as assertions. A failure prints what happened with the person. */
 import { AssertionError } from "node:assert"
+import { types } from "node:util"
+import * as Schema from "effect/Schema"
 import type * as Api from "../api/Testing.ts"
-import * as Inputs from "./Inputs.ts"
+import { input } from "./Input.ts"
+import * as TestPeople from "./TestPeople.ts"
+
+const NumberOfTimes = Schema.Int.pipe(Schema.nonNegative())
+const timesOf = input(NumberOfTimes, { name: "times" })
+const Pattern = Schema.declare(types.isRegExp, { title: "a regular expression" })
+const expectedOf = input<Api.Expected>(
+  Schema.Struct({
+    template: Schema.optional(Schema.String),
+    text: Schema.optional(Schema.Union(Schema.String, Pattern)),
+    times: Schema.optional(NumberOfTimes)
+  }),
+  { name: "expected" }
+)
+
+const isPerson = (value: unknown): value is Api.Person =>
+  typeof value === "object" && value !== null && "inbox" in value && "story" in value
+const personOf = input(Schema.declare(isPerson, { title: "`t.person(phone)`" }), { name: "person" })
+const isKit = (value: unknown): value is Api.TestSendwright =>
+  typeof value === "object" && value !== null && "platform" in value && "person" in value
+const kitOf = input(Schema.declare(isKit, { title: "what `createTestSendwright` answered" }), {
+  name: "t"
+})
 
 const isLike = (received: Api.Received, { template, text }: Api.Expected): boolean =>
   (template === undefined || received.template === template) &&
@@ -29,8 +53,8 @@ const times = (count: number): string => (count === 1 ? "once" : `${count} times
 
 export const matchers: Api.Matchers = {
   toHaveBeenDelivered: (somebody, wish = {}) => {
-    const person = Inputs.testPerson(somebody)
-    const expected = Inputs.expected(wish)
+    const person = personOf(somebody)
+    const expected = expectedOf(wish)
     const found = person.inbox.filter((received) => isLike(received, expected)).length
     const pass = expected.times === undefined ? found > 0 : found === expected.times
     const wanted = expected.times === undefined ? "" : ` ${times(expected.times)}`
@@ -41,7 +65,7 @@ export const matchers: Api.Matchers = {
     }
   },
   toHaveRefused: (somebody) => {
-    const person = Inputs.testPerson(somebody)
+    const person = personOf(somebody)
     return {
       pass: person.refused,
       message: () =>
@@ -49,9 +73,9 @@ export const matchers: Api.Matchers = {
     }
   },
   toHaveSent: (kit, attempts, to) => {
-    const t = Inputs.testKit(kit)
-    const count = Inputs.times(attempts)
-    const name = to === undefined ? undefined : Inputs.name(to)
+    const t = kitOf(kit)
+    const count = timesOf(attempts)
+    const name = to === undefined ? undefined : TestPeople.name(to)
     const found = t.platform.attempts.filter(
       ({ phone, userId }) => name === undefined || phone === name || userId === name
     )

@@ -1,19 +1,34 @@
 /**
- * The operations of the admin API as functions: each takes one object, with its members in camelCase and times as `Date`s, and
+ * Operations of the REST API as functions: each takes one object, with its members in camelCase and times as `Date`s, and
  * answers so, a list item by item. Types and values both follow from the operation's schemas.
  */
-import type { Engine, Instant } from "@sendwright/core"
+import type { Instant } from "@sendwright/core"
 import { Errors, Fault, RequestDecoder } from "@sendwright/core"
-import type { AdminApi, Cursors, Endpoint, Operation, Route } from "@sendwright/core/contract"
+import type {
+  AdminApi,
+  Cursors,
+  Endpoint,
+  Jobs,
+  Messages,
+  Operation,
+  Route,
+  Search,
+  Templates,
+  Timelines
+} from "@sendwright/core/contract"
+import { Wire } from "@sendwright/core/contract"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
 import * as AST from "effect/SchemaAST"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
+import type { Issue } from "../api/SendwrightError.ts"
 import * as Failures from "./Failures.ts"
 import type { Running } from "./Running.ts"
+import type { Within } from "./Stores.ts"
 
 // Types -------------------------------------------------------------------------------------------------------------
 
@@ -21,18 +36,36 @@ type Camel<Name> = Name extends `${infer Head}_${infer Tail}` ? `${Head}${Capita
 
 type Primitive = bigint | boolean | null | number | string | undefined
 
+type Links = typeof Wire.Links.Type
+
+/** What only callers over HTTP go on by. */
+type OfHttp<K, A> = K extends "next_cursor"
+  ? true
+  : K extends "links"
+    ? A extends Links
+      ? true
+      : false
+    : false
+const isOfHttp = ({ name, type }: AST.PropertySignature): boolean =>
+  name === "next_cursor" || type === Wire.Links.ast
+
 /** A value of the wire with its members in camelCase, and its times as `Date`s. */
 export type Shown<A> = A extends Instant.Text
   ? Date
-  : A extends Primitive
-    ? A
-    : A extends ReadonlyArray<infer Item>
-      ? ReadonlyArray<Shown<Item>>
-      : A extends object
-        ? [keyof A] extends [never]
-          ? A
-          : { readonly [K in keyof A as Camel<K>]: Shown<A[K]> }
-        : A
+  : A extends typeof Wire.Fault.schema.Type
+    ? Issue
+    : A extends Primitive
+      ? A
+      : A extends ReadonlyArray<infer Item>
+        ? ReadonlyArray<Shown<Item>>
+        : A extends object
+          ? [keyof A] extends [never]
+            ? A
+            : { readonly [K in keyof A as OfHttp<K, A[K]> extends true ? never : Camel<K>]: Member<K, A[K]> }
+          : A
+
+/** What a name ends with tells a time, also where the engine reads it. */
+type Member<K, A> = K extends `${string}_at` ? (A extends string ? Date : Shown<A>) : Shown<A>
 
 /** A parameter that is there or not is true or false here. */
 type Flags<Query> = {
@@ -49,31 +82,91 @@ type Flat<A> = { readonly [K in keyof A]: A[K] }
 
 type Paging = "cursor" | "format" | "limit"
 
-export type All = (typeof AdminApi.operations)[number]
-export type Name = All["endpoint"]["name"]
-export type Named<N extends Name> = Extract<All, { readonly endpoint: { readonly name: N } }>
+type OfOperators = (typeof AdminApi.operations)[number]
+type OfKeys =
+  | (typeof Jobs.versioned)[number]
+  | (typeof Messages.direct)[number]
+  | (typeof Search.versioned)[number]
+  | (typeof Templates.versioned)[number]
+  | (typeof Timelines.versioned)[number]
+
+export type AdminName = OfOperators["endpoint"]["name"]
+type Name = (OfKeys | OfOperators)["endpoint"]["name"]
+export type Named<N extends Name> = Extract<OfKeys | OfOperators, { readonly endpoint: { readonly name: N } }>
 
 /** What an operation takes. */
-export type Asked<N extends Name> =
+type Asked<N extends Name> =
   Named<N>["endpoint"] extends Endpoint.Endpoint<infer _N, infer _M, infer P, infer Q, infer B, infer H>
     ? Flat<Shown<Part<P>> & Shown<Omit<Part<Flags<Q>>, Paging>> & Shown<Part<B>> & Keyed<H>>
     : never
 
-type BodyOf<N extends Name> =
-  Named<N> extends Operation.AdminOperation<infer _E, infer _C, infer Body, infer _F> ? Body : never
+/** The operations that name an account or a session by `id` in their path, and are of something else. */
+const owners = {
+  accountId: [
+    "consents",
+    "createSession",
+    "createWebhook",
+    "moveConsents",
+    "perhapsRefusals",
+    "recordConsents",
+    "sessions",
+    "unattributed",
+    "webhooks"
+  ],
+  sessionId: ["allTemplates", "importTemplates", "issueKey", "keys", "syncTemplates"]
+} as const satisfies Readonly<Record<string, ReadonlyArray<AdminName>>>
 
-type Found<N extends Name> =
-  Named<N> extends Operation.AdminOperation<infer _E, infer _C, infer _B, infer F> ? F : never
+type Owner = keyof typeof owners
+
+type IdOf<N extends Name> = {
+  [Own in Owner]: N extends (typeof owners)[Own][number] ? Own : never
+}[Owner] extends infer Own
+  ? [Own] extends [never]
+    ? "id"
+    : Own & string
+  : never
+
+export type Input<N extends Name> = {
+  readonly [K in keyof Asked<N> as K extends "id" ? IdOf<N> : K]: Asked<N>[K]
+}
+
+type Given<N extends Name> = [keyof Input<N>] extends [never]
+  ? []
+  : object extends Input<N>
+    ? [input?: Input<N>]
+    : [input: Input<N>]
+
+type BodyOf<N extends Name> =
+  Named<N> extends {
+    readonly does: (...given: never) => Route.Prepare<Operation.Done<infer Body, infer _F>>
+  }
+    ? Body
+    : never
 
 type Items<Body> = Body extends object
   ? { [K in keyof Body]: Body[K] extends ReadonlyArray<infer Item> ? Item : never }[keyof Body]
   : never
 
-type Only<Body> = keyof Body extends infer K ? (IsOne<K> extends true ? Body[K & keyof Body] : Body) : never
+type Only<Body> = keyof Body extends infer K
+  ? IsOne<K> extends true
+    ? Body[K & keyof Body]
+    : WithSecret<Body>
+  : never
 type IsOne<K, Keys = K> = K extends unknown ? ([Keys] extends [K] ? true : false) : never
 
+/** A thing with its secret, which is a text beside it, is one object. */
+type WithSecret<Body> =
+  NotText<Body> extends infer K extends keyof Body
+    ? IsOne<K> extends true
+      ? Body[K] extends ReadonlyArray<unknown> | null
+        ? Body
+        : Flat<Body[K] & Omit<Body, K>>
+      : Body
+    : Body
+type NotText<Body> = { [K in keyof Body]: Body[K] extends string ? never : K }[keyof Body]
+
 /** What an operation answers: one item of a list, or all of it. */
-export type Value<N extends Name> =
+type Value<N extends Name> =
   BodyOf<N> extends Stream.Stream<ReadonlyArray<infer Row>, infer _E>
     ? Shown<Row>
     : BodyOf<N> extends { readonly next_cursor: unknown }
@@ -82,19 +175,41 @@ export type Value<N extends Name> =
         ? undefined
         : Shown<Only<Omit<BodyOf<N>, "ok">>>
 
-type Paged<Item> = { readonly items: ReadonlyArray<Item>; readonly next: unknown }
-
-/** What the engine found: one item of a list, or all of it. */
-export type FoundValue<N extends Name> = ItemFound<Found<N>>
-type ItemFound<F> =
-  F extends Paged<infer Item> ? Item : F extends { readonly [K in keyof F]: Paged<infer Item> } ? Item : F
-
-export type Answer<N extends Name, V> =
+export type Answer<N extends Name> =
   BodyOf<N> extends Stream.Stream<unknown, infer _E>
-    ? AsyncIterable<V>
+    ? AsyncIterable<Value<N>>
     : BodyOf<N> extends { readonly next_cursor: unknown }
-      ? AsyncIterable<V>
-      : Promise<[V] extends [undefined] ? void : V>
+      ? AsyncIterable<Value<N>>
+      : Promise<[Value<N>] extends [undefined] ? void : Value<N>>
+
+export type Call<N extends Name> = (...given: Given<N>) => Answer<N>
+
+/** A type by its members and no more: what is written out and what follows are the same where these are. */
+type Plain<T> = T extends Date
+  ? T
+  : T extends (...given: infer P) => infer R
+    ? { readonly given: Plain<P>; readonly answers: Plain<R> }
+    : T extends Promise<infer A>
+      ? { readonly promise: Plain<A> }
+      : T extends AsyncIterable<infer A>
+        ? { readonly items: Plain<A> }
+        : T extends object
+          ? { readonly [K in keyof T]: Plain<T[K]> }
+          : T
+
+export type Same<A, B> =
+  (<T>() => T extends Plain<A> ? 1 : 2) extends <T>() => T extends Plain<B> ? 1 : 2 ? true : false
+
+/** The members of a group that are not written as they follow, or the other way around. */
+export type Differing<Written, Follows> = {
+  [K in keyof Written | keyof Follows]: K extends keyof Written
+    ? K extends keyof Follows
+      ? Same<Written[K], Follows[K]> extends true
+        ? never
+        : K
+      : K
+    : K
+}[keyof Written | keyof Follows]
 
 // Values ------------------------------------------------------------------------------------------------------------
 
@@ -110,15 +225,21 @@ const isTime = (ast: AST.AST): boolean =>
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
+const isFault = Schema.is(Wire.Fault.schema)
+
+const shownFault: Step = (value) =>
+  isFault(value) ? Failures.issueOf({ ...value, path: value.pointer.slice(1).split("/") }) : value
+
 /** How a value of the schema is shown: made once for each schema. */
 const shower = (ast: AST.AST): Step => {
   if (isTime(ast)) return (value) => new Date(String(value))
+  if (ast === Wire.Fault.schema.ast) return shownFault
   switch (ast._tag) {
     case "TypeLiteral": {
       if (ast.propertySignatures.length === 0) return same
-      const members = ast.propertySignatures.map(
-        ({ name, type }) => [String(name), camel(String(name)), shower(type)] as const
-      )
+      const members = ast.propertySignatures
+        .filter((member) => !isOfHttp(member))
+        .map(({ name, type }) => [String(name), camel(String(name)), shower(type)] as const)
       return (value) => {
         if (!isObject(value)) return value
         const shown: Record<string, unknown> = {}
@@ -148,11 +269,12 @@ const showerOfOne = (types: ReadonlyArray<AST.AST>): Step => {
   const [, step] = first
   if (others.length === 0) return (value) => (value === null || value === undefined ? value : step(value))
   return (value) => {
-    const meant = steps.find(
-      ([type]) =>
-        isObject(value) &&
-        type._tag === "TypeLiteral" &&
-        type.propertySignatures.every(({ isOptional, name }) => isOptional || Object.hasOwn(value, name))
+    const meant = steps.find(([type]) =>
+      typeof value === "string"
+        ? isTime(type)
+        : isObject(value) &&
+          type._tag === "TypeLiteral" &&
+          type.propertySignatures.every(({ isOptional, name }) => isOptional || Object.hasOwn(value, name))
     )
     return meant === undefined ? value : meant[1](value)
   }
@@ -240,16 +362,13 @@ const readFlag: Read = (value, path, faults) => {
   return value ? "true" : undefined
 }
 
-/** @param here other names, by those in camelCase */
-const readerOfMembers = (
-  signatures: ReadonlyArray<AST.PropertySignature>,
-  here: ReadonlyMap<string, string> = new Map()
-): Read => {
+/** @param id what is called `id` */
+const readerOfMembers = (signatures: ReadonlyArray<AST.PropertySignature>, id = "id"): Read => {
   const members = new Map(
-    signatures.map(({ name, type }) => {
-      const own = camel(String(name))
-      return [here.get(own) ?? own, [String(name), reader(type)] as const]
-    })
+    signatures.map(({ name, type }) => [
+      name === "id" ? id : camel(String(name)),
+      [String(name), reader(type)] as const
+    ])
   )
   return (value, path, faults) => {
     if (!isObject(value)) return mistyped("an object", path, faults)
@@ -270,7 +389,11 @@ const readerOfMembers = (
 
 // Functions ---------------------------------------------------------------------------------------------------------
 
-type AnyOperation = Pick<Operation.AdminOperation<Endpoint.Any>, "does" | "endpoint" | "isExport" | "told">
+interface AnyOperation {
+  readonly endpoint: Endpoint.Any
+  readonly told: { readonly ast: AST.AST }
+  readonly isExport?: boolean
+}
 
 const signaturesOf = (
   schema: Option.Option<{ readonly ast: AST.AST }>
@@ -285,17 +408,10 @@ const ofPaging: ReadonlySet<unknown> = new Set(["cursor", "format", "limit"] sat
 /** So many items are asked for at once. */
 const itemsOfPage = "100"
 
-/** What is otherwise than by rule. Whoever writes it is told by types what a view is given. */
-export interface Exception {
-  /** Names of parameters here, with those of the operation. */
-  readonly named?: Readonly<Record<string, string>>
-  readonly view?: (shown: never, found: never) => unknown
-}
-
 type Parts = Pick<Route.Raw, "body" | "idempotencyKey" | "path" | "query">
 
 /** What is given as a request. It throws with all that the operation does not have. */
-const requester = ({ endpoint }: AnyOperation, here: ReadonlyMap<string, string>) => {
+const requester = ({ endpoint }: AnyOperation, id: string) => {
   const [paths, queries, headers, bodies] = [
     signaturesOf(endpoint.pathSchema),
     signaturesOf(endpoint.urlParamsSchema).filter(({ name }) => !ofPaging.has(name)),
@@ -305,7 +421,7 @@ const requester = ({ endpoint }: AnyOperation, here: ReadonlyMap<string, string>
     ),
     signaturesOf(endpoint.payloadSchema)
   ]
-  const read = readerOfMembers([...paths, ...queries, ...headers, ...bodies], here)
+  const read = readerOfMembers([...paths, ...queries, ...headers, ...bodies], id)
   const [ofPath, ofQuery] = [paths, queries].map((some) => new Set(some.map(({ name }) => String(name))))
   const takesBody = Option.isSome(endpoint.payloadSchema)
   return (given: unknown): Parts => {
@@ -329,30 +445,25 @@ const requester = ({ endpoint }: AnyOperation, here: ReadonlyMap<string, string>
   }
 }
 
-/** The body of an answer, or what is alone in it. */
-const valueOf = (body: unknown): unknown => {
-  if (!isObject(body)) return body
-  const { ok: _, ...rest } = body
-  const [value, ...others] = Object.values(rest)
-  return others.length > 0 ? rest : value
+/** The body of an answer, what is alone in it, or one object of a thing and its secret. */
+const valuer = (ast: AST.AST): Step => {
+  const members = ast._tag === "TypeLiteral" ? ast.propertySignatures.filter(({ name }) => name !== "ok") : []
+  const [thing, ...others] = members.filter(({ type }) => members.length === 1 || !AST.isStringKeyword(type))
+  const isOne = others.length === 0 && (members.length === 1 || thing?.type._tag === "TypeLiteral")
+  const name = isOne && thing !== undefined ? camel(String(thing.name)) : undefined
+  return (body) => {
+    if (!isObject(body)) return body
+    const { ok: _, ...rest } = body
+    if (name === undefined) return members.length === 0 ? undefined : rest
+    const { [name]: whole, ...secrets } = rest
+    return members.length === 1 ? whole : { ...Object(whole), ...secrets }
+  }
 }
-
-export type Call = (given?: unknown) => unknown
-
-type Show = (shown: unknown, found: unknown) => unknown
 
 type Did = Operation.Done<unknown, unknown>
 
-/** The items of a page, each with its value of the engine. */
-const itemsOf = (show: Step, view: Show, { body, found }: Did): ReadonlyArray<unknown> => {
-  const shown = show(body)
-  const items = isObject(shown) ? Object.values(shown).find(Array.isArray) : undefined
-  const pages = isObject(found) ? [found, ...Object.values(found)] : []
-  const sources = pages.flatMap((page) =>
-    isObject(page) && Array.isArray(page["items"]) ? [page["items"]] : []
-  )[0]
-  return (items ?? []).map((item: unknown, place: number) => view(item, sources?.[place]))
-}
+const itemsOf = (page: unknown): ReadonlyArray<unknown> =>
+  (isObject(page) ? Object.values(page).find(Array.isArray) : undefined) ?? []
 
 /** The members of the answer, of one form or of several. */
 const membersOf = (ast: AST.AST): object =>
@@ -388,19 +499,17 @@ async function* rowsOf(
 /** An operation as a function of what callers give. */
 export const functionOf = (
   operation: AnyOperation,
-  engine: Engine.Engine["Type"],
-  { run }: Running,
-  cursors: Cursors.Cursors,
-  { named = {}, view: viewed = (shown) => shown }: Exception
-): Call => {
-  const here = new Map(Object.entries(named).map(([name, there]) => [there, name]))
-  // The types of an operation and of its view are told by its name: there they are compared.
-  const view = viewed as Show
-  const request = requester(operation, here)
-  const does = operation.does(engine)
+  does: Route.Prepare<Did>,
+  { run }: Pick<Running, "run">,
+  cursors: Cursors.Cursors
+): ((given?: unknown, within?: Within) => unknown) => {
+  const { name } = operation.endpoint
+  const id = Object.entries(owners).find(([, some]) => some.some((each) => each === name))?.[0]
+  const request = requester(operation, id ?? "id")
   const show = shower(operation.told.ast)
+  const value = valuer(operation.told.ast)
   const isList = signaturesOf(operation.endpoint.urlParamsSchema).some(({ name }) => name === "cursor")
-  const failed = Failures.inNames(here)
+  const failed = Failures.inNames(new Map(id === undefined ? [] : [["id", id]]))
   const ask = (
     given: unknown,
     paging: Readonly<Record<string, string>> = {}
@@ -425,7 +534,7 @@ export const functionOf = (
       const items = async function* () {
         for (let page = first; ; ) {
           const did = await run(page)
-          yield* itemsOf(show, view, did)
+          yield* itemsOf(show(did.body))
           const cursor: unknown = isObject(did.body) ? did.body["next_cursor"] : null
           if (typeof cursor !== "string") return
           page = ask(given, { limit: itemsOfPage, cursor })
@@ -433,8 +542,8 @@ export const functionOf = (
       }
       return items()
     }
-  return async (given: unknown = {}) => {
-    const { body, found } = await run(ask(given))
-    return view(valueOf(show(body)), found)
+  return async (given: unknown = {}, within: Within = (effect) => effect) => {
+    const { body } = await run(within(ask(given)))
+    return value(show(body))
   }
 }

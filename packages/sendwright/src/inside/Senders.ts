@@ -5,10 +5,11 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import type * as Api from "../api/Sender.ts"
 import * as Brand from "./Brand.ts"
-import * as Inputs from "./Inputs.ts"
+import { input } from "./Input.ts"
 
 type CoreSender = CoreSenders.Sender
 type Config = Readonly<Record<string, unknown>>
@@ -27,8 +28,19 @@ export const builtIn = senders.of
 const given = <A extends object>(options: A) =>
   Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
 
+const ofOptions = { code: "invalid_options" }
+const Milliseconds = Schema.Number.pipe(Schema.nonNegative())
+const sandboxOptions = input<Api.SandboxOptions>(
+  Schema.Struct({ latencyMs: Schema.optional(Milliseconds), receiptDelayMs: Schema.optional(Milliseconds) }),
+  ofOptions
+)
+const platformOptions = input<Api.PlatformOptions>(
+  Schema.Struct({ connections: Schema.optional(Schema.Int.pipe(Schema.positive())) }),
+  ofOptions
+)
+
 export const sandbox = (options: Api.SandboxOptions = {}): Api.BuiltInSender => {
-  const checked = given(Inputs.sandbox(options))
+  const checked = given(sandboxOptions(options))
   return made(
     "sandbox",
     Effect.sync(() => Sandbox.make(checked))
@@ -36,10 +48,10 @@ export const sandbox = (options: Api.SandboxOptions = {}): Api.BuiltInSender => 
 }
 
 export const whatsapp = (options: Api.PlatformOptions = {}): Api.BuiltInSender =>
-  made("whatsapp_cloud", WhatsApp.make(given(Inputs.platform(options))))
+  made("whatsapp_cloud", WhatsApp.make(given(platformOptions(options))))
 
 export const httpGateway = (options: Api.PlatformOptions = {}): Api.BuiltInSender =>
-  made("http", HttpGateway.make(given(Inputs.platform(options))))
+  made("http", HttpGateway.make(given(platformOptions(options))))
 
 const isRecord = (value: unknown): value is Config => typeof value === "object" && value !== null
 

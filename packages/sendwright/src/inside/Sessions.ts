@@ -1,24 +1,32 @@
 /** What one session can do. */
 import type { Engine } from "@sendwright/core"
-import { Instant, Requests } from "@sendwright/core"
+import { Errors, Requests } from "@sendwright/core"
 import { Traces } from "@sendwright/core/adapter"
+import type { Cursors, Endpoint, Operation, Route } from "@sendwright/core/contract"
+import { Jobs, Messages, Search, Templates, Timelines, Sends as Wire } from "@sendwright/core/contract"
 import * as Effect from "effect/Effect"
-import type { JobQuery, Transaction } from "../api/Messages.ts"
+import * as Either from "effect/Either"
+import * as Schema from "effect/Schema"
+import type { Retry, Transaction } from "../api/Messages.ts"
 import type { Session } from "../api/Sendwright.ts"
 import { SendwrightError } from "../api/SendwrightError.ts"
 import * as Failures from "./Failures.ts"
-import * as Inputs from "./Inputs.ts"
-import * as Operators from "./Operators.ts"
+import { input } from "./Input.ts"
+import type { Call, Differing, Input } from "./Operations.ts"
+import * as Operations from "./Operations.ts"
 import type { Running } from "./Running.ts"
+import * as Sends from "./Sends.ts"
 import { noTransaction, type Parts } from "./Stores.ts"
 import { transactionOf } from "./Transactions.ts"
-import * as Views from "./Views.ts"
 
 type CoreEngine = Engine.Engine["Type"]
 
 export interface Context {
   readonly engine: CoreEngine
   readonly running: Running
+  readonly cursors: Cursors.Cursors
+  /** Retries a job of any session. */
+  readonly retryJob: Call<"retryJob">
   readonly store: Parts
   /** Makes sure that the events of an account are kept for the handlers of this process. */
   readonly listenTo: (accountId: string) => Promise<void>
@@ -42,13 +50,6 @@ const ambiguous = (template: string, languages: ReadonlyArray<string>): Sendwrig
     issues: [{ path: "/language", code: "required", message }]
   })
 }
-
-const queryOf = ({ createdAfter, createdBefore, reference, status }: JobQuery) => ({
-  status,
-  reference,
-  createdAfter: createdAfter && Instant.ofDate(createdAfter),
-  createdBefore: createdBefore && Instant.ofDate(createdBefore)
-})
 
 /** Languages that are named where one has to be chosen. */
 const languagesNamed = { limit: 20, after: null }
@@ -87,7 +88,7 @@ const numbersOf = (engine: CoreEngine) => {
     })
 }
 
-type Given = ReturnType<typeof Inputs.send>
+type Given = ReturnType<typeof Sends.send>
 
 /** What core refuses, told by `to` as it was given. */
 const toldBy =
@@ -120,6 +121,8 @@ const transactionFor = (options: unknown): Transaction => {
 const given = (body: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> =>
   Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined))
 
+const estimateShown = Operations.shown(Wire.estimate)
+
 type Sending = Pick<Session, "estimate" | "send" | "sendDirect" | "sendSync">
 
 const sendingOf = (
@@ -143,15 +146,15 @@ const sendingOf = (
     )
   return {
     send: async (given, options) => {
-      const message = Inputs.send(given)
+      const message = Sends.send(given)
       const tx = transactionOf(options)
       return run(traced(tx === undefined ? accept(await caller(), message) : acceptWithin(tx, message)))
     },
-    sendSync: (given, options) => runSync(traced(acceptWithin(transactionFor(options), Inputs.send(given)))),
+    sendSync: (given, options) => runSync(traced(acceptWithin(transactionFor(options), Sends.send(given)))),
     sendDirect: async (message, ...more: ReadonlyArray<unknown>) => {
       if (more.some((each) => each !== undefined))
         throw noTransaction("sendDirect sends at once, in no transaction: it takes the message alone.")
-      const { idempotencyKey, otherwise, phone, replyTo, text, to, userId, ...rest } = Inputs.direct(message)
+      const { idempotencyKey, otherwise, phone, replyTo, text, to, userId, ...rest } = Sends.direct(message)
       const names = { to: phone, user_id: userId, message: text, reply_to: replyTo }
       const template =
         otherwise === undefined
@@ -160,78 +163,91 @@ const sendingOf = (
       const request = new Requests.Unchecked(given({ ...rest, ...names, otherwise: template }))
       const sending = engine.sendDirect(await caller(), { idempotencyKey, request })
       const { createdAt, ...sent } = await run(traced(toldBy(to)(sending)))
-      return { ...sent, createdAt: Views.date(createdAt) }
+      return { ...sent, createdAt: new Date(createdAt) }
     },
     estimate: async (given) => {
-      const message = Inputs.send(given)
+      const message = Sends.send(given)
       const who = await caller()
       const estimated = Effect.flatMap(bodyOf(who, message), (request) => engine.estimate(who, request)).pipe(
         toldBy(message.to)
       )
-      return Views.estimate(await run(estimated))
+      return estimateShown(await run(estimated))
     }
   }
 }
 
-async function* mapped<A, B>(items: AsyncIterable<A>, view: (item: A) => B): AsyncGenerator<B, void> {
-  for await (const item of items) yield view(item)
+const versioned = [
+  ...Jobs.versioned,
+  ...Messages.direct,
+  ...Search.versioned,
+  ...Templates.versioned,
+  ...Timelines.versioned
+]
+
+const operations: ReadonlyArray<Operation.KeyOperation<Endpoint.Any>> = versioned.flatMap((operation) =>
+  "does" in operation ? [operation] : []
+)
+
+type Name = Extract<(typeof versioned)[number], { readonly does: unknown }>["endpoint"]["name"]
+
+type Calls = { readonly [N in Name]: Call<N> }
+
+/** The operations of API keys as functions, each asked for by the session's caller. */
+const callsOf = ({ cursors, engine, running }: Context, caller: () => Promise<Engine.Caller>): Calls => {
+  const found = Effect.promise(caller)
+  const calls: Record<string, unknown> = {}
+  for (const operation of operations) {
+    const does: Route.Prepare<Operation.Done<unknown, unknown>> = (raw) =>
+      Either.right(
+        Effect.flatMap(found, (who) =>
+          Either.match(operation.does(engine, who)(raw), {
+            onLeft: (faults) => Effect.fail(new Errors.InvalidRequest({ faults })),
+            onRight: (doing) => doing
+          })
+        )
+      )
+    calls[operation.endpoint.name] = Operations.functionOf(operation, does, running, cursors)
+  }
+  // What is assembled by names is of the types that follow from the same names: see `Checked`.
+  return calls as Calls
 }
+
+const readingOf = (calls: Calls, { retryJob }: Context) => ({
+  job: (jobId: string) => calls.job({ jobId }),
+  jobs: (query?: Input<"jobs">) => calls.jobs(query),
+  change: (jobId: string, times: Omit<Input<"change">, "jobId">) => calls.change({ ...times, jobId }),
+  pause: (jobId: string) => calls.pause({ jobId }),
+  resume: (jobId: string) => calls.resume({ jobId }),
+  cancel: (jobId: string) => calls.cancel({ jobId }),
+  retry: async (jobId: string, which?: Retry) => {
+    // A job of another session is none of this one's.
+    await calls.job({ jobId })
+    return retryJob({ ...which, id: jobId })
+  },
+  search: (q: string) => calls.search({ q }),
+  window: (person: string) => calls.window({ person }),
+  message: (messageId: string) => calls.message({ messageId }),
+  timeline: (messageId: string) => calls.timeline({ messageId }),
+  templates: (query?: Input<"templates">) => calls.templates(query)
+})
+
+type Reading = ReturnType<typeof readingOf>
+
+type Nothing<T extends never> = T
+
+/** What a session reads is written out as it follows: where this does not compile it names what differs. */
+export type Checked = Nothing<Differing<Pick<Session, keyof Reading>, Reading>>
+
+const sessionIdOf = input(Schema.String, { name: "sessionId" })
 
 export const make =
   (context: Context) =>
   (id: string): Session => {
-    const sessionId = Inputs.sessionId(id)
-    const { engine, running } = context
-    const { pages, run } = running
+    const sessionId = sessionIdOf(id)
     const caller = callerOf(context, sessionId)
     return {
       id: sessionId,
       ...sendingOf(context, sessionId, caller),
-      job: async (id) => {
-        const found = await run(engine.job(await caller(), id, { page: Operators.wholeJob }))
-        const results = found.results.items.map((each) => Views.result(id, each))
-        return Views.jobDetail(found, results)
-      },
-      jobs: async function* (query = {}) {
-        const of = queryOf(Inputs.jobs(query))
-        const who = await caller()
-        yield* mapped(
-          pages((page) => engine.jobs(who, { ...of, page })),
-          Views.job
-        )
-      },
-      change: async (jobId, times) =>
-        Views.job(await run(engine.change(await caller(), jobId, Inputs.otherTimes(times)))),
-      pause: async (jobId) => Views.job(await run(engine.pause(await caller(), jobId))),
-      resume: async (jobId) => Views.job(await run(engine.resume(await caller(), jobId))),
-      cancel: async (jobId) => Views.job(await run(engine.cancel(await caller(), jobId))),
-      retry: async (jobId, which = {}) => {
-        const selection = Inputs.retry(which)
-        // A job of another session is none of this one's.
-        const own = engine.job(await caller(), jobId, { page: { limit: 1, after: null } })
-        const { counts, dryRun, job } = await run(
-          Effect.zipRight(own, engine.admin.jobs.retry(jobId, selection))
-        )
-        return { counts, dryRun, job: Views.job(job) }
-      },
-      search: async function* (given) {
-        const text = Inputs.sought(given)
-        const who = await caller()
-        yield* mapped(
-          pages((page) => engine.search(who, { text, page })),
-          Views.found
-        )
-      },
-      window: async (given) => Views.window(await run(engine.window(await caller(), Inputs.name(given)))),
-      message: async (id) => Views.message(await run(engine.message(await caller(), id))),
-      timeline: async (messageId) => Views.timeline(await run(engine.timeline(await caller(), messageId))),
-      templates: async function* (query = {}) {
-        const of = Inputs.templateQuery(query)
-        const who = await caller()
-        yield* mapped(
-          pages((page) => engine.templates(who, { ...of, page })),
-          Views.template
-        )
-      }
+      ...readingOf(callsOf(context, caller), context)
     }
   }

@@ -101,50 +101,13 @@ const literal = (value: unknown, schema: Json, schemas: Schemas): string => {
   return braced("{", members, "}")
 }
 
-interface Unusual {
-  readonly at?: string
-  readonly named?: Readonly<Record<string, string>>
+/** What is called `id` in a path is its owner's where the call is of something else: `/accounts/{id}/webhooks` has `accountId`. */
+const idOf = (path: string, command: string): string => {
+  const [, owner] = /\/(account|session)s\/\{id\}\//.exec(path) ?? []
+  return owner === undefined || command.startsWith(`${owner}s `) ? "id" : `${owner}Id`
 }
 
-const ofAccount: Unusual = { named: { id: "accountId" } }
-const ofSession: Unusual = { named: { id: "sessionId" } }
-
-/** Where a call is named otherwise than its command and its parameters: `sendwright/src/inside/Operators` has the same. */
-const unusual: Readonly<Record<string, Unusual>> = {
-  usage: { at: "accounts.usage" },
-  createSession: ofAccount,
-  sessions: ofAccount,
-  unreadHooks: { at: "sessions.unreadHooks" },
-  issueKey: ofSession,
-  keys: ofSession,
-  allTemplates: ofSession,
-  importTemplates: ofSession,
-  syncTemplates: ofSession,
-  recordConsents: ofAccount,
-  moveConsents: ofAccount,
-  consents: ofAccount,
-  unattributed: ofAccount,
-  perhapsRefusals: { at: "consents.perhapsRefusals", ...ofAccount },
-  recordRefusal: { at: "consents.recordRefusal" },
-  dismissRefusal: { at: "consents.dismissRefusal" },
-  erasures: { at: "people.erasures" },
-  exportPerson: { named: { who: "phone" } },
-  createWebhook: ofAccount,
-  webhooks: ofAccount,
-  replayDelivery: { at: "webhooks.replay", named: { id: "deliveryId" } },
-  replayWebhook: { at: "webhooks.replaySince" },
-  importRateCard: { at: "rateCards.importCsv" },
-  messages: { at: "jobs.messages" },
-  adminTimeline: { at: "jobs.timeline" },
-  retries: { at: "jobs.retries" },
-  restore: { at: "restore.open" },
-  storage: { at: "storage.size" },
-  purge: { at: "storage.purge" },
-  createOperator: { named: { maskPhones: "masksPhones" } },
-  audit: { at: "audit.list" }
-}
-
-/** Calls whose form is not that of the operation. */
+/** Calls of a session, and one whose parameters may all be left out. */
 const written: Readonly<Record<string, string>> = {
   templates: "for await (const template of session.templates()) console.log(template)",
   estimate: `const estimate = await session.estimate({
@@ -175,9 +138,7 @@ const written: Readonly<Record<string, string>> = {
 })`,
   window: "const window = await session.window(person)",
   message: "const message = await session.message(messageId)",
-  person: "const person = await sw.admin.people.find({ phone })",
-  adminSearch: "for await (const found of sw.admin.search(q)) console.log(found)",
-  retryJobs: `const { id } = await sw.admin.jobs.retry({ filter: { reference: "spring" } })`
+  person: "const person = await sw.admin.people.find({ phone })"
 }
 
 const nameOf = ({ operation }: Asked): string => String(operation["operationId"]).replace(/^.*\./, "")
@@ -200,10 +161,10 @@ export const sendwright = (asked: Asked, schemas: Schemas): string | undefined =
   const command = operation["x-command"]
   if (written[name] !== undefined) return written[name]
   if (typeof command !== "string") return undefined
-  const { at = placeOf(command), named = {} } = unusual[name] ?? {}
+  const named = (member: string): string => (member === "id" ? idOf(asked.path, command) : camel(member))
   const given = parameters(operation["parameters"]).flatMap(({ isRequired, path, place, schema }) => {
     if (!isRequired) return []
-    const own = named[path] ?? (place === "header" ? "idempotencyKey" : camel(path))
+    const own = place === "header" ? "idempotencyKey" : named(path)
     const value = place === "query" ? valueOf(schema) : ""
     return [value === "" ? own : `${own}: ${literal(value, schema, schemas)}`]
   })
@@ -211,10 +172,10 @@ export const sendwright = (asked: Asked, schemas: Schemas): string | undefined =
   const form = formFor(example, formsOf(resolved(body?.schema ?? {}, schemas)))
   const members = Object.entries(example).map(([member, value]) => {
     const own = isObject(form["properties"]) ? form["properties"][member] : undefined
-    return `${named[camel(member)] ?? camel(member)}: ${literal(value, isObject(own) ? own : {}, schemas)}`
+    return `${camel(member)}: ${literal(value, isObject(own) ? own : {}, schemas)}`
   })
   const input = [...given, ...members]
-  const call = `sw.admin.${at}(${input.length === 0 ? "" : braced("{", input, "}")})`
+  const call = `sw.admin.${placeOf(command)}(${input.length === 0 ? "" : braced("{", input, "}")})`
   if (asked.method !== "GET") return `await ${call}`
   return isList(asked) ? `for await (const each of ${call}) console.log(each)` : `const found = await ${call}`
 }
