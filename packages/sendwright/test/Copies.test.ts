@@ -119,7 +119,7 @@ describe("an engine of one copy", () => {
 describe("an error of one copy", () => {
   it("is told by the other, by `is`, by its name and by `instanceof`, and is none of a class that extends it", async () => {
     const { session } = await other(memory())
-    const error = await refusal(session.job("job_x"))
+    const error = await refusal(session.job("01900000-0000-7000-8000-000000000000"))
     expect(SendwrightError.is(error)).toBe(true)
     expect(error).toBeInstanceOf(SendwrightError)
     expect(error).toMatchObject({ name: "SendwrightError", code: "not_found" })
