@@ -73,7 +73,7 @@ describe("a template send", () => {
     expect([refused.status, at(refused.json, "code")]).toEqual([403, "consent_required"])
     expect(at(refused.json, "errors", 0, "pointer")).toBe("/recipients/0/phone")
     const why =
-      /^The recipient withdrew consent on \d{4}-\S+Z\. Only they can give it again: leave them out\.$/
+      /^The recipient withdrew consent on \d{4}-\S+Z\. Leave them out, or register what they gave since, with its time\.$/
     expect(at(refused.json, "detail")).toMatch(why)
     expect(at(refused.json, "errors", 0, "message")).toMatch(why)
   })

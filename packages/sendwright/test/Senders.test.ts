@@ -28,6 +28,22 @@ describe("a sender of one's own", () => {
     expect((await session.job(jobId)).results).toMatchObject([{ status: "delivered", messageId }])
   })
 
+  it("is reported on by the platform's id alone, where that is one message's", async () => {
+    const { sender } = platform({ send: async ({ to }) => ({ outcome: "accepted", providerId: to }) })
+    const sw = await open({ senders: [sender] })
+    const { session } = await furnish(sw, "own")
+    const { session: other } = await furnish(sw, "own")
+    const { jobId } = await session.send(message)
+    await sw.drain()
+    const early = { providerId: "nobody's", status: "delivered" } as const
+    expect(await sw.receive([{ providerId: ana, status: "delivered" }, early])).toEqual([early])
+    expect((await session.job(jobId)).results).toMatchObject([{ status: "delivered" }])
+    await other.send(message)
+    await sw.drain()
+    const unclear = { providerId: ana, status: "read" } as const
+    expect(await sw.receive([unclear])).toEqual([unclear])
+  })
+
   it("refuses for good, or until later", async () => {
     const { sender, sent } = platform({
       send: async ({ attempt }) =>

@@ -115,7 +115,7 @@ export class ConsentRequired extends Data.TaggedError("ConsentRequired")<{
       ...(this.withdrawn === 0
         ? []
         : [
-            `${this.withdrawn} ${this.withdrawn === 1 ? "recipient" : "recipients"} withdrew consent, as \`errors\` tells when: only they can give it again, so leave them out.`
+            `${this.withdrawn} ${this.withdrawn === 1 ? "recipient" : "recipients"} withdrew consent, as \`errors\` tells when: leave them out, or register what they gave since, with its time.`
           ])
     ]
     return parts.join(" ")

@@ -192,8 +192,8 @@ export class Engine extends Context.Tag("@sendwright/core/engine/Engine")<
       times: TimesChange
     ) => Effect.Effect<Job, Unauthorized | InvalidRequest | JobEnded | NotFound>
     /**
-     * Applies a platform's reports of messages, by our message ids; returns the reports of unknown ones. It changes
-     * only the database, so that it may run inside a transaction.
+     * Applies a platform's reports of messages, by our message ids or by the platform's; returns the reports of unknown ones. It
+     * changes only the database, so that it may run inside a transaction.
      */
     readonly receive: (
       reports: ReadonlyArray<Report>

@@ -669,7 +669,7 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
      */
     readonly receive: (command: {
       readonly now: Instant
-      /** Absent: whatever session; then only our own ids are known. */
+      /** Absent: whatever session; then nothing is parked. */
       readonly sessionId?: string
       readonly reports: ReadonlyArray<Report>
     }) => Effect.Effect<ReportsApplied, StorageError>

@@ -476,8 +476,19 @@ export const suite = (layer: Stored): void => {
         expect((yield* jobs.applyEarlyReports({ now })).applied).toBe(0)
         expect((yield* results(jobId))[0]?.status).toBe("accepted")
         expect((yield* jobs.applyEarlyReports({ now: Time.after(now, earlyReportMs) })).applied).toBe(0)
-        const ours = { ...report("p0"), messageId: null }
-        expect((yield* jobs.receive({ now, reports: [ours] })).applied).toBe(0)
+      }).pipe(Effect.provide(layer))
+    )
+
+    it.effect("without a session are that message's whose id it is alone", () =>
+      Effect.gen(function* () {
+        const { jobId, jobs, take } = yield* job(1)
+        yield* take(1, accepted)
+        expect(yield* jobs.receive({ now, reports: [report("p0"), report("p1")] })).toMatchObject({
+          applied: 1,
+          unmatched: [report("p1")]
+        })
+        expect((yield* results(jobId))[0]?.status).toBe("delivered")
+        expect((yield* jobs.applyEarlyReports({ now })).applied).toBe(0)
       }).pipe(Effect.provide(layer))
     )
   })

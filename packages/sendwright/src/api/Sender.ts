@@ -107,7 +107,10 @@ export interface BuiltInSender {
 
 export type Sender = BuiltInSender | CustomSender
 
-/** What a platform reports of a message, by our id of it: your sender gives the platform that as its reference. */
+/**
+ * What a platform reports of a message: by our id of it, which your sender gives the platform as its reference, or by the
+ * platform's own, which your sender answered.
+ */
 export interface Report {
   readonly messageId?: string | null | undefined
   readonly providerId?: string | null | undefined

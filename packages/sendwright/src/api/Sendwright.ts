@@ -174,7 +174,7 @@ export interface Sendwright {
   readonly health: () => Promise<Health>
   /** What this process has counted and measured, as Prometheus reads it: the text of the REST API's `/metrics`. */
   readonly metrics: () => Promise<string>
-  /** Applies what a platform reports of messages, for a sender of your own. Answers the reports of unknown ones. */
+  /** Applies what a platform reports of messages, for a sender of your own. Answers the reports of unknown ones: one by `providerId` may be early, and is known once its send is. */
   readonly receive: (reports: ReadonlyArray<Report>) => Promise<ReadonlyArray<Report>>
   /** Applies a platform's post to the hook of a session; answers the text of a handshake, else null. */
   readonly hook: (hook: Hook) => Promise<string | null>

@@ -76,7 +76,7 @@ export const refusalText = (refusal: Refusal, purpose: Purpose): string => {
     return `The recipient has no registered consent for ${purpose} messages. Register it if they gave it, or leave them out.`
   const at = Time.format(refusal.record.occurredAt)
   return isWithdrawn(refusal)
-    ? `The recipient withdrew consent on ${at}. Only they can give it again: leave them out.`
+    ? `The recipient withdrew consent on ${at}. Leave them out, or register what they gave since, with its time.`
     : `The number has a new owner since ${at}, and what was granted for it has ended. Register what the new owner gave, or leave them out.`
 }
 

@@ -220,8 +220,7 @@ function* placesOf(
     const providerIds: Array<string> = []
     for (const { report } of group)
       if (report.messageId === null && report.providerId !== null) providerIds.push(report.providerId)
-    if (sessionId !== null && providerIds.length > 0)
-      known.set(sessionId, yield* rows.findByProviderIds(sessionId, providerIds))
+    if (providerIds.length > 0) known.set(sessionId, yield* rows.findByProviderIds(sessionId, providerIds))
   }
   return ({ report: { messageId, providerId }, sessionId }) =>
     messageId === null ? known.get(sessionId)?.get(providerId ?? "") : Ids.parseMessageId(messageId)

@@ -323,9 +323,12 @@ export interface JobRows {
   /** Keeps what no other row tells. */
   readonly note: (happenings: ReadonlyArray<Happening>) => Program<void>
 
-  /** The session's messages by the platform's ids; of several with one id the first. Takes no lock. */
+  /**
+   * The session's messages by the platform's ids, or those of any session; of several with one id the first, and none where
+   * they are of several sessions. Takes no lock.
+   */
   readonly findByProviderIds: (
-    sessionId: string,
+    sessionId: string | null,
     providerIds: ReadonlyArray<string>
   ) => Program<ReadonlyMap<string, RecipientPlace>>
 

@@ -99,7 +99,7 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
         ) THEN 'sending' ELSE status END) ORDER BY seq ${limited}`
     )
     const recipientsSentTo = `SELECT recipient.provider_id, recipient.phone
-      ${Rows.byProviderIds(dialect)} ORDER BY recipient.seq`
+      ${Rows.byProviderIds(dialect)} WHERE job.session = ? ORDER BY recipient.seq`
     const listed = Lists.make(rows)
     const accepted = Accepted.make(rows)
     const facts = JobDetails.make(dialect)

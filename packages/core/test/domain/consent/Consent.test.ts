@@ -47,7 +47,7 @@ describe("consent", () => {
       return verdict._tag === "Granted" ? "" : Consent.refusalText(verdict, "marketing")
     }
     expect(said(record("all", "revoked", Time.at(1)))).toMatch(
-      /^The recipient withdrew consent on 1970.* Only they /
+      /^The recipient withdrew consent on 1970.* or register what they gave since, with its time\.$/
     )
     expect(said(end("all", 1))).toMatch(
       /^The number has a new owner since 1970.* Register what the new owner gave/

@@ -148,7 +148,7 @@ const providerOf = "SELECT provider FROM sendwright_session WHERE id = ?"
 /** Sorts behind every time: nothing waits. */
 const never = Time.at(Number.POSITIVE_INFINITY)
 
-/** The recipients of platform's ids, and their jobs; its parameters are the ids and the session. */
+/** The recipients of platform's ids, and their jobs; its parameter is the ids. */
 export const byProviderIds = ({ elements, lookUp }: Pick<Dialect, "elements" | "lookUp">): string => {
   const recipient = lookUp(
     "sendwright_recipient",
@@ -156,7 +156,7 @@ export const byProviderIds = ({ elements, lookUp }: Pick<Dialect, "elements" | "
     `recipient.provider_id = ${elements.value} AND recipient.provider_id IS NOT NULL`
   )
   const job = lookUp("sendwright_job", "job", `job.seq = ${inSql.jobOf("recipient.seq")}`)
-  return `FROM ${elements.from} ${recipient} ${job} WHERE job.session = ?`
+  return `FROM ${elements.from} ${recipient} ${job}`
 }
 
 /** @param applyInbound applies inbound items, as `InboundStore.receive` does */
@@ -209,8 +209,11 @@ export const make = (
   const jobsInRanges = `SELECT job.id FROM sendwright_claim AS claim CROSS JOIN sendwright_job AS job
     WHERE claim.fence IN (SELECT ${elements.integer} FROM ${elements.from}) AND ${Order.isInRange}`
   const jobsBySeq = `SELECT id FROM sendwright_job WHERE seq IN (SELECT ${elements.integer} FROM ${elements.from})`
-  const byProviderId = `SELECT recipient.provider_id, job.id, ${inSql.placeOf("recipient.seq")} AS place
-    ${byProviderIds(dialect)} ORDER BY recipient.seq`
+  const byProviderId = (condition: string): string =>
+    `SELECT recipient.provider_id, job.session, job.id, ${inSql.placeOf("recipient.seq")} AS place
+    ${byProviderIds(dialect)}${condition} ORDER BY recipient.seq`
+  const ofAnySession = byProviderId("")
+  const ofSession = byProviderId(" WHERE job.session = ?")
   const lockStanding = `SELECT state, ${block.list}, ${outages.list}, ${failing.list} FROM sendwright_session WHERE id = ?${dialect.skipLocked("sendwright_session")}`
   const lockTemplate = `SELECT ${statusNow} AS status FROM sendwright_template AS template WHERE id = ?${dialect.skipLocked("template")}`
   const putOffJobs = `UPDATE sendwright_progress SET next_at = ? WHERE seq IN (SELECT ${elements.integer} FROM ${elements.from})`
@@ -472,11 +475,13 @@ export const make = (
     note: Happenings.note,
 
     findByProviderIds: function* (sessionId, providerIds) {
+      const ids = JSON.stringify(providerIds)
+      const found = yield* sessionId === null ? all(ofAnySession, ids) : all(ofSession, ids, sessionId)
       const places = new Map<string, RecipientPlace>()
-      for (const row of yield* all(byProviderId, JSON.stringify(providerIds), sessionId)) {
-        const providerId = text(row, "provider_id")
-        if (!places.has(providerId))
-          places.set(providerId, { jobId: text(row, "id"), index: integer(row, "place") })
+      for (const [providerId, some] of JobSteps.groupBy(found, (row) => text(row, "provider_id"))) {
+        const [first = {}, ...others] = some
+        if (others.every((row) => text(row, "session") === text(first, "session")))
+          places.set(providerId, { jobId: text(first, "id"), index: integer(first, "place") })
       }
       return places
     },
