@@ -59,8 +59,7 @@ export const NewConsent = Schema.Struct({
   proof: optional(Schema.String.annotations({ description: "1 to 2,000 characters, not blank." })),
   occurred_at: optional(
     Schema.String.annotations({
-      description: "An RFC 3339 date-time that is not in the future; now when absent.",
-      jsonSchema: { format: "date-time" }
+      description: "An RFC 3339 date-time that is not in the future; now when absent."
     })
   )
 }).annotations({ identifier: "NewConsent" })

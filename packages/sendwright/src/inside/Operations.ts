@@ -295,7 +295,9 @@ export const shown = <S extends { readonly ast: AST.AST; readonly Type: unknown 
 type Path = ReadonlyArray<string | number>
 type Read = (value: unknown, path: Path, faults: Fault.Faults) => unknown
 
-const asIs: Read = (value) => value
+/** A time that the engine reads item by item is text on the wire, too. */
+const asIs: Read = (value) =>
+  value instanceof Date && !Number.isNaN(value.getTime()) ? value.toISOString() : value
 
 const mistyped = (what: string, path: Path, faults: Fault.Faults): undefined => {
   faults.add(
