@@ -1,6 +1,4 @@
 /** The costs of the host itself: a request's CPU time, an idle process, and the first messages after a start. */
-import { spawn } from "node:child_process"
-import { once } from "node:events"
 import { join } from "node:path"
 import type { Bench, Part } from "../Bench.ts"
 import { type Child, cpuUs } from "../Child.ts"
@@ -9,6 +7,7 @@ import * as Hosts from "../Hosts.ts"
 import type { Loader } from "../load.ts"
 import { bodies, bystanders, consented, recipientsPerJob } from "../Sends.ts"
 import { type Asked, connection, type Running, underLoad } from "../Servers.ts"
+import { strace } from "../Strace.ts"
 
 const part = "host"
 const ours = "sendwright"
@@ -74,21 +73,6 @@ const requests = async (bench: Bench, loader: Child<Loader>) => {
 
 const idleSeconds = 10
 
-/** The syncs of a process's disk meanwhile; undefined where nobody may look. */
-const syncsOf = async (pid: number): Promise<number | undefined> => {
-  const looking = spawn("strace", ["-f", "-q", "-e", "trace=fsync,fdatasync", "-p", String(pid)], {
-    stdio: ["ignore", "ignore", "pipe"]
-  })
-  let [text, isThere] = ["", true]
-  looking.on("error", () => (isThere = false))
-  looking.stderr.on("data", (chunk: Buffer) => (text += chunk))
-  await pause(idleSeconds * 1000)
-  if (!isThere) return undefined
-  looking.kill("SIGINT")
-  await once(looking, "close")
-  return text.match(/(?:fsync|fdatasync)\(/g)?.length ?? 0
-}
-
 const idle = async (bench: Bench) => {
   const host = await Hosts.start({ DATABASE_URL: `sqlite:${join(bench.folder("idle"), "host.db")}` })
   await Hosts.tenant(host, { provider: "sandbox", consents: 0 })
@@ -100,8 +84,8 @@ const idle = async (bench: Bench) => {
     const after = cpuUs(host.pid)
     if (before !== undefined && after !== undefined)
       cpu.push({ value: ((after - before) / (idleSeconds * 1_000_000)) * 100 })
-    const found = await syncsOf(host.pid)
-    if (found !== undefined) syncs.push({ value: found })
+    const seen = await strace(host.pid, () => pause(idleSeconds * 1000))
+    if (seen !== undefined) syncs.push({ value: seen.syncs })
   }
   await host.end()
   const of = (title: string, unit: string, samples: ReadonlyArray<Sample>, value: number) =>

@@ -10,6 +10,7 @@ import * as Hosts from "../Hosts.ts"
 import type { Loader } from "../load.ts"
 import { bodies, consented } from "../Sends.ts"
 import { type Running, running } from "../Servers.ts"
+import { strace } from "../Strace.ts"
 import { type Gateway, messagesPath, webhooksPath } from "../subjects/Gateway.ts"
 import type { Server } from "../subjects/Server.ts"
 
@@ -155,6 +156,40 @@ const variant = (
   return { name, measure }
 }
 
+const most = { SQLite: { writes: 3.1, syncs: 0.2 }, PostgreSQL: { writes: 6, syncs: null } } as const
+
+/** What one send of one costs in calls of the kernel; they make it slow, so that they are counted in a turn of their own. */
+const callsOf = async (
+  bench: Bench,
+  loader: Child<Loader>,
+  store: keyof typeof most,
+  ours: string,
+  { arrived, gateway, made }: Service
+) => {
+  const recipients = bench.either(500, 3000)
+  const since = await gateway.counts()
+  const seen = await strace(made.pid, async () => {
+    await send(loader, made, recipients, 1)
+    await arrived(recipients, 1, since)
+    await gateway.reported()
+  })
+  if (seen === undefined) return []
+  const of = (title: string, unit: string, count: number, value: number | null) =>
+    value === null
+      ? []
+      : [
+          figure({
+            ...{ part: "whole", unit, better: "less", ours, title: `${title}, ${store}, one per send` },
+            samples: new Map([[ours, [{ value: count / recipients }]]]),
+            targets: [{ against: null, value }]
+          })
+        ]
+  return [
+    ...of("the host's writes to sockets for each message", "writes", seen.writes, most[store].writes),
+    ...of("the host's syncs for each message", "syncs", seen.syncs, most[store].syncs)
+  ]
+}
+
 /** The host's CPU time of each stage, one after the other, in µs per recipient; none where it cannot be told. */
 const shares = async (bench: Bench, loader: Child<Loader>, recipients: number) => {
   const { arrived, gateway, tenant } = await startGateway()
@@ -238,6 +273,8 @@ export const whole: Part = {
           )
         }
       }
+      const [[name, service]] = services
+      figures.push(...(await callsOf(bench, loader, store, name, service)))
       for (const [, { end }] of services) await end()
     }
     const us = await shares(bench, loader, recipients)

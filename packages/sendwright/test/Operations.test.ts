@@ -2,9 +2,11 @@
 import { AdminApi } from "@sendwright/core/contract"
 import { SendwrightError } from "sendwright"
 import { expect, it } from "vitest"
-import { ana, list, open, start, template } from "./Support.ts"
+import { ana, bea, list, open, start, template } from "./Support.ts"
 
 const nobody = "01900000-0000-7000-8000-000000000000"
+/** The sandbox does not say what became of a message to it. */
+const unclear = "34600000006"
 
 it("an operation that nobody thought of here is a call, with its parameters and all members of its answer", async () => {
   const { account, session, sw } = await start()
@@ -33,6 +35,31 @@ it("an operation that nobody thought of here is a call, with its parameters and 
   expect(await list(admin.events.list({ jobId }))).not.toEqual([])
   const { results } = await admin.jobs.find({ id: jobId, recipientStatus: "failed" })
   expect(results).toEqual([])
+})
+
+it("who got both of two campaigns is told, and nobody of whom it is not known", async () => {
+  const { account, session, sw } = await start()
+  await sw.admin.consents.record({
+    accountId: account.id,
+    consents: [bea, unclear].map((phone) => ({ phone, source: "test" }))
+  })
+  const send = (reference: string, idempotencyKey: string, ...to: ReadonlyArray<string>) =>
+    session.send({ template: "hello", to, reference, idempotencyKey })
+  await send("spring", "1", ana, bea, unclear)
+  await send("autumn", "2", bea, unclear)
+  const overlap = (other: string) =>
+    sw.admin.jobs.overlap({ accountId: account.id, reference: "spring", other })
+  expect(await overlap("autumn")).toEqual({ recipients: 0, isExact: true, people: [] })
+  await sw.drain()
+  expect(await overlap("autumn")).toMatchObject({
+    recipients: 1,
+    isExact: true,
+    people: [{ phone: bea, userId: null, status: "delivered", otherStatus: "delivered" }]
+  })
+  expect(await overlap("winter")).toMatchObject({ recipients: 0 })
+  await expect(
+    sw.admin.jobs.overlap({ accountId: nobody, reference: "spring", other: "autumn" })
+  ).rejects.toMatchObject({ code: "not_found" })
 })
 
 it("an export is its rows, which end where nobody asks for more", async () => {

@@ -1,4 +1,4 @@
-/** The WhatsApp session of a new user, who has the README and nothing else, against the stand-in of the Graph API. */
+/** The WhatsApp session of a new user, who has docs/whatsapp.md and nothing else, against the stand-in of the Graph API. */
 import { readFileSync } from "node:fs"
 import { createServer } from "node:http"
 import { memory, type Sendwright, SendwrightError, type SendwrightEvent, whatsapp } from "sendwright"
@@ -9,11 +9,11 @@ import * as Graph from "../../../test/graph/Graph.ts"
 import { listen, prefix } from "./Servers.ts"
 import { ana, list, open, template } from "./Support.ts"
 
-const readme = readFileSync(new URL("../README.md", import.meta.url), "utf8")
+const page = readFileSync(new URL("../../../docs/whatsapp.md", import.meta.url), "utf8")
 
-/** The README's function, as it stands there. */
+/** The page's function, as it stands there. */
 const connectNumber = async (sw: Sendwright, accountId: string): Promise<string> => {
-  const [snippet = ""] = readme.split("```ts\n").flatMap((each) => {
+  const [snippet = ""] = page.split("```ts\n").flatMap((each) => {
     const [code = ""] = each.split("```")
     return code.includes("connectNumber") ? [code] : []
   })
@@ -50,7 +50,7 @@ const started = async () => {
   return { accountId, graph, sw }
 }
 
-it("is made by the README alone, sends, and hears what became of it", async () => {
+it("is made by the page alone, sends, and hears what became of it", async () => {
   const { accountId, graph, sw } = await started()
   const heard: Array<SendwrightEvent> = []
   sw.on("recipient.delivered", (event) => {

@@ -304,6 +304,7 @@ const adminFilter = (
 }
 
 const mostResults = 250
+const mostPeople = 1000
 
 const ResultFilter = Schema.Struct({
   limit: limit(mostResults),
@@ -471,6 +472,41 @@ const schedule = struct(
   "Schedule"
 )
 
+const overlap = struct(
+  {
+    recipients: computed(Wire.Count, ({ people }: Admin.Overlap) => people.length),
+    is_exact: Schema.Boolean.annotations({
+      description: "false where a campaign has more recipients than were read: these are of its newest jobs."
+    }),
+    people: computed(
+      Schema.Array(
+        Schema.Struct({
+          ...Texts.recipient,
+          message_id: Wire.Id,
+          status: Wire.RecipientStatus,
+          other_message_id: Wire.Id,
+          other_status: Wire.RecipientStatus
+        })
+      ).annotations({
+        description: "At most the first thousand of them, with the newest message of each campaign."
+      }),
+      ({ people }: Admin.Overlap) =>
+        people.slice(0, mostPeople).map(({ first, second }) => {
+          const { phone, userId } = Address.personOf(first.address)
+          return {
+            phone,
+            user_id: userId,
+            message_id: Ids.messageId(first.jobId, first.index),
+            status: first.status,
+            other_message_id: Ids.messageId(second.jobId, second.index),
+            other_status: second.status
+          }
+        })
+    )
+  },
+  "Overlap"
+)
+
 const held = one("job", job, { ...example, status: "paused", completed_at: null })
 const goingOn = one("job", job, { ...example, status: "processing", completed_at: null })
 
@@ -621,6 +657,37 @@ export const admin = [
       }
     },
     ({ admin }, { query }) => admin.jobs.schedule(query)
+  ),
+  forOperator(
+    Endpoint.get("overlap", "/admin/v1/accounts/:id/overlap")
+      .setPath(id)
+      .setUrlParams(Schema.Struct({ reference: Reference.Reference, other: Reference.Reference })),
+    one("overlap", overlap, {
+      recipients: 1,
+      is_exact: true,
+      people: [
+        {
+          phone: Examples.phone,
+          user_id: null,
+          message_id: Examples.ids.message,
+          status: "read",
+          other_message_id: "01995d4e-8f00-7c3a-b6d2-4e5f6a7b8002",
+          other_status: "delivered"
+        }
+      ]
+    }),
+    {
+      summary: "Tell who got both of two campaigns",
+      description:
+        "The people of whom the platform accepted a message of jobs with `reference` and one of jobs with `other`, by any name that both have. Of each campaign the newest 50,000 recipients are read.",
+      refusals: ["not_found"],
+      command: {
+        name: "jobs overlap",
+        description: "Tell who got both of two campaigns.",
+        columns: ["phone", "user_id", "status", "other_status"]
+      }
+    },
+    ({ admin }, { path, query }) => admin.jobs.overlap({ accountId: path.id, ...query })
   ),
   forOperator(
     Endpoint.get("adminJob", "/admin/v1/jobs/:id").setPath(id).setUrlParams(ResultFilter),

@@ -971,6 +971,22 @@ export interface Schedule {
   }>
 }
 
+/** Who got both of two campaigns. */
+export interface Overlap {
+  readonly recipients: number
+  /** False where a campaign has more recipients than were read, which are of its newest jobs. */
+  readonly isExact: boolean
+  /** At most the first thousand, with the newest message of each campaign. */
+  readonly people: ReadonlyArray<{
+    readonly phone: string | null
+    readonly userId: string | null
+    readonly messageId: string
+    readonly status: RecipientStatus
+    readonly otherMessageId: string
+    readonly otherStatus: RecipientStatus
+  }>
+}
+
 export interface Jobs {
   /** With `code` those of which recipients failed with it, or are unknown for it. */
   readonly list: (input?: JobFilter & { readonly code?: string | undefined }) => AsyncIterable<ToldJob>
@@ -986,6 +1002,12 @@ export interface Jobs {
   }) => Promise<ToldJobDetail>
   /** How many recipients start in which hour, and in which countries they are. */
   readonly schedule: (input?: { readonly reference?: string | undefined }) => Promise<Schedule>
+  /** Who got a message of jobs with `reference` and one of jobs with `other`. */
+  readonly overlap: (input: {
+    readonly accountId: string
+    readonly reference: string
+    readonly other: string
+  }) => Promise<Overlap>
   readonly cancel: (input: { readonly id: string }) => Promise<Job>
   /** Holds a job until `resume`; messages in flight are not held. */
   readonly pause: (input: { readonly id: string }) => Promise<Job>

@@ -107,6 +107,7 @@ const owners = {
     "createSession",
     "createWebhook",
     "moveConsents",
+    "overlap",
     "perhapsRefusals",
     "recordConsents",
     "sessions",

@@ -8,6 +8,8 @@ import type { Instant } from "../../domain/Instant.ts"
 import * as Time from "../../domain/Instant.ts"
 import type { Job } from "../../domain/job/Job.ts"
 import { stuckAfterMs } from "../../domain/job/Job.ts"
+import * as Overlaps from "../../domain/job/Overlap.ts"
+import * as Recipient from "../../domain/job/Recipient.ts"
 import type { Sums } from "../../domain/job/RetryPlan.ts"
 import * as RetryPlan from "../../domain/job/RetryPlan.ts"
 import type * as RetrySelection from "../../domain/job/RetrySelection.ts"
@@ -71,6 +73,13 @@ export interface Schedule {
   readonly isExact: boolean
 }
 
+/** Whom both of two campaigns reached. */
+export interface Overlap {
+  readonly people: ReadonlyArray<Overlaps.Both>
+  /** False where a campaign has more recipients than were read, which are of its newest jobs. */
+  readonly isExact: boolean
+}
+
 /** A page, and how many jobs were looked at for it where that is not {@link mostLookedAt}. */
 export interface Looked<A> extends Paged<A> {
   readonly lookedAt?: number
@@ -98,6 +107,12 @@ export interface Jobs {
   readonly schedule: (query?: {
     readonly reference?: string | undefined
   }) => Effect.Effect<Schedule, StorageError>
+  /** Who got a message of jobs with the one reference and of jobs with the other. */
+  readonly overlap: (query: {
+    readonly accountId: string
+    readonly reference: string
+    readonly other: string
+  }) => Effect.Effect<Overlap, NotFound | StorageError>
   readonly cancel: (id: string) => Effect.Effect<Job, JobEnded | NotFound | StorageError>
   /** Holds a job until somebody lets it go on; what is in flight finishes. */
   readonly pause: (id: string) => Effect.Effect<Job, JobEnded | NotFound | StorageError>
@@ -141,6 +156,10 @@ const mostPages = 40
 
 /** So many reads of some hundred jobs has a schedule at most. */
 const mostReads = 10
+
+/** So many recipients of a campaign are looked at for whom it reached. */
+const mostRecipients = 50_000
+const jobsAtATime = 100
 
 const noFacts: JobDetails = { accountName: null, sessionName: null, failures: [] }
 
@@ -199,6 +218,32 @@ export const make = Effect.gen(function* () {
     return { items: items.map((job) => ({ ...job, ...(facts.get(job.id) ?? noFacts) })), next }
   })
 
+  /** Of the newest jobs of a reference, whom a message reached. */
+  const reachedBy = Effect.fnUntraced(function* (accountId: string, reference: string) {
+    const reached: Array<Overlaps.Reached> = []
+    let [after, left]: [number | null, number] = [null, mostRecipients]
+    do {
+      const query: ListJobs = {
+        by: { accountId },
+        reference,
+        kind: "template",
+        reads,
+        page: { limit: jobsAtATime, after }
+      }
+      const found = yield* store.list(query)
+      for (const { id, recipients } of found.items) {
+        if (left < recipients) return { reached, isAll: false }
+        left -= recipients
+        yield* EventLoopBudget.yieldIfSpent
+        const page = { limit: recipients, after: null }
+        for (const { address, index, status } of (yield* store.results({ jobId: id, page })).items)
+          if (Recipient.wasAccepted(status)) reached.push({ jobId: id, index, address, status })
+      }
+      after = found.next
+    } while (after !== null)
+    return { reached, isAll: true }
+  })
+
   const jobs: Jobs = {
     list: Effect.fnUntraced(function* ({ code, ...query }) {
       const wanted = { ...(yield* filterOf(query)), page: query.page }
@@ -232,6 +277,11 @@ export const make = Effect.gen(function* () {
         after = found.next
       }
       return { at: now, hours: Starts.hoursOf(parts), isExact: after === null }
+    }),
+    overlap: Effect.fnUntraced(function* ({ accountId, other, reference }) {
+      yield* account(accountId)
+      const [first, second] = [yield* reachedBy(accountId, reference), yield* reachedBy(accountId, other)]
+      return { people: Overlaps.overlap(first.reached, second.reached), isExact: first.isAll && second.isAll }
     }),
     find: Effect.fnUntraced(function* (id, query) {
       const job = yield* any(id)
