@@ -23,6 +23,8 @@ const given = {
   person: ana,
   q: ana,
   who: ana,
+  reference: "spring",
+  other: "autumn",
   idempotencyKey: "order-A-17"
 }
 
