@@ -188,6 +188,36 @@ const failedWith = Effect.fnUntraced(function* (
   }
 })
 
+/** Of the newest jobs of a reference, whom a message reached. */
+const reachedBy = Effect.fnUntraced(function* (
+  store: Pick<JobStore["Type"], "list" | "results">,
+  accountId: string,
+  reference: string
+) {
+  const reached: Array<Overlaps.Reached> = []
+  let [after, left]: [number | null, number] = [null, mostRecipients]
+  do {
+    const query: ListJobs = {
+      by: { accountId },
+      reference,
+      kind: "template",
+      reads,
+      page: { limit: jobsAtATime, after }
+    }
+    const found = yield* store.list(query)
+    for (const { id, recipients } of found.items) {
+      if (left < recipients) return { reached, isAll: false }
+      left -= recipients
+      yield* EventLoopBudget.yieldIfSpent
+      const page = { limit: recipients, after: null }
+      for (const { address, index, status } of (yield* store.results({ jobId: id, page })).items)
+        if (Recipient.wasAccepted(status)) reached.push({ jobId: id, index, address, status })
+    }
+    after = found.next
+  } while (after !== null)
+  return { reached, isAll: true }
+})
+
 export const make = Effect.gen(function* () {
   const accounts = yield* AccountStore
   const store = yield* JobStore
@@ -216,32 +246,6 @@ export const make = Effect.gen(function* () {
     const { items, next } = yield* store.list({ ...query, reads })
     const facts = yield* store.facts(items)
     return { items: items.map((job) => ({ ...job, ...(facts.get(job.id) ?? noFacts) })), next }
-  })
-
-  /** Of the newest jobs of a reference, whom a message reached. */
-  const reachedBy = Effect.fnUntraced(function* (accountId: string, reference: string) {
-    const reached: Array<Overlaps.Reached> = []
-    let [after, left]: [number | null, number] = [null, mostRecipients]
-    do {
-      const query: ListJobs = {
-        by: { accountId },
-        reference,
-        kind: "template",
-        reads,
-        page: { limit: jobsAtATime, after }
-      }
-      const found = yield* store.list(query)
-      for (const { id, recipients } of found.items) {
-        if (left < recipients) return { reached, isAll: false }
-        left -= recipients
-        yield* EventLoopBudget.yieldIfSpent
-        const page = { limit: recipients, after: null }
-        for (const { address, index, status } of (yield* store.results({ jobId: id, page })).items)
-          if (Recipient.wasAccepted(status)) reached.push({ jobId: id, index, address, status })
-      }
-      after = found.next
-    } while (after !== null)
-    return { reached, isAll: true }
   })
 
   const jobs: Jobs = {
@@ -280,7 +284,8 @@ export const make = Effect.gen(function* () {
     }),
     overlap: Effect.fnUntraced(function* ({ accountId, other, reference }) {
       yield* account(accountId)
-      const [first, second] = [yield* reachedBy(accountId, reference), yield* reachedBy(accountId, other)]
+      const first = yield* reachedBy(store, accountId, reference)
+      const second = yield* reachedBy(store, accountId, other)
       return { people: Overlaps.overlap(first.reached, second.reached), isExact: first.isAll && second.isAll }
     }),
     find: Effect.fnUntraced(function* (id, query) {
