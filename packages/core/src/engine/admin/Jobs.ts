@@ -188,12 +188,10 @@ const failedWith = Effect.fnUntraced(function* (
   }
 })
 
+type Campaigns = Pick<JobStore["Type"], "list" | "results">
+
 /** Of the newest jobs of a reference, whom a message reached. */
-const reachedBy = Effect.fnUntraced(function* (
-  store: Pick<JobStore["Type"], "list" | "results">,
-  accountId: string,
-  reference: string
-) {
+const reachedBy = Effect.fnUntraced(function* (store: Campaigns, accountId: string, reference: string) {
   const reached: Array<Overlaps.Reached> = []
   let [after, left]: [number | null, number] = [null, mostRecipients]
   do {
@@ -216,6 +214,15 @@ const reachedBy = Effect.fnUntraced(function* (
     after = found.next
   } while (after !== null)
   return { reached, isAll: true }
+})
+
+const overlapIn = Effect.fnUntraced(function* (
+  store: Campaigns,
+  { accountId, other, reference }: Parameters<Jobs["overlap"]>[0]
+) {
+  const first = yield* reachedBy(store, accountId, reference)
+  const second = yield* reachedBy(store, accountId, other)
+  return { people: Overlaps.overlap(first.reached, second.reached), isExact: first.isAll && second.isAll }
 })
 
 export const make = Effect.gen(function* () {
@@ -282,12 +289,7 @@ export const make = Effect.gen(function* () {
       }
       return { at: now, hours: Starts.hoursOf(parts), isExact: after === null }
     }),
-    overlap: Effect.fnUntraced(function* ({ accountId, other, reference }) {
-      yield* account(accountId)
-      const first = yield* reachedBy(store, accountId, reference)
-      const second = yield* reachedBy(store, accountId, other)
-      return { people: Overlaps.overlap(first.reached, second.reached), isExact: first.isAll && second.isAll }
-    }),
+    overlap: (query) => Effect.zipRight(account(query.accountId), overlapIn(store, query)),
     find: Effect.fnUntraced(function* (id, query) {
       const job = yield* any(id)
       const facts = (yield* store.facts([job])).get(job.id) ?? noFacts
