@@ -1,4 +1,4 @@
-/** What a process asks its kernel for meanwhile, as `strace` sees it; undefined where nobody may look. */
+/** The calls by which a process asks its kernel for something meanwhile, as `strace` sees it; undefined where nobody may look. */
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 

@@ -158,7 +158,7 @@ const variant = (
 
 const most = { SQLite: { writes: 3.1, syncs: 0.2 }, PostgreSQL: { writes: 6, syncs: null } } as const
 
-/** What one send of one costs in calls of the kernel; they make it slow, so that they are counted in a turn of their own. */
+/** The calls of the kernel that a send of one costs. Watching makes them slow, so that they are counted in a turn of their own. */
 const callsOf = async (
   bench: Bench,
   loader: Child<Loader>,

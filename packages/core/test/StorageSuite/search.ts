@@ -5,7 +5,6 @@ import * as Effect from "effect/Effect"
 import * as Ids from "../../src/domain/Ids.ts"
 import * as Time from "../../src/domain/Instant.ts"
 import type { Page, Paged } from "../../src/domain/Page.ts"
-import type { OfJobs } from "../../src/domain/Search.ts"
 import * as Search from "../../src/domain/Search.ts"
 import { ConsentStore } from "../../src/storage/ConsentStore.ts"
 import { InboundStore } from "../../src/storage/InboundStore.ts"
@@ -15,17 +14,6 @@ import type { Owner } from "../../src/testing/Fixtures.ts"
 import * as Fixtures from "../../src/testing/Fixtures.ts"
 import type { Stored } from "./Setup.ts"
 import { claim, find, now, owner, results } from "./Setup.ts"
-
-const nothing: OfJobs = {
-  recipients: [],
-  providerId: null,
-  jobId: null,
-  message: null,
-  reference: null,
-  idempotencyKey: null,
-  requestId: null,
-  request: null
-}
 
 const accept = Effect.fnUntraced(function* (who: Owner, some: Parameters<typeof Fixtures.send>[1] = {}) {
   const command = Fixtures.send(who, some)
@@ -39,11 +27,11 @@ const direct = { kind: "direct", text: "Hi", linkPreview: false } as const
 
 /** The places of what is found, page by page. A job itself has none in it. */
 const found = Effect.fnUntraced(function* (
-  sought: Partial<OfJobs> | string,
+  sought: Partial<Search.OfJobs> | string,
   some: Pick<SearchJobs, "kind" | "publicKey"> & { readonly limit?: number } = {}
 ) {
   const { limit = 100, ...of } = some
-  const meant = typeof sought === "string" ? Search.meaningsOf(sought).jobs : { ...nothing, ...sought }
+  const meant = typeof sought === "string" ? Search.meaningsOf(sought).jobs : { ...Search.nothing, ...sought }
   const all: Array<readonly [jobId: string, index: number | null]> = []
   let after: number | null = null
   do {
@@ -83,7 +71,7 @@ export const suite = (layer: Stored): void => {
           const { publicKey } = first
           expect(yield* found({ recipients: [phone] }, { publicKey })).toEqual([[first.jobId, 0]])
           const { items } = yield* (yield* JobStore).search({
-            sought: { ...nothing, recipients: [phone] },
+            sought: { ...Search.nothing, recipients: [phone] },
             publicKey,
             page: { limit: 5, after: null }
           })

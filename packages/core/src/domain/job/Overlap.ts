@@ -1,4 +1,4 @@
-/** Whom two campaigns reached, by any name of theirs that both have. */
+/** The people whom both of two campaigns reached, by any name of theirs that both have. */
 import * as Address from "../Address.ts"
 import type { RecipientResult } from "./Job.ts"
 

@@ -73,7 +73,7 @@ export interface Schedule {
   readonly isExact: boolean
 }
 
-/** Whom both of two campaigns reached. */
+/** The people whom both of two campaigns reached. */
 export interface Overlap {
   readonly people: ReadonlyArray<Overlaps.Both>
   /** False where a campaign has more recipients than were read, which are of its newest jobs. */
@@ -190,7 +190,7 @@ const failedWith = Effect.fnUntraced(function* (
 
 type Campaigns = Pick<JobStore["Type"], "list" | "results">
 
-/** Of the newest jobs of a reference, whom a message reached. */
+/** The recipients of the newest jobs of a reference whom a message reached. */
 const reachedBy = Effect.fnUntraced(function* (store: Campaigns, accountId: string, reference: string) {
   const reached: Array<Overlaps.Reached> = []
   let [after, left]: [number | null, number] = [null, mostRecipients]
