@@ -57,11 +57,7 @@ export const NewConsent = Schema.Struct({
   purpose: optional(Schema.Literal(...Domain.scopes).annotations({ description: "`all` when absent." })),
   source: Schema.String.annotations({ description: "Where it was given: 1 to 255 characters, not blank." }),
   proof: optional(Schema.String.annotations({ description: "1 to 2,000 characters, not blank." })),
-  occurred_at: optional(
-    Schema.String.annotations({
-      description: "An RFC 3339 date-time that is not in the future; now when absent."
-    })
-  )
+  occurred_at: optional(Wire.TimeOfItem)
 }).annotations({ identifier: "NewConsent" })
 
 /** Of a new record, and of as much of one as can be read. */

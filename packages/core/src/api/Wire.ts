@@ -35,6 +35,11 @@ export const describedTime = (description: string): typeof NullableTime => ({
   schema: NullableTime.schema.annotations({ description })
 })
 
+/** A time that is judged with its item: a wrong one is told in the item's result, so that no form of it is described. */
+export const TimeOfItem = Schema.String.annotations({
+  description: "An RFC 3339 date-time that is not in the future; now when absent."
+})
+
 /** How many a list has. */
 export const Counted = struct(
   {

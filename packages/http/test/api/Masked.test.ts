@@ -284,6 +284,7 @@ const queries = (made: Shop): Readonly<Record<string, ReadonlyArray<string>>> =>
   person: [`phone=${ana}`, `user_id=${writersId}`, `user_id=${fay}`],
   messages: [`account_id=${made.account}`],
   adminJobs: ["", "group=reference"],
+  overlap: [`reference=${encodeURIComponent(said)}&other=${encodeURIComponent(said)}`],
   previewTemplate: [said, written].map(
     (text) => `variables=${encodeURIComponent(JSON.stringify({ "body.1": text }))}`
   ),

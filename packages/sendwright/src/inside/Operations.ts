@@ -221,6 +221,7 @@ const same: Step = (value) => value
 const camel = (name: string): string => name.replaceAll(/_(.)/g, (_, first: string) => first.toUpperCase())
 
 const isTime = (ast: AST.AST): boolean =>
+  ast === Wire.TimeOfItem.ast ||
   Option.exists(AST.getJSONSchemaAnnotation(ast), (said) => Reflect.get(said, "format") === "date-time")
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
@@ -296,9 +297,7 @@ export const shown = <S extends { readonly ast: AST.AST; readonly Type: unknown 
 type Path = ReadonlyArray<string | number>
 type Read = (value: unknown, path: Path, faults: Fault.Faults) => unknown
 
-/** A time that the engine reads item by item is text on the wire, too. */
-const asIs: Read = (value) =>
-  value instanceof Date && !Number.isNaN(value.getTime()) ? value.toISOString() : value
+const asIs: Read = (value) => value
 
 const mistyped = (what: string, path: Path, faults: Fault.Faults): undefined => {
   faults.add(
