@@ -31,12 +31,12 @@ import * as Retentions from "../../packages/core/src/storage/sql/RetentionStore.
 import * as RetryPlans from "../../packages/core/src/storage/sql/RetryPlanStore.ts"
 import * as Sessions from "../../packages/core/src/storage/sql/SessionStore.ts"
 import * as Sizes from "../../packages/core/src/storage/sql/SizeStore.ts"
+import { transactions } from "../../packages/core/src/storage/sql/Stores.ts"
 import * as Templates from "../../packages/core/src/storage/sql/TemplateStore.ts"
-import * as Transactions from "../../packages/core/src/storage/sql/Transactions.ts"
 import * as Webhooks from "../../packages/core/src/storage/sql/WebhookStore.ts"
 import * as SqliteDatabase from "../../packages/core/src/storage/sqlite/Database.ts"
-import * as RateLimitStore from "../../packages/core/src/storage/sqlite/RateLimitStore.ts"
 import { migrations as sqliteMigrations } from "../../packages/core/src/storage/sqlite/Schema.ts"
+import { rateLimits } from "../../packages/core/src/storage/sqlite/Stores.ts"
 import { emptyDatabase } from "../support/Postgres.ts"
 import * as Seeds from "../support/Seeds.ts"
 import * as Faults from "./Faults.ts"
@@ -58,14 +58,14 @@ const over = <E>(database: Layer.Layer<Database, E>): Layer.Layer<Stores, E | St
     Keyring.layer(false),
     Operators.layer,
     RateCards.layer,
-    RateLimitStore.layer,
+    rateLimits,
     Restores.layer,
     Retentions.layer,
     RetryPlans.layer,
     Sessions.layer,
     Sizes.layer,
     Templates.layer,
-    Transactions.layer,
+    transactions,
     Webhooks.layer
   ).pipe(
     Layer.provide(

@@ -1,6 +1,7 @@
 /** Jobs and their recipients. Every step costs what its batch costs, however much waits behind it. */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import type { Charge } from "../../domain/billing/Spending.ts"
 import * as Ids from "../../domain/Ids.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import * as Time from "../../domain/Instant.ts"
@@ -21,8 +22,6 @@ import { Database } from "./Database.ts"
 import * as InboundRows from "./InboundRows.ts"
 import * as IndexScan from "./IndexScan.ts"
 import * as Acceptance from "./jobs/Acceptance.ts"
-import * as Accepted from "./jobs/Accepted.ts"
-import * as Charges from "./jobs/Charges.ts"
 import * as RowsOfClaims from "./jobs/Claims.ts"
 import * as Contents from "./jobs/Contents.ts"
 import * as JobDetails from "./jobs/JobDetails.ts"
@@ -37,7 +36,7 @@ import * as Sums from "./jobs/Sums.ts"
 import * as Waiting from "./jobs/Waiting.ts"
 import * as QuarantineRows from "./QuarantineRows.ts"
 import { keysOf, lastPlace, recipientKey } from "./RecipientKeys.ts"
-import { instantOrNull, integerOrNull, limited, seq, text } from "./RowReader.ts"
+import { flag, instantOrNull, integer, integerOrNull, limited, seq, text } from "./RowReader.ts"
 import * as SessionRows from "./SessionStore.ts"
 import * as WorkerRows from "./WorkerRows.ts"
 
@@ -50,10 +49,46 @@ function* seqOf(jobId: string): Program<number | undefined> {
   return row === undefined ? undefined : seq(row)
 }
 
+const { columns } = recipients
+
 const billed = recipients.only("address", "price", "pricing")
 
 const delivered = `SELECT ${billed.list} FROM sendwright_recipient
   WHERE seq BETWEEN ? AND ? AND (delivered_at IS NOT NULL OR read_at IS NOT NULL) ORDER BY seq`
+
+const isDelivered = "CASE WHEN delivered_at IS NULL AND read_at IS NULL THEN 0 ELSE 1 END"
+
+/** An address is told of those alone that the platform billed in another category, which is text within the JSON. */
+const selectCharges = `SELECT status, market, price, pricing, is_delivered, phone, count(*) AS recipients FROM (
+    SELECT status, market, price, pricing, ${isDelivered} AS is_delivered,
+      CASE WHEN pricing IS NULL OR pricing LIKE ? THEN '' ELSE phone END AS phone
+    FROM sendwright_recipient WHERE seq BETWEEN ? AND ?
+  ) AS recipient GROUP BY status, market, price, pricing, is_delivered, phone`
+
+/** Recipients of a job that are alike, together: a job of hundreds is a few rows. */
+function* chargesOfJob(job: number, category: string | null): Program<ReadonlyArray<Charge>> {
+  const rows = yield* all(selectCharges, `%"category":${JSON.stringify(category)}%`, ...keysOf(job))
+  return rows.map((row) => ({
+    status: columns.status.read(row),
+    market: columns.market.read(row),
+    price: columns.price.read(row),
+    pricing: columns.pricing.read(row),
+    address: columns.address.read(row) || null,
+    isDelivered: flag(row, "is_delivered"),
+    recipients: integer(row, "recipients")
+  }))
+}
+
+function* chargesOf(
+  jobs: ReadonlyArray<{ readonly id: string; readonly category: string | null }>
+): Program<ReadonlyMap<string, ReadonlyArray<Charge>>> {
+  const found = new Map<string, ReadonlyArray<Charge>>()
+  for (const { category, id } of jobs) {
+    const job = yield* seqOf(id)
+    if (job !== undefined) found.set(id, yield* chargesOfJob(job, category))
+  }
+  return found
+}
 
 // Jobs that a clock ahead of ours has put off.
 const sessionsPutOff = `SELECT DISTINCT session FROM sendwright_progress
@@ -100,8 +135,7 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
     )
     const recipientsSentTo = `SELECT recipient.provider_id, recipient.phone
       ${Rows.byProviderIds(dialect)} WHERE job.session = ? ORDER BY recipient.seq`
-    const listed = Lists.make(rows)
-    const accepted = Accepted.make(rows)
+    const lists = Lists.make(rows)
     const facts = JobDetails.make(dialect)
 
     /** What is left over of orders; by commits of a few sessions each. */
@@ -258,7 +292,7 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
 
       list: (query) =>
         IndexScan.untilFound(
-          (page) => db.readPage("JobStore.list", () => listed({ ...query, page })),
+          (page) => db.readPage("JobStore.list", () => lists.page({ ...query, page })),
           query.page,
           query.reads
         ),
@@ -271,7 +305,7 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
 
       sum: ({ accountId, reference }) => db.readPage("JobStore.sum", () => Sums.sumOf(accountId, reference)),
 
-      acceptedBetween: (query) => db.readPage("JobStore.acceptedBetween", () => accepted(query)),
+      acceptedBetween: (query) => db.readPage("JobStore.acceptedBetween", () => lists.accepted(query)),
 
       facts: (jobs) => db.readPage("JobStore.facts", () => facts(jobs)),
 
@@ -293,7 +327,7 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
         }),
 
       overCap: CapRows.make(db),
-      charges: (jobs) => db.readPage("JobStore.charges", () => Charges.ofJobs(jobs)),
+      charges: (jobs) => db.readPage("JobStore.charges", () => chargesOf(jobs)),
 
       delivered: (jobId) =>
         db.read("JobStore.delivered", function* () {

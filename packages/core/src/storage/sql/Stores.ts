@@ -1,10 +1,14 @@
 /** The stores whose code is the same over each database; of the others each has its own. */
+import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import { Transactions } from "../Transactions.ts"
 import * as AccountStore from "./AccountStore.ts"
 import * as ApiKeyStore from "./ApiKeyStore.ts"
 import * as AuditStore from "./AuditStore.ts"
 import * as ConsentStore from "./ConsentStore.ts"
+import { Database } from "./Database.ts"
 import * as ErasureStore from "./ErasureStore.ts"
+import * as ForeignConnection from "./ForeignConnection.ts"
 import * as Happenings from "./Happenings.ts"
 import * as InboundStore from "./InboundStore.ts"
 import * as JobStore from "./JobStore.ts"
@@ -17,8 +21,17 @@ import * as RetryPlanStore from "./RetryPlanStore.ts"
 import * as SessionStore from "./SessionStore.ts"
 import * as SizeStore from "./SizeStore.ts"
 import * as TemplateStore from "./TemplateStore.ts"
-import * as Transactions from "./Transactions.ts"
 import * as WebhookStore from "./WebhookStore.ts"
+
+/** Transactions, as the database's own client knows them. */
+export const transactions: Layer.Layer<Transactions, never, Database> = Layer.effect(
+  Transactions,
+  Effect.map(Database, ({ atomically, isEmbedded, isForeign }) => ({
+    atomically,
+    isEmbedded,
+    isForeign: isForeign ?? ForeignConnection.isAroundThis()
+  }))
+)
 
 /** @param isShared true where several processes have the database at once */
 export const layer = (isShared: boolean) =>
@@ -40,6 +53,6 @@ export const layer = (isShared: boolean) =>
     SessionStore.layer,
     SizeStore.layer,
     TemplateStore.layer,
-    Transactions.layer,
+    transactions,
     WebhookStore.layer
   )

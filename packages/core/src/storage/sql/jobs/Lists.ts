@@ -1,5 +1,6 @@
 /** Lists of jobs: an index tells which they are, and then they are read by their ids. */
 
+import type { Looked } from "../../../domain/DerivedEvent.ts"
 import * as Ids from "../../../domain/Ids.ts"
 import type { Instant } from "../../../domain/Instant.ts"
 import * as Time from "../../../domain/Instant.ts"
@@ -7,14 +8,14 @@ import type { Job } from "../../../domain/job/Job.ts"
 import * as Jobs from "../../../domain/job/Job.ts"
 import type { Paged } from "../../../domain/Page.ts"
 import * as Page from "../../../domain/Page.ts"
-import type { JobFilter, ListJobs } from "../../JobStore.ts"
+import type { AcceptedQuery, JobFilter, ListJobs } from "../../JobStore.ts"
 import type { Program, Row, SqlParameter } from "../../Program.ts"
 import { all, get } from "../../Program.ts"
 import type { StoredJob } from "../../policy/JobRows.ts"
 import { listed } from "../Columns.ts"
 import type { Dialect } from "../Database.ts"
 import * as IndexScan from "../IndexScan.ts"
-import { end, limited, newestFirst, seq, text } from "../RowReader.ts"
+import { end, instant, limited, newestFirst, seq, text } from "../RowReader.ts"
 import { storedKindsOf } from "./JobColumns.ts"
 import type { StoredJobs } from "./Jobs.ts"
 import * as Order from "./Order.ts"
@@ -249,16 +250,58 @@ export function* rowsOf(query: ListJobs, dialect: Dialect): Program<Paged<Row>> 
   return Page.cut(newest, page.limit, seq, last)
 }
 
-/** The jobs of a page. */
+const acceptedBetween = "FROM sendwright_job WHERE id >= ? AND id < ? ORDER BY id DESC"
+const allAccepted = `SELECT id ${acceptedBetween} ${limited}`
+const lastLookedAt = `SELECT created_at ${acceptedBetween} LIMIT 1 OFFSET ${Page.mostLookedAt - 1}`
+
+const acceptedAsAsked = [
+  optional("text", "account = ?"),
+  optional("text", "session = ?"),
+  optional("text", "kind IN (?, ?)")
+].join(" AND ")
+
+const someAccepted = `SELECT id FROM (SELECT id, account, session, kind ${acceptedBetween} LIMIT ${Page.mostLookedAt}) AS job
+  WHERE ${acceptedAsAsked} ${limited}`
+
+/** No time of an id is later. */
+const latestOfIds = Time.at(2 ** 48 - 1)
+
+const idAt = (time: Instant): string => Ids.since(Time.min(time, latestOfIds))
+
 export const make = ({ dialect, select, toJob }: StoredJobs) => {
   const byIds = `${select} WHERE ${dialect.elements.among("job.id")}`
 
-  return function* (query: ListJobs): Program<Paged<Job>> {
-    const { items, next } = yield* rowsOf(query, dialect)
-    if (items.length === 0) return { items: [], next }
+  function* jobsOf(rows: ReadonlyArray<Row>): Program<Array<StoredJob>> {
     const jobs: Array<StoredJob> = []
-    const ids = JSON.stringify(items.map((row) => text(row, "id")))
-    for (const row of yield* all(byIds, ids)) jobs.push(yield* toJob(row))
-    return { items: jobs.sort((a, b) => b.seq - a.seq).map(({ job }) => job), next }
+    for (const row of yield* all(byIds, JSON.stringify(rows.map((row) => text(row, "id")))))
+      jobs.push(yield* toJob(row))
+    return jobs
+  }
+
+  return {
+    /** The jobs of a page. */
+    page: function* (query: ListJobs): Program<Paged<Job>> {
+      const { items, next } = yield* rowsOf(query, dialect)
+      if (items.length === 0) return { items: [], next }
+      const jobs = yield* jobsOf(items)
+      return { items: jobs.sort((a, b) => b.seq - a.seq).map(({ job }) => job), next }
+    },
+
+    /** Jobs by the time of their acceptance, which their ids begin with. */
+    accepted: function* (query: AcceptedQuery): Program<Looked<Job>> {
+      const { accountId, from, kind, limit, sessionId, to } = query
+      const range = [idAt(from), idAt(to)]
+      const [first = null, second = first] = kind === undefined ? [] : storedKindsOf(kind)
+      const asked = [accountId ?? null, accountId ?? null, sessionId ?? null, sessionId ?? null]
+      const isFiltered = accountId !== undefined || sessionId !== undefined || kind !== undefined
+      const rows = isFiltered
+        ? yield* all(someAccepted, ...range, ...asked, first, first, second, limit)
+        : yield* all(allAccepted, ...range, limit)
+      const items = (yield* jobsOf(rows)).map(({ job }) => job)
+      items.sort((a, b) => (a.id < b.id ? 1 : -1))
+      const isWhole = !isFiltered || rows.length >= limit
+      const end = isWhole ? undefined : yield* get(lastLookedAt, ...range)
+      return { items, lookedTo: end === undefined ? null : instant(end, "created_at") }
+    }
   }
 }
