@@ -27,6 +27,7 @@ import * as ApiKey from "../domain/account/ApiKey.ts"
 import * as Idempotency from "../domain/account/Idempotency.ts"
 import * as RateLimit from "../domain/account/RateLimit.ts"
 import * as Money from "../domain/billing/Money.ts"
+import type { RateCard } from "../domain/billing/RateCard.ts"
 import type { Purpose, Refusal } from "../domain/consent/Consent.ts"
 import * as Consent from "../domain/consent/Consent.ts"
 import {
@@ -74,7 +75,6 @@ import { ConsentSource } from "../storage/ConsentSource.ts"
 import { InboundStore } from "../storage/InboundStore.ts"
 import type { AcceptResult, AcceptSend, IdempotencyRecord } from "../storage/JobStore.ts"
 import { JobStore } from "../storage/JobStore.ts"
-import { RateCardStore } from "../storage/RateCardStore.ts"
 import { RateLimitStore } from "../storage/RateLimitStore.ts"
 import { SessionStore } from "../storage/SessionStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
@@ -289,6 +289,8 @@ const conflict = (record: IdempotencyRecord): IdempotencyConflict =>
 export interface ResolvedRequest {
   readonly template: Template.Template
   readonly currency: string
+  /** What prices it; null where no card of the currency is in force. */
+  readonly card: RateCard | null
   readonly recipients: TemplateMessageRequest["recipients"]
   /** Common to all recipients, as they were given. */
   readonly variables: Variables.Values | undefined
@@ -402,13 +404,10 @@ const keyLockedMs = Time.second
 /** The outcome of a commit for a send. */
 type Recorded = Extract<AcceptResult, { readonly _tag: "Accepted" | "Replayed" }>
 
-const noFaults: Effect.Effect<ReadonlyArray<Fault.Fault>> = Effect.succeed([])
-
 /** The checks that look things up, over the stores of this engine. */
 export const make = Effect.gen(function* () {
   const accounts = yield* AccountStore
   const box = yield* SecretBox
-  const cards = yield* RateCardStore
   const consents = yield* ConsentSource
   const jobs = yield* JobStore
   const admission = Admission.make()
@@ -535,13 +534,14 @@ export const make = Effect.gen(function* () {
   // 8 ----------------------------------------------------------------------------------------------------------
 
   /** True for the account's own currency, one that the platform bills in, or one with a rate card. */
-  const currencyFaults = (caller: Caller, currency: string, now: Instant) => {
-    if (currency === caller.account.currency || Money.currencies.includes(currency)) return noFaults
-    return Effect.map(cards.inForce({ currency, now }), (card): ReadonlyArray<Fault.Fault> => {
-      if (card !== null) return []
-      const message = `The currency is not supported. Supported are ${Money.currencies.join(", ")}.`
-      return [Fault.make(["currency"], "currency_unsupported", message)]
-    })
+  const currencyFaults = (
+    { account }: Caller,
+    currency: string,
+    card: RateCard | null
+  ): ReadonlyArray<Fault.Fault> => {
+    if (currency === account.currency || Money.currencies.includes(currency) || card !== null) return []
+    const message = `The currency is not supported. Supported are ${Money.currencies.join(", ")}.`
+    return [Fault.make(["currency"], "currency_unsupported", message)]
   }
 
   /** The people who would get the same message twice, by all that is known of them: one look-up for all. */
@@ -641,10 +641,14 @@ export const make = Effect.gen(function* () {
     now: Instant
   ) {
     const { currency = caller.account.currency, recipients, template_id: templateId } = request
-    const template =
-      templateId === undefined ? null : yield* templates.find({ sessionId: caller.session.id, templateId })
+    const { card, template } = yield* templates.findWithCard({
+      sessionId: caller.session.id,
+      templateId: templateId ?? null,
+      currency,
+      now
+    })
     if (templateId !== undefined) faults.addAll(templateFault(template))
-    faults.addAll(yield* currencyFaults(caller, currency, now))
+    faults.addAll(currencyFaults(caller, currency, card))
     for (const [index, recipient] of recipients.entries()) {
       if (faults.isFull) break
       addRecipientFaults(faults, index, recipient)
@@ -652,7 +656,7 @@ export const make = Effect.gen(function* () {
     const addresses = yield* examineNames(caller, request, template, faults)
     const values: Array<ReadonlyArray<string>> = []
     if (template === null || !template.sendable || request.variables === null)
-      return { addresses, template, values }
+      return { addresses, card, template, values }
     const common = Variables.checkCommon(template, request.variables)
     faults.addAll(common)
     const resolveValues = Variables.resolve(template, request.variables)
@@ -674,7 +678,7 @@ export const make = Effect.gen(function* () {
       values,
       faults
     )
-    return { addresses, template, values }
+    return { addresses, card, template, values }
   })
 
   /** The template and every recipient's values, or every fault of the request. */
@@ -684,13 +688,22 @@ export const make = Effect.gen(function* () {
     now: Instant
   ) {
     const faults = new Fault.Faults()
-    const { addresses, template, values } = yield* examine(caller, request, faults, now)
+    const { addresses, card, template, values } = yield* examine(caller, request, faults, now)
     const quiet = template === null ? null : QuietHours.of(caller.session.quietHours, template.category)
     const times = Timings.read(request, addresses, quiet, now, faults)
     faults.addAll(StopWhen.faults(request))
     if (template === null || faults.list.length > 0) return yield* invalid(faults.list)
     const { currency = caller.account.currency, recipients, variables } = request
-    const resolved: ResolvedRequest = { template, currency, recipients, variables, addresses, values, times }
+    const resolved: ResolvedRequest = {
+      template,
+      currency,
+      card,
+      recipients,
+      variables,
+      addresses,
+      values,
+      times
+    }
     return resolved
   })
 

@@ -62,7 +62,6 @@ const timesOf = (
 export const make = (options: {
   readonly request: ResolvedRequest
   readonly priority: Priority
-  readonly card: Rates.RateCard | null
   readonly cost: Rates.Estimate
   /** The refusals of recipients who may not have it, by their places. */
   readonly refusals: ReadonlyMap<number, Refusal>
@@ -72,7 +71,7 @@ export const make = (options: {
   readonly perSecond: number | null
   readonly now: Instant
 }): Estimate => {
-  const { card, cost, evidence, now, perSecond, priority, refusals, request } = options
+  const { cost, evidence, now, perSecond, priority, refusals, request } = options
   /** A refusal that no record explains is of an embedder's own source, which has no record to show. */
   const consentOf = (place: number, recorded: Verdict<ConsentRecord> = missing): Verdict<ConsentRecord> => {
     const refusal = refusals.get(place)
@@ -99,7 +98,7 @@ export const make = (options: {
     })
   return {
     currency: request.currency,
-    rateCard: card,
+    rateCard: request.card,
     recipients: recipients.length,
     priority,
     ...timesOf(request, perSecond, now),

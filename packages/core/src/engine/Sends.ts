@@ -29,7 +29,6 @@ import { ConsentStore } from "../storage/ConsentStore.ts"
 import { EmbeddedCommits } from "../storage/EmbeddedCommits.ts"
 import type { AcceptSend, IdempotencyRecord } from "../storage/JobStore.ts"
 import { JobStore } from "../storage/JobStore.ts"
-import { RateCardStore } from "../storage/RateCardStore.ts"
 import { Transactions } from "../storage/Transactions.ts"
 import * as Checks from "./Checks.ts"
 import * as Estimates from "./Estimates.ts"
@@ -108,7 +107,6 @@ const paceOf = ({ session }: Caller, { pace }: TemplateMessageRequest): number |
   Pace.slower(session.pacing.messagesPerSecond, Pace.perMinuteOf(pace))
 
 export const make = Effect.fnUntraced(function* (checks: Checks.Checks, ids: Ids.Ids) {
-  const cards = yield* RateCardStore
   const consents = yield* ConsentSource
   const recorded = yield* ConsentStore
   const jobs = yield* JobStore
@@ -139,14 +137,9 @@ export const make = Effect.fnUntraced(function* (checks: Checks.Checks, ids: Ids
       return record === null ? yield* Effect.fail(checked.left) : replayed(record)
     }
     const resolved = checked.right
-    const { addresses, currency, template } = resolved
+    const { addresses, card, template } = resolved
 
-    const prices = RateCard.rates(
-      yield* cards.inForce({ currency, now }),
-      template.category,
-      addresses,
-      closedTo(caller, template)
-    )
+    const prices = RateCard.rates(card, template.category, addresses, closedTo(caller, template))
     const sending = acceptSend(caller, resolved, {
       now,
       jobId: ids.jobId(now),
@@ -186,9 +179,8 @@ export const make = Effect.fnUntraced(function* (checks: Checks.Checks, ids: Ids
     const shaped = Checks.estimateShape(request)
     if (Either.isLeft(shaped)) return yield* checks.misshapen(caller, shaped.left, now)
     const resolved = yield* checks.resolve(caller, shaped.right, now)
-    const { addresses, currency, template } = resolved
+    const { addresses, card, template } = resolved
     const purpose = template.category
-    const card = yield* cards.inForce({ currency, now })
     const cost = RateCard.estimate(card, purpose, addresses, closedTo(caller, template))
     const accountId = caller.account.id
     const refusals = yield* consents.refusals(accountId, addresses, purpose)
@@ -199,7 +191,7 @@ export const make = Effect.fnUntraced(function* (checks: Checks.Checks, ids: Ids
         : null
     const priority = Priority.priorityOf(shaped.right.priority, purpose)
     const perSecond = paceOf(caller, shaped.right)
-    return Estimates.make({ request: resolved, priority, card, cost, refusals, evidence, perSecond, now })
+    return Estimates.make({ request: resolved, priority, cost, refusals, evidence, perSecond, now })
   })
 
   return { send: spanIfTraced("Engine.send", send), estimate: spanIfTraced("Engine.estimate", estimate) }

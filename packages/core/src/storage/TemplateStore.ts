@@ -1,6 +1,7 @@
 /** Where the templates mirrored from the platform live; (session, name, language) keeps its integer id for ever. */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
+import type { RateCard } from "../domain/billing/RateCard.ts"
 import type { Instant } from "../domain/Instant.ts"
 import type { Page, Paged } from "../domain/Page.ts"
 import type { StatusReport, Template, TemplateContent } from "../domain/template/Template.ts"
@@ -48,6 +49,13 @@ export class TemplateStore extends Context.Tag("@sendwright/core/storage/Templat
       readonly sessionId?: string | undefined
       readonly templateId: number
     }) => Effect.Effect<Template | null, StorageError>
+    /** The same, with the card that prices a send now (`RateCardStore.inForce`). @param query.templateId null where none is named */
+    readonly findWithCard: (query: {
+      readonly sessionId: string
+      readonly templateId: number | null
+      readonly currency: string
+      readonly now: Instant
+    }) => Effect.Effect<{ readonly template: Template | null; readonly card: RateCard | null }, StorageError>
     /** Whatever its status; by the platform's id, else by name and language as platforms spell them (`Template.find`). */
     readonly findNamed: (query: {
       readonly sessionId: string

@@ -755,6 +755,29 @@ export const suite = (layer: Stored) => {
         expect((yield* cards.list(page)).items).toEqual([future, newer, old, recent])
       }).pipe(Effect.provide(layer))
     )
+
+    it.effect("come with the template of a send, whether there is one or not", () =>
+      Effect.gen(function* () {
+        const [cards, templates] = [yield* RateCardStore, yield* TemplateStore]
+        const { accountId, sessionId } = yield* owner
+        const other = yield* owner
+        const card = Fixtures.rateCard({ effectiveFrom: now })
+        yield* cards.add(card)
+        const contents = [Fixtures.template()]
+        const [template] = yield* templates.importAll({ accountId, sessionId, contents, now })
+        const templateId = template?.templateId ?? 0
+        const asked = { sessionId, templateId, currency: "EUR", now }
+        expect(yield* templates.findWithCard(asked)).toEqual({ template, card })
+        // As it is read alone, it is the same object: what is worked out of it is kept.
+        expect((yield* templates.findWithCard(asked)).template).toBe(
+          yield* templates.find({ sessionId, templateId })
+        )
+        for (const without of [{ templateId: null }, { templateId: 999 }, { sessionId: other.sessionId }])
+          expect(yield* templates.findWithCard({ ...asked, ...without })).toEqual({ template: null, card })
+        for (const without of [{ currency: "USD" }, { now: Time.before(now, 1) }])
+          expect(yield* templates.findWithCard({ ...asked, ...without })).toEqual({ template, card: null })
+      }).pipe(Effect.provide(layer))
+    )
   })
 
   describe("rate limits", () => {

@@ -23,13 +23,18 @@ import * as IndexScan from "./IndexScan.ts"
 import { insertInto } from "./Insert.ts"
 import type { StoredJobs } from "./jobs/Jobs.ts"
 import * as Jobs from "./jobs/Jobs.ts"
-import { instantOrNull, integer, limited, text } from "./RowReader.ts"
+import * as RateCards from "./RateCardStore.ts"
+import { instantOrNull, integer, integerOrNull, limited, text } from "./RowReader.ts"
 import { findSession, toChange } from "./SessionStore.ts"
 
 /** How many templates are kept read. */
 const maximumCached = 256
 
 const byId = `SELECT ${readable.list} FROM sendwright_template WHERE id = ? AND session = ?`
+
+/** Has a row in any case, without a template where there is none. */
+const withCard = `SELECT (${RateCards.numberInForce}) AS card, ${readable.list}
+  FROM (SELECT 1 AS one) AS one LEFT JOIN sendwright_template ON id = ? AND session = ?`
 
 const byIdAlone = `SELECT ${readable.list} FROM sendwright_template WHERE id = ?`
 
@@ -200,6 +205,7 @@ export const layer: Layer.Layer<TemplateStore, never, Database> = Layer.effect(
     const ids = Ids.make(yield* Ids.RandomBytes)
     const rows = Jobs.make(db.dialect, ids)
     const lockSession = toChange(db.dialect)
+    const cardOf = RateCards.reader()
 
     /** As they were read last, by number: one object for all sends lets what is worked out of it be kept. */
     const read = new Map<number, { readonly row: Row; readonly template: Template }>()
@@ -316,6 +322,14 @@ export const layer: Layer.Layer<TemplateStore, never, Database> = Layer.effect(
               ? yield* get(byIdAlone, templateId)
               : yield* get(byId, templateId, sessionId)
           return row === undefined ? null : templateOf(row)
+        }),
+      findWithCard: ({ currency, now, sessionId, templateId }) =>
+        db.read("TemplateStore.findWithCard", function* () {
+          const { card = null, ...row } = (yield* get(withCard, currency, now, templateId, sessionId)) ?? {}
+          return {
+            template: integerOrNull(row, "id") === null ? null : templateOf(row),
+            card: yield* cardOf(integerOrNull({ card }, "card"))
+          }
         }),
       list: ({ page, sessionId, status = null }) =>
         IndexScan.untilFound(
