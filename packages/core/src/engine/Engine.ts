@@ -3,6 +3,7 @@
  * transport and the secret box are layers below it.
  */
 import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Audit from "../domain/Audit.ts"
@@ -18,7 +19,6 @@ import type {
   InvalidRequest,
   JobEnded,
   MinimumWaitActive,
-  NotFound,
   Overloaded,
   QuotaExceeded,
   RateLimited,
@@ -26,8 +26,10 @@ import type {
   StoreQuarantined,
   WindowClosed
 } from "../domain/Errors.ts"
+import { NotFound } from "../domain/Errors.ts"
 import * as Ids from "../domain/Ids.ts"
 import type { Instant } from "../domain/Instant.ts"
+import * as Time from "../domain/Instant.ts"
 import type { Job } from "../domain/job/Job.ts"
 import type { Status as RecipientStatus } from "../domain/job/Recipient.ts"
 import type { Story } from "../domain/job/Timeline.ts"
@@ -44,8 +46,10 @@ import { type Sender, Senders } from "../sender/Sender.ts"
 import * as SessionSender from "../sender/SessionSender.ts"
 import * as ConsentSource from "../storage/ConsentSource.ts"
 import type { ProcessInfo, Report } from "../storage/JobStore.ts"
+import { JobStore } from "../storage/JobStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
 import type { Stores } from "../storage/Stores.ts"
+import { TemplateStore } from "../storage/TemplateStore.ts"
 import { InBackground } from "../storage/Transactions.ts"
 import type { AddressPolicy } from "../webhook/AddressPolicy.ts"
 import type { WebhookTransport } from "../webhook/WebhookTransport.ts"
@@ -53,13 +57,11 @@ import * as Circuits from "../worker/Circuits.ts"
 import { EqualFailures } from "../worker/EqualFailures.ts"
 import * as FailureActions from "../worker/FailureActions.ts"
 import { defaultLeaseMs, Heartbeat } from "../worker/Heartbeat.ts"
-import * as NextDue from "../worker/NextDue.ts"
 import * as OutsideTransaction from "../worker/OutsideTransaction.ts"
 import * as Prepare from "../worker/Prepare.ts"
 import * as QuarantineWatch from "../worker/QuarantineWatch.ts"
 import type { ClockHealth } from "../worker/StoreClock.ts"
 import { StoreClock } from "../worker/StoreClock.ts"
-import * as Tallies from "../worker/Tallies.ts"
 import * as WaitingLook from "../worker/WaitingLook.ts"
 import * as Worker from "../worker/Worker.ts"
 import { ProcessVersion, Retention } from "./Acting.ts"
@@ -89,7 +91,7 @@ import type { Check } from "./Readiness.ts"
 import * as Readiness from "./Readiness.ts"
 import * as Search from "./Search.ts"
 import * as Sends from "./Sends.ts"
-import * as Templates from "./Templates.ts"
+import { spanIfTraced } from "./SpanIfTraced.ts"
 import * as Timelines from "./Timelines.ts"
 import * as Windows from "./Windows.ts"
 
@@ -250,6 +252,24 @@ export interface Described {
 /** The services that the engine needs. A `ConsentSource` is taken where there is one. */
 export type Requirements = Stores | Senders | SecretBox | WebhookTransport | AddressPolicy
 
+/** The approved templates of a caller's session. */
+const approvedTemplates = Effect.map(TemplateStore, (templates) => {
+  const list = (caller: Caller, query: TemplateQuery) =>
+    templates.listApproved({ ...query, sessionId: caller.session.id })
+
+  /** An unknown template, one that is not approved and one of another session are refused alike. */
+  const find = Effect.fnUntraced(function* ({ session }: Caller, of: number | TemplateName) {
+    const template = yield* typeof of === "number"
+      ? templates.find({ sessionId: session.id, templateId: of })
+      : templates.findNamed({ sessionId: session.id, name: of.name, language: of.language })
+    if (template !== null && template.status === "approved") return template
+    const named = typeof of === "number" ? undefined : `"${of.name}" in "${of.language}"`
+    return yield* new NotFound({ what: "template", named })
+  })
+
+  return { list: spanIfTraced("Engine.templates", list), find: spanIfTraced("Engine.template", find) }
+})
+
 const make = Effect.gen(function* () {
   const worker = yield* Worker.Worker
   const ids = Ids.make(yield* Ids.RandomBytes)
@@ -259,7 +279,7 @@ const make = Effect.gen(function* () {
   const messages = yield* Messages.make
   const search = yield* Search.make
   const sends = yield* Sends.make(checks, ids)
-  const templates = yield* Templates.make
+  const templates = yield* approvedTemplates
   const timelines = yield* Timelines.make
   const windows = yield* Windows.make(checks, resolve)
   const outside = yield* OutsideTransaction.make
@@ -309,7 +329,7 @@ const make = Effect.gen(function* () {
     pause: allowed("messages:send", jobs.pause),
     resume: allowed("messages:send", jobs.resume),
     receive: worker.inbound.reports,
-    nextDue: yield* NextDue.make(worker.inbound)
+    nextDue: worker.nextDue
   }
   const engine = Engine.of({
     ...outsideForeign("engine", operations),
@@ -329,6 +349,26 @@ const heartbeat = ({
   process
 }: Partial<Worker.Options> & Described) =>
   Heartbeat.layer(leaseMs, process === undefined ? undefined : { ...process, slots })
+
+/** How often the counts are written. */
+const tallyPace = Duration.minutes(1)
+
+/** A store that takes nothing keeps nobody from ending. */
+const tallyPatience = Duration.seconds(2)
+
+/** Writes what this process has counted of recipients, once a minute and when the process ends. */
+const tallies: Layer.Layer<never, never, JobStore | StoreClock> = Layer.scopedDiscard(
+  Effect.gen(function* () {
+    const jobs = yield* JobStore
+    const { within } = yield* StoreClock
+    const save = Effect.flatMap(Time.now, (now) => jobs.saveTallies({ now })).pipe(
+      Effect.catchAllCause((cause) => Effect.logDebug("The numbers of a minute were not written", cause))
+    )
+    yield* Effect.addFinalizer(() => Effect.timeoutOption(Effect.disconnect(within(save)), tallyPatience))
+    const next = Effect.zipRight(jobs.counted, Effect.sleep(tallyPace))
+    yield* Effect.forkScoped(within(Effect.forever(Effect.zipRight(next, save))))
+  })
+)
 
 /**
  * The engine and its worker. The store's master key must be among the secret box's keys. Nothing runs in the
@@ -356,7 +396,7 @@ export const layer = (
   Layer.scoped(Engine, make).pipe(
     Layer.provideMerge(Worker.layer(options)),
     Layer.provide([Circuits.layer, EqualFailures.layer, QuarantineWatch.layer, WaitingLook.layer]),
-    Layer.provide([Signals.layer, heartbeat(options), MasterKeys.layer, Tallies.layer]),
+    Layer.provide([Signals.layer, heartbeat(options), MasterKeys.layer, tallies]),
     Layer.provide(StoreClock.layer),
     Layer.provide(ConsentSource.layer()),
     Layer.provide(Layer.succeed(Retention, options.auditRetentionMs ?? Audit.defaultRetentionMs)),

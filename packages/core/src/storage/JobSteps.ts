@@ -7,6 +7,7 @@
 
 import * as Address from "../domain/Address.ts"
 import * as Erasure from "../domain/Erasure.ts"
+import { groupBy } from "../domain/GroupBy.ts"
 import type { Instant } from "../domain/Instant.ts"
 import * as Time from "../domain/Instant.ts"
 import type { EarlierAttempt } from "../domain/job/Attempts.ts"
@@ -69,21 +70,6 @@ export interface JobChange<H extends JobState, C extends Change = RecipientChang
   readonly changes: ReadonlyArray<C>
   /** The recipients' events first, the job's last. */
   readonly drafts: ReadonlyArray<Draft>
-}
-
-/** In the order of their first item. */
-export const groupBy = <A, Key>(
-  items: ReadonlyArray<A>,
-  key: (item: A) => Key
-): ReadonlyMap<Key, ReadonlyArray<A>> => {
-  const groups = new Map<Key, Array<A>>()
-  for (const item of items) {
-    const of = key(item)
-    const group = groups.get(of)
-    if (group === undefined) groups.set(of, [item])
-    else group.push(item)
-  }
-  return groups
 }
 
 const step = <H extends JobState>(

@@ -30,8 +30,7 @@ import type { ClaimedJob, Settlement } from "../storage/JobStore.ts"
 import { Outcome } from "../storage/JobStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
 import type { SessionCircuit } from "./Circuits.ts"
-import * as NamedRecipient from "./NamedRecipient.ts"
-import * as PlatformOptOut from "./PlatformOptOut.ts"
+import * as InboundOfAnswer from "./InboundOfAnswer.ts"
 
 export type ClaimedRecipient = ClaimedJob["recipients"][number]
 
@@ -185,7 +184,7 @@ const named = (
 ): Inbound | null =>
   named === undefined
     ? null
-    : NamedRecipient.read(job, recipient, named, portfolioOf(sessionSender, job.sessionId))
+    : InboundOfAnswer.named(job, recipient, named, portfolioOf(sessionSender, job.sessionId))
 
 const meaning = (
   sessionSender: SessionSender | undefined,
@@ -210,7 +209,7 @@ const meaning = (
   }
   const { failure } = result
   const actionable = FailureCatalogue.concernsOthers(failure) ? failure : null
-  const inbound = PlatformOptOut.read(job, recipient, failure)
+  const inbound = InboundOfAnswer.optOut(job, recipient, failure)
   return Effect.map(outcome, (outcome) => ({ outcome, actionable, inbound, answered, mayPass }))
 }
 

@@ -1,6 +1,8 @@
 /** What platforms tell, each kind to the file that applies it: by a hook, or by a sender that has to be asked. */
+
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import { groupBy } from "../domain/GroupBy.ts"
 import type { Instant } from "../domain/Instant.ts"
 import * as Time from "../domain/Instant.ts"
 import type { Session } from "../domain/session/Session.ts"
@@ -13,7 +15,6 @@ import { Senders } from "../sender/Sender.ts"
 import * as SessionSender from "../sender/SessionSender.ts"
 import type { ErasureStore } from "../storage/ErasureStore.ts"
 import type { InboundStore } from "../storage/InboundStore.ts"
-import { groupBy } from "../storage/JobSteps.ts"
 import type { JobStore, Report } from "../storage/JobStore.ts"
 import { SessionStore } from "../storage/SessionStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"

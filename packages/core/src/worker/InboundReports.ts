@@ -1,6 +1,7 @@
 /** Applies what platforms report of our messages, and links the numbers asked for with the names in the reports. */
 
 import * as Effect from "effect/Effect"
+import { groupBy } from "../domain/GroupBy.ts"
 import * as Time from "../domain/Instant.ts"
 import * as Occurrence from "../domain/Occurrence.ts"
 import * as FailureCatalogue from "../domain/session/FailureCatalogue.ts"
@@ -10,7 +11,6 @@ import { Signals } from "../runtime/Signals.ts"
 import type { PersonHash } from "../secret/PersonHash.ts"
 import * as Sanitize from "../sender/Sanitize.ts"
 import type { Acquaintance } from "../sender/Sender.ts"
-import { groupBy } from "../storage/JobSteps.ts"
 import type { Met, Refused, Report, ReportedEnd, ReportsApplied } from "../storage/JobStore.ts"
 import { JobStore, maximumEarlyReports } from "../storage/JobStore.ts"
 import { SessionStore } from "../storage/SessionStore.ts"

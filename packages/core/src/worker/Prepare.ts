@@ -8,6 +8,7 @@ import * as Address from "../domain/Address.ts"
 import * as Caps from "../domain/account/Caps.ts"
 import * as RateCard from "../domain/billing/RateCard.ts"
 import type { Purpose, Refusal } from "../domain/consent/Consent.ts"
+import { groupBy } from "../domain/GroupBy.ts"
 import * as Ids from "../domain/Ids.ts"
 import * as Time from "../domain/Instant.ts"
 import * as Job from "../domain/job/Job.ts"
@@ -19,7 +20,6 @@ import type { Senders } from "../sender/Sender.ts"
 import * as SessionSender from "../sender/SessionSender.ts"
 import { ConsentSource } from "../storage/ConsentSource.ts"
 import { InboundStore } from "../storage/InboundStore.ts"
-import * as JobSteps from "../storage/JobSteps.ts"
 import type { DispatchedJob } from "../storage/JobStore.ts"
 import { JobStore } from "../storage/JobStore.ts"
 import { RateCardStore } from "../storage/RateCardStore.ts"
@@ -200,7 +200,7 @@ export const make: Effect.Effect<
     const kindOf = (job: DispatchedJob) => `${job.sessionId} ${job.accountId} ${purposesOf(job).join(" ")}`
     const prepared: Array<Prepared> = []
     const failed = new Set<string>()
-    for (const jobs of JobSteps.groupBy(claimed, kindOf).values()) {
+    for (const jobs of groupBy(claimed, kindOf).values()) {
       const exit = yield* Effect.exit(prepareGroup(jobs, stillOwns))
       if (Exit.isSuccess(exit)) {
         prepared.push(...exit.value)

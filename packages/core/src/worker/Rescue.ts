@@ -2,17 +2,18 @@
  * Puts right what others left: recipients and deliveries that dead workers had claimed, blocks of sessions that are
  * over, messages that expired while something keeps them, and what a clock that was ahead put off.
  */
+
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import { groupBy } from "../domain/GroupBy.ts"
 import type { Instant } from "../domain/Instant.ts"
 import * as Time from "../domain/Instant.ts"
 import type { Provider } from "../domain/session/Session.ts"
 import * as Metrics from "../runtime/Metrics.ts"
 import * as Moment from "../runtime/Moment.ts"
 import { canRecover, Senders } from "../sender/Sender.ts"
-import * as JobSteps from "../storage/JobSteps.ts"
 import type { KnownWorker } from "../storage/JobStore.ts"
 import { JobStore, processOf } from "../storage/JobStore.ts"
 import { SessionStore } from "../storage/SessionStore.ts"
@@ -130,7 +131,7 @@ export const make = (
       const others = workers.filter(({ worker }) => !heartbeat.isHere(worker))
       const observed = observe(seen, others, yield* Clock.currentTimeNanos, heartbeat.leaseMs)
       seen = observed.seen
-      for (const dead of JobSteps.groupBy(observed.dead, ({ worker }) => processOf(worker)).values()) {
+      for (const dead of groupBy(observed.dead, ({ worker }) => processOf(worker)).values()) {
         count += yield* rescueProcess(dead)
       }
       // After the rescue: where one of these takes long or fails, it keeps no recipient waiting.

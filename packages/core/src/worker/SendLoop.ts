@@ -1,7 +1,9 @@
 /** The loop of messages: claims what the bulkhead has room for, attempts it in turn, and stores what became of it. */
+
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Runtime from "effect/Runtime"
+import { groupBy } from "../domain/GroupBy.ts"
 import type { Instant } from "../domain/Instant.ts"
 import * as Time from "../domain/Instant.ts"
 import { sessionsAtOnce } from "../domain/job/Claiming.ts"
@@ -16,7 +18,6 @@ import { canRecover, Senders } from "../sender/Sender.ts"
 import type { ConsentSource } from "../storage/ConsentSource.ts"
 import type { HappeningStore } from "../storage/HappeningStore.ts"
 import type { InboundStore } from "../storage/InboundStore.ts"
-import * as JobSteps from "../storage/JobSteps.ts"
 import type { Claim, DispatchedJob, Settlement, UnreadableJob } from "../storage/JobStore.ts"
 import { JobStore, Outcome } from "../storage/JobStore.ts"
 import type { RateCardStore } from "../storage/RateCardStore.ts"
@@ -146,7 +147,7 @@ const act = ({ applyActions, fork, monotonic, turns }: Parts, inFlight: InFlight
 /** What ends one after the other with one failure stops its session; what is in hand of it goes back. */
 const noteEnds = ({ equal, turns }: Parts, ended: ReadonlyArray<Ended>): Effect.Effect<void> =>
   Effect.forEach(
-    JobSteps.groupBy(ended, ({ batch }) => batch.job.sessionId),
+    groupBy(ended, ({ batch }) => batch.job.sessionId),
     ([sessionId, some]) => {
       const session = some[0]?.batch.job.session ?? { id: sessionId, failing: null }
       const ends = some.flatMap(({ batch: { attempts, since }, address, settlement: { outcome } }) =>
@@ -253,7 +254,7 @@ const claimsOf = (
     since: Instant
   ): void => {
     const enteredAt = monotonic()
-    for (const [sessionId, some] of JobSteps.groupBy(prepared, ({ job }) => job.sessionId)) {
+    for (const [sessionId, some] of groupBy(prepared, ({ job }) => job.sessionId)) {
       const admitted = some.map(({ attempts, job }) =>
         circuits.admit(job, known)
           ? { job, attempts }

@@ -21,13 +21,15 @@ import type { Senders } from "../sender/Sender.ts"
 import type { ConsentSource } from "../storage/ConsentSource.ts"
 import { EmbeddedCommits, type Listen } from "../storage/EmbeddedCommits.ts"
 import { JobStore } from "../storage/JobStore.ts"
+import { SessionStore } from "../storage/SessionStore.ts"
 import type { StorageError } from "../storage/StorageError.ts"
 import type { Stores } from "../storage/Stores.ts"
+import { TemplateStore } from "../storage/TemplateStore.ts"
 import { InBackground } from "../storage/Transactions.ts"
+import { WebhookStore } from "../storage/WebhookStore.ts"
 import type { HeaderNames } from "../webhook/Signature.ts"
 import { defaultHeaderNames } from "../webhook/Signature.ts"
-import type { WebhookTransport } from "../webhook/WebhookTransport.ts"
-import * as Activity from "./Activity.ts"
+import { WebhookTransport } from "../webhook/WebhookTransport.ts"
 import * as Addressing from "./Addressing.ts"
 import * as BacklogWatch from "./BacklogWatch.ts"
 import { Circuits } from "./Circuits.ts"
@@ -121,6 +123,11 @@ export class Worker extends Context.Tag("@sendwright/core/worker/Worker")<
      */
     readonly watch: Effect.Effect<never>
     readonly drain: Effect.Effect<void, ForeignTransaction | InsideTransaction | StorageError>
+    /**
+     * When something is due next that `drain` would do; null when nothing is. Who moves a clock of their own goes from one such
+     * time to the next, and who drains by a timer sleeps until then.
+     */
+    readonly nextDue: Effect.Effect<Time.Instant | null, StorageError>
   }
 >() {}
 
@@ -223,6 +230,56 @@ const receiving = (
 const listening = (listen: Listen, { notify }: Signal): Effect.Effect<never> =>
   Effect.flatMap(Effect.runtime(), (runtime) => listen(() => Runtime.runSync(runtime, notify)))
 
+/** Tells whether a worker has something that the store does not say to be due: in hand, under way, or to be looked for. */
+interface Activity {
+  readonly watch: (loop: DispatchLoop) => Effect.Effect<void>
+  /** A step that brings the receipts of outcomes that there were before. */
+  readonly bringing: <A, E>(step: Effect.Effect<A, E>) => Effect.Effect<A, E>
+  readonly now: Effect.Effect<boolean>
+}
+
+/** @param outcomes tells that outcomes were stored, whose receipts have to be looked for */
+const activity = (outcomes: Signal): Activity => {
+  const loops: Array<DispatchLoop> = []
+  const owing: Array<{ isOwed: boolean }> = []
+  outcomes.listen(() => {
+    for (const each of owing) each.isOwed = true
+  })
+  return {
+    watch: (loop) => Effect.sync(() => void loops.push(loop)),
+    bringing: (step) => {
+      const receipts = { isOwed: false }
+      owing.push(receipts)
+      return Effect.suspend(() => {
+        receipts.isOwed = false
+        return step
+      })
+    },
+    now: Effect.sync(() => owing.some(({ isOwed }) => isOwed) || loops.some(({ isDone }) => !isDone()))
+  }
+}
+
+/** When something is due next that `drain` would do. */
+const nextOf = ({ nextPoll }: Inbound.Inbound) =>
+  Effect.gen(function* () {
+    const jobs = yield* JobStore
+    const sessions = yield* SessionStore
+    const templates = yield* TemplateStore
+    const webhooks = yield* WebhookStore
+    const { reaches } = yield* WebhookTransport
+    return Effect.gen(function* () {
+      const now = yield* Time.now
+      return Time.firstOf([
+        yield* jobs.nextDue(now),
+        yield* jobs.nextExpiry,
+        yield* webhooks.nextDue({ now, full: [], reaches }),
+        yield* sessions.nextUnblock,
+        yield* templates.nextCheck,
+        yield* nextPoll
+      ])
+    })
+  })
+
 const make = (options: Options) =>
   Effect.gen(function* () {
     const signals = yield* Signals
@@ -254,7 +311,7 @@ const make = (options: Options) =>
     const openWebhooks = yield* WebhookLoop.make({ slots: options.deliveries, worker })
 
     const pace = paceOf(options.leaseMs)
-    const busy = Activity.make(signals.outcomes)
+    const busy = activity(signals.outcomes)
 
     /** What a step could not store is stored with the next one. */
     const dispatching = (name: string, open: Effect.Effect<DispatchLoop>) =>
@@ -318,7 +375,8 @@ const make = (options: Options) =>
       start: outside("Worker.start")(within(Effect.provideService(start, InBackground, true))),
       stop: grace.begin,
       watch: within(watch),
-      drain: outside("engine.drain")(within(Effect.zipRight(addressing.writeMissing, drain)))
+      drain: outside("engine.drain")(within(Effect.zipRight(addressing.writeMissing, drain))),
+      nextDue: within(yield* nextOf(inbound))
     }
   })
 

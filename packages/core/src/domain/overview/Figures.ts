@@ -1,4 +1,5 @@
 /** The numbers of an overview, computed of the facts (contract.md §12). */
+import { groupBy } from "../GroupBy.ts"
 import type { Instant } from "../Instant.ts"
 import * as Time from "../Instant.ts"
 import * as Pace from "../job/Pace.ts"
@@ -205,20 +206,6 @@ const reasonsOf = (tallies: ReadonlyArray<Tally>): ReadonlyArray<Reason> => {
   for (const { code, count, outcome } of tallies)
     if (code !== "" && outcome !== "mended") sums.set(code, (sums.get(code) ?? 0) + count)
   return sorted([...sums])
-}
-
-const groupBy = <A>(
-  all: ReadonlyArray<A>,
-  nameOf: (each: A) => string
-): ReadonlyMap<string, ReadonlyArray<A>> => {
-  const groups = new Map<string, Array<A>>()
-  for (const each of all) {
-    const name = nameOf(each)
-    const group = groups.get(name)
-    if (group === undefined) groups.set(name, [each])
-    else group.push(each)
-  }
-  return groups
 }
 
 /** Nothing but its pace and its workers keeps what waits for it. */

@@ -3,6 +3,7 @@
  * Written once for all stores: the decisions are `JobSteps`, the reads and writes {@link JobRows}.
  */
 
+import { groupBy } from "../../domain/GroupBy.ts"
 import * as Ids from "../../domain/Ids.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import * as Time from "../../domain/Instant.ts"
@@ -80,7 +81,7 @@ function* settle(
   readonly ends: Endings.Endings
 }> {
   if (settlements.length === 0) return { settled: 0, busy: [], ends: Endings.nothing }
-  const byJob = JobSteps.groupBy(settlements, ({ jobId }) => jobId)
+  const byJob = groupBy(settlements, ({ jobId }) => jobId)
   const { busy, jobs } = yield* rows.lockJobsInTime([...byJob.keys()])
   const settled = jobs.map((job) => ({ job, fresh: byJob.get(job.job.id) ?? [] }))
   const find = yield* rows.recipientsAt(
@@ -216,7 +217,7 @@ function* placesOf(
   brought: ReadonlyArray<Brought>
 ): Program<(brought: Brought) => RecipientPlace | undefined> {
   const known = new Map<string | null, ReadonlyMap<string, RecipientPlace>>()
-  for (const [sessionId, group] of JobSteps.groupBy(brought, ({ sessionId }) => sessionId)) {
+  for (const [sessionId, group] of groupBy(brought, ({ sessionId }) => sessionId)) {
     const providerIds: Array<string> = []
     for (const { report } of group)
       if (report.messageId === null && report.providerId !== null) providerIds.push(report.providerId)
@@ -235,7 +236,7 @@ function* apply(rows: JobRows, brought: ReadonlyArray<Brought>, now: Instant): P
     const place = placeOf(each)
     if (place !== undefined) placed.push({ report, sessionId, jobId: place.jobId, index: place.index })
   }
-  const byJob = JobSteps.groupBy(placed, ({ jobId }) => jobId)
+  const byJob = groupBy(placed, ({ jobId }) => jobId)
   const jobs = byJob.size === 0 ? [] : yield* rows.lockJobs([...byJob.keys()])
   const ofJobs = jobs.map((job) => ({
     job,

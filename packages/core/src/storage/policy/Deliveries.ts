@@ -9,6 +9,7 @@
  */
 
 import * as ApiKey from "../../domain/account/ApiKey.ts"
+import { groupBy } from "../../domain/GroupBy.ts"
 import * as Happening from "../../domain/Happening.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import * as Pacing from "../../domain/session/Pacing.ts"
@@ -16,7 +17,6 @@ import * as Delivering from "../../domain/webhook/Delivering.ts"
 import * as Event from "../../domain/webhook/Event.ts"
 import type { Change, Endpoint, EndpointSecret } from "../../domain/webhook/Webhook.ts"
 import * as Webhook from "../../domain/webhook/Webhook.ts"
-import { groupBy } from "../JobSteps.ts"
 import type { Program } from "../Program.ts"
 import type { ClaimedDelivery, DeliveryClaim, DeliverySettlement } from "../WebhookStore.ts"
 import { replayLimit, type WebhookStore } from "../WebhookStore.ts"

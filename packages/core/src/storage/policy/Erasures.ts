@@ -2,6 +2,7 @@
 
 import type { Counts, Sought } from "../../domain/Erasure.ts"
 import * as Erasure from "../../domain/Erasure.ts"
+import { groupBy } from "../../domain/GroupBy.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import * as Attempts from "../../domain/job/Attempts.ts"
 import type { Finding } from "../ErasureStore.ts"
@@ -24,7 +25,7 @@ export function* findRecipients(
   after: string | null
 ): Program<{ readonly found: ReadonlyArray<Finding>; readonly next: string | null }> {
   const { next, places } = yield* rows.recipientsOfPerson(sought, after)
-  const byJob = JobSteps.groupBy(places, ({ jobId }) => jobId)
+  const byJob = groupBy(places, ({ jobId }) => jobId)
   const jobs = byJob.size === 0 ? [] : yield* rows.readJobs([...byJob.keys()])
   const ofJobs = grouped(jobs, byJob)
   const find = yield* rows.recipientsAt(ofJobs)
@@ -47,7 +48,7 @@ export function* eraseRecipients(
   now: Instant
 ): Program<{ readonly counts: Counts; readonly next: string | null }> {
   const { next, places } = yield* rows.recipientsOfPerson(sought, after)
-  const byJob = JobSteps.groupBy(places, ({ jobId }) => jobId)
+  const byJob = groupBy(places, ({ jobId }) => jobId)
   const jobs = byJob.size === 0 ? [] : yield* rows.lockJobs([...byJob.keys()])
   const ofJobs = grouped(jobs, byJob)
   const find = yield* rows.recipientsAt(ofJobs)

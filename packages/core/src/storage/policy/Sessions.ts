@@ -5,6 +5,7 @@
 
 import type * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
+import { groupBy } from "../../domain/GroupBy.ts"
 import * as Happening from "../../domain/Happening.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import * as Transitions from "../../domain/job/Transitions.ts"
@@ -157,7 +158,7 @@ export function* hear(
 ): Program<Heard> {
   const turning: Array<readonly [before: Session, after: Session, jobs: ReadonlyArray<string>]> = []
   const toLock = new Set(jobIds)
-  for (const [sessionId, told] of [...JobSteps.groupBy(news, (each) => each.sessionId)].sort(byKey)) {
+  for (const [sessionId, told] of [...groupBy(news, (each) => each.sessionId)].sort(byKey)) {
     const before = yield* rows.lockSession(sessionId)
     if (before === null) continue
     const after = told.reduce((session, { what }) => Sessions.heard(session, what, now), before)

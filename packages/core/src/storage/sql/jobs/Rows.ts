@@ -1,5 +1,6 @@
 /** The jobs' operations as statements. Each costs what it answers or writes, however much waits behind it. */
 
+import { groupBy } from "../../../domain/GroupBy.ts"
 import type { Instant } from "../../../domain/Instant.ts"
 import * as Time from "../../../domain/Instant.ts"
 import type { WaitingSession } from "../../../domain/job/Claiming.ts"
@@ -12,8 +13,8 @@ import * as RetrySelection from "../../../domain/job/RetrySelection.ts"
 import * as Pacing from "../../../domain/session/Pacing.ts"
 import * as Sessions from "../../../domain/session/Session.ts"
 import type { Inbound } from "../../InboundStore.ts"
+import type * as JobSteps from "../../JobSteps.ts"
 import type { FencedRecipient } from "../../JobSteps.ts"
-import * as JobSteps from "../../JobSteps.ts"
 import type { Program } from "../../Program.ts"
 import { all, changes, get, run } from "../../Program.ts"
 import type { JobRows, RecipientPlace, StoredJob } from "../../policy/JobRows.ts"
@@ -348,7 +349,7 @@ export const make = (
 
     dueRecipients: function* ({ jobs, limit, now }) {
       const found = yield* dueOf(jobs, limit, now)
-      const byJob = JobSteps.groupBy(found, ({ key }) => jobOf(key))
+      const byJob = groupBy(found, ({ key }) => jobOf(key))
       const due = new Map<string, ReadonlyArray<RecipientResult>>()
       for (const { job, seq } of jobs) {
         const some = byJob.get(seq) ?? []
@@ -415,7 +416,7 @@ export const make = (
 
     recipientsAt: function* (wanted) {
       const read = new Map<number, FencedRecipient>()
-      for (const [sessionId, ofSession] of JobSteps.groupBy(wanted, ({ job }) => job.job.sessionId)) {
+      for (const [sessionId, ofSession] of groupBy(wanted, ({ job }) => job.job.sessionId)) {
         const keys = ofSession.flatMap(({ job, places }) =>
           places
             .filter((place) => place >= 0 && place < job.job.recipients)
@@ -478,7 +479,7 @@ export const make = (
       const ids = JSON.stringify(providerIds)
       const found = yield* sessionId === null ? all(ofAnySession, ids) : all(ofSession, ids, sessionId)
       const places = new Map<string, RecipientPlace>()
-      for (const [providerId, some] of JobSteps.groupBy(found, (row) => text(row, "provider_id"))) {
+      for (const [providerId, some] of groupBy(found, (row) => text(row, "provider_id"))) {
         const [first = {}, ...others] = some
         if (others.every((row) => text(row, "session") === text(first, "session")))
           places.set(providerId, { jobId: text(first, "id"), index: integer(first, "place") })

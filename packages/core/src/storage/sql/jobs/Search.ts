@@ -2,8 +2,8 @@
 
 import type * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import { groupBy } from "../../../domain/GroupBy.ts"
 import * as Page from "../../../domain/Page.ts"
-import * as JobSteps from "../../JobSteps.ts"
 import type { FoundJob, JobStore, SearchJobs } from "../../JobStore.ts"
 import type { Program, Row } from "../../Program.ts"
 import { all, get } from "../../Program.ts"
@@ -84,7 +84,7 @@ const reading = (rows: StoredJobs) => {
       const job = jobs.get(jobOf(place))
       return job === undefined ? [] : [{ place, job }]
     })
-    for (const [session, some] of JobSteps.groupBy(known, ({ job }) => job.job.sessionId)) {
+    for (const [session, some] of groupBy(known, ({ job }) => job.job.sessionId)) {
       const keys = some.map(({ place }) => place).filter((place) => !isOfJob(place))
       if (keys.length === 0) continue
       for (const { key, recipient } of yield* rows.recipients(keyed, session, JSON.stringify(keys))) {
