@@ -5,9 +5,42 @@
 import { IncomingMessage } from "node:http"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
-import * as BodyMemory from "./BodyMemory.ts"
 import { Unread } from "./Exchange.ts"
 import type * as HttpLimits from "./HttpLimits.ts"
+
+/** The memory that bodies may take while they are still coming: in all, and for one client address. */
+interface BodyMemory {
+  /** Takes so many bytes for an address; false when there is no room, and then nothing is taken. */
+  readonly reserve: (address: string | undefined, bytes: number) => boolean
+  readonly release: (address: string | undefined, bytes: number) => void
+  /** The bytes that are taken. */
+  readonly used: () => number
+}
+
+export const bodyMemory = (limits: {
+  readonly bodies: number
+  readonly bodiesPerAddress: number
+}): BodyMemory => {
+  /** Of the addresses that have any. */
+  const byAddress = new Map<string, number>()
+  let used = 0
+  return {
+    used: () => used,
+    reserve: (address = "", bytes) => {
+      const own = (byAddress.get(address) ?? 0) + bytes
+      if (used + bytes > limits.bodies || own > limits.bodiesPerAddress) return false
+      used += bytes
+      byAddress.set(address, own)
+      return true
+    },
+    release: (address = "", bytes) => {
+      const own = (byAddress.get(address) ?? 0) - bytes
+      used -= bytes
+      if (own > 0) byAddress.set(address, own)
+      else byAddress.delete(address)
+    }
+  }
+}
 
 /** More chunks are joined, because a chunk of one byte occupies a hundred. */
 const mostChunks = 1024
@@ -18,7 +51,7 @@ const joined = (chunks: ReadonlyArray<Uint8Array>): Uint8Array => {
 }
 
 /** Gathers what comes of one body, and takes memory for it. */
-const gatherer = (memory: BodyMemory.BodyMemory, maximum: number, client: string | undefined) => {
+const gatherer = (memory: BodyMemory, maximum: number, client: string | undefined) => {
   const chunks: Array<Uint8Array> = []
   let length = 0
   let reserved = 0
@@ -66,7 +99,7 @@ export interface BodyReader {
 }
 
 export const make = (limits: HttpLimits.Limits): BodyReader => {
-  const memory = BodyMemory.make(limits)
+  const memory = bodyMemory(limits)
   /** Of each body that is still coming, what ends its reading. */
   const coming = new Set<(exit: Read) => void>()
 

@@ -3,8 +3,10 @@
  * catalogue of problems know: who may call, with which permission, and what is refused.
  */
 import * as OpenApi from "@effect/platform/OpenApi"
+import type { Engine } from "@sendwright/core"
 import { Url } from "@sendwright/core/adapter"
 import { AdminApi, type Route } from "@sendwright/core/contract"
+import type * as Context from "effect/Context"
 import { Api } from "../api/Api.ts"
 import { isObject, type Json, mapEntries, member, ref } from "../api/Json.ts"
 import * as Conditional from "./Conditional.ts"
@@ -12,7 +14,6 @@ import * as Events from "./description/Events.ts"
 import { always, headers, ifMatch, ofKeys, ofReadings, ofReplays } from "./description/Headers.ts"
 import * as Refusals from "./description/Refusals.ts"
 import * as Security from "./description/Security.ts"
-import * as Senders from "./description/Senders.ts"
 
 export { make as docs } from "./description/reference/Page.ts"
 
@@ -129,13 +130,32 @@ const described = (
 
 const pathOf = (pattern: string): string => pattern.replaceAll(/:(\w+)/g, "{$1}")
 
+/** The senders of the engine: a host may have others than those of Sendwright. */
+type Senders = Context.Tag.Service<Engine.Engine>["senders"]
+
+/** "`http`: `url` and `secret`." for each sender that describes its configuration. */
+const configurations = (senders: Senders): ReadonlyArray<string> =>
+  senders.flatMap(({ configDescription, provider }) =>
+    configDescription === undefined ? [] : [`\`${provider}\`: ${configDescription}.`]
+  )
+
+/** The component schemas whose content the engine decides, in the place of those that `api/` names. */
+const schemasOf = (senders: Senders): Json => ({
+  Provider: { type: "string", enum: senders.map(({ provider }) => provider) },
+  SessionConfiguration: {
+    type: "object",
+    additionalProperties: true,
+    description: ["What the provider asks for.", ...configurations(senders)].join(" ")
+  }
+})
+
 /** A host, as far as its description tells of it. */
 export interface Described {
   /** With the prefix; may be a path alone. */
   readonly baseUrl: string
   readonly prefix: string
   readonly routes: ReadonlyArray<Route.Route>
-  readonly senders: Senders.Senders
+  readonly senders: Senders
 }
 
 /**
@@ -151,7 +171,7 @@ export const openApi = ({ baseUrl, prefix, routes, senders }: Described): Json =
   const schemas = {
     ...events.schemas,
     ...member(member(spec, "components"), "schemas"),
-    ...Senders.schemas(senders),
+    ...schemasOf(senders),
     Problem: Refusals.problem
   }
   const paths: Record<string, Record<string, Json>> = {}

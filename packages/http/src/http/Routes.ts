@@ -9,22 +9,47 @@ import * as Console from "./Console.ts"
 import type { Described } from "./Description.ts"
 import { assets } from "./description/reference/Assets.ts"
 import * as Files from "./Files.ts"
-import * as Metrics from "./Metrics.ts"
 import type { Options, Page } from "./Steps.ts"
 
 type Routes = Pick<Options, "routes" | "pages">
+
+const openMetrics = "application/openmetrics-text"
+
+const contentTypes: Readonly<Record<Exposition.Format, string>> = {
+  prometheus: "text/plain; version=0.0.4; charset=utf-8",
+  openMetrics: `${openMetrics}; version=1.0.0; charset=utf-8`
+}
+
+/** How much a client wants a media type, by its `Accept`: 0 where it names it not, or as one that it does not take. */
+const weightOf = (accept: string, mediaType: string): number => {
+  let weight = 0
+  for (const range of accept.toLowerCase().split(",")) {
+    const [named = "", ...parameters] = range.split(";").map((part) => part.trim())
+    if (named !== mediaType) continue
+    const q = parameters.find((parameter) => parameter.startsWith("q="))?.slice(2)
+    const given = q === undefined ? 1 : Number(q)
+    weight = Math.max(weight, Number.isFinite(given) ? given : 0)
+  }
+  return weight
+}
+
+/** The format of `/metrics` that a client asks for: Prometheus' own, unless it wants OpenMetrics 1.0 at least as much. */
+export const formatOf = (accept: string | undefined): Exposition.Format => {
+  const weight = weightOf(accept ?? "", openMetrics)
+  return weight > 0 && weight >= weightOf(accept ?? "", "text/plain") ? "openMetrics" : "prometheus"
+}
 
 const metrics: readonly [string, Page] = [
   "/metrics",
   {
     access: "operator",
     role: "metrics",
-    contentType: Metrics.contentTypes.prometheus,
+    contentType: contentTypes.prometheus,
     body: Exposition.text("prometheus"),
     otherwise: (accept) =>
-      Metrics.formatOf(accept) === "prometheus"
+      formatOf(accept) === "prometheus"
         ? undefined
-        : { contentType: Metrics.contentTypes.openMetrics, body: Exposition.text("openMetrics") }
+        : { contentType: contentTypes.openMetrics, body: Exposition.text("openMetrics") }
   }
 ]
 

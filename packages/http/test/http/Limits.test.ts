@@ -1,13 +1,13 @@
 /** What bounds bodies, addresses and rates, apart from any server. */
 import { AddressPolicy, Instant } from "@sendwright/core"
 import { describe, expect, it } from "vitest"
-import * as BodyMemory from "../../src/http/BodyMemory.ts"
+import { bodyMemory } from "../../src/http/BodyReader.ts"
 import * as ClientAddress from "../../src/http/ClientAddress.ts"
 import * as Rates from "../../src/http/Rates.ts"
 
 describe("the memory for bodies", () => {
   it("is shared by addresses, and no one of them takes all", () => {
-    const memory = BodyMemory.make({ bodies: 100, bodiesPerAddress: 60 })
+    const memory = bodyMemory({ bodies: 100, bodiesPerAddress: 60 })
     expect(memory.reserve("a", 60)).toBe(true)
     expect(memory.reserve("a", 1)).toBe(false)
     expect(memory.reserve("b", 41)).toBe(false)

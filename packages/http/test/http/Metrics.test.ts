@@ -8,7 +8,7 @@ import * as Metric from "effect/Metric"
 import parse from "parse-prometheus-text-format"
 import { growth, value } from "../../../../test/support/Metered.ts"
 import { at, sendBody, template } from "../../../../test/support/TestHost.ts"
-import { formatOf } from "../../src/http/Metrics.ts"
+import { formatOf } from "../../src/http/Routes.ts"
 import * as Handler from "./Handler.ts"
 
 const phone = "34600001234"
