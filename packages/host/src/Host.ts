@@ -1,6 +1,6 @@
 /** The service as one layer: the engine, its workers and the server, by the configuration. */
 import { Engine, Worker } from "@sendwright/core"
-import { Metrics } from "@sendwright/core/adapter"
+import { Metrics, Moment } from "@sendwright/core/adapter"
 import { Cursors } from "@sendwright/core/contract"
 import { HttpApp, InFlight, Routes } from "@sendwright/http/server"
 import * as Context from "effect/Context"
@@ -14,11 +14,10 @@ import * as Scope from "effect/Scope"
 import * as Tracer from "effect/Tracer"
 import * as EngineLayer from "./EngineLayer.ts"
 import { graceShare } from "./EngineLayer.ts"
-import * as EventLoop from "./EventLoop.ts"
 import type { BadSettings, HostConfig } from "./HostConfig.ts"
 import { baseUrlOf } from "./HostConfig.ts"
-import * as AccessLog from "./http/AccessLog.ts"
 import * as NodeServer from "./http/NodeServer.ts"
+import * as Logs from "./Logs.ts"
 import * as SettingsCheck from "./SettingsCheck.ts"
 import type { StartFailure } from "./StartFailure.ts"
 import * as Version from "./Version.ts"
@@ -31,13 +30,26 @@ const sampling = Effect.map(Effect.tracer, (tracer) =>
   tracer === Context.get(DefaultServices.liveServices, Tracer.Tracer) ? undefined : spanEvery
 )
 
+const lookEveryMs = 250
+
+/** Measures how late the event loop is: for so long everything else of the process had to wait, too. */
+const watchEventLoop: Effect.Effect<never> = Effect.suspend(() => {
+  const late = Metrics.ofEventLoop()
+  const once = Effect.gen(function* () {
+    const began = yield* Moment.now
+    yield* Effect.sleep(lookEveryMs)
+    late((yield* Moment.now) - began - lookEveryMs)
+  })
+  return Effect.forever(once)
+})
+
 /** Serves what the role answers over an engine, until what `besides` ends has ended, too. */
 const serve = (config: HostConfig, besides: NodeServer.Options<never, never>["besides"]) =>
   Effect.gen(function* () {
     const engine = yield* Engine.Engine
     Metrics.ofBuild({ version: Version.read(), node: process.version, role: config.role })
-    yield* Effect.forkScoped(EventLoop.watch)
-    const answered = yield* AccessLog.make(config)
+    yield* Effect.forkScoped(watchEventLoop)
+    const answered = yield* Logs.accessLog(config)
     const spanEvery = yield* sampling
     const { adminToken, console, guesses, limits, mcpOrigins, olderSecretKeys, secretKey, trustedProxies } =
       config

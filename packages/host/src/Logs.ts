@@ -5,15 +5,19 @@
  */
 import { inspect } from "node:util"
 import { Phone } from "@sendwright/core"
+import type { Steps } from "@sendwright/http/server"
 import * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
+import * as Console from "effect/Console"
+import * as Effect from "effect/Effect"
 import * as FiberId from "effect/FiberId"
+import * as FiberRefs from "effect/FiberRefs"
 import * as HashMap from "effect/HashMap"
 import * as Inspectable from "effect/Inspectable"
 import type * as Layer from "effect/Layer"
 import * as List from "effect/List"
 import * as Logger from "effect/Logger"
-import type * as LogLevel from "effect/LogLevel"
+import * as LogLevel from "effect/LogLevel"
 import * as LogSpan from "effect/LogSpan"
 
 export type Format = "pretty" | "json"
@@ -90,3 +94,39 @@ export const layer = (format: Format, to: "stdout" | "stderr"): Layer.Layer<neve
     to === "stdout" ? Logger.withConsoleLog(logger) : Logger.withConsoleError(logger)
   )
 }
+
+const accessEvery = "1 second"
+
+/**
+ * Returns the function that logs a line for each request that was refused, so that it is found by its request id, and at debug
+ * level for each that was answered otherwise; undefined when the log level excludes both. Lines are written in batches, since a
+ * write for each would be noticeable, the last one when the scope closes.
+ */
+export const accessLog = ({
+  logFormat,
+  logLevel
+}: {
+  readonly logFormat: Format
+  readonly logLevel: LogLevel.LogLevel
+}) =>
+  Effect.gen(function* () {
+    if (LogLevel.greaterThan(logLevel, LogLevel.Info)) return undefined
+    const tellsAll = LogLevel.lessThanEqual(logLevel, LogLevel.Debug)
+    // One line only, without the indented lines that other events have for people.
+    const accessLine = logFormat === "json" ? line("json") : Logger.map(Logger.logfmtLogger, inLine)
+    const logger = yield* Logger.batched(accessLine, accessEvery, (lines) => Console.log(lines.join("\n")))
+    return ({ at, ...answered }: Steps.Answered): void => {
+      const isRefusal = answered.code !== undefined
+      if (!isRefusal && !tellsAll) return
+      logger.log({
+        fiberId: FiberId.none,
+        logLevel: isRefusal ? LogLevel.Info : LogLevel.Debug,
+        message: isRefusal ? "Refused" : "Answered",
+        cause: Cause.empty,
+        context: FiberRefs.empty(),
+        spans: List.empty(),
+        annotations: HashMap.fromIterable(Object.entries(answered)),
+        date: new Date(at)
+      })
+    }
+  })

@@ -3,16 +3,18 @@ import * as Args from "@effect/cli/Args"
 import * as Command from "@effect/cli/Command"
 import * as HelpDoc from "@effect/cli/HelpDoc"
 import * as Options from "@effect/cli/Options"
+import { Diagnosis } from "@sendwright/core/adapter"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import * as Logs from "../Logs.ts"
 import * as Answer from "./Answer.ts"
 import { Degraded } from "./Degraded.ts"
-import { codeOf, text } from "./doctor/Report.ts"
 import * as OnHost from "./OnHost.ts"
 import * as Refused from "./Refused.ts"
 import type { Setting } from "./Root.ts"
 import { root } from "./Root.ts"
+import * as Screen from "./Screen.ts"
 
 const thereOnly = (what: string) =>
   Effect.flatMap(root, ({ url }) =>
@@ -81,6 +83,38 @@ const migrate = ({ screen }: Setting) => {
   }
 }
 
+/** The exit code of findings: 0, 1 and 2, as the worst of them. */
+const codeOf = (findings: ReadonlyArray<Diagnosis.Finding>): number =>
+  Diagnosis.verdicts.indexOf(Diagnosis.worst(findings))
+
+/** Where a finding's words begin. A longer name, such as that of a session, has a line of its own. */
+const wordsAt = 24
+
+/** A finding's verdict, name and words, and below what mends it. */
+const linesOf = (
+  { check, mend, says, verdict }: Diagnosis.Finding,
+  stream: Screen.Stream
+): ReadonlyArray<string> => {
+  const wrap = (text: string) => Screen.wrap(Logs.printable(text), Math.max(40, stream.columns - wordsAt))
+  const words = [...wrap(says), ...(mend === null ? [] : wrap(`→ ${mend}`))]
+  const name = `${verdict.padEnd(7)}  ${Logs.printable(check)}`
+  const bold = verdict === "ok" ? name : Screen.strong(name, stream)
+  const isShort = name.length + 2 <= wordsAt
+  return words
+    .map((line, at) =>
+      at === 0 && isShort
+        ? `${bold}${" ".repeat(wordsAt - name.length)}${line}`
+        : `${" ".repeat(wordsAt)}${line}`
+    )
+    .toSpliced(0, 0, ...(isShort ? [] : [bold]))
+}
+
+/** Findings as they are told: JSON for programs, a line of each and its mend at a terminal. */
+const reportOf = (findings: ReadonlyArray<Diagnosis.Finding>, stream: Screen.Stream): string =>
+  stream.isTerminal
+    ? findings.flatMap((finding) => linesOf(finding, stream)).join("\n")
+    : Logs.printable(JSON.stringify({ ok: true, verdict: Diagnosis.worst(findings), checks: findings }))
+
 const doctor = ({ options, screen }: Setting) => {
   const description =
     "Look at all that a host needs, and change nothing: settings, database, clock, keys, disk, and whether platforms and receivers of webhooks can be reached. Each line has a verdict and what mends it. It ends with 0, or with 1 after a warning and 2 after a failure. With --url it asks a host what can be told from elsewhere."
@@ -91,7 +125,7 @@ const doctor = ({ options, screen }: Setting) => {
       const { perform } = yield* Effect.promise(() => import("./doctor/Doctor.ts"))
       const { perform: ask } = yield* Effect.promise(() => import("./doctor/OnHost.ts"))
       const findings = yield* host === null ? perform(options, Object.keys(process.env)) : ask(host)
-      yield* Console.log(text(findings, screen.out))
+      yield* Console.log(reportOf(findings, screen.out))
       const code = codeOf(findings)
       if (code > 0) return yield* new Degraded({ code })
     })

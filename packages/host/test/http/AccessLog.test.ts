@@ -3,7 +3,7 @@ import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as LogLevel from "effect/LogLevel"
 import * as TestClock from "effect/TestClock"
-import * as AccessLog from "../../src/http/AccessLog.ts"
+import { accessLog } from "../../src/Logs.ts"
 
 const answered = { at: 0, method: "GET", route: "/health/live", status: 200, ms: 3, requestId: "r1" }
 
@@ -18,7 +18,7 @@ describe("the access log", () => {
   it.scoped("has one line for each answer, and one write for many", () =>
     Effect.gen(function* () {
       const { console, writes } = yield* listening
-      const tell = yield* AccessLog.make({ logFormat: "json", logLevel: LogLevel.Debug }).pipe(
+      const tell = yield* accessLog({ logFormat: "json", logLevel: LogLevel.Debug }).pipe(
         Effect.withConsole(console)
       )
       tell?.(answered)
@@ -38,7 +38,7 @@ describe("the access log", () => {
   it.effect("loses nothing at the end", () =>
     Effect.gen(function* () {
       const { console, writes } = yield* listening
-      yield* AccessLog.make({ logFormat: "pretty", logLevel: LogLevel.All }).pipe(
+      yield* accessLog({ logFormat: "pretty", logLevel: LogLevel.All }).pipe(
         Effect.withConsole(console),
         Effect.map((tell) => tell?.(answered)),
         Effect.scoped
@@ -52,7 +52,7 @@ describe("the access log", () => {
     () =>
       Effect.gen(function* () {
         const { console, writes } = yield* listening
-        const tell = yield* AccessLog.make({ logFormat: "json", logLevel: LogLevel.Info }).pipe(
+        const tell = yield* accessLog({ logFormat: "json", logLevel: LogLevel.Info }).pipe(
           Effect.withConsole(console)
         )
         tell?.(answered)
@@ -69,7 +69,7 @@ describe("the access log", () => {
   )
 
   it.scoped("is silent above info level", () =>
-    Effect.map(AccessLog.make({ logFormat: "json", logLevel: LogLevel.Warning }), (tell) =>
+    Effect.map(accessLog({ logFormat: "json", logLevel: LogLevel.Warning }), (tell) =>
       expect(tell).toBeUndefined()
     )
   )
