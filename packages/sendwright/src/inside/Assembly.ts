@@ -1,4 +1,5 @@
 /** Core's engine over a store and senders, as promises. */
+import { readFileSync } from "node:fs"
 import { types } from "node:util"
 import {
   AddressPolicy,
@@ -34,7 +35,6 @@ import * as Senders from "./Senders.ts"
 import * as Sessions from "./Sessions.ts"
 import * as Stores from "./Stores.ts"
 import * as Subscriptions from "./Subscriptions.ts"
-import * as Version from "./Version.ts"
 
 /** What a test puts in the place of the world. */
 export interface World {
@@ -262,7 +262,29 @@ const processOf = (
   }
 }
 
-const described = { role: "embedded", version: Version.read() }
+interface Manifest {
+  readonly name?: unknown
+  readonly version?: unknown
+}
+
+const manifestAt = (place: string): Manifest => {
+  try {
+    return JSON.parse(readFileSync(new URL(place, import.meta.url), "utf8"))
+  } catch {
+    return {}
+  }
+}
+
+/**
+ * The version of this package, as its manifest says it; of a copy inside an app's bundle nobody knows. The sources are as deep
+ * below the manifest as the build.
+ */
+const version = (): string => {
+  const { name, version } = manifestAt("../../package.json")
+  return name === "sendwright" && typeof version === "string" ? version : "unknown"
+}
+
+const described = { role: "embedded", version: version() }
 
 const layerOf = (options: Options, world: World, subscriptions: Subscriptions.Local) => {
   const transport = Layer.effect(
