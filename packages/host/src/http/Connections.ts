@@ -121,6 +121,8 @@ export class Connections {
   /** How often it was looked at all of them. */
   sweeps = 0
   private readonly open = new Map<Socket, Connection>()
+  /** Open while there is a connection. */
+  private readonly some = Effect.unsafeMakeLatch()
   /** How many an address has open, where it has any. */
   private readonly byClient = new Map<string, number>()
   private readonly reading: Reading.Reading
@@ -146,8 +148,10 @@ export class Connections {
       this.byClient.set(client, others + 1)
     }
     this.open.set(socket, connection)
+    this.some.unsafeOpen()
     socket.once("close", () => {
       this.open.delete(socket)
+      if (this.open.size === 0) this.some.unsafeClose()
       this.reading.left(connection)
       if (client !== undefined) this.release(client)
       connection.closed()
@@ -161,13 +165,13 @@ export class Connections {
     else this.byClient.delete(client)
   }
 
-  /** Looks at all of them, now and then. */
+  /** Looks at all of them, now and then. Where there is none, no timer wakes the process. */
   get watch(): Effect.Effect<never> {
     const sweep = Effect.sync(() => {
       this.sweeps += 1
       for (const connection of this.open.values()) connection.look()
     })
-    return Effect.forever(Effect.delay(sweep, sweepMs))
+    return Effect.forever(Effect.zipRight(this.some.await, Effect.delay(sweep, sweepMs)))
   }
 
   /**
