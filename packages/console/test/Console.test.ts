@@ -233,6 +233,27 @@ describe("each screen's task", () => {
       expect(page.url()).toContain(`about=${jobId}`)
     }))
 
+  it("who got both of two campaigns is told by name, with both messages", async () => {
+    const both = "34601081234"
+    await consent(host, own.accountId, both)
+    await own.send({ ...body([both, phone.unknown]), reference: "spring" }, "spring")
+    await own.send({ ...body([both]), reference: "summer" }, "summer")
+    await eventually(
+      () => host.admin(`/accounts/${own.accountId}/overlap?reference=spring&other=summer`),
+      ({ json }) => at(json, "overlap", "recipients") === 1
+    )
+    await opened("/jobs?group=reference", async (page) => {
+      await page.getByRole("link", { name: "spring" }).click()
+      await page.getByLabel("Who got both, this and").selectOption("summer")
+      await page.getByText("1 person got both spring and summer.").waitFor()
+      const row = page.getByRole("table", { name: "Who got both" }).getByRole("row", { name: /601 081 234/ })
+      expect(await row.getByRole("link").count()).toBe(2)
+      expect(page.url()).toContain("other=summer")
+      await row.getByRole("link").nth(1).click()
+      await page.getByRole("heading", { name: "What happened" }).waitFor()
+    })
+  })
+
   it("a session is disconnected and connected again", () =>
     opened(`/sessions/${own.sessionId}`, async (page) => {
       await page.getByRole("button", { name: "Disconnect…" }).click()

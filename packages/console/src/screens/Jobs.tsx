@@ -2,10 +2,10 @@ import { api, type Schemas } from "../base/api.ts"
 import { useAnswer, useCounts } from "../base/live.ts"
 import { here, href, param, paramOf } from "../base/place.ts"
 import { Ago, At } from "../base/time.tsx"
-import { allStatuses, count, jobStatuses, n, statuses } from "../base/words.ts"
+import { allStatuses, count, jobStatuses, n, personOf, type Status, statuses } from "../base/words.ts"
 import { Split } from "../ui/Charts.tsx"
-import { Card, Chip, Choices, Empty, JobCell, Pager, Say, Table } from "../ui/Parts.tsx"
-import { Screen } from "../ui/Screen.tsx"
+import { Card, Chip, Choices, Choose, Empty, JobCell, Pager, Say, Table } from "../ui/Parts.tsx"
+import { Head, Screen } from "../ui/Screen.tsx"
 
 type Job = Schemas["ToldJob"]
 type Sum = Schemas["ReferenceSum"]
@@ -186,7 +186,116 @@ const Sentence = ({
   )
 }
 
+interface Campaign {
+  readonly account_id: string
+  readonly reference: string
+}
+
+/** Another campaign of the same account; the address says which. */
+const Other = ({ account_id, reference }: Campaign) => {
+  const { data } = useAnswer(
+    account_id,
+    (init) =>
+      api.GET("/admin/v1/jobs", {
+        ...init,
+        params: { query: { group: "reference", account_id, limit: 100 } }
+      }),
+    { every: 0 }
+  )
+  const others =
+    data !== undefined && "references" in data
+      ? data.references.filter((sum) => sum.reference !== reference)
+      : []
+  return others.length === 0 ? null : (
+    <Choose
+      label="Who got both, this and"
+      name="other"
+      all="Choose one"
+      options={others.map((sum) => ({ value: sum.reference, text: sum.reference }))}
+    />
+  )
+}
+
+const MessageCell = ({ id, status }: { readonly id: string; readonly status: Status }) => (
+  <td>
+    <a class="l" href={href(`messages/${id}`)}>
+      {statuses[status][1]}
+    </a>
+  </td>
+)
+
+const shown = 100
+
+/** Who got both of two campaigns. */
+const Both = ({ account_id, other, reference }: Campaign & { readonly other: string }) => {
+  const asked = { reference, other }
+  const answer = useAnswer(
+    `${account_id} ${reference} ${other}`,
+    (init) =>
+      api.GET("/admin/v1/accounts/{id}/overlap", {
+        ...init,
+        params: { path: { id: account_id }, query: asked }
+      }),
+    { every: 30_000 }
+  )
+  return (
+    <Screen
+      title="Who got both"
+      answer={answer}
+      json={`/admin/v1/accounts/${encodeURIComponent(account_id)}/overlap?${new URLSearchParams(asked)}`}
+      command={`sendwright jobs overlap ${account_id} --reference ${reference} --other ${other}`}
+    >
+      {({ overlap: { is_exact, people, recipients } }) => (
+        <>
+          <Head crumb={<a href={href("jobs", { account_id, reference })}>Jobs of {reference}</a>}>
+            <h1>Who got both</h1>
+          </Head>
+          <Say>
+            {is_exact ? "" : "At least "}
+            <b>{count(recipients, "person", "people")}</b> got both <b>{reference}</b> and <b>{other}</b>.
+          </Say>
+          <div class="filters">
+            <Other account_id={account_id} reference={reference} />
+          </div>
+          <div class="grid">
+            <Card title="People" beside={recipients > shown ? `the first ${shown}` : ""}>
+              {people.length === 0 ? (
+                <Empty title="Nobody got both">
+                  Whoever the platform accepted a message of both for would stand here.
+                </Empty>
+              ) : (
+                <Table
+                  label="Who got both"
+                  columns={[{ text: "Who" }, { text: reference }, { text: other }]}
+                  rows={people
+                    .slice(0, shown)
+                    .map(({ message_id, other_message_id, other_status, status, ...person }) => (
+                      <tr class="row" data-row key={message_id}>
+                        <td class="nw">{personOf(person)}</td>
+                        <MessageCell id={message_id} status={status} />
+                        <MessageCell id={other_message_id} status={other_status} />
+                      </tr>
+                    ))}
+                />
+              )}
+            </Card>
+          </div>
+        </>
+      )}
+    </Screen>
+  )
+}
+
 export const Jobs = () => {
+  const [account_id, other, reference] = [param("account_id"), param("other"), param("reference")]
+  return account_id !== undefined && other !== undefined && reference !== undefined ? (
+    <Both account_id={account_id} other={other} reference={reference} />
+  ) : (
+    <List />
+  )
+}
+
+const List = () => {
   const filter = filterOf()
   const { cursor: _, ...named } = Object.fromEntries(
     Object.entries(filter).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]))
@@ -246,6 +355,9 @@ export const Jobs = () => {
                   ["reference", "By reference"]
                 ]}
               />
+              {filter.account_id !== undefined && filter.reference !== undefined && !isGrouped && (
+                <Other account_id={filter.account_id} reference={filter.reference} />
+              )}
             </div>
             <div class="grid">
               <Card title={isGrouped ? "By reference" : "Jobs"} beside="newest first">
