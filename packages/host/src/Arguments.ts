@@ -1,4 +1,4 @@
-/** What `sendwright-host` is started with: nothing, since its settings are variables, or a question. */
+/** The arguments of `sendwright-host`: none, since its settings are variables, or a question. */
 
 export type Asked =
   | { readonly _tag: "Start" }

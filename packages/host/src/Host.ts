@@ -92,7 +92,7 @@ const loops = (role: HostConfig["role"]) =>
     return Effect.zipRight(stop(), Scope.close(scope, Exit.void))
   })
 
-/** What says that nobody answers at an address yet: of the system, and of PostgreSQL while it starts. */
+/** The codes that say that nobody answers at an address yet: those of the system, and PostgreSQL's while it starts. */
 const absences = [
   "ECONNREFUSED",
   "ECONNRESET",

@@ -42,7 +42,7 @@ export interface HostConfig {
   readonly database: Database
   /** How long a start waits for a server of PostgreSQL that does not answer yet. */
   readonly databaseWaitMs: number
-  /** What a new timeline of PostgreSQL's server is taken for. */
+  /** The reading of a new timeline of PostgreSQL's server: a failover, or a restore. */
   readonly onFailover: Restore.OnFailover
   readonly adminToken: Redacted.Redacted<string> | undefined
   /** Serves the console. */
@@ -121,7 +121,7 @@ export const senderNetworksOf = ({
 }: Pick<HostConfig, "host" | "senderNetworks">): ReadonlyArray<AddressPolicy.Network> =>
   senderNetworks ?? (isLoopback(host) ? PublicUrl.loopback : [])
 
-/** What is wrong with a setting: its variable, and what would be right. */
+/** The fault of a setting: its variable, and what would be right. */
 export interface SettingFault {
   readonly variable: string
   readonly reason: string
@@ -383,7 +383,7 @@ type Parsed = {
   >
 }
 
-/** What is wrong with settings only together; those that are wrong by themselves are left out. */
+/** The faults that settings have only together; settings that are wrong by themselves are left out. */
 const faultsTogether = (parsed: Parsed): ReadonlyArray<SettingFault> => {
   const host = Either.getOrUndefined(parsed.host)
   const adminToken = Either.getOrUndefined(parsed.adminToken)

@@ -44,7 +44,7 @@ const notStarted = (reason: string): string => {
   return reason.includes("\n") ? [head, ...Logs.below(reason)].join("\n") : Logs.inLine(`${head} ${reason}`)
 }
 
-/** What stops a start is told in one line; a bug with all that is known of it. */
+/** Logs the failure of a start: a failure that an operator can mend in one line, and a bug with all that is known of it. */
 const failureLogged = (options: Options) =>
   program(options).pipe(
     Effect.tapError((error) => Console.error(notStarted(StartFailure.reason(error, alreadyOpen)))),

@@ -1,4 +1,4 @@
-/** What an operator may not have meant by settings that the host starts with. */
+/** Finds settings with which the host starts and which the operator may not have meant. */
 import { HttpLimits } from "@sendwright/http/server"
 import type { HostConfig } from "./HostConfig.ts"
 import { baseUrlOf, hasDeadLinks, isBehindUnnamedProxy } from "./HostConfig.ts"

@@ -117,7 +117,7 @@ export interface WebHandler {
   (request: Request): Promise<Response>
 }
 
-/** What is not below the prefix goes on to `next`, where there is one. */
+/** A request whose path is not below the prefix goes on to `next`, where there is one. */
 export type NodeHandler = (
   request: IncomingMessage | Http2ServerRequest,
   response: ServerResponse | Http2ServerResponse,
@@ -238,7 +238,7 @@ const node =
     response.once("close", begin(NodeHttp.incoming(request, url), answer))
   }
 
-/** What ended without an answer: a request that outlasted the stop, or one whose body broke off. */
+/** The answer to a request that ended without one: the request outlasted the stop, or its body broke off. */
 const unanswered = ({ isStopping, refuse }: HttpApp.Serving): Steps.PlainResponse =>
   isStopping()
     ? refuse("unavailable", "The service is stopping.", 1000)

@@ -1,4 +1,4 @@
-/** What the API is: its description and its tools, for a command line and for clients. */
+/** The API without a server, for a command line and for clients: its description and its tools. */
 export * as Api from "./api/Api.ts"
 export * as McpProtocol from "./api/mcp/Protocol.ts"
 export * as McpTools from "./api/mcp/Tools.ts"

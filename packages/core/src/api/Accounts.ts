@@ -89,7 +89,7 @@ const days = (name: keyof Retentions.Retention, description: string) =>
     })
   )
 
-/** What its rows are kept for. */
+/** The change of how long an account's rows are kept. */
 const RetentionChange = Schema.Struct({
   deliveries_days: days("deliveriesDays", "Events with their deliveries and attempts, once none waits."),
   contents_days: days("contentsDays", "Variables of recipients, and texts: results stay without them."),

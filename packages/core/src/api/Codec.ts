@@ -17,7 +17,7 @@ export interface Computed<S extends Schema.Schema.Any, Found> {
 
 type AnyComputed = Computed<Schema.Schema.Any, never>
 
-/** What stays as it is needs no more than its schema. */
+/** A member. One whose value stays as it is needs its schema alone. */
 type Member = Schema.Schema.Any | Codec<Schema.Schema.Any, never> | AnyComputed
 
 type Members = Readonly<Record<string, Member>>
@@ -100,7 +100,7 @@ export const codec = <S extends Schema.Schema.Any, Found>(
   of: (found: Found, prefix: string) => Schema.Schema.Type<S>
 ): Codec<S, Found> => ({ schema, of })
 
-/** What is answered as the engine has it. */
+/** The codec of a value that is answered as the engine has it. */
 export const itself = <S extends Schema.Schema.Any>(schema: S): Codec<S, Schema.Schema.Type<S>> =>
   codec(schema, (found) => found)
 

@@ -24,9 +24,9 @@ export const consentRecord = struct(
     status: Schema.Literal("granted", "revoked"),
     source: Wire.Text,
     proof: Wire.NullableText,
-    /** When it counts as said, which orders the records. */
+    /** The time at which the record counts as said; records are in the order of these times. */
     occurred_at: Wire.Time,
-    /** As the account or the platform told it; null when none was told. */
+    /** The time that the account or the platform told; null when they told none. */
     reported_at: Wire.NullableTime,
     recorded_at: Wire.Time
   },

@@ -11,7 +11,7 @@ export type Method = "DELETE" | "GET" | "PATCH" | "POST" | "PUT"
 /** The path of the API, with `:name` for parameters. */
 type Path = `/${string}`
 
-/** What stands on the wire is known to the schema alone. */
+/** A part of a request. The schema alone knows its form on the wire. */
 type Part<A> = Option.Option<Schema.Schema<A, unknown>>
 
 interface Asked<N extends string, M extends Method, P, Q, B, H> {

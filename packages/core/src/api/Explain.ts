@@ -1,4 +1,4 @@
-/** What codes mean: of refusals, of their single faults, and of messages that failed. */
+/** Explains codes: those of refusals, of the single faults of a refusal, and of messages that failed. */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"

@@ -88,7 +88,7 @@ const listed = {
 
 const job = struct(listed, "Job")
 
-/** What an operator is told of a job beside what its key is told. */
+/** The fields of a job that an operator sees in addition to those that the job's API key sees. */
 const ofOperator = {
   account_id: Wire.Id,
   account: computed(Wire.NullableText, ({ accountName }: Pick<Admin.ToldJob, "accountName">) => accountName),

@@ -18,7 +18,7 @@ export const contentTypes: Readonly<Record<Format, string>> = {
   csv: "text/csv; charset=utf-8; header=present"
 }
 
-/** What is exported of one thing. */
+/** The row that an export has for one thing. */
 export type Row = Readonly<Record<string, unknown>>
 
 type Rows = Stream.Stream<ReadonlyArray<Row>, EngineError>

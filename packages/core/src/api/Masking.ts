@@ -82,7 +82,7 @@ const ofNamed = (name: string, member: unknown, hide: Hide): unknown => {
     : ofAnything(member, hide)
 }
 
-/** Of what no schema tells: every text, and every name of a member. */
+/** Masks a value that no schema describes: every text in it, and every name of a member. */
 const ofAnything: Mask = (value, hide) => {
   if (typeof value === "string") return hide(value)
   if (Array.isArray(value)) return value.map((each) => ofAnything(each, hide))

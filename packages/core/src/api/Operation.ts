@@ -122,7 +122,7 @@ export function pageOf(
   }
 }
 
-/** What the description tells of an operation besides its schemas. */
+/** The prose of an operation, which the description has beside the operation's schemas. */
 interface Told {
   readonly summary: string
   readonly description: string
@@ -168,7 +168,10 @@ export interface Operation<E> {
 /** The rows of an export, page by page. */
 type Rows<Row> = Stream.Stream<ReadonlyArray<Row>, EngineError>
 
-/** What an operation did: the body of its answer, and what the engine found; of an export the rows, and their form. */
+/**
+ * The result of an operation: the body of the answer, and the value that the engine found; for an export, the rows and their
+ * form.
+ */
 export interface Done<Body, Found> {
   readonly body: Body
   readonly found: Found

@@ -26,7 +26,7 @@ const operator = struct(
 
 const name = Schema.Struct({ name: Schema.String.annotations({ description: "The operator's name." }) })
 
-/** What is shown of a thing, by the names that it has elsewhere; never a secret. */
+/** The fields of a thing that are shown, by the names that they have elsewhere in the API; never a secret. */
 const Shown = Schema.NullOr(Schema.Record({ key: Schema.String, value: Schema.Unknown }))
 
 const auditEntry = struct(

@@ -102,7 +102,7 @@ export const paging = { limit: limit(Page.maximumLimit), cursor: Schema.optional
 
 export const Paging = Schema.Struct(paging)
 
-/** What is compared with names of ours, whatever it is. */
+/** A parameter that is only compared with names of ours, so that any text may come. */
 export const word = (description: string) =>
   Schema.String.pipe(
     Schema.filter((text) => Text.isStorable(text) && !Text.isLonger(text, 64), {

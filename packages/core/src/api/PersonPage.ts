@@ -1,4 +1,4 @@
-/** What is known of a person, as a page for them to read. It loads and runs nothing, and all that it shows is text. */
+/** The page that shows a person what is known of them. The page loads and runs nothing, and all that it shows is text. */
 
 const escape = (text: string): string =>
   text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;")

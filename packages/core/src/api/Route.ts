@@ -22,7 +22,7 @@ export interface Reply {
   /** Undefined of what wants no answer: 202 without a body. */
   readonly body: unknown
   readonly headers: Readonly<Record<string, string>>
-  /** What is answered instead of the body: an export, of any length. */
+  /** The answer in the place of a body: an export, of any length. */
   readonly content?: Content
 }
 
@@ -118,7 +118,10 @@ export type Prepare<A = Reply, E = EngineError> = (
   raw: Raw
 ) => Either.Either<Effect.Effect<A, E | EngineError>, Faults>
 
-/** What the description tells of a route; the examples are of its endpoint's types (`api/Operation`). */
+/**
+ * The prose and the examples of a route in the description; the examples have the types of the route's endpoint
+ * (`api/Operation`).
+ */
 interface Reference {
   readonly summary: string
   readonly description: string

@@ -1,4 +1,4 @@
-/** What needs no credentials: health, and what problem codes mean. */
+/** The operations without credentials: health, and the meaning of problem codes. */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { Readiness } from "../index.ts"

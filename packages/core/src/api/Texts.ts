@@ -1,4 +1,4 @@
-/** What texts of answers are, beyond their form: masking asks for it (`Masking`). */
+/** Says of the texts of answers what they are, beyond their form, because masking has to know (`Masking`). */
 import * as Schema from "effect/Schema"
 import type * as AST from "effect/SchemaAST"
 

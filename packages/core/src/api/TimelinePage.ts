@@ -7,7 +7,7 @@ import * as Either from "../effect/Either.ts"
 
 const Nullable = Schema.NullOr(Schema.String)
 
-/** What is told of the answer's body. One of another build may have more. */
+/** The members of the answer's body that the page shows. A body of another build may have more. */
 const Told = Schema.Struct({
   message: Schema.Struct({
     message_id: Schema.String,

@@ -28,7 +28,7 @@ export const advice = {
 /** Excel's first line, which is none of the table. */
 const announcement = /^\ufeff?"?sep=([^\r\n"]{0,99})"?[\t ]*(?:\r\n|\n|\r|$)/i
 
-/** What the text itself says stands between its cells (`sep=;`); undefined when it says nothing. */
+/** The separator that the text itself announces (`sep=;`); undefined when the text announces none. */
 export const announced = (text: string): string | undefined => announcement.exec(text)?.[1]
 
 /** The place up to which a text that comes in pieces has been read. */

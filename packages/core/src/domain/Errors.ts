@@ -256,7 +256,7 @@ export class ContentExpired extends Data.TaggedError("ContentExpired")<{ readonl
   }
 }
 
-/** What is to be changed is not as the caller has read it. */
+/** The thing that is to be changed is not as the caller has read it. */
 export class PreconditionFailed extends Data.TaggedError("PreconditionFailed")<{
   /** `unreadable`: nobody can have read it. */
   readonly why: "changed" | "unreadable"

@@ -6,7 +6,7 @@ import type { Instant } from "./Instant.ts"
 import * as Time from "./Instant.ts"
 import * as Occurrence from "./Occurrence.ts"
 
-/** What was said last of one field. */
+/** The last word on one field. */
 export interface FieldVersion {
   /** A whole second: platforms tell no more. */
   readonly at: Instant
@@ -33,7 +33,7 @@ const noted = (known: FieldVersion | undefined, word: string, at: Instant): Fiel
   return { at, words: [...words, word].slice(-maximumWords) }
 }
 
-/** What was said at one time, as it is taken up part by part. */
+/** Takes up, field by field, the words that were said at one time. */
 export interface Merge {
   /** True where the word for a field counts, which is noted then; false where it is older, repeated, or none. */
   readonly isNews: (field: string, word: string | undefined) => boolean
@@ -56,7 +56,7 @@ export const merge = (before: FieldVersions, at: Instant | null, now: Instant, m
     isNews: (field, word) => {
       if (word === undefined) return false
       const known = told[field]
-      // What a clock ahead of ours wrote keeps nothing out.
+      // A word with a time ahead of our clock keeps no later word out.
       if (known !== undefined && !Time.isAhead(known.at, now)) {
         if (said < known.at) isOlder = true
         if (said < known.at || isRepeated(known, word)) return false

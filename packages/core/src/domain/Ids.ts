@@ -36,7 +36,7 @@ const variant = Array.from({ length: 64 }, (_, bits) => (bits | 0x80).toString(1
 /** When an id was made. */
 export const madeAt = (id: string): Instant => at(Number.parseInt(`${id.slice(0, 8)}${id.slice(9, 13)}`, 16))
 
-/** What the ids of a job and of all its messages begin with. */
+/** The text that the ids of a job and of all its messages begin with. */
 export const ofJob = (jobId: string): string => jobId.slice(0, -3)
 
 export const make = (randomBytes: (count: number) => Uint8Array): Ids => {

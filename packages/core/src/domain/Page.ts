@@ -49,7 +49,7 @@ export interface Counted {
 
 export const mostCounted = 1000
 
-/** What a page of so many tells of how many there are. */
+/** The number of items, as far as one page of them tells it. */
 export const counted = ({ items, next }: Paged<unknown>): Counted => ({
   count: items.length,
   isExact: next === null

@@ -461,9 +461,9 @@ export const withLearnt = (
 /** A platform's report on a person's identity. */
 export interface IdentityReport {
   readonly person: Person
-  /** By what the person was known before a number or a user id changed. */
+  /** The names of the person before a number or a user id changed. */
   readonly formerly: Person | null
-  /** By what a message of ours was sent to them, where the platform names by `person` who got it. */
+  /** The names to which a message of ours was sent, where `person` is the platform's name of who got the message. */
   readonly asked?: ReadonlyArray<Key>
   /** When the platform told it; absent = now. */
   readonly at?: Instant
@@ -545,7 +545,7 @@ export const linksOf = (
     ...asked.flatMap(formsMet),
     ...formsMet(formerly?.phone),
     ...allMet(names),
-    // What the former names had with each other is over once the number has another owner.
+    // The links between the former names end once the number has another owner.
     ...allMet(before).map((link) => (change === undefined ? link : { ...link, reportedTogether: false })),
     ...before.flatMap((key) =>
       names.flatMap(

@@ -36,7 +36,10 @@ export const add = (a: Counts, b: Counts): Counts => ({
 export interface Quarantine {
   readonly reason: Reason
   readonly since: Instant
-  /** What became of those that an operator's way on has come to; it may have been interrupted. */
+  /**
+   * The messages that the operator's decision has reached, by what became of them; it may have been interrupted before the
+   * others.
+   */
   readonly counts: Counts
 }
 
@@ -52,7 +55,7 @@ export const causeOf = ({ reason }: Pick<Quarantine, "reason">): string => sente
 export const nextStep =
   "Record the opt-outs that came since the backup, then say what becomes of what was open: sendwright restore --open unknown, cancel or send."
 
-/** What is told to whoever looks, with the next step. */
+/** The state of a held store in words, with the next step of the operator. */
 export const describe = (quarantine: Quarantine): string =>
   `${causeOf(quarantine)}: it is held since ${Time.format(quarantine.since)}, and nothing is sent. ${nextStep}`
 
@@ -91,7 +94,10 @@ export interface Whereabouts {
 
 const differs = <A>(a: A | null, b: A | null): boolean => a !== null && b !== null && a !== b
 
-/** What a new timeline alone is taken for. */
+/**
+ * The reading of a new timeline of the server, where nothing else is new: a failover, which is told, or a restore, for which
+ * the store is held.
+ */
 export type OnFailover = "tell" | "hold"
 
 /** `moved` is told and not held. */
@@ -110,7 +116,7 @@ export const compareWhereabouts = (
   return onFailover === "hold" ? "failover" : "moved"
 }
 
-/** What is remembered from now on: what a role cannot read stays as it was. */
+/** The whereabouts to remember from now on. A part that the process may not read stays as it was. */
 export const learn = (last: Whereabouts, now: Whereabouts): Whereabouts => ({
   system: now.system ?? last.system,
   database: now.database ?? last.database,

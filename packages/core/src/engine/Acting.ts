@@ -19,7 +19,7 @@ export const as =
   <A, E, R>(operation: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
     Effect.provideService(operation, CurrentActor, actor)
 
-/** What has to be so when an act begins, asked within its commit; where it fails nothing is done. */
+/** The condition of an act, asked for within the act's commit; where the condition fails nothing is done. */
 export class Precondition extends Context.Reference<Precondition>()("@sendwright/core/engine/Precondition", {
   defaultValue: (): Effect.Effect<void, unknown> => Effect.void
 }) {}

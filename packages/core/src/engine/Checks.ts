@@ -289,7 +289,7 @@ const conflict = (record: IdempotencyRecord): IdempotencyConflict =>
 export interface ResolvedRequest {
   readonly template: Template.Template
   readonly currency: string
-  /** What prices it; null where no card of the currency is in force. */
+  /** The rate card that prices the send; null where no card of the currency is in force. */
   readonly card: RateCard | null
   readonly recipients: TemplateMessageRequest["recipients"]
   /** Common to all recipients, as they were given. */
@@ -593,7 +593,7 @@ export const make = Effect.gen(function* () {
     return Address.placesOfTwo(addresses, yield* people.others({ accountId: account.id, keys }))
   })
 
-  /** What is wrong with the names of those whom a session may not ask for by them, by their places. */
+  /** The faults of recipients whom the session may not ask for by the given names, by the recipients' places. */
   const misnamed = Effect.fnUntraced(function* (caller: Caller, addresses: ReadonlyArray<Address.Address>) {
     const found = new Map<number, string>()
     for (const place of yield* mismatched(caller, addresses)) found.set(place, ofTwoPeople)

@@ -524,7 +524,7 @@ const finishing = (
     if (!isReplaced) return answer
     const again = yield* jobs.claimMessage({ jobId, worker, now: yield* Time.now })
     const last = again === null ? answer : (yield* attemptNow(again)).answer
-    // What keeps it from going now a worker waits for.
+    // A worker waits for whatever keeps the message from going now.
     yield* signals.sends.notify
     return last
   })

@@ -33,7 +33,7 @@ export interface Estimate extends End.End {
   /** Null when no card is in force for the currency. */
   readonly rateCard: Pick<Rates.RateCard, "id" | "effectiveFrom"> | null
   readonly recipients: number
-  /** What goes first within the session. */
+  /** The send's priority within its session: a higher one goes first. */
   readonly priority: Priority
   /** When the first of them is due. */
   readonly startsAt: Instant
@@ -65,7 +65,7 @@ export const make = (options: {
   readonly cost: Rates.Estimate
   /** The refusals of recipients who may not have it, by their places. */
   readonly refusals: ReadonlyMap<number, Refusal>
-  /** What is recorded for each recipient, when it is to be explained. */
+  /** The consents on record for each recipient; null unless the estimate is to explain its verdicts. */
   readonly evidence: ReadonlyArray<Verdict<ConsentRecord>> | null
   /** The pace of the session and the send together; null for none. */
   readonly perSecond: number | null

@@ -1,10 +1,10 @@
-/** What holds for each operation of a service is put around all of them here, so that no operation can forget it. */
+/** Puts rules that hold for each operation of a service around all of them, so that no operation can forget one. */
 import * as Effect from "effect/Effect"
 import { ForeignTransaction } from "../domain/Errors.ts"
 import { Transactions } from "../storage/Transactions.ts"
 import type { StoreClock } from "../worker/StoreClock.ts"
 
-/** What is put around an operation, whatever it answers. Its name is a path of members, such as `accounts.create`. */
+/** Wraps an operation, whatever the operation answers. Its name is a path of members, such as `accounts.create`. */
 type Around = (name: string) => <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, unknown, R>
 
 /** Wraps a service so that all of its operations, and those of objects inside it, run inside what is put around them. */

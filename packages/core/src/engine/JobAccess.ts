@@ -37,7 +37,10 @@ export interface DetailQuery {
   readonly page: Page
 }
 
-/** What stands against a job, with its end where that is known: the next probe of a platform, or the end of a block. */
+/**
+ * The obstacle that a job waits for, with the end of the wait where that is known: the next probe of a platform, or the end of
+ * a block.
+ */
 const waitOfHindered = (job: Job, session: Session | null, now: Instant): JobDetail["waitingFor"] => {
   const limiter = Waiting.hindrance(job, session)
   if (limiter === null) return null
@@ -55,7 +58,10 @@ const waitsForContent = ({ content, counts }: Job, nextAt: Instant | null): bool
 const quietOf = ({ content }: Job, session: Session | null): When.Hours | null =>
   session === null || !isReadable(content) ? null : QuietHours.of(session.quietHours, purpose(content))
 
-/** What the first of those waits for who wait for a time; null where it has come, and of another attempt that its hours do not put off. */
+/**
+ * The wait of the recipient whose time comes first; null where that time has come, and for another attempt that no hours put
+ * off.
+ */
 export const waitOfTurn = (
   job: Job,
   session: Session | null,

@@ -94,7 +94,7 @@ const ofPerson = ({ accountId, at, person }: KnownPerson): Search.Result => {
 const newestFirst = (results: ReadonlyArray<Search.Result>): ReadonlyArray<Search.Result> =>
   results.toSorted((a, b) => b.at - a.at)
 
-/** What has an id or a name of its own, of any account. */
+/** Finds things that have an id or a name of their own, in any account. */
 const singles = Effect.gen(function* () {
   const keys = yield* ApiKeyStore
   const senders = yield* Senders

@@ -159,7 +159,7 @@ export const change =
     addHoursFault(given.hours, ["hours"], faults)
     const changed = (["send_at", "expires_at", "hours"] as const).filter((name) => given[name] !== undefined)
     const path: Placed["path"] = (name, isOwn) => {
-      // What is a recipient's own is not changed: the other side is wrong.
+      // A recipient's own time is not changed by the request, so the fault is of the time that is.
       const wanted = name === "time_zone" ? "hours" : name === "send_at" && isOwn ? "expires_at" : name
       return [changed.find((each) => each === wanted) ?? changed[0] ?? wanted]
     }

@@ -260,7 +260,7 @@ export const ofBuild = (labels: { readonly version: string; readonly node: strin
   sets(keys.build, labels)(1)
 
 /**
- * What is answered to requests: each by its route and status, and each refusal by its code.
+ * Counts the answers to requests: each by its route and status, and each refusal by its code.
  *
  * @param codes those that are listed from the start on
  */

@@ -50,7 +50,7 @@ export const below = <A, E, R>(
   return parent === undefined ? effect : Effect.withParentSpan(effect, parent)
 }
 
-/** What a span tells. No text from outside, which may have a number or a secret. */
+/** The attributes of a span. None is a text from outside, which may have a number or a secret. */
 type Attributes = Readonly<Record<string, string | number>>
 
 /**

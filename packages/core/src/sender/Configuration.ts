@@ -34,7 +34,7 @@ export const make = <A extends object, I>(schema: Schema.Schema<A, I>) => {
         ? Either.right(Object.fromEntries(Object.entries(read.right)))
         : Either.left(others)
     },
-    /** What {@link make} kept; anything else is a bug. */
+    /** Reads a configuration that {@link make} kept; anything else is a bug. */
     decode: (config: unknown): A => {
       if (!isRecord(config)) throw new TypeError("A session has no configuration")
       return decoded(config)

@@ -83,7 +83,7 @@ const headerFault = (name: string, value: string): string | undefined => {
     : "A header's value is one line of Latin-1 characters, without control characters."
 }
 
-/** What servers commonly take of a request's head is 8 KiB or more, ours included. */
+/** Servers, ours included, commonly take 8 KiB or more of a request's head. */
 const mostHeaders = 32
 const longestHeaders = 6 * 1024
 

@@ -54,7 +54,7 @@ const timedOut = failure(
   "The platform did not answer in time; it may have the message."
 )
 
-/** What an attempt answers, and which receipts follow it, in the order in which they come. */
+/** The answer to an attempt, and the receipts that follow it, in the order in which they come. */
 interface Script {
   readonly result: (attempt: number, providerId: string) => SendResult
   readonly receipts: ReadonlyArray<Reported>

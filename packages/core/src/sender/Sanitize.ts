@@ -70,7 +70,7 @@ export const report = (given: Report): Report => {
 
 const codeOrNull = (code: string | null): string | null => (code === null ? null : ExternalText.code(code))
 
-/** What the platform tells of a template, and the part of the hook that tells it. */
+/** The platform's news of a template, and the part of the hook that tells them. */
 export interface TemplateNewsOf {
   readonly news: Omit<TemplateNews, "origin">
   readonly origin: Unread

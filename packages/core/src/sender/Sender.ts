@@ -167,7 +167,7 @@ export interface InboundMessage {
   readonly at: Instant | null
 }
 
-/** What a platform sent to us over HTTP. */
+/** A request that a platform sent to us over HTTP. */
 export interface HookRequest {
   readonly method: "GET" | "POST"
   /** By lower-case name. */
@@ -178,7 +178,7 @@ export interface HookRequest {
   readonly now: Instant
 }
 
-/** What the platform tells of a template, in lower case. What is absent stays as it was. */
+/** The platform's news of a template, in lower case. A field that is absent stays as it was. */
 export interface TemplateNews {
   /** The platform's own id of it, which goes before the name and the language. */
   readonly platformId?: string | null
@@ -199,7 +199,7 @@ export interface TemplateNews {
   readonly origin?: Omit<UnreadPart, "reason">
 }
 
-/** What the platform tells of a session's account or number. */
+/** The platform's news of a session's account or number. */
 export interface SessionNews {
   /** The platform's name for this kind of news. */
   readonly kind: string
@@ -246,7 +246,7 @@ export interface Acquaintance extends Named {
   readonly messageId?: string | null
   /** The address that a message of ours was sent to which this person got, or answered. */
   readonly asked?: Address.Address
-  /** By what they were known before. */
+  /** The name of the person before the change. */
   readonly formerly?: Named
   /** When the platform told it; absent = now. */
   readonly at?: Instant | null
@@ -266,7 +266,7 @@ export interface Contact extends Named {
 export interface UnreadPart {
   /** The platform's name for this kind of news. */
   readonly field: string
-  /** What was not understood, in a few words, which hold for every part of its kind. */
+  /** The reason why the part was not understood, in a few words that hold for every part of its kind. */
   readonly reason: string
   readonly content: unknown
 }

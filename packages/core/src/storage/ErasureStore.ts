@@ -26,7 +26,7 @@ export interface Erased {
   readonly isKnownAgain: boolean
 }
 
-/** What is known of somebody, as it is shown to them. */
+/** One thing that is known of a person, as it is shown to them. */
 export type Finding = Readonly<Record<string, unknown>>
 
 /** An erasure that goes on, with its sealed names. */

@@ -41,7 +41,7 @@ export const fresh = (
 /** True for an item that tells of two people, or of two names of one. */
 const isLinked = ({ identity }: InboundItem): boolean => identity !== null && Person.isLinked(identity)
 
-/** By what an item names somebody. */
+/** The keys by which an item names somebody. */
 const keysOf = ({ identity }: Pick<InboundItem, "identity">, portfolio: string): ReadonlyArray<Key> => {
   if (identity === null) return []
   const { asked = [], person } = identity
@@ -410,7 +410,7 @@ export const records = (batch: Batch, ids: Ids, now: Instant): ReadonlyArray<Fil
   return [...brought, ...ends, ...items.flatMap((item) => said(item, batch, growing, ids, now))]
 }
 
-/** What is to be told of a batch. */
+/** The answer to a batch. */
 export const received = ({ beyond }: Learnt): Received => ({
   crowded: [...new Set(beyond.map(({ person }) => person))]
 })

@@ -44,11 +44,11 @@ export interface InboundItem {
   readonly word: Word | null
   readonly unattributed: Unattributed | null
   readonly perhapsRefusal?: PerhapsRefusal
-  /** What their message opens. */
+  /** The window that the person's message opens. */
   readonly window?: Window
 }
 
-/** What is kept with the scope of the user ids in it. */
+/** A value that is kept together with the scope of its user ids. */
 export type InPortfolio<A> = A & Pick<Inbound, "portfolio">
 
 /** Items that came of one session. */
@@ -60,7 +60,7 @@ export interface Inbound {
   readonly items: ReadonlyArray<InboundItem>
 }
 
-/** What became of items. */
+/** The answer to items that were applied. */
 export interface Received {
   /** Phones and user ids, as keys, with more links than are kept of one (`Person.maximumLinks`). */
   readonly crowded: ReadonlyArray<Key>
@@ -91,13 +91,16 @@ export class InboundStore extends Context.Tag("@sendwright/core/storage/InboundS
       readonly accountId: string
       readonly userId: string
     }) => Effect.Effect<ReadonlyArray<Key>, StorageError>
-    /** What the last messages of a person opened, by all names of whom these stand for. */
+    /** The window that the last messages of a person opened, by all names of the person for whom these keys stand. */
     readonly window: (query: {
       readonly accountId: string
       readonly sessionId: string
       readonly keys: ReadonlyArray<Key>
     }) => Effect.Effect<Heard, StorageError>
-    /** What a person opened by the sessions of an account, and their newest texts that may be opt-outs: some of each at most. */
+    /**
+     * The windows of a person by the sessions of an account, and the person's newest texts that may be opt-outs: some of each
+     * at most.
+     */
     readonly heardOf: (query: {
       readonly accountId: string
       readonly keys: ReadonlyArray<Key>

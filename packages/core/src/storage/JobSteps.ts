@@ -1,8 +1,7 @@
 /**
- * What a verb of the {@link JobStore} makes of a job: the pure part that every adapter runs inside its commit
- * between reading rows and writing them. Here is the rule of the fence: a recipient awaits an outcome under the
- * fence of the claim that took it, and whatever ends the wait (outcome, rescue, retry) clears it, so that a worker
- * that comes late changes nothing.
+ * The pure part of the {@link JobStore}'s verbs, which every adapter runs inside its commit between reading the rows of a job
+ * and writing them. Here is the rule of the fence: a recipient awaits an outcome under the fence of the claim that took it, and
+ * whatever ends the wait (outcome, rescue, retry) clears it, so that a worker that comes late changes nothing.
  */
 
 import * as Address from "../domain/Address.ts"
@@ -64,7 +63,7 @@ export interface RecipientChange extends Change {
   readonly earlier?: ReadonlyArray<EarlierAttempt>
 }
 
-/** What is to be written. */
+/** The changes of a job that are to be written. */
 export interface JobChange<H extends JobState, C extends Change = RecipientChange> {
   readonly state: H
   readonly changes: ReadonlyArray<C>
@@ -254,7 +253,7 @@ export const settle = <H extends JobState>(
   const settled = changes.size
   if (cause !== undefined) {
     for (const { fence, recipient } of all) {
-      // One that was settled beside it may be due again.
+      // A recipient that was settled in the same commit may be due again.
       const current = changes.get(recipient.index) ?? {
         before: recipient,
         after: recipient,

@@ -50,13 +50,13 @@ import type { Endings } from "./Endings.ts"
 import type { Inbound } from "./InboundStore.ts"
 import type { StorageError } from "./StorageError.ts"
 
-/** What an Idempotency-Key stands for. */
+/** The send or the direct message that an Idempotency-Key stands for. */
 export interface IdempotencyRecord {
   readonly fingerprint: string
   readonly jobId: string
   readonly kind: Content["kind"]
   readonly recipients: number
-  /** What was answered to a direct message; null while it is under way, and for template sends. */
+  /** The answer to a direct message; null while the message is under way, and for template sends. */
   readonly answer: string | null
 }
 
@@ -148,7 +148,7 @@ export interface ClaimedJob {
     readonly maybeSent: boolean
     /** How many workers in a row died over it. A suspect (`Transitions`) is the only one of its session. */
     readonly crashCount: number
-    /** Its price as it is now, where that was looked up; null where it has none. */
+    /** The recipient's price as it is now, where that was looked up; null where the recipient has none. */
     readonly rate?: Rate | null
   }>
 }
@@ -158,7 +158,7 @@ export interface DispatchedJob extends ClaimedJob {
   readonly session: Outbound
   /** The category that its template has now; null where there is no template. */
   readonly category: Category | null
-  /** Its account's: whoever has none need not be asked for (`JobStore.overCap`). */
+  /** The caps of the job's account: where there are none nobody need be asked for (`JobStore.overCap`). */
   readonly caps: Caps
   readonly currency: string
 }
@@ -194,7 +194,10 @@ export interface Claim {
 /** A process, as it tells of itself. */
 export interface ProcessInfo {
   readonly version: string
-  /** What it does: `all`, `api` (accepts, and dispatches nothing), `worker` (accepts nothing), or `embedded` in an app. */
+  /**
+   * The work of the process: `all`, `api` (accepts, and dispatches nothing), `worker` (accepts nothing), or `embedded` in an
+   * app.
+   */
   readonly role: string
   readonly startedAt: Instant
   /** How many attempts it makes at once. */
@@ -229,7 +232,7 @@ export interface WorkerHeartbeat {
   readonly dispatchesAt: Instant | null
   /** The process, where it says what it is. */
   readonly process?: SaidProcess | undefined
-  /** What it is the first word of, or the last: it is noted once, however often the word is repeated. */
+  /** The happening that the first or the last word of a process tells. It is noted once, however often the word is repeated. */
   readonly happens?: "process.started" | "process.stopped" | undefined
 }
 
@@ -241,7 +244,7 @@ export interface KnownWorker {
   readonly isDead: boolean
 }
 
-/** What became of an attempt. */
+/** The outcome of an attempt. */
 export type Outcome = Data.TaggedEnum<{
   /** `held`: why the platform looks at it first, though it has it. */
   Accepted: {
@@ -280,7 +283,7 @@ export interface Settlement {
   readonly inbound?: Inbound
 }
 
-/** What the platform reports of a message, by our message id or by its own. */
+/** The platform's report of a message, by our message id or by the platform's own. */
 export interface Report {
   /** null = only the platform's id is known. */
   readonly messageId: string | null
@@ -310,7 +313,7 @@ export interface Refused extends Pick<ClaimedJob, "accountId" | "content" | "job
   readonly attemptedAt: Instant
 }
 
-/** What became of reports. */
+/** The answer to reports that were applied. */
 export interface ReportsApplied {
   readonly applied: number
   readonly unmatched: ReadonlyArray<Report>
@@ -366,12 +369,12 @@ export type RetryResult = Data.TaggedEnum<{
   Retried: { readonly job: Job; readonly counts: RetrySelection.RetryCounts; readonly sums: Sums }
   /** The job was canceled, which is final; nothing changed. */
   Ended: { readonly job: Job }
-  /** What it sent is kept no longer; nothing changed. */
+  /** The content of the job is kept no longer; nothing changed. */
   Expired: { readonly job: Job }
 }>
 export const RetryResult = Data.taggedEnum<RetryResult>()
 
-/** What the cost of a delivered message is found by. */
+/** The fields from which the cost of a delivered message follows. */
 export type Delivered = Pick<RecipientResult, "address" | "price" | "pricing">
 
 /** For how long a report waits for its message: as long as the platform repeats it. */
@@ -395,7 +398,7 @@ export interface FoundJob {
   readonly recipient: RecipientResult | null
 }
 
-/** What is searched for. */
+/** A search for jobs. */
 export interface SearchJobs {
   readonly sought: OfJobs
   /** Of this API key alone; of all where it is absent. */
@@ -467,7 +470,7 @@ export interface JobDetails {
 export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
   JobStore,
   {
-    /** What the key stands for already; null when it is free. */
+    /** The record of a key; null when the key is free. */
     readonly findByIdempotencyKey: (query: {
       readonly publicKey: string
       readonly key: string
@@ -575,8 +578,8 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
     readonly saveTallies: (command: { readonly now: Instant }) => Effect.Effect<void, StorageError>
 
     /**
-     * What became of recipients by minute, from one on and before another: what this process has counted, and what others have
-     * told of the last minutes. No more than `most` numbers that are written, those of the newest minutes.
+     * The outcomes of recipients by minute, from one on and before another: those that this process has counted, and those that
+     * others have told of the last minutes. No more than `most` numbers that are written, those of the newest minutes.
      */
     readonly tallies: (query: {
       readonly from: Instant
@@ -701,7 +704,7 @@ export class JobStore extends Context.Tag("@sendwright/core/storage/JobStore")<
     /** The jobs that were accepted between two times, newest first. It looks at some thousands at most for a filter. */
     readonly acceptedBetween: (query: AcceptedQuery) => Effect.Effect<Looked<Job>, StorageError>
 
-    /** What is told of jobs beside themselves, by their ids. */
+    /** Details of jobs that the jobs themselves do not have, by the jobs' ids. */
     readonly facts: (
       jobs: ReadonlyArray<Pick<Job, "counts" | "id">>
     ) => Effect.Effect<ReadonlyMap<string, JobDetails>, StorageError>

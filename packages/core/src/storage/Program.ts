@@ -1,7 +1,7 @@
 /**
- * What a store's verb does with a database: statements in order, and decisions between them. It is a generator of
- * statements and can do nothing else, so that SQLite runs it in one synchronous step inside a group commit, and
- * PostgreSQL statement by statement over one connection.
+ * The work of a store's verb on a database: statements in order, and decisions between them. A program is a generator of
+ * statements and can do nothing else, so that SQLite runs it in one synchronous step inside a group commit, and PostgreSQL
+ * statement by statement over one connection.
  */
 
 /** What a column holds. Integers are read as numbers. */
@@ -13,7 +13,10 @@ export interface Statement {
   /** With `?` for each parameter and no other question mark. Kept prepared by its text: write it as a constant. */
   readonly text: string
   readonly parameters: ReadonlyArray<SqlParameter>
-  /** What of the answer is looked at. Where it is nothing the verb goes on at once, and what failed fails what follows. */
+  /**
+   * The part of the answer that the verb looks at. Where that is nothing the verb goes on at once, and a failure of the
+   * statement fails what follows.
+   */
   readonly wants: "row" | "rows" | "changes" | "nothing" | "script"
 }
 

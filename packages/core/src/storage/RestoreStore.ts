@@ -9,7 +9,7 @@ import type { Instant } from "../domain/Instant.ts"
 import type { Counts, Quarantine, Way } from "../domain/Restore.ts"
 import type { StorageError } from "./StorageError.ts"
 
-/** What became of an opening. */
+/** The result of opening a store that was held. */
 export interface Opening {
   /** True when no job is left to open, and when the store is not held. */
   readonly isOver: boolean

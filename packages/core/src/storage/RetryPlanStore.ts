@@ -65,7 +65,7 @@ export class RetryPlanStore extends Context.Tag("@sendwright/core/storage/RetryP
     readonly list: (page: Page) => Effect.Effect<Paged<Plan>, StorageError>
     /** Plans that have not ended, the oldest {@link mostRunning} of them. */
     readonly running: Effect.Effect<ReadonlyArray<Plan>, StorageError>
-    /** What a plan would make of these jobs. Changes nothing, and waits for nobody. */
+    /** Counts what a plan would make of these jobs. Changes nothing, and waits for nobody. */
     readonly count: (query: {
       readonly jobIds: ReadonlyArray<string>
       readonly selection: Recipients

@@ -152,7 +152,7 @@ export class WebhookStore extends Context.Tag("@sendwright/core/storage/WebhookS
     readonly makeDue: (command: { readonly now: () => Instant }) => Effect.Effect<number, StorageError>
 
     readonly findDelivery: (id: string) => Effect.Effect<Delivery | null, StorageError>
-    /** What it brings: the exact JSON text; null when there is no such delivery. */
+    /** The exact JSON text that a delivery brings; null when there is no such delivery. */
     readonly payload: (deliveryId: string) => Effect.Effect<string | null, StorageError>
     /**
      * Newest first, each with every attempt; of all endpoints where it names none. What tells of a job

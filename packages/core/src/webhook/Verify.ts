@@ -67,7 +67,7 @@ interface Claim {
 
 const isText = (value: string | undefined): value is string => value !== undefined
 
-/** What the request claims by either scheme; both are by the same secret. */
+/** The request's claims by either scheme; both schemes use the same secret. */
 const claims = (
   header: (name: string) => string | undefined,
   names: Pick<Signature.HeaderNames, "signature" | "timestamp">,

@@ -82,7 +82,7 @@ export interface Attempted {
   readonly outcome: Outcome
   /** A failure that asks more of the engine than to be recorded; see `FailureCatalogue.Action`. */
   readonly actionable: Failure | null
-  /** What the answer says of the person: an opt-out, or another name. */
+  /** The answer's news of the person: an opt-out, or another name. */
   readonly inbound: Inbound | null
   /** True when the platform answered, and false when it did not; null when nobody can tell. */
   readonly answered: boolean | null
@@ -490,7 +490,7 @@ interface Refusals {
 /** Whether it is a recipient's turn. */
 export type TurnOf = (recipient: ClaimedRecipient, now: Instant) => When.Turn
 
-/** Of what has no time. */
+/** The turn of messages without a time: now. */
 export const always: TurnOf = () => ({ _tag: "Now" })
 
 /** Why one may not be attempted; or, where the platform may have the message and can be asked, why it may not be sent again. */
@@ -503,7 +503,7 @@ const refusalOf = (
   turn: When.Turn
 ): Outcome | Failure | undefined => {
   if (refusal === undefined) {
-    // What the platform may have is its to answer.
+    // A message that the platform may have is the platform's to answer.
     if (!maybeSent && isClosed(address)) return Outcome.Failed({ failure: ClosedMarkets.failure })
     const isOver = turn._tag !== "Now" && turn._tag !== "Later"
     return isOver && maybeSent && canLookUp ? When.failureOf(turn._tag) : untimely(turn, maybeSent)

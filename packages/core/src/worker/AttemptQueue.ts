@@ -22,7 +22,7 @@ import * as Measured from "./Measured.ts"
 /** Runs attempts in a fiber that nobody's end interrupts, as soon as the caller waits for something. */
 export type Fork = (attempts: Effect.Effect<void>) => Fiber.RuntimeFiber<void>
 
-/** What one claim brought of a job, from its begin to its collection. */
+/** The recipients of a job that one claim brought, from the begin of their attempts to their collection. */
 export interface Batch {
   readonly inFlight: InFlight
   readonly job: DispatchedJob
@@ -59,13 +59,13 @@ export interface Ended {
   readonly actionable: Attempted["actionable"]
 }
 
-/** What the outcomes of a job ask of the engine. */
+/** The acts that the outcomes of a job ask of the engine. */
 export interface Asked {
   readonly batch: Batch
   readonly failures: ReadonlyArray<Failure>
 }
 
-/** What one dispatcher has claimed and not stored: in hand, under way, or ended. */
+/** The recipients that one dispatcher has claimed and not stored: in hand, under way, or ended. */
 export class InFlight {
   readonly #wake: () => void
   readonly #idle = Effect.unsafeMakeLatch(true)
@@ -198,7 +198,7 @@ export class AttemptQueue {
     this.#fork = fork
   }
 
-  /** What was claimed waits for its turn; the bulkhead has counted it. A suspect goes before others of its session. */
+  /** A batch that was claimed waits for its turn; the bulkhead has counted it. A suspect goes before others of its session. */
   enter(batch: Batch): void {
     const { attempts, inFlight, job } = batch
     inFlight.add(batch)

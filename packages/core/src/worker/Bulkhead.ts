@@ -53,7 +53,7 @@ export interface Ticket {
 /** A claim that is under way. */
 export interface Asking {
   readonly care: Care
-  /** What it brought of each session, and of the last what it may bring. */
+  /** The number that the claim brought of each session, and for the last session the number that it may bring. */
   readonly granted: Map<string, number>
   /** The sum of these, of those who may have no more than begins at once. */
   carefully: number
@@ -372,7 +372,7 @@ export class Bulkhead {
     this.#count(session, ticket, -1)
   }
 
-  /** These are given back and were not begun: they waited for too long, or their platform does not answer. */
+  /** Takes recipients that are given back and were not begun: they waited for too long, or their platform does not answer. */
   released(id: string, recipients: ReadonlyArray<Claimed>): void {
     const session = this.#of(id)
     this.#add(session, -recipients.length)

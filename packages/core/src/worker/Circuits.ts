@@ -33,7 +33,7 @@ export interface SessionCircuit {
   readonly unused: () => void
 }
 
-/** What the store is still to be told of a session, beside that it is unavailable ({@link Opening}). */
+/** The news of a session that the store is still to be told, besides that the session is unavailable ({@link Opening}). */
 type Change = Exclude<Circuit.News["what"], "OutageBegan">
 
 /** What the store knows of an open circuit. */
@@ -148,7 +148,7 @@ export const layer: Layer.Layer<Circuits, never, JobStore | SessionStore | Store
           changes.delete(sessionId)
           return
         }
-        // What the store was never told needs no end.
+        // An outage of which the store was never told needs no end.
         if (entry.opening?.isTold === true) changes.set(sessionId, "OutageEnded")
         entry.opening = null
       }

@@ -127,7 +127,7 @@ class OpenLoop<S, C> implements DispatchLoop {
     })
   ).pipe(Effect.catchAllCause((cause) => Effect.logError("A loop could not end in order", cause)))
 
-  /** What was claimed is begun in the same step, and what failed fails it. */
+  /** Items that were claimed are begun in the same step, and a failure fails the step. */
   #endsStep({ _tag }: Request<S, C>): boolean {
     const pending = this.#pending
     if (_tag === "Commit") return pending._tag === "Stored" && pending.claimed.length === 0
@@ -292,13 +292,16 @@ class OpenLoop<S, C> implements DispatchLoop {
     })
   }
 
-  /** What others may take back is not attempted, so nothing is claimed before the store has heard that this process lives. */
+  /**
+   * Items that others may take back are not attempted, so nothing is claimed before the store has heard that this process
+   * lives.
+   */
   #commit({
     claims,
     settlements,
     worker
   }: Extract<Request<S, C>, { _tag: "Commit" }>): Effect.Effect<Event<S, C>> {
-    // One that claims nothing though it was to leaves the claim to be made, and cannot have claimed.
+    // A commit that claims nothing although it was to leaves the claim to be made, and cannot have claimed.
     const commit = (isClaiming: boolean) =>
       Effect.matchCause(this.#verbs.commit(settlements, isClaiming ? worker : null), {
         onSuccess: (exchanged): Event<S, C> => {

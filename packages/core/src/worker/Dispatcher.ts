@@ -74,7 +74,7 @@ export interface Facts {
   readonly graceIsOver: boolean
 }
 
-/** What a commit answers. */
+/** The answer of a commit. */
 export interface Exchanged<S, C> {
   readonly postponed: ReadonlyArray<S>
   readonly claimed: ReadonlyArray<C>
@@ -269,7 +269,7 @@ const looked = <S, C>(
   return { ...state, dueAt, lookAt: now + idleMs }
 }
 
-/** What was claimed and not begun is given back, or else left to the rescue. */
+/** Items that were claimed and not begun are given back, or else left to the rescue. */
 const unbegun = <S, C>(state: State<S, C>, claimed: ReadonlyArray<C>, kind: Kind<S, C>): State<S, C> => {
   const released = kind.released(claimed)
   return released === null
@@ -281,7 +281,7 @@ const unbegun = <S, C>(state: State<S, C>, claimed: ReadonlyArray<C>, kind: Kind
 const settled = <S, C>(state: State<S, C>, kind: Kind<S, C>): State<S, C> =>
   state.phase._tag === "Beginning" ? unbegun(state, state.phase.claimed, kind) : state
 
-/** What a commit claimed is begun or, where nothing begins any more, given back. */
+/** Items that a commit claimed are begun or, where nothing begins any more, given back. */
 const entered = <S, C>(
   state: State<S, C>,
   claimed: ReadonlyArray<C>,

@@ -72,7 +72,7 @@ export interface EndpointLimits {
   readonly begin: (endpointId: string) => void
   /** Answers whether it begins to fail with this attempt, or has recovered; null where it is as it was. */
   readonly end: (endpointId: string, outcome: Outcome, now: Moment) => Turn
-  /** One that began was not attempted, which tells nothing of the receiver. */
+  /** A delivery that began was not attempted, which tells nothing of the receiver. */
   readonly release: (endpointId: string) => void
   /** When the next pause ends; null when there is none. */
   readonly nextAt: (now: Moment) => Moment | null
@@ -132,7 +132,7 @@ export const make = (slots: number): EndpointLimits => {
     if (now >= sweptAt && now - sweptAt < forgetMs / 6) return
     sweptAt = now
     for (const [id, { endedAt, failing, failingSince, inFlight, pausedUntil }] of endpoints) {
-      // One that fails is disabled some days later.
+      // An endpoint that fails is disabled some days later.
       const idleMs = failing ? longestFailing : failingSince === null ? forgetMs : Time.hour
       if (inFlight > 0 || pausedUntil > now || now - endedAt <= idleMs) continue
       endpoints.delete(id)

@@ -113,7 +113,7 @@ export class Heartbeat extends Context.Tag("@sendwright/core/worker/Heartbeat")<
             misses = 0
             for (const worker of ended) told.delete(worker)
             for (const worker of workers) {
-              // One that ended while this was under way is forgotten by the next beat.
+              // A worker that ended while this beat was under way is forgotten by the next beat.
               told.add(worker)
               const span = here.get(worker)
               if (span !== undefined) here.set(worker, prolonged(span, { said: saidAt, heard }, leaseMs))
@@ -173,7 +173,7 @@ export class Heartbeat extends Context.Tag("@sendwright/core/worker/Heartbeat")<
     )
 }
 
-/** What a process says of itself with each beat: that it has started until the store has heard it once. */
+/** A process's word on itself with each beat. The word says that the process has started until the store has heard that once. */
 const wordsOf = (described: Omit<ProcessInfo, "startedAt"> | undefined, startedAt: Instant) => {
   let isKnown = false
   const process = (saidAt: Instant) => described && { ...described, startedAt, saidAt }

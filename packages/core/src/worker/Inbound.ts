@@ -1,4 +1,7 @@
-/** What platforms tell, each kind to the file that applies it: by a hook, or by a sender that has to be asked. */
+/**
+ * Gives the news of platforms, each kind, to the file that applies it. News come by a hook, or by a sender that has to be
+ * asked.
+ */
 
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -50,7 +53,7 @@ const polling = (people: InboundPeople.InboundPeople, reports: InboundReports.In
   Effect.gen(function* () {
     const senders = yield* Senders
     const sessions = yield* SessionStore
-    // What senders gave out and is not stored yet: it is not given again.
+    // Reports that senders gave out and that are not stored yet: a sender does not give them again.
     let owedReports: ReadonlyArray<Report> = []
     let owedMessages: ReadonlyArray<InboundMessage> = []
     let nextPoll: Instant | null = null

@@ -39,9 +39,9 @@ const idOf = (id: string | null | undefined): string | null =>
   id === null || id === undefined || id.trim() === "" ? null : ExternalText.id(id)
 
 /**
- * Under what an item is remembered, so that it is applied once; null = it may be applied again. An id is its sender's
- * word alone, so a word on consent is the same only where the person and what it says are. Where it is in doubt whether
- * a revocation is new it counts as new, for one too many does no harm; a grant that is in doubt is a repetition.
+ * The name under which an item is remembered, so that it is applied once; null where it may be applied again. An id is its
+ * sender's word alone, so a word on consent is the same only where the person and what it says are. Where it is in doubt
+ * whether a revocation is new it counts as new, for one too many does no harm; a grant that is in doubt is a repetition.
  */
 const nameOf = (
   session: Session,
@@ -86,7 +86,7 @@ const statusOf = (message: Message, { keywords }: Session): Status | undefined =
   return areOwnWords ? ofText : undefined
 }
 
-/** What a message to the session alone opens; news of a person is no message of theirs. */
+/** The window that a message to the session alone opens; news of a person is no message of theirs. */
 const windowOf = (
   { at, groupId = null, isAside = false, isReferred = false, type }: Message,
   now: Instant

@@ -1,4 +1,4 @@
-/** What an attempt is among the metrics. */
+/** An attempt as the metrics count it. */
 import type * as Metrics from "../runtime/Metrics.ts"
 import type { Outcome } from "../storage/JobStore.ts"
 
@@ -11,7 +11,7 @@ const names = {
   Released: "released"
 } as const satisfies Readonly<Record<Outcome["_tag"], Metrics.AttemptOutcome>>
 
-/** Of what was not sent, or was cut off, the time tells nothing. */
+/** The time of an attempt that sent nothing, or was cut off, tells nothing. */
 const hasEnd = ({ _tag }: Outcome): boolean => _tag !== "Skipped" && _tag !== "Released"
 
 export const ended = (

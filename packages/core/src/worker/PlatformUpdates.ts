@@ -43,7 +43,7 @@ const reportOf = ({ news }: Sanitize.TemplateNewsOf): Template.StatusReport | un
   }
 }
 
-/** What became of a session; undefined where it is as it was. */
+/** The line that says what became of a session; undefined where the session is as it was. */
 const lineOf = (before: Session, after: Session): string | undefined => {
   if (before.state !== after.state)
     return after.state === "connected" ? "is connected again" : `was disconnected: ${after.reason}`

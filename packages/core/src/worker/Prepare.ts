@@ -1,4 +1,4 @@
-/** What attempts need: senders, and who may have nothing any more (contract.md §4, docs/adr/0034). */
+/** Prepares attempts: finds their senders, and those who may have nothing any more (contract.md §4, docs/adr/0034). */
 
 import * as Arrays from "effect/Array"
 import type * as Context from "effect/Context"
@@ -31,14 +31,14 @@ export interface Prepared {
   readonly attempts: Attempt.Attempts
 }
 
-/** What cannot be prepared is given back. `failed`: the sessions of which that is. */
+/** Jobs that cannot be prepared are given back. `failed`: the sessions of which that is. */
 export type Prepare = (
   claimed: ReadonlyArray<DispatchedJob>,
   stillOwns: Attempt.StillOwns
 ) => Effect.Effect<{ readonly prepared: ReadonlyArray<Prepared>; readonly failed: ReadonlySet<string> }>
 
 /**
- * What consent a job needs: for the purpose as it was accepted, and as it is now, since the platform may have given the
+ * The consents that a job needs: for the purpose as it was accepted, and as it is now, since the platform may have given the
  * template another category (contract.md §11).
  */
 const purposesOf = ({ category, content }: DispatchedJob): ReadonlyArray<Purpose> => {

@@ -135,7 +135,7 @@ export const make: Effect.Effect<Purge, never, RetentionStore | SizeStore> = Eff
     run: Effect.fnUntraced(function* ({ maximumMs, share }) {
       const until = maximumMs === undefined ? Time.at(Infinity) : Time.after(yield* Time.now, maximumMs)
       const shares: Array<Share> = []
-      // What was broken off goes on before others begin anew: each is reached, however short the time is.
+      // Walks that were broken off go on before others begin anew, so that each is reached, however short the time is.
       const [brokenOff, others] = Arr.partition(walks, ([, progress]) => progress.brokenOff === null)
       for (const walk of [...brokenOff, ...others]) {
         const walked = yield* walkOver(walk, share, until)

@@ -33,7 +33,7 @@ export class RefusedClaims {
     this.#asked = []
   }
 
-  /** What a session gets of the claim, of so much. */
+  /** The room that a session gets of a claim, out of so much. */
   grant(sessionId: string, room: number, now: Moment): number {
     if (room <= 0 || !this.admits(sessionId, now)) return 0
     this.#asked.push(sessionId)

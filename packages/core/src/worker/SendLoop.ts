@@ -120,8 +120,8 @@ const meetsTheSame = ({ failures, batch }: Asked, job: DispatchedJob): boolean =
 }
 
 /**
- * What failures ask of the engine is done before their outcomes are stored: who waits for a pause must not be due before it.
- * Only their session waits for that.
+ * The acts that failures ask of the engine are done before their outcomes are stored: who waits for a pause must not be due
+ * before it. Only their session waits for that.
  */
 const act = ({ applyActions, fork, monotonic, turns }: Parts, inFlight: InFlight): void => {
   for (const [sessionId, asked] of inFlight.act()) {
@@ -144,7 +144,10 @@ const act = ({ applyActions, fork, monotonic, turns }: Parts, inFlight: InFlight
   }
 }
 
-/** What ends one after the other with one failure stops its session; what is in hand of it goes back. */
+/**
+ * Attempts that end one after the other with one failure stop their session; the recipients of the session that are in hand go
+ * back.
+ */
 const noteEnds = ({ equal, turns }: Parts, ended: ReadonlyArray<Ended>): Effect.Effect<void> =>
   Effect.forEach(
     groupBy(ended, ({ batch }) => batch.job.sessionId),

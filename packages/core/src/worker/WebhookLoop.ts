@@ -27,7 +27,10 @@ import type { WebhookWorker } from "./WebhookWorker.ts"
  */
 const stopPatienceMs = 2000
 
-/** What could not be begun, or may be another's by now, is left to the rescue with its name: nothing of it can be given back. */
+/**
+ * Deliveries that could not be begun, or may be another's by now, are left to the rescue with the worker's name: they cannot be
+ * given back.
+ */
 const kind: Kind<DeliverySettlement, ClaimedDelivery> = {
   settleMs: 0,
   idleMs: 1000,

@@ -226,7 +226,7 @@ const receiving = (
     yield* restFor(attempts, nextAt === null ? null : nextAt - now)
   })
 
-/** What a transaction of the embedder's has accepted is due from its commit on. */
+/** Sends that a transaction of the embedder's has accepted are due from its commit on. */
 const listening = (listen: Listen, { notify }: Signal): Effect.Effect<never> =>
   Effect.flatMap(Effect.runtime(), (runtime) => listen(() => Runtime.runSync(runtime, notify)))
 
@@ -313,7 +313,7 @@ const make = (options: Options) =>
     const pace = paceOf(options.leaseMs)
     const busy = activity(signals.outcomes)
 
-    /** What a step could not store is stored with the next one. */
+    /** Outcomes that a step could not store are stored with the next step. */
     const dispatching = (name: string, open: Effect.Effect<DispatchLoop>) =>
       Effect.flatMap(Effect.tap(open, busy.watch), ({ close, step }) =>
         Effect.onInterrupt(loops.run(name, Effect.zipRight(keys.complete, step)), () => close)

@@ -67,7 +67,10 @@ export class Digest {
   }
 }
 
-/** What an import goes on from; a new one from nothing. Its rejected lines are cut to those that were told before. */
+/**
+ * The place from which an import goes on; a new import begins from nothing. Its rejected lines are cut to those that were told
+ * before.
+ */
 export const begin = (
   rejects: string,
   fresh: Pick<Reached, "account" | "began_at" | "size">

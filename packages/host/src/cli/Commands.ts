@@ -68,7 +68,7 @@ const inputs: ReadonlyMap<string, Input> = new Map([
   ]
 ])
 
-/** What a path parameter is called, by the collection that it is of. */
+/** The names of path parameters, by the collection that each is of. */
 const parameterNames: Readonly<Record<string, string>> = {
   accounts: "account-id",
   sessions: "session-id",
@@ -106,7 +106,7 @@ const bodyOf = (fields: Flags.Fields, content: unknown): unknown =>
 const asText = (fields: Flags.Fields): Parameters =>
   Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, String(value)]))
 
-/** What is looked at of an operation of the admin API. */
+/** The parts of an operation of the admin API that the command line looks at. */
 interface Operation
   extends Pick<Contract.AdminOperation<unknown>, "command" | "isExport" | "page" | "route"> {
   readonly endpoint: {
@@ -141,7 +141,7 @@ const withinDatabase = <A, E>(
     ({ within }) => within(options, use)
   )
 
-/** What a command is given besides flags: the body or a part of it, or a table of any length. */
+/** The input of a command besides its flags: the body or a part of it, or a table of any length. */
 type Content =
   | { readonly _tag: "Body"; readonly body: unknown }
   | { readonly _tag: "Table"; readonly table: ConsentTable.Table }
@@ -375,7 +375,7 @@ export const make = (setting: Setting) => {
       ? undefined
       : `There is no command "${word} ${next}".${meant(next, names, `${word} `)} There are ${names.map((name) => `${word} ${name}`).join(", ")}.`
   }
-  /** What was meant by a flag that the command has not. */
+  /** The flag that was meant by one that the command does not have. */
   const meantFlag = (given: ReadonlyArray<string>, words: ReadonlyArray<string>): string | undefined => {
     const named = [helpOf(words), ...connectingFlags.map(({ name }) => name), "--help"].join(" ")
     const known = new Set(named.match(/--[a-z][a-z-]*/g))

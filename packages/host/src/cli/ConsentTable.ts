@@ -29,7 +29,7 @@ export interface Part {
 
 const fields: ReadonlyArray<string> = Object.keys(Consents.NewConsent.fields)
 
-/** What an export has besides, which an import passes over. */
+/** The columns that an export has besides, which an import passes over. */
 const ofExports: ReadonlyArray<string> = ["account_id", "consent_id", "reported_at", "recorded_at"]
 
 /** A column's name as the API writes it: letter case, spaces and hyphens are the spreadsheet's. */
@@ -85,7 +85,7 @@ const isUtf8 = (beginning: Uint8Array): boolean =>
 
 type Pieces = AsyncIterator<Uint8Array>
 
-/** What comes first, long enough to hold a line of any length that one may have. */
+/** The beginning of a file, long enough to hold a line of any length that a line may have. */
 const beginningOf = async (pieces: Pieces): Promise<Uint8Array> => {
   const found: Array<Uint8Array> = []
   let length = 0
@@ -158,7 +158,7 @@ const valueOf = (name: string, cell: string): string => {
   return name === "phone" && international.test(text) ? (Phone.digitsOf(text) ?? text) : text
 }
 
-/** What is wrong with a line, and with which of its columns where that is known. */
+/** The fault of a line, and the column of the fault where that is known. */
 export interface Wrong {
   readonly column: string | undefined
   readonly message: string

@@ -17,7 +17,7 @@ const put = (bytes: Uint8Array): Effect.Effect<void, Refused> =>
 
 const newline = 0x0a
 
-/** What has come: how many lines, and the end of the last piece, which has the last line. */
+/** The part of an export that has come: how many lines, and the end of the last piece, which has the last line. */
 interface Came {
   readonly lines: number
   readonly end: string

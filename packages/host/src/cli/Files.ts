@@ -1,4 +1,4 @@
-/** What the command line is given in files; `-` is the standard input. A file that cannot be used is an error of usage. */
+/** Reads the files that the command line is given; `-` is the standard input. A file that cannot be used is an error of usage. */
 import { isUtf8 } from "node:buffer"
 import { buffer } from "node:stream/consumers"
 import * as HelpDoc from "@effect/cli/HelpDoc"

@@ -17,7 +17,7 @@ export interface Described {
 
 export type Fields = Readonly<Record<string, unknown>>
 
-/** What is written for null. */
+/** The word that is written for null. */
 const none = "none"
 
 /** Without its rules, which are the API's to check; and whether it may be null. */
@@ -49,7 +49,7 @@ const isOfChoices = (ast: AST.AST): boolean =>
     ? ast.types.every(isOfChoices)
     : ast._tag === "Literal" || ast._tag === "UndefinedKeyword"
 
-/** What it is for, and what its rule asks; the types themselves are told by the kind of flag. */
+/** The help of a flag: its purpose, and its rule; the kind of the flag tells the type itself. */
 const ruleOf = (ast: AST.AST): string | undefined => {
   if (ast._tag === "Refinement") {
     const rule = Option.getOrUndefined(AST.getDescriptionAnnotation(ast)) ?? ruleOf(ast.from)
@@ -138,7 +138,7 @@ const timeFlag = (name: string, ast: AST.AST): Options.Options<unknown> => {
   )
 }
 
-/** What comes from a file, in JSON. */
+/** A flag whose value comes from a file, in JSON. */
 const fromFile = (name: string): Options.Options<unknown> =>
   shown(
     Options.mapEffect(Options.text(`${name}-file`), (file) =>
@@ -178,7 +178,7 @@ const flag = (name: string, ast: AST.AST): Options.Options<unknown> => {
   }
 }
 
-/** What can only be `true`, or only the text of it: the flag stands without a value. */
+/** The literal of a flag that stands without a value, because its value can only be `true`, or only the text of it. */
 const switched = (ast: AST.AST): AST.LiteralValue | undefined => {
   const { type } = plain(ast)
   return type._tag === "Literal" && String(type.literal) === "true" ? type.literal : undefined

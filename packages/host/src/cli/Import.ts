@@ -20,7 +20,7 @@ const mostCharacters = 250_000
 /** So many refused lines are told on standard error, too. */
 const mostTold = 20
 
-/** What became of an import. */
+/** The result of an import. */
 export interface Imported {
   readonly ok: true
   readonly lines: number
@@ -44,10 +44,10 @@ export interface ImportPart {
   readonly imported_at: string
 }
 
-/** What the API says of an item that it does not record. */
+/** The API's words on an item that it does not record. */
 type Unrecorded = Pick<Checkpoint.Rejected, "isKept" | "wrong">
 
-/** What the API says of each item that it does not record, by the item's place. */
+/** The API's words on each item that it does not record, by the item's place. */
 const refusalsIn = (body: unknown): ReadonlyMap<number, Unrecorded> =>
   new Map(
     Json.listAt(body, "results").flatMap((result, place) => {
@@ -174,7 +174,7 @@ export interface Target {
   readonly screen: Screen
 }
 
-/** What was done, and what was refused of it. */
+/** The work that is done, and the lines of it that were refused. */
 export interface Done {
   readonly imported: Imported
   readonly refused: Refused | undefined

@@ -6,7 +6,7 @@ import * as HostConfig from "../HostConfig.ts"
 import * as StartFailure from "../StartFailure.ts"
 import { type Refused, told } from "./Refused.ts"
 
-/** What is said of a lock: PostgreSQL's own, and on SQLite the file's. */
+/** A lock in words: PostgreSQL's own, and on SQLite the file's. */
 interface Lock {
   readonly migration: number
   readonly table: string
@@ -89,7 +89,7 @@ const ofPostgres = ({ url }: Extract<HostConfig.Database, { readonly kind: "post
 
 const database = Effect.mapError(HostConfig.database, refused)
 
-/** What {@link perform} would do. Changes nothing. */
+/** Tells what {@link perform} would do. Changes nothing. */
 export const plan: Effect.Effect<{ readonly ok: true; readonly plan: Plan }, Refused> = Effect.gen(
   function* () {
     const found = yield* database

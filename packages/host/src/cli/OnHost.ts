@@ -51,7 +51,7 @@ export const connection = (
     )
   if (token === undefined || Redacted.value(token) === "")
     return Either.left(told("A host asks for a token: give SENDWRIGHT_TOKEN, or --token."))
-  // What no header takes would be quoted by whoever refuses it.
+  // A token that no header takes would be quoted by whoever refuses it.
   if (!/^[\x21-\x7e]+$/.test(Redacted.value(token)))
     return Either.left(
       told(

@@ -1,4 +1,4 @@
-/** What stands before every command: whom it asks. */
+/** The options before every command: they say whom it asks. */
 import * as Command from "@effect/cli/Command"
 import * as Options from "@effect/cli/Options"
 import * as Config from "effect/Config"

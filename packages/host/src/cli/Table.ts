@@ -57,7 +57,7 @@ const isEmpty = (value: unknown): boolean =>
   value === 0 ||
   (Array.isArray(value) && value.length === 0)
 
-/** What a path leads to: `count` of a list is its length, `last` its last item. */
+/** The value that a path leads to: `count` of a list is its length, `last` its last item. */
 const reached = (value: unknown, path: ReadonlyArray<string>): unknown => {
   const [step, ...rest] = path
   if (step === undefined) return value

@@ -71,7 +71,7 @@ const faultOf = ({ headers, httpVersion, rawHeaders }: IncomingMessage, most: nu
   return name === undefined ? undefined : malformed(`The ${name} header must be given once.`)
 }
 
-/** What the requests of a server share. */
+/** The parts that the requests of a server share. */
 interface Shared {
   readonly connections: Connections.Connections
   readonly serving: HttpApp.Serving

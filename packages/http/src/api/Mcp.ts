@@ -20,7 +20,7 @@ const Message = Schema.Struct({
   params: Schema.optional(Schema.Record({ key: Schema.String, value: Schema.Unknown }))
 }).annotations({ identifier: "AgentMessage" })
 
-/** What tools answer is masked by their own handlers. */
+/** The answer of a tool, which the tool's own handler masks. */
 const Answered = Schema.Struct({
   jsonrpc: Version,
   id: Texts.plainly(Schema.NullOr(Id)),

@@ -14,7 +14,7 @@ export const baseUrl = (text: string): string | undefined => {
 export const pathOf = (baseUrl: string): string =>
   (Url.parse(baseUrl)?.pathname ?? baseUrl).replace(/\/$/, "")
 
-/** What a URL writes otherwise, or reads as its end. */
+/** Characters that a URL writes otherwise, or reads as the end of its path. */
 const unwritable = /[\s\\?#]/
 
 /** `/api/messaging` in the spelling of requests, without a slash at its end; undefined for what is no prefix. */

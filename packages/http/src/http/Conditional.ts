@@ -1,4 +1,7 @@
-/** What was read already: it is not told again while it is the same, and changed only while it is (RFC 9110 §13.1). */
+/**
+ * Conditional requests (RFC 9110 §13.1): a client that has read something is not told it again while it is the same, and may
+ * change it only while it is.
+ */
 import { createHash } from "node:crypto"
 import { Errors } from "@sendwright/core"
 import type { Route } from "@sendwright/core/contract"
@@ -13,11 +16,11 @@ export const tagOf = (body: string | Uint8Array): string =>
 const names = (given: string, tag: string): boolean =>
   given.split(",").some((each) => ["*", tag].includes(each.trim().replace(/^W\//, "")))
 
-/** What an operator reads has a tag. */
+/** The answers to an operator's reads have a tag. */
 export const isReading = ({ handler, method }: Route.Route): boolean =>
   handler.access === "operator" && method === "GET"
 
-/** What an operator does to what stands at the path. */
+/** A change by an operator of what stands at the path. */
 export const isChange = ({ handler, method }: Route.Route): boolean =>
   handler.access === "operator" && ["DELETE", "PATCH", "PUT"].includes(method)
 

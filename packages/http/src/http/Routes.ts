@@ -1,4 +1,4 @@
-/** What a role answers: routes of the contract, and pages besides. */
+/** The routes that a role of the host answers: those of the contract, and pages besides. */
 import type { Engine } from "@sendwright/core"
 import { Exposition } from "@sendwright/core/adapter"
 import { AdminApi, Service, SignIn } from "@sendwright/core/contract"

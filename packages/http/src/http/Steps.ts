@@ -96,7 +96,7 @@ export interface Options {
   readonly pages: ReadonlyMap<string, Page>
   /** The address of the API, with its prefix. */
   readonly baseUrl: string
-  /** What every path begins with; absent where the API is all that a server has. */
+  /** The text that every path begins with; absent where the API is all that a server has. */
   readonly prefix?: string | undefined
   readonly adminToken: Redacted.Redacted<string> | undefined
   /** Serves the console below `/console`, where there is an admin API. */
@@ -264,7 +264,7 @@ const foreignPage = (request: PlainRequest, baseUrl: string, allowed: ReadonlyAr
   return refusal === null ? null : refuse("insufficient_permission", refusal)
 }
 
-/** What a handler replied, as an answer. */
+/** Makes an answer of a handler's reply. */
 const answering =
   (runtime: Runtime.Runtime<never>) =>
   ({ body, content, headers }: Route.Reply, status: number, requestId: string): Answer =>
@@ -283,7 +283,7 @@ const answering =
 
 /** Shape, then the handler, then the form of what it replied. */
 const finishing = (known: Pick<Route.Raw, "cursors" | "prefix">, answerOf: ReturnType<typeof answering>) => {
-  /** What an operator reads at a path without a query; undefined where nobody can. */
+  /** The read of an operator at a path without a query; undefined where no operator reads anything. */
   const readAt = (
     request: PlainRequest,
     path: Matched["path"],
@@ -462,7 +462,7 @@ const refusal = (
   return log.pipe(Effect.annotateLogs({ requestId }), Effect.as(answer))
 }
 
-/** What is below a path of its own, and takes any query. */
+/** A screen of the console: it is below a path of its own, and takes any query. */
 interface Screen {
   readonly access: "screen"
   readonly show: (request: PlainRequest) => Step

@@ -36,7 +36,7 @@ import * as Sessions from "./Sessions.ts"
 import * as Stores from "./Stores.ts"
 import * as Subscriptions from "./Subscriptions.ts"
 
-/** What a test puts in the place of the world. */
+/** The parts of the world that a test replaces. */
 export interface World {
   readonly transport?: WebhookTransport.WebhookTransport["Type"] | undefined
   readonly clock?: Clock.Clock | undefined
@@ -46,7 +46,7 @@ export interface World {
 
 type Services = Engine.Engine | Worker.Worker
 
-/** Of what the assembly is made, for the test kit. */
+/** The assembly together with its runtime, for the test kit. */
 export interface Assembled {
   readonly sw: Sendwright
   /** Runs what needs core's services. */
@@ -137,7 +137,7 @@ const reportOf = (
 
 type End = (graceMs: number) => Promise<void>
 
-/** What is mounted over the engine, and ends before it. */
+/** The things that are mounted over the engine, and end before it. */
 interface Mounts {
   readonly add: (end: End) => void
   readonly end: End
@@ -326,7 +326,7 @@ const staying = (
 ): (() => Alive.Release) =>
   options.store.name === "postgres" ? () => alive.hold() : () => alive.stayFor(dueIn)
 
-/** What a report is known by. */
+/** The name by which a report is known in messages. */
 const nameOf = ({
   messageId,
   providerId,

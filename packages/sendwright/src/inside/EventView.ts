@@ -26,7 +26,7 @@ export const ofWire = (value: unknown): unknown => {
   return Object.fromEntries(Object.entries(value).map(([name, each]) => [camel(name), member(name, each)]))
 }
 
-/** What the engine wrote itself has the data of its type. */
+/** An event that the engine wrote itself has the data of its type. */
 export const isEvent = (value: unknown): value is SendwrightEvent =>
   typeof value === "object" &&
   value !== null &&

@@ -42,7 +42,7 @@ const waits: ReadonlyMap<string, number> = new Map([
   ["StoreQuarantined", 60_000]
 ])
 
-/** What a send calls otherwise than the REST API. */
+/** Members that a send calls by another name than the REST API. */
 const renamed: ReadonlyMap<string, string> = new Map([
   ["Idempotency-Key", "idempotencyKey"],
   ["message", "text"],
@@ -119,7 +119,7 @@ export const issueOf = (fault: Fault.Fault): Issue => ({
   message: wordsOf(fault)
 })
 
-/** What an error of several issues says. */
+/** The message of an error with several issues. */
 const toldBy = (issues: ReadonlyArray<Issue>): string | undefined => {
   const more = issues.length > 1 ? ` (and ${issues.length - 1} more)` : ""
   return issues[0] && `${issues[0].message}${more}`

@@ -35,7 +35,7 @@ const ofConsole: typeof ofHandler = RequestDecoder.decoder(Schema.Struct(place))
 const wrong = (name: string, message: string): Fault.Fault =>
   Fault.make([name], "invalid_value", `\`${name}\` ${message}`)
 
-/** What a member becomes, or its fault. */
+/** Reads the options of the mount, or throws with their faults. */
 const read = (given: HandlerOptions): Options => {
   const { prefix = "", trustedProxies = [] } = given
   const spelled = Address.prefix(prefix)
@@ -175,7 +175,7 @@ export const createConsole = <Asked>(sw: Sendwright, options: ConsoleOptions<Ask
   return mount(sw, {
     ...optionsOf(ofConsole, others),
     console: true,
-    // What it throws is a bug of the app's, and nobody is an operator then.
+    // An error that the app's function throws is a bug of the app's, and nobody is an operator then.
     authorize: (source) => Effect.promise(async () => actingOf(await authorize(source)))
   })
 }

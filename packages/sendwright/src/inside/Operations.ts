@@ -38,7 +38,7 @@ type Primitive = bigint | boolean | null | number | string | undefined
 
 type Links = typeof Wire.Links.Type
 
-/** What only callers over HTTP go on by. */
+/** Members by which only callers over HTTP go on are left out. */
 type OfHttp<K, A> = K extends "next_cursor"
   ? true
   : K extends "links"
@@ -64,7 +64,7 @@ export type Shown<A> = A extends Instant.Text
             : { readonly [K in keyof A as OfHttp<K, A[K]> extends true ? never : Camel<K>]: Member<K, A[K]> }
           : A
 
-/** What a name ends with tells a time, also where the engine reads it. */
+/** The end of a member's name tells that the member is a time, also where the engine reads it. */
 type Member<K, A> = K extends `${string}_at` ? (A extends string ? Date : Shown<A>) : Shown<A>
 
 /** A parameter that is there or not is true or false here. */
@@ -94,7 +94,7 @@ export type AdminName = OfOperators["endpoint"]["name"]
 type Name = (OfKeys | OfOperators)["endpoint"]["name"]
 export type Named<N extends Name> = Extract<OfKeys | OfOperators, { readonly endpoint: { readonly name: N } }>
 
-/** What an operation takes. */
+/** The input of an operation. */
 type Asked<N extends Name> =
   Named<N>["endpoint"] extends Endpoint.Endpoint<infer _N, infer _M, infer P, infer Q, infer B, infer H>
     ? Flat<Shown<Part<P>> & Shown<Omit<Part<Flags<Q>>, Paging>> & Shown<Part<B>> & Keyed<H>>
@@ -166,7 +166,7 @@ type WithSecret<Body> =
     : Body
 type NotText<Body> = { [K in keyof Body]: Body[K] extends string ? never : K }[keyof Body]
 
-/** What an operation answers: one item of a list, or all of it. */
+/** The answer of an operation: one item of a list, or all of it. */
 type Value<N extends Name> =
   BodyOf<N> extends Stream.Stream<ReadonlyArray<infer Row>, infer _E>
     ? Shown<Row>
@@ -263,7 +263,7 @@ const shower = (ast: AST.AST): Step => {
   }
 }
 
-/** Of what may be one of several. Objects are told apart by their members. */
+/** Shows a value that may be one of several types. Objects are told apart by their members. */
 const showerOfOne = (types: ReadonlyArray<AST.AST>): Step => {
   const steps = types.map((type) => [type, shower(type)] as const).filter(([, step]) => step !== same)
   const [first, ...others] = steps
@@ -341,7 +341,7 @@ const reader = (ast: AST.AST): Read => {
   }
 }
 
-/** Of what may be one of several: a time as a date, or as text where a call wrote it already, or an object. */
+/** Reads a value that may be one of several types: a time as a date, or as text where a call wrote it already, or an object. */
 const readerOfOne = (types: ReadonlyArray<AST.AST>): Read => {
   const reads = types
     .map((type) => ({ isOfTime: isTime(type), read: reader(type) }))
@@ -412,7 +412,7 @@ const itemsOfPage = "100"
 
 type Parts = Pick<Route.Raw, "body" | "idempotencyKey" | "path" | "query">
 
-/** What is given as a request. It throws with all that the operation does not have. */
+/** Makes a request of the given input. Throws, and names all members that the operation does not have. */
 const requester = ({ endpoint }: AnyOperation, id: string) => {
   const [paths, queries, headers, bodies] = [
     signaturesOf(endpoint.pathSchema),
@@ -432,7 +432,7 @@ const requester = ({ endpoint }: AnyOperation, id: string) => {
     if (faults.list.length > 0 || !isObject(members)) throw Failures.invalid(faults.list)
     const { idempotency_key: idempotencyKey, ...others } = members
     const within = (names: ReadonlySet<string> | undefined): Record<string, string> =>
-      // What is no text is refused where the operation reads it.
+      // A value that is no text is refused where the operation reads it.
       Object.fromEntries(Object.entries(others).filter(([name]) => names?.has(name))) as Record<
         string,
         string

@@ -94,7 +94,7 @@ const failure = (code: string, message: string, permanent: boolean) => ({
 const unknown = (message: string): CoreSenders.SendResult =>
   Sender.SendResult.Ambiguous({ failure: failure("outcome_unknown", message, false) })
 
-/** What is no wait, such as a header that was not read, says nothing. */
+/** A value that is no wait, such as a header that was not read, says nothing. */
 const waitOf = (ms: unknown): number | null =>
   typeof ms === "number" && Number.isFinite(ms) && ms >= 0 ? ms : null
 

@@ -1,4 +1,4 @@
-/** What one session can do. */
+/** The calls of one session. */
 import type { Engine } from "@sendwright/core"
 import { Errors, Requests } from "@sendwright/core"
 import { Traces } from "@sendwright/core/adapter"
@@ -90,7 +90,7 @@ const numbersOf = (engine: CoreEngine) => {
 
 type Given = ReturnType<typeof Sends.send>
 
-/** What core refuses, told by `to` as it was given. */
+/** Core's refusal, told by `to` as the caller gave it. */
 const toldBy =
   (to: unknown) =>
   <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, unknown> =>

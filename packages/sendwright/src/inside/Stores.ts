@@ -1,4 +1,4 @@
-/** What a store is to the inside: core's layer, and how a transaction of the app is joined. */
+/** A store as the inside has it: core's layer, and how a transaction of the app is joined. */
 import type { Stores } from "@sendwright/core"
 import { Memory } from "@sendwright/core"
 import * as Effect from "effect/Effect"

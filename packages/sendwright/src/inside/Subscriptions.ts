@@ -19,17 +19,17 @@ import { type Running, stopped } from "./Running.ts"
 const origin = "https://in-process.sendwright.invalid/"
 const addressOf = (subscription: string): string => `${origin}${encodeURIComponent(subscription)}`
 
-/** What is subscribed to at an address; undefined for an address of a network. */
+/** The subscription that an address of ours stands for; undefined for an address of a network. */
 const subscriptionAt = (url: string): string | undefined =>
   url.startsWith(origin) ? decodeURIComponent(url.slice(origin.length)) : undefined
 
 /** The subscription of `events()`, whose readers share the events. */
 const readers = "reader"
 
-/** What is told to no address: what failed in this process. */
+/** The topic of failures in this process, which are told to no address. */
 const errors = "error"
 
-/** What a subscription hears. */
+/** The pattern of events that a subscription hears. */
 const patternOf = (subscription: string): string => (subscription === readers ? "*" : subscription)
 
 /** How long a handler may take before it is called again. */
@@ -157,7 +157,7 @@ const ensuring =
     } else if (!known.enabled) await run(admin.webhooks.change(known.id, { enabled: true }))
   }
 
-/** What was asked for once is not asked for again, unless it failed. */
+/** A subscription that was asked for once is not asked for again, unless it failed. */
 const once = (step: (accountId: string, subscription: string) => Promise<void>) => {
   const known = new Map<string, Promise<void>>()
   return (accountId: string, subscription: string): Promise<void> => {

@@ -85,7 +85,7 @@ export class TestPlatform {
   }> = []
   readonly inboxes = new Map<string, Array<Received>>()
   readonly blocked = new Set<string>()
-  /** Those to whom it takes no text. */
+  /** The people to whom the platform takes no text. */
   readonly closed = new Set<string>()
   readonly #scripts = new Map<string, Array<Script>>()
   readonly #taken = new Set<string>()

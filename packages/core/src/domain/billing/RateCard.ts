@@ -11,7 +11,7 @@ import * as ClosedMarkets from "../session/ClosedMarkets.ts"
 import * as Text from "../Text.ts"
 import * as Money from "./Money.ts"
 
-/** What the platform bills by: the categories of templates, authentication from abroad, and messages without a template. */
+/** The categories by which the platform bills: those of templates, authentication from abroad, and messages without a template. */
 export const categories = [
   "marketing",
   "utility",
@@ -119,7 +119,7 @@ export interface Rate {
 }
 
 export interface Estimate {
-  /** Of what has a price; null when nothing has one. */
+  /** The sum of all that has a price; null when nothing has one. */
   readonly total: string | null
   /** True when everything that can be delivered has a price. */
   readonly complete: boolean

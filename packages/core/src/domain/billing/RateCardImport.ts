@@ -76,7 +76,7 @@ const regions = {
 }
 
 /**
- * What tells numbers apart in the two plans that countries share as a whole: area codes of +1 (NANPA) but
+ * The area codes that tell markets apart in the two numbering plans that countries share as a whole: those of +1 (NANPA) but
  * those of the United States and Canada, and Kazakhstan in +7. Elsewhere the market has the whole code.
  */
 const areas: ReadonlyMap<string, ReadonlyArray<string>> = new Map(

@@ -256,7 +256,10 @@ export class ListRefusals {
 export const isOfPerson = ({ source, status }: Pick<ConsentRecord, "source" | "status">): boolean =>
   isInbound({ source }) || (status === "revoked" && source !== numberChanged)
 
-/** What decides of the person's own, who may have left the number: what ended with it counts no more, and ends nothing else. */
+/**
+ * The records that decide for the person, who may have left the number: a record that ended with the number counts no more, and
+ * ends nothing else.
+ */
 export const decidingOfPerson = (history: ReadonlyArray<ConsentRecord>): ReadonlyArray<ConsentRecord> =>
   deciding(history.filter((record) => isOfPerson(record) || record.source === numberChanged)).filter(
     isOfPerson

@@ -81,7 +81,7 @@ const isCutSince = ({ after = [], before }: History, since: Instant): boolean =>
   return oldest !== undefined && oldest.recordedAt > since
 }
 
-/** What a record's place must be for one purpose; without bounds any place will do. */
+/** The bounds of a record's place for one purpose; without bounds any place will do. */
 interface Bounds {
   readonly from: Instant
   readonly until: Instant

@@ -24,7 +24,7 @@ export interface EarlierAttempt {
   readonly outcome: Outcome
   readonly code: string | null
   readonly providerCode: string | null
-  /** What was said of it then; null where nothing was, and of a person who was erased. */
+  /** The words on the attempt's end; null where there were none, and for a person who was erased. */
   readonly message: string | null
   /** The time that it took; null where nobody could tell. */
   readonly ms: number | null
@@ -124,7 +124,10 @@ export const overtaken = (before: RecipientResult, after: RecipientResult): Read
     : [earlier(attempts, updatedAt, status, failure)]
 }
 
-/** What an operator's retry leaves of a recipient: its attempt, and the receipt of its failure where that is another thing. */
+/**
+ * The past that a recipient keeps after an operator's retry: the attempt, and the receipt of the failure where that is another
+ * thing.
+ */
 export const repeated = ({
   attemptedAt,
   attempts,

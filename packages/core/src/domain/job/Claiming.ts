@@ -47,7 +47,7 @@ export interface Budget {
 
 const isUnscathed = ({ crashCount }: Pick<RecipientResult, "crashCount">): boolean => crashCount === 0
 
-/** What a claim may still take of them. */
+/** The care that is left for the rest of a claim once these recipients were taken. */
 export const careAfter = (care: Care, claimed: ReadonlyArray<Pick<RecipientResult, "crashCount">>): Care => {
   if (claimed.every(isUnscathed)) return care
   return claimed.some(Transitions.isSuspect)
@@ -225,7 +225,7 @@ export interface Choice<J extends DueJob> {
 export const isNothing = <J extends DueJob>({ chosen, mistimed, paused, putOff }: Choice<J>): boolean =>
   chosen.length + mistimed.length + paused.length + putOff.length === 0
 
-/** What becomes of each recipient of a session in a claim with so much care; a time is when it is due again. */
+/** Decides on each recipient of a session in a claim with so much care; a time is when the recipient is due again. */
 const chooser = (care: Care, now: Instant) => {
   let { survivors, suspects } = care
   let [later, laterSuspects] = [0, 0]

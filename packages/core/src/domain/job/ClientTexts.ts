@@ -1,7 +1,7 @@
 /**
- * What a client says for itself of its send or direct message (contract.md §10), and of a recipient: it comes with the request,
- * is kept with the job or the recipient, and is told in answers and in every event. One line for each, by its name in process; on
- * the wire that is in snake_case.
+ * Texts that a client gives for its own use with a send, a direct message (contract.md §10) or a recipient. Each comes with the
+ * request, is kept with the job or the recipient, and is told in answers and in every event. One line for each text, by its
+ * name in process; on the wire the name is in snake_case.
  */
 import * as Schema from "effect/Schema"
 import * as Struct from "effect/Struct"

@@ -108,7 +108,7 @@ export interface Job extends ClientTexts.JobTexts {
   readonly idempotencyKey: string | null
   /** A job whose content cannot be read is not sent. It is listed, read, canceled and settled like any other. */
   readonly content: Content | UnreadableContent
-  /** What goes first within its session. */
+  /** The job's priority within its session: a higher one goes first. */
   readonly priority: Priority
   /** The job's own pace (`domain/job/Pace`); null where it has none. */
   readonly perMinute: number | null

@@ -1,6 +1,7 @@
 /**
- * What goes first within a session (contract.md §13 "What goes first"). A session has a queue of each priority. What is higher
- * goes first at each claim, and each lower queue that waits keeps a tenth of the session's pace, so nothing starves.
+ * Decides which messages go first within a session (contract.md §13 "What goes first"). A session has a queue of each priority.
+ * A higher queue goes first at each claim, and each lower queue that waits keeps a tenth of the session's pace, so nothing
+ * starves.
  */
 import * as Schema from "effect/Schema"
 import type { Category } from "../template/Template.ts"
@@ -27,7 +28,7 @@ export const priorityOf = (asked: Priority | undefined, category: Category): Pri
 /** A lower queue keeps one message of so many. */
 const share = 10
 
-/** What each lower queue is owed, in parts of a message of which {@link share} are one. */
+/** The messages that each lower queue is owed, counted in parts, of which {@link share} are one message. */
 export type Owed = ReadonlyMap<Priority, number>
 
 export const nothingOwed: Owed = new Map()
@@ -47,7 +48,7 @@ export const kept = (
   })
 }
 
-/** What is owed behind a claim of which each queue that waited got so many. */
+/** The debt to the lower queues after a claim, of which each queue that waited got so many. */
 export const owedAfter = (
   waiting: ReadonlyArray<Priority>,
   owed: Owed,

@@ -1,4 +1,6 @@
-/** What starts when, by the hour and the country: of those who wait for their time or for hours that are allowed. */
+/**
+ * Counts the recipients who wait for their time, or for hours that are allowed, by the hour in which they start and by country.
+ */
 import * as Arrays from "effect/Array"
 import * as Address from "../Address.ts"
 import type { Instant } from "../Instant.ts"

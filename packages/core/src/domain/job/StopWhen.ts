@@ -99,7 +99,7 @@ const leftOf = ({ recipients }: Pick<Watched, "recipients">, counts: Recipient.C
 export const isShared = ({ firsts, stopWhen }: Pick<Watched, "firsts" | "stopWhen">): boolean =>
   firsts !== null && stopWhen?.over === "reference"
 
-/** What the others bring to a job that is counted with them. */
+/** The counts that the other jobs bring to a job that is counted with them. */
 export const besideOf = (others: Iterable<Watched>): Beside => {
   let { failed, left, until } = nothingBeside
   for (const { counts, firsts, recipients } of others) {

@@ -1,6 +1,6 @@
 /**
- * What needs somebody, by one rule for the overview and for the report of health: each item says what it costs whom, its likely
- * cause and the next step. Pure: rows in, items out, the most urgent first.
+ * Finds all that needs somebody, by one rule for the overview and for the report of health: each item says what it costs whom,
+ * its likely cause and the next step. Pure: rows in, items out, the most urgent first.
  */
 import type { Account } from "../account/Account.ts"
 import type { Instant } from "../Instant.ts"
@@ -399,7 +399,7 @@ const pausedTemplate: Rule = ({ facts: { happenings, synced, templates }, limite
   })
 }
 
-/** What a session's own pace has kept for over an hour. */
+/** Sessions whose own pace has kept messages for over an hour. */
 const slowlyPaced = ({ facts: { now }, limited, sessions }: Look): ReadonlyArray<Item> => {
   const late = limited.filter(
     ({ group, limiter }) => limiter === "pace" && group.waiting > 0 && now - group.oldestAt > pacedMs

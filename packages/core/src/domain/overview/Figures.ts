@@ -78,7 +78,10 @@ export const ratesOf = (minutes: ReadonlyArray<Minute>, now: Instant): Rates => 
   }
 }
 
-/** What waits for one limiter. `until`: when it may end by itself; null where somebody has to end it. */
+/**
+ * The recipients that wait for one limiter. `until`: the time when the wait may end by itself; null where somebody has to end
+ * it.
+ */
 export interface WaitingFor {
   readonly limiter: Limiter
   readonly recipients: number
@@ -145,7 +148,7 @@ export const waitingOf = (limited: ReadonlyArray<Limited>, now: Instant): Readon
   })
 }
 
-/** What became of a session's recipients for one reason. */
+/** The number of a session's recipients that have one code of failure. */
 export interface Reason {
   readonly code: string
   readonly count: number
@@ -183,7 +186,9 @@ const outcomesOf = (tallies: ReadonlyArray<Tally>): Outcomes => ({
   failed: sumOf(standing(tallies, ["failed"]))
 })
 
-/** What of these outcomes was not mended, by code. A mend counts for what its code can have been, at most for all of it. */
+/**
+ * The outcomes among these that were not mended, by code. A mend counts for what its code can have been, at most for all of it.
+ */
 export const standing = (
   tallies: ReadonlyArray<Tally>,
   outcomes: ReadonlyArray<Tally["outcome"]>

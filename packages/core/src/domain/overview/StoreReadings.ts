@@ -70,7 +70,7 @@ export interface Process {
   readonly slots: number
 }
 
-/** What an account has used of a UTC day's quota. */
+/** The part of a UTC day's quota that an account has used. */
 export interface Usage {
   readonly account: Owner
   readonly template: number

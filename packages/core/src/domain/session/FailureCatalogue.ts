@@ -216,7 +216,7 @@ export const find = (code: string): Entry | undefined => byCode.get(code)
 export const findWhatsApp = (code: number, subcode?: number): Entry | undefined =>
   code === 100 && subcode === 33 ? byCode.get("account_inaccessible") : byWhatsApp.get(code)
 
-/** What each action means for who reads of it. */
+/** Each action in words, for whoever reads of the failure. */
 const consequences: Readonly<Record<Action, string>> = {
   fail: "It would fail again in the same way: mend the cause, then retry the job.",
   retry: "It is tried again by itself; nothing is to be done unless it goes on.",
@@ -278,7 +278,7 @@ const ofOthers: ReadonlySet<Action> = new Set([
 /** True when a failure asks for something beyond its recipient. */
 export const concernsOthers = (failure: Failure): boolean => ofOthers.has(actionOf(failure))
 
-/** What concerns most people first. */
+/** All actions, those that concern most people first. */
 const byWeight: ReadonlyArray<Action> = [
   "disconnect_session",
   "block_session",

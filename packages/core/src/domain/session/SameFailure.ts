@@ -42,7 +42,7 @@ export interface Streak {
   readonly probeAt: Instant | null
 }
 
-/** What a session's last attempts ended with, where that is a failure. */
+/** The failures with which a session's last attempts ended, as a streak for each way. */
 export type Failing = Readonly<Partial<Record<Way, Streak>>>
 
 const lastOf = (address: Address.Address): string => {
@@ -83,7 +83,7 @@ export const stops = (streak: Streak, beside: Streak | null = null): boolean => 
   return all.reduce((sum, { count }) => sum + count, 0) >= most && people.size >= leastPeople
 }
 
-/** What goes out when the block is over probes whether it is so still. */
+/** The messages that go out when the block is over probe whether attempts still fail. */
 export const block = (streak: Streak, now: Instant): { readonly until: Instant; readonly streak: Streak } => {
   const until = Time.after(now, Math.min(firstMs * 2 ** streak.blocks, longestMs))
   return { until, streak: { ...streak, blocks: streak.blocks + 1, probeAt: until } }
@@ -104,7 +104,7 @@ export const probing = (failing: Failing, now: Instant): Failing => {
   return { ...(answer && { answer }), ...(receipt && { receipt }) }
 }
 
-/** What a session's attempts end with once it is the streak of one way; null where nothing is left of it. */
+/** The failures of a session with the streak of one way replaced; null where no streak is left. */
 export const withStreak = (failing: Failing | null, way: Way, streak: Streak | null): Failing | null => {
   const { [way]: _, ...others } = failing ?? {}
   if (streak !== null) return { ...others, [way]: streak }

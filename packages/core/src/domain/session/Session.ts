@@ -60,7 +60,7 @@ export interface Session {
   readonly blockCode: string | null
   /** The end of the platform's restriction on answers to people, until which direct messages are refused; null without one. */
   readonly repliesBlockedUntil: Instant | null
-  /** What the platform said last of its standing and its restrictions. */
+  /** The platform's last word on the session's standing and restrictions. */
   readonly told: FieldVersions.FieldVersions
   /**
    * The outage of its platform, with the time of the next probe; null while the platform answers. Its jobs pause
@@ -166,7 +166,7 @@ export type Connection = Pick<Session, "config" | "connectedSince">
 
 /** The attempt that the platform speaks of. */
 export interface Attempted {
-  /** What it was made with; absent where that is known no longer, as with a receipt. */
+  /** The connection with which the attempt was made; absent where nobody knows it any more, as with a receipt. */
   readonly connection?: Connection | undefined
   /** Not later than its end. */
   readonly since: Instant
@@ -290,7 +290,7 @@ export const refusesReplies = (
   now: Instant
 ): boolean => repliesBlockedUntil !== null && repliesBlockedUntil > now
 
-/** What a platform's news do to its session. */
+/** The effect of a platform's news on their session. */
 export interface Announced {
   /** When the platform said it; null where it did not tell. */
   readonly at: Instant | null

@@ -19,7 +19,7 @@ export interface Window {
   readonly asideAt: Instant | null
 }
 
-/** What a session knows of a person's window. */
+/** A session's knowledge of a person's window. */
 export interface Heard {
   /** Null where they never wrote, or long ago. */
   readonly window: Window | null
@@ -51,7 +51,7 @@ export const opened = (
 /** The end of a window that nothing opened. */
 export const never = Time.at(0)
 
-/** What another app or an agent wrote to somebody opens nothing: it tells that the session has them. */
+/** A message of another app or of an agent to somebody opens no window: the message tells only that the session has the person. */
 export const answeredAside = (at: Instant): Window => ({
   openUntil: never,
   freeUntil: null,

@@ -281,7 +281,7 @@ const keysOf = (slots: ReadonlyArray<Slot>): ReadonlyArray<string> => {
   return isAmbiguous ? places : keys
 }
 
-/** What a button takes at a send; undefined where it takes nothing. */
+/** The variable that a button takes at a send; undefined where the button takes none. */
 const slotOf = (
   reader: Reader,
   json: unknown,
@@ -428,7 +428,7 @@ const listing = (reader: Reader, json: unknown): Listing | undefined => {
     reader.fail(["category"], "`category` must be MARKETING, UTILITY or AUTHENTICATION.")
   }
   const given = reader.optionalWord(json, "status", []) ?? "approved"
-  // One that is locked cannot be edited, and is sent as before (contract.md §W1.13).
+  // A locked template cannot be edited, and is sent as before (contract.md §W1.13).
   const status = given === "locked" ? "approved" : given
   return reader.faults.list.length > 0 || known === undefined
     ? undefined

@@ -6,7 +6,7 @@ import type { Instant } from "../Instant.ts"
 import * as Time from "../Instant.ts"
 import type { TemplateContent } from "./Template.ts"
 
-/** What a claim reads in the place of the status of a template that is to be fetched. */
+/** The status that a claim reads for a template that is to be fetched, in the place of the template's own. */
 export const changedStatus = "changed"
 
 export interface TemplateCheck {

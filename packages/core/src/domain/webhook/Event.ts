@@ -233,7 +233,7 @@ export const sessionChanged = (before: Session, after: Session): ReadonlyArray<D
   }))
 }
 
-/** What the platform tells of a session's account or number. */
+/** Tells the platform's news of a session's account or number. */
 export const sessionUpdated = (session: Pick<Session, "id">, kind: string, news: unknown): Draft => ({
   type: "session.updated",
   data: { session_id: session.id, kind, news } satisfies Drafted<EventData.SessionNewsData>

@@ -1,6 +1,6 @@
 /**
- * What the `data` of an event holds, by its type (contract.md §7). The schemas are what the API describes to those who
- * receive events, and their types are what `Event` writes, so that the two cannot differ.
+ * The `data` of an event, by the event's type (contract.md §7). The API describes events by these schemas, and `Event` writes
+ * values of their types, so that the two cannot differ.
  */
 import * as Records from "effect/Record"
 import * as Schema from "effect/Schema"

@@ -74,7 +74,7 @@ export interface ConsentState {
 export interface KnownIn extends Pick<ConsentState, "current" | "history"> {
   readonly accountId: string
   readonly windows: ReadonlyArray<Window.Told & { readonly sessionId: string }>
-  /** Their newest texts that may be opt-outs and are recorded as none. */
+  /** The person's newest texts that may be opt-outs and are recorded as none. */
   readonly perhapsRefusals: ReadonlyArray<PerhapsRefusal>
 }
 
@@ -90,7 +90,7 @@ export interface Move {
   readonly reason: string
 }
 
-/** What was granted for a number, as it is on record for the other. */
+/** The consents that were granted for one number, as they are on record for the other. */
 export interface Moved extends Pick<Move, "from" | "to"> {
   readonly records: ReadonlyArray<ConsentRecord>
 }
@@ -473,7 +473,7 @@ const recordingText = (inbound: Context.Tag.Service<InboundStore>, signals: Cont
     yield* signals.deliveries.notify
   }, Effect.uninterruptible)
 
-/** What an operator decides of a text that may be a refusal. */
+/** An operator's decisions on texts that may be refusals. */
 const decisions = (inbound: Context.Tag.Service<InboundStore>, record: Recorder.Recorder) => ({
   doubtful: (refusalId: string) =>
     Effect.filterOrFail(
@@ -510,13 +510,13 @@ const userKeys = (inbound: Context.Tag.Service<InboundStore>) =>
     return found
   })
 
-/** What is on record of a person: in an account, and in all of them. */
+/** Reads all that is on record of a person: in one account, and in all of them. */
 const looking = Effect.gen(function* () {
   const store = yield* ConsentStore
   const erasures = yield* ErasureStore
   const inbound = yield* InboundStore
 
-  /** What holds, and all that was recorded, by the names that are asked for. */
+  /** The consents that hold, and all that were recorded, by the names that are asked for. */
   const stateOf = Effect.fnUntraced(function* (
     accountId: string,
     asked: Effect.Effect.Success<ReturnType<typeof askedFor>>

@@ -42,8 +42,8 @@ export interface Events {
    */
   readonly list: (query: EventsQuery) => Effect.Effect<Paged<DerivedEvent>, NotFound | StorageError>
   /**
-   * What has its time over all accounts, and then the others job by job, the newest first. It reads each job whose rows have
-   * changed since `after`.
+   * First the events that have a time over all accounts (`DerivedEvent.ofTime`), and then the others job by job, the newest
+   * first. The export reads each job whose rows have changed since `after`.
    */
   readonly export: (
     filter: EventsFilter

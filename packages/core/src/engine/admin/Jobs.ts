@@ -65,7 +65,7 @@ export interface AdminJobQuery extends JobQuery {
   readonly code?: string | undefined
 }
 
-/** Those who wait for their time, or for hours in which they may go. */
+/** The recipients who wait for their time, or for hours in which they may go. */
 export interface Schedule {
   readonly at: Instant
   readonly hours: ReadonlyArray<Hour>

@@ -41,7 +41,7 @@ export const most = {
 
 const freshFor = "2 seconds"
 
-/** What changes slowly is read anew after so long. */
+/** Readings that change slowly, and after how long each is read anew. */
 const slowly = { size: Time.minute, usage: 30 * Time.second }
 
 /** Processes write their numbers within this time: younger minutes are read with each look. */

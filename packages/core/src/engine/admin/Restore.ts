@@ -29,7 +29,7 @@ export interface Answer {
   readonly dryRun: boolean
   /** The hold that is there, or was; null when there was none, and nothing was done. */
   readonly quarantine: Quarantine | null
-  /** What became of what was open before, or would. */
+  /** The recipients that were open before, by what became of them, or would. */
   readonly counts: Counts
 }
 

@@ -42,7 +42,7 @@ export interface BegunRetry {
   readonly plan: Plan | null
   readonly dryRun: boolean
   readonly replayed: boolean
-  /** What it does, or would. */
+  /** The effect of the retry, or of a dry run the effect that the retry would have. */
   readonly sums: Sums
   /** False where there are more jobs than were counted. */
   readonly isExact: boolean
@@ -61,14 +61,14 @@ export interface Retries {
   readonly find: (id: string) => Effect.Effect<Plan, NotFound | StorageError>
   /** Newest first. */
   readonly list: (page: Page) => Effect.Effect<Paged<Plan>, StorageError>
-  /** What it has retried stays so; one that has ended stays as it is. */
+  /** Ends a plan. Recipients that the plan has retried stay so, and a plan that has ended stays as it is. */
   readonly cancel: (id: string) => Effect.Effect<Plan, NotFound | StorageError>
 }
 
 /** Jobs that are counted in one read: some hundred recipients each, at most. */
 const countedAtOnce = 4
 
-/** Of what is counted before it is told that there is more: jobs, recipients, and reads that find nothing. */
+/** The limits of a count, beyond which the answer says that there is more: jobs, recipients, and reads that find nothing. */
 const mostJobs = 2000
 const mostRecipients = 250_000
 const mostReads = 1000
@@ -119,7 +119,7 @@ const begun = (plan: Plan, sums: Sums, isExact: boolean, replayed: boolean): Beg
   isExact
 })
 
-/** What a key stands for already. */
+/** The plan that an Idempotency-Key stands for already. */
 const known = (added: Added): Effect.Effect<Plan, IdempotencyConflict> =>
   added._tag === "KeyConflict"
     ? Effect.fail(new IdempotencyConflict({ jobId: null, messageId: null, retryId: added.plan.id }))

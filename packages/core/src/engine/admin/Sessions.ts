@@ -139,7 +139,7 @@ export interface Sessions {
     id: string
   ) => Effect.Effect<Session, ForeignTransaction | InsideTransaction | NotFound | StorageError>
   readonly disconnect: (id: string) => Effect.Effect<Session, NotFound | StorageError>
-  /** What came to its hook and was not understood, newest first (contract.md §11). */
+  /** Posts to the session's hook that were not understood, newest first (contract.md §11). */
   readonly unreadHooks: (id: string, page: Page) => Effect.Effect<Paged<UnreadHook>, NotFound | StorageError>
 }
 
@@ -172,7 +172,7 @@ const retryForFaults = (seconds: number | null | undefined): ReadonlyArray<Fault
 
 const decodeHours = RequestDecoder.decoder(Times.Hours)
 
-/** Those that cannot be read whole are told by the shape of the request. */
+/** Hours that cannot be read whole are told by the shape of the request. */
 const quietHoursFaults = (change: Readable<Times.QuietHoursChange> = {}): ReadonlyArray<Fault.Fault> => {
   const faults = new Fault.Faults()
   for (const [purpose, hours] of Object.entries(change)) {

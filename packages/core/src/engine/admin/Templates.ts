@@ -89,7 +89,7 @@ export interface Templates {
     templateId: number,
     values: Variables.Values
   ) => Effect.Effect<Preview, InvalidRequest | NotFound | StorageError>
-  /** What stands against each item that is not taken. */
+  /** The faults of each item that is not taken. */
   readonly faults: (templates: ReadonlyArray<unknown>) => Effect.Effect<ReadonlyArray<Fault.Fault>>
   /**
    * Mirrors all of the platform's templates, item by item as `importAll`. A template that the platform no longer has

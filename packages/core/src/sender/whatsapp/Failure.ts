@@ -33,7 +33,7 @@ export const failureOf = (error: unknown, status: number | null): Failure | unde
   }
 }
 
-/** What an error says; all of one that says nothing by the names that are known. */
+/** The words of an error; the whole error where none of the known members has words. */
 const wordsOf = (error: unknown): string => {
   const said = failureOf(error, null)?.message ?? Json.textAt(error, "message") ?? Json.textAt(error, "title")
   return said ?? (typeof error === "string" ? error : JSON.stringify(error))

@@ -62,7 +62,7 @@ interface Found {
   readonly unread: Array<UnreadPart>
 }
 
-/** What one change brings: `field` is the platform's name of its kind. */
+/** One change of a hook: `field` is the platform's name of its kind, `found` gathers what it brings. */
 interface Place {
   readonly field: string
   readonly found: Found
@@ -80,7 +80,7 @@ const itemsOf = (place: Place, value: unknown, name: string): ReadonlyArray<unkn
   return []
 }
 
-/** What others wrote to a person in our place: another app, an agent, or our people by the phone's own app. */
+/** Messages that others wrote to a person in our place: another app, an agent, or our people by the phone's own app. */
 const echoes = ["message_echoes", "smb_message_echoes"] as const
 
 /**
@@ -293,7 +293,7 @@ const readContactRequest = (message: unknown, found: Found): void => {
   found.people.push({ phone, userId, at: timeOf(Json.valueAt(message, "timestamp")) })
 }
 
-/** What a message says of its sender's identity by its kind. */
+/** Reads the news of the sender's identity that a message has by its kind. */
 const readIdentity = (type: string | null, message: unknown, found: Found): void => {
   if (type === "system") readSystem(message, found)
   else if (type === "contacts") readContactRequest(message, found)
@@ -444,7 +444,7 @@ const readCallStatus = (status: unknown, { found }: Place): void => {
   found.contacts.push({ phone, userId, kind: "call", at: timeOf(Json.valueAt(status, "timestamp")) })
 }
 
-/** What others wrote to people tells that the session has them. */
+/** Reads messages that others wrote to people: they tell that the session has these people. */
 function* readEchoes(value: unknown, place: Place): Generator<void> {
   for (const name of echoes)
     for (const echo of Json.listAt(value, name)) {

@@ -7,7 +7,7 @@ import { withoutEnd } from "../../domain/session/Session.ts"
 import { whyOf } from "../../domain/template/Template.ts"
 import type { SessionNews, TemplateNews } from "../Sender.ts"
 
-/** What the events of a template mean for its status. */
+/** The status of a template after each of the platform's events. */
 const templateStatuses: ReadonlyMap<string, string> = new Map([
   ["REINSTATED", "approved"],
   ["UNARCHIVED", "approved"],
@@ -16,7 +16,7 @@ const templateStatuses: ReadonlyMap<string, string> = new Map([
 
 const lower = (text: string | undefined): string | undefined => text?.toLowerCase()
 
-/** One that is locked cannot be edited, and is sent as before (contract.md §W1.13). */
+/** A locked template cannot be edited, and is sent as before (contract.md §W1.13). */
 const lockings: ReadonlySet<string> = new Set(["LOCKED", "UNLOCKED"])
 
 const statusNewsOf = (value: unknown): Partial<TemplateNews> | undefined => {
@@ -27,7 +27,7 @@ const statusNewsOf = (value: unknown): Partial<TemplateNews> | undefined => {
   return { status: templateStatuses.get(event) ?? event.toLowerCase(), why }
 }
 
-/** What is new of the template, by the field; undefined where nothing of it is understood. */
+/** The news of the template in a change of a field; undefined where nothing of the change is understood. */
 const newsOf = (field: string, value: unknown): Partial<TemplateNews> | undefined => {
   const category = lower(Json.textAt(value, "new_category"))
   const correctCategory = lower(Json.textAt(value, "correct_category"))
@@ -114,7 +114,7 @@ const endOf = (event: string | undefined, states: ReadonlyArray<unknown>): strin
       ? null
       : (ends.get(event) ?? null)
 
-/** What a restriction is on, by its type. Others restrict nothing of ours and are told. */
+/** The messages that a restriction forbids, by its type. Other types restrict nothing of ours and are only told. */
 const restrictions: ReadonlyMap<string, "templates" | "replies"> = new Map([
   ["RESTRICTED_BIZ_INITIATED_MESSAGING", "templates"],
   ["RESTRICTED_CUSTOMER_INITIATED_MESSAGING", "replies"]
@@ -144,7 +144,7 @@ const restrictsOf = (event: string | undefined, value: unknown): Announced["rest
   return found.templates === undefined && found.replies === undefined ? undefined : found
 }
 
-/** What the platform tells of the account does to its sessions (contract.md §W1.13). */
+/** The effect of the platform's news of an account on the account's sessions (contract.md §W1.13). */
 const updateOf = (value: unknown): Omit<SessionNews, "at" | "kind" | "news"> => {
   const event = Json.textAt(value, "event")
   const states = banStatesOf(value)

@@ -157,7 +157,7 @@ export function* settleAndClaim(
   for (const inbound of JobSteps.inbound(free)) yield* rows.applyInbound(inbound, now)
   const claimed =
     claim === null ? nothing : yield* claims.claim(claim, now, settlements.length + news.length > 0)
-  // What they bring of people is applied.
+  // The news of people in these outcomes is applied.
   const postponed = [...silenced, ...busy.map(({ inbound: _, ...outcome }) => outcome)]
   return { settled, postponed, ends, ...heard, ...claimed }
 }
@@ -296,7 +296,7 @@ export function* receive(
   return received
 }
 
-/** What `JobStore.applyEarlyReports` answers while none is kept. */
+/** The answer of `JobStore.applyEarlyReports` while no report is kept. */
 export const noEarlyReports = (): EarlyReportsApplied => {
   const none: ReadonlyArray<never> = []
   return { applied: 0, ends: Endings.nothing, met: none, refused: none, ended: none, forgotten: new Map() }

@@ -61,7 +61,7 @@ interface Place {
   readonly isRestricted?: boolean
   /** True until jobs of a session are locked: two claims that waited while they had some could wait for each other. */
   readonly first: { is: boolean }
-  /** Those of the whole claim; this session's are added. */
+  /** The unreadable jobs of the whole claim, to which this session's are added. */
   readonly unreadable: Array<UnreadableJob>
 }
 
@@ -88,7 +88,7 @@ interface Served {
   readonly outcome: TurnOutcome
 }
 
-/** What one of a session's queues got. */
+/** The share of a claim that one of a session's queues got. */
 interface ServedQueue {
   readonly jobs: ReadonlyArray<DispatchedJob>
   /** True when it has no other that is due. */
@@ -199,7 +199,7 @@ export const make = (rows: JobRows): Claims => {
     )
     if (unreadable.length === 0) return []
     const jobs = unreadable.map(({ job }) => job)
-    // One that waits untouched gets a row first.
+    // A job that waits untouched gets a row first.
     yield* rows.saveClaims(
       worker,
       [],
@@ -448,7 +448,7 @@ export const make = (rows: JobRows): Claims => {
       const next = Claiming.longestUnchanged(found.filter(mayGo))
       const [first] = next === undefined ? found : [next]
       if (first === undefined) return passed
-      // What is written together is of one priority.
+      // Jobs that are written together have one priority.
       const locked = found.filter(({ job }) => job.job.priority === first.job.job.priority)
       const due = locked.filter((each) => !mayGo(each)).map((each) => withDue(each, [], false))
       if (next !== undefined) {

@@ -9,7 +9,7 @@ import type { Counted } from "./Counted.ts"
 export interface Counting {
   /** Returns once something is counted that is not taken. */
   readonly some: Effect.Effect<void>
-  /** What is counted of some minutes and not taken, with what is written of them. */
+  /** The counts of some minutes that were not taken yet, together with those that are written. */
   readonly between: <E>(
     minutes: { readonly from: Instant; readonly to: Instant },
     written: Effect.Effect<ReadonlyArray<Tally>, E>

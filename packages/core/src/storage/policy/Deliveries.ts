@@ -28,7 +28,7 @@ import type {
   WebhookRows
 } from "./WebhookRows.ts"
 
-/** What an exchange answers, as `WebhookStore.settleAndClaim` says. */
+/** The answer of an exchange, as `WebhookStore.settleAndClaim` says. */
 export interface SettledAndClaimed {
   readonly settled: number
   readonly claimed: ReadonlyArray<ClaimedDelivery>

@@ -23,7 +23,7 @@ import type { FencedRecipient, JobChange, JobState, RecipientChange } from "../J
 import type { AcceptSend, IdempotencyRecord, Report, SaidProcess, WorkerHeartbeat } from "../JobStore.ts"
 import type { Program } from "../Program.ts"
 
-/** What the row of an open claim tells. */
+/** An open claim, as its row tells it. */
 export interface OpenClaim {
   readonly fence: number
   readonly open: number
@@ -51,7 +51,7 @@ export interface StoredJob extends JobState {
   readonly behind: number | null | undefined
 }
 
-/** What is kept of a process's word on each of its workers. */
+/** The part of a process's word that is kept for each of its workers. */
 export type WorkerWord = Pick<WorkerHeartbeat, "beats" | "dispatchesAt" | "process">
 
 /** Names the facts of an acceptance. */
@@ -106,7 +106,7 @@ export interface DueJob {
   readonly content: Job["content"]
   /** As it is behind the lock: one that was reconfigured meanwhile sends by what it has now. */
   readonly session: Outbound
-  /** Its account's. */
+  /** The caps of the job's account. */
   readonly caps: Caps
 }
 
@@ -314,7 +314,7 @@ export interface JobRows {
   readonly forgetWorker: (worker: string, beats: number | undefined) => Program<boolean>
   /** Writes the word of a process on a worker. */
   readonly saveWorker: (worker: string, said: WorkerWord) => Program<void>
-  /** What the worker's process said last of itself; null where it never did. Takes no lock. */
+  /** The last word of a worker's process on itself; null where the process never said one. Takes no lock. */
   readonly saidOf: (worker: string) => Program<SaidProcess | null>
 
   /** The newest acts of operators on a job. Takes no lock. */

@@ -55,7 +55,7 @@ const transactionOf = (connection: Connection): Bounds => {
   const run = (text: string) => Effect.tapError(connection.executeRaw(text, []), () => discard(connection))
   return {
     begin: run("BEGIN"),
-    // One that a statement broke is rolled back by COMMIT, without an error.
+    // A transaction that a statement broke is rolled back by COMMIT, without an error.
     commit: Effect.flatMap(run("COMMIT"), (result) =>
       Predicate.hasProperty(result, "command") && result.command === "COMMIT"
         ? Effect.void
@@ -73,7 +73,7 @@ const savepointOf = ({ connection, depth }: Session): Bounds => {
   // Not as `@effect/sql` names its own: a client that handed its connection over may have one of these open.
   const name = `sendwright_${depth}`
   return {
-    // One that failed to begin is not there: a rollback would go to one of that name that was before it.
+    // A savepoint that failed to begin is not there: a rollback would go to an earlier one of the same name.
     begin: run(`SAVEPOINT ${name}`),
     commit: Effect.void,
     rollback: run(`ROLLBACK TO SAVEPOINT ${name}`)

@@ -70,7 +70,10 @@ const defaultConnections = 10
 /** How many of the connections are for what the process does of itself; of two or fewer none can be spared. */
 const connectionsForWork = (most: number): number => Math.floor(most * 0.4)
 
-/** What the process does of itself is done again, and nobody's work waits for long behind a row that somebody keeps locked. */
+/**
+ * Work that the process does of itself is tried again later, so that nobody's work waits for long behind a row that somebody
+ * keeps locked.
+ */
 const lockTimeoutOfWork = 1_000
 
 /** A server that does not even answer that it gave up is not there: a connection may be open at one end only. */
@@ -361,7 +364,7 @@ const openPool = (
     Effect.sync(() => {
       const pool = new Pg.Pool({
         ...config,
-        // What is under way keeps the process, and no connection that waits.
+        // Statements that are under way keep the process alive, and connections that wait do not.
         allowExitOnIdle: true,
         ...(verify && {
           verify: (client: Pg.PoolClient, done: (error?: Error) => void) => {

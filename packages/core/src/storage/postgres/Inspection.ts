@@ -16,7 +16,7 @@ import { attempt, hasHistory, older, onConnection } from "./Migrator.ts"
 import { makePrepare, perform, pipelineOf } from "./PipelinedConnection.ts"
 import type { Server as Found } from "./Server.ts"
 
-/** What is seen of the server that the database is on. */
+/** The server of the database, as an inspection sees it. */
 export interface Server {
   readonly version: string
   /** The database's size, in bytes. */

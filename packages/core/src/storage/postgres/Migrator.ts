@@ -60,7 +60,7 @@ const driver: Driver = { table, apply, countOlder }
 
 const settings = `SELECT current_setting('synchronous_commit') AS commits, current_setting('server_encoding') AS encoding`
 
-/** What to do, by the code of the system or the server. */
+/** The next step of the operator, by the code of the system or the server. */
 const advice: Readonly<Record<string, string>> = {
   ECONNREFUSED: "Nothing listens there: start PostgreSQL, or correct host and port.",
   ENOTFOUND: "Correct the host.",
@@ -98,7 +98,7 @@ const unreadable = () =>
     "The address of the database cannot be read. It is postgres://<user>:<password>@<host>:<port>/<database>, with what is special in user and password percent-encoded."
   )
 
-/** What was answered must survive a power cut, and text must come back as it was. */
+/** A commit that was answered must survive a power cut, and text must come back as it was. */
 const checkSettings = async (client: Pg.Client): Promise<void> => {
   const { rows } = await client.query<{ readonly commits: string; readonly encoding: string }>(settings)
   if (rows[0]?.commits === "off") {

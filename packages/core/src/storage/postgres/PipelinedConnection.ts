@@ -117,7 +117,7 @@ export const makePrepare = (server: Server, onShared: () => void = () => {}): Pr
 const storable = (parameter: SqlParameter): SqlParameter =>
   typeof parameter === "string" && parameter.includes("\0") ? parameter.replaceAll("\0", "\ufffd") : parameter
 
-/** What the driver or the server says; anything else that is thrown in a verb is a bug of ours. */
+/** An error of the driver or the server; anything else that is thrown in a verb is a bug of ours. */
 export class Refused {
   readonly cause: unknown
   constructor(cause: unknown) {
@@ -186,7 +186,10 @@ const reasonOf = (cause: unknown): string | undefined => {
   return cause instanceof Unusable ? cause.message : (unusable[code] ?? collided(code))
 }
 
-/** What is kept of a client's error. Its words and members may quote the statement's values: phones, texts, their variables. */
+/**
+ * The part of a client's error that is kept. The error's own words and members may quote the statement's values: phones, texts,
+ * their variables.
+ */
 class ClientError extends Error {
   override readonly name = "ClientError"
   /** The SQLSTATE; empty where the server said none. */
@@ -239,9 +242,9 @@ export const failure = (operation: string, cause: unknown): Effect.Effect<never,
       )
     : Effect.die(cause)
 
-/** What one connection is told, in order; only what is asked is waited for. Both go out together. */
+/** The statements of one connection, in order. Only those whose result is asked for are waited for; both kinds go out together. */
 export interface Pipeline {
-  /** What comes of it is known with the next answer: what fails here fails that. */
+  /** Sends a statement without waiting. Its result is known with the next answer: a failure here fails that one. */
   readonly send: (query: Query) => void
   readonly query: (query: Query) => Promise<Pg.QueryResult<Row>>
   readonly prepare: Prepare

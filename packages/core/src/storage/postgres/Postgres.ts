@@ -33,7 +33,7 @@ export { type Queryable, within } from "./Within.ts"
 export const migrate = (place: Place): Effect.Effect<void, MigrationError | StorageError> =>
   Effect.asVoid(Migrator.migrate(place, migrations))
 
-/** What a database has, seen beside the processes that work on it. Changes nothing, and ends within seconds. */
+/** Looks at a database beside the processes that work on it. Changes nothing, and ends within seconds. */
 export const look = (place: Place): Effect.Effect<SeenServer, MigrationError | StorageError> =>
   Inspection.inspect(place, migrations)
 

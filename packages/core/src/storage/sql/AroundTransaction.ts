@@ -1,4 +1,4 @@
-/** What comes of a transaction whose end failed: a failure and no defect, since a database that stops is nobody's bug. */
+/** The result of a transaction whose end failed: a failure and no defect, since a database that stops is nobody's bug. */
 import type { SqlError } from "@effect/sql/SqlError"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"

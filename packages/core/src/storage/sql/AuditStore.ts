@@ -34,7 +34,7 @@ const walks = {
   all: walk()
 }
 
-/** By what tells most. */
+/** Walks by the part of the query that leaves the fewest entries. */
 const walkOf = ({
   operation,
   operator,

@@ -13,7 +13,7 @@ import * as RowReader from "./RowReader.ts"
 
 type Written = string | number | null
 
-/** What a column is, whatever its values. */
+/** A column as it was described, whatever its values are. */
 export interface Described<P extends Personal | null = Personal | null> extends Database.Column {
   /** The column's type and constraints, in the words of `Schema`. */
   readonly sql: string

@@ -1,4 +1,6 @@
-/** What the SQL stores need of a database: somewhere to run their verbs, and the words that dialects have of their own. */
+/**
+ * The parts of a database that the SQL stores need: a place to run their verbs, and the words that each dialect has of its own.
+ */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type { Measure } from "../../domain/Size.ts"

@@ -67,7 +67,7 @@ const recipientsAtOnce = 4000
 
 const lastRecipient = `SELECT seq FROM sendwright_recipient WHERE seq > ? ORDER BY seq LIMIT 1 OFFSET ${recipientsAtOnce - 1}`
 
-/** What a search finds a recipient by. */
+/** The columns by which a search finds a recipient. */
 const searchedOf = `SELECT ${recipients.only("address", ...textNames).list} FROM sendwright_recipient WHERE seq = ?`
 
 /** Early reports of a message. The platform's id may tell the number that it went to. */

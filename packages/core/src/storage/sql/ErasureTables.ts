@@ -32,7 +32,7 @@ export interface Searched {
   readonly account: string
   /** Columns in which a name may stand, as SQL. */
   readonly mentions: ReadonlyArray<string>
-  /** What is read beside the table. */
+  /** Columns of other tables that are read beside the table's own. */
   readonly joined: { readonly from: string; readonly columns: ReadonlyArray<string> }
   /** True where a token stands for a name, too, since what it is about was erased before. */
   readonly isFoundByToken: boolean

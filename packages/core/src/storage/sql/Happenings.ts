@@ -1,4 +1,4 @@
-/** What no other row keeps, a row each. */
+/** The store of happenings: events that no other row keeps have a row each. */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { Happening } from "../../domain/Happening.ts"

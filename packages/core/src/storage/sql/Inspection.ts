@@ -1,6 +1,6 @@
 /**
- * What is seen of a database without opening it as a process does: nothing is migrated, taken or written. For whoever asks how
- * it is.
+ * Looks at a database without opening it as a process does, for whoever asks how the database is: nothing is migrated, taken or
+ * written.
  */
 
 import type { Instant } from "../../domain/Instant.ts"

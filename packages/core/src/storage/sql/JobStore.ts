@@ -138,7 +138,7 @@ export const layer: Layer.Layer<JobStore, StorageError, Database> = Layer.effect
     const lists = Lists.make(rows)
     const facts = JobDetails.make(dialect)
 
-    /** What is left over of orders; by commits of a few sessions each. */
+    /** Tidies up what is left over of orders, by commits of a few sessions each. */
     const tidyAll = (now: Instant, after = Order.beforeAll): Effect.Effect<void, StorageError> =>
       Effect.flatMap(
         db.work("JobStore.tidy", () =>

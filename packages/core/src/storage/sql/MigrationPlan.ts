@@ -1,4 +1,4 @@
-/** What a migration of a database would do, told before it is done. Changes nothing. */
+/** The plan of a migration: tells the work of a migration before it is done. Changes nothing. */
 
 import type { Program } from "../Program.ts"
 import { get } from "../Program.ts"

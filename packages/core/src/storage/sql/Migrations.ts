@@ -18,7 +18,7 @@ export type Lock =
   | "EXCLUSIVE"
   | "ACCESS EXCLUSIVE"
 
-/** What a migration takes of a table that is there before it. */
+/** The lock and the work of a migration on a table that was there before. */
 export interface Taken {
   readonly table: string
   readonly lock: Lock
@@ -184,7 +184,7 @@ export function* confirm(migrations: ReadonlyArray<Migration>, hasHistory: strin
 const quoted = (text: string): string => `'${text.replaceAll("'", "''")}'`
 
 /**
- * What {@link migrate} runs, as one text in a transaction of its own.
+ * The statements that {@link migrate} runs, as one text in a transaction of its own.
  *
  * @param words.now an expression of the time in milliseconds since 1970
  * @param words.after the last one that the database has

@@ -1,13 +1,17 @@
 /**
- * What a column tells of people, which each column says where it is described. What an erasure looks through, what an export
- * shows and what stays follow from that (docs/adr/0044).
+ * The marks of columns that tell of people. Each column has its mark where it is described. The rows that an erasure looks
+ * through, the fields that an export shows and the texts that stay follow from the marks (docs/adr/0044).
  */
 import * as Address from "../../domain/Address.ts"
 import type { Redaction } from "../../domain/Erasure.ts"
 import * as RetryPlan from "../../domain/job/RetryPlan.ts"
 import type { Report } from "../JobStore.ts"
 
-/** What stays of a stored text. @param seq of its row */
+/**
+ * The part of a stored text that stays.
+ *
+ * @param seq of its row
+ */
 type Reading = (stored: string, redaction: Redaction, seq: number) => string | null
 
 export interface Personal {

@@ -123,7 +123,7 @@ const jobColumns = `job.seq, job.account, job.session, job.kind, job.snapshot, j
 const fromJobs = `FROM sendwright_job AS job LEFT JOIN sendwright_progress AS progress ON progress.seq = job.seq
     ${ofAccount("job.account")}`
 
-/** What stands beside what the rules know. */
+/** A found job, with members that the rules of retention do not know. */
 interface FoundJob extends Found {
   readonly sessionId: string
   /** Of a direct message whose text is kept: the number of that. */

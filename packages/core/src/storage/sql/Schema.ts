@@ -38,7 +38,7 @@ import { windows } from "./WindowRows.ts"
 interface Types {
   /** A number that the database gives each row. */
   readonly key: string
-  /** One that people see, and that never names another row later. */
+  /** A key that people see, and that never names another row later. */
   readonly publicKey: string
   /** A whole number of up to 2^53. */
   readonly long: string

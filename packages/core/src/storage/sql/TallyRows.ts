@@ -1,4 +1,4 @@
-/** What became of recipients by minute, as all processes have counted it. */
+/** The outcomes of recipients by minute, as all processes have counted them. */
 import type { Instant } from "../../domain/Instant.ts"
 import * as Tally from "../../domain/job/Tally.ts"
 import type { Program } from "../Program.ts"

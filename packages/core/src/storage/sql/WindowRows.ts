@@ -56,7 +56,7 @@ export function* close(steps: ReadonlyArray<JobChange<JobState>>): Program<void>
     }
 }
 
-/** What was told later stays, in whatever order it comes. */
+/** The window that was told later stays, in whatever order the windows come. */
 export function* open(sessionId: string, opened: ReadonlyMap<Key, Window>, now: Instant): Program<void> {
   if (opened.size === 0) return
   // In one order, as others of the session write the same rows.
@@ -72,7 +72,7 @@ const ofOthers =
 
 const mostOfPerson = 100
 
-/** What is known of a person by the sessions of an account. */
+/** The windows of a person by the sessions of an account. */
 export function* ofAccount({ elements }: Dialect, accountId: string, keys: ReadonlyArray<Key>) {
   const rows = yield* all(
     `SELECT ${windows.of("found")} FROM sendwright_session AS session CROSS JOIN sendwright_window AS found

@@ -81,7 +81,7 @@ export function* forget(worker: string, beats: number | undefined): Program<bool
 export const lock = (dialect: Dialect): ((worker: string, beats: number) => Program<boolean>) => {
   const locked = `SELECT id FROM sendwright_worker WHERE id = ? AND beats = ?${dialect.forUpdate("sendwright_worker")}`
   return function* (worker, beats) {
-    // One that said nothing has no row to lock, and its count is still 0 when it is forgotten.
+    // A worker that said nothing has no row to lock, and its count is still 0 when the worker is forgotten.
     if (beats === 0) return yield* forget(worker, beats)
     return (yield* get(locked, worker, beats)) !== undefined
   }

@@ -1,4 +1,4 @@
-/** What SQLite has its own words for. */
+/** SQLite's own words, where the databases differ. */
 
 import type { SqlValue } from "../Program.ts"
 import { all, get, run, script } from "../Program.ts"
@@ -39,7 +39,7 @@ export const dialect: Dialect = {
   tryKey: "(? IS NULL OR ? IS NULL OR 1)",
   noteKey: function* () {},
   announce: function* () {},
-  // One that writes keeps the erasure from beginning.
+  // A transaction that writes keeps the erasure from beginning.
   openTransactions: function* () {
     return []
   },
@@ -109,7 +109,7 @@ export const dialect: Dialect = {
       const file = textOrNull(row, "file")
       return { bytes: integer(row, "bytes"), file: file === "" ? null : file }
     },
-    // What a day frees the next one fills: of that nothing is moved.
+    // Pages that one day frees are filled by the next, so nothing is moved for them.
     shrink: function* (most) {
       const row = (yield* get(free)) ?? {}
       const [freePages, pages] = [integer(row, "freelist_count"), integer(row, "page_count")]

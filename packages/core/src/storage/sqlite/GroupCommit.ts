@@ -27,7 +27,7 @@ interface Queued extends Write {
 }
 
 export interface GroupCommit {
-  /** What somebody waits for. */
+  /** Verbs for which somebody waits. */
   readonly requests: Queue
   readonly work: Queue
   /** Answers what withdraws it, for as long as it is not tried. */

@@ -63,6 +63,6 @@ export const migrate = (
 /** Answers a row where the table of applied migrations is there. */
 export const hasHistory = "SELECT 1 AS found FROM sqlite_schema WHERE name = 'sendwright_migration'"
 
-/** What {@link migrate} runs, as one text. */
+/** The statements that {@link migrate} runs, as one text. */
 export const migrationSql = (migrations: ReadonlyArray<Migration>, after = 0): string =>
   sqlOf(migrations, { table, now: "CAST(unixepoch('subsec') * 1000 AS INTEGER)", after })

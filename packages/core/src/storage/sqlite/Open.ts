@@ -73,7 +73,7 @@ const connect = (path: string): Sqlite.Database => {
     }
     set("synchronous", "FULL", 2)
     set("foreign_keys", "ON", 1)
-    // What is deleted is overwritten, so that nothing of a person who was erased is left in the file.
+    // Deleted content is overwritten, so that nothing of a person who was erased is left in the file.
     set("secure_delete", "ON", 1)
     // In KiB, taken as the file grows. The usual 2 MiB do not hold the pages that a deep backlog's batches touch; of more
     // than 8 MiB no benchmark gains, and a service's memory would grow for as long as it takes to fill them.

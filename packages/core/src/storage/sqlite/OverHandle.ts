@@ -231,7 +231,7 @@ const make = (handle: Driver.Handle, driver: Driver.Driver, isInMemory: boolean)
     commitsInGroups: false,
     write,
     writeApart: write,
-    // What the process does of itself would keep out all else by steps that wait for nothing.
+    // Work that the process does of itself would keep all else out, since its steps wait for nothing.
     work: (operation, verb) => Effect.zipRight(EventLoopBudget.nextTurn, write(operation, verb)),
     look: (operation, verb) => Effect.zipRight(EventLoopBudget.nextTurn, read(operation, verb)),
     wipe: at(

@@ -17,7 +17,7 @@ export interface Options {
   readonly filename: string
 }
 
-/** What a file has, seen beside the process that owns it. Changes nothing, and blocks the event loop. */
+/** Looks at a file beside the process that owns it. Changes nothing, and blocks the event loop. */
 export const look = (filename: string): Effect.Effect<Seen, MigrationError | StorageError> =>
   Inspection.inspect(filename, migrations)
 

@@ -162,7 +162,7 @@ export const open = (db: Sqlite.Database, options: Options): State => {
     if (isSyncing || moment - synced < syncEveryMs) return
     synced = moment
     if (!isThere(file, opened)) {
-      // What is closed must not be written to: its number may be another file's by then.
+      // A closed file must not be written to: its number may be another file's by then.
       const made = create(file, { store, commits: known })
       closeSync(opened)
       opened = made

@@ -57,7 +57,7 @@ export const make = (db: Sqlite.Database, ownership: Ownership, state: State): T
       ownership.check()
       // Outside of it the count would be a commit of its own, which the next one takes for another process's.
       if (!db.inTransaction) throw lostError()
-      // What changed nothing waits for no disk: a claim that found nothing.
+      // A transaction that changed nothing, such as a claim that found nothing, waits for no disk.
       const hasChanged = changes.get() !== before
       if (hasChanged) state.count()
       commit.run()

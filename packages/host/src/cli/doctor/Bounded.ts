@@ -6,7 +6,7 @@ import { identity } from "effect/Function"
 /** In milliseconds. */
 export const patience = 5000
 
-/** What asks somebody else gives up before it is given up, so that nothing of it is left open. */
+/** A check that asks somebody else gives up before its time is over, so that the check leaves nothing open. */
 export const connectTimeoutMs = 4500
 
 export const check = <R>(

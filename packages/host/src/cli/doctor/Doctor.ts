@@ -98,7 +98,7 @@ const unanswered: Database.Looked = {
   clockDifference: null
 }
 
-/** What is found in the database, and by what stands there. */
+/** The findings on the database, and on all that its content names. */
 const ofDatabase = (
   database: HostConfig.Database,
   config: HostConfig.HostConfig | null,

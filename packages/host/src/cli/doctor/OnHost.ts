@@ -1,4 +1,4 @@
-/** What can be told of a host from elsewhere: that it answers, is ready, knows the token and the time. */
+/** Checks a host from elsewhere: that it answers, is ready, knows the token and the time. */
 
 import * as FetchHttpClient from "@effect/platform/FetchHttpClient"
 import * as HttpClient from "@effect/platform/HttpClient"

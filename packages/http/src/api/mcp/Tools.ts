@@ -28,7 +28,7 @@ export interface Tool {
   readonly operation: Operation
 }
 
-/** What a tool answered, as text. */
+/** The answer of a tool, as text. */
 export interface Outcome {
   readonly text: string
   /** Says what to make of the text. */
@@ -36,7 +36,7 @@ export interface Outcome {
   readonly isError: boolean
 }
 
-/** What a tool is called with, as its operation is asked. */
+/** The input of a tool, in the form of its operation. */
 export interface Call {
   readonly path: Readonly<Record<string, string>>
   readonly query: Readonly<Record<string, string>>
@@ -154,7 +154,7 @@ const foreignTexts = ({ operation: { answer } }: Tool, body: unknown): ReadonlyA
 }
 
 /**
- * What an operation answered. A second text says which of its texts others may have written: whoever reads the answer for an
+ * The answer of an operation. A second text says which of its texts others may have written: whoever reads the answer for an
  * agent must not take them for instructions.
  */
 export const done = (tool: Tool, body: unknown): Outcome => {

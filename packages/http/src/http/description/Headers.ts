@@ -55,7 +55,7 @@ export const ofKeys: Json = {
   RateLimit: ref("headers", "RateLimit")
 }
 
-/** Of what an operator reads. */
+/** The headers of an operator's reads. */
 export const ofReadings: Json = { ETag: ref("headers", "ETag") }
 
 /** Of a change of what can be read at its path. */
@@ -68,5 +68,5 @@ export const ifMatch: Json = {
   schema: { type: "string", maxLength: 1024 }
 }
 
-/** Of what may be a replay. */
+/** The headers of answers that may be a replay. */
 export const ofReplays: Json = { "Idempotency-Replayed": ref("headers", "IdempotencyReplayed") }

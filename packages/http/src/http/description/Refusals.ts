@@ -1,4 +1,4 @@
-/** What is refused, by status: from the catalogue of problems, and from who may call a route. */
+/** The refusals of routes, by status. They follow from the catalogue of problems, and from who may call a route. */
 import { ApiKey, Fault } from "@sendwright/core"
 import { Examples, Problems, type Route } from "@sendwright/core/contract"
 import * as Struct from "effect/Struct"
@@ -117,7 +117,7 @@ const ofAccess = (route: Route.Route): ReadonlyArray<Problems.Code> => {
 export const nameOf = (some: ReadonlyArray<Problems.Code>): string =>
   some.map((code) => code.replaceAll(/(?:^|_)(.)/g, (_, first: string) => first.toUpperCase())).join("Or")
 
-/** What a route refuses with: the codes of each status, in the catalogue's order. */
+/** The codes with which a route refuses, by status, in the catalogue's order. */
 export const refusalsOf = (route: Route.Route): ReadonlyMap<number, ReadonlyArray<Problems.Code>> => {
   const all = new Set<Problems.Code>([...ofAnyone, ...ofAccess(route), ...route.reference.refusals])
   const found = new Map<number, ReadonlyArray<Problems.Code>>()

@@ -37,7 +37,7 @@ interface TemplateRow
   readonly checkedAt: Instant | null
   readonly pausedAt: Instant | null
   readonly recheckAt: Instant | null
-  /** What the platform said last of each part; null of one of which it said nothing. */
+  /** The platform's last word on each part; null for a template of which the platform said nothing. */
   readonly told: FieldVersions.FieldVersions | null
 }
 

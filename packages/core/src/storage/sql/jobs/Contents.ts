@@ -70,7 +70,7 @@ const snapshotOf = Memo.ofObject((content: Content): Snapshot => {
   return { digest: createHash("sha256").update(body).digest("base64url"), body }
 })
 
-/** What a content is found by. */
+/** The digest by which a content is found. */
 export const digestOf = (content: Content): string => snapshotOf(content).digest
 
 export const findSnapshot = "SELECT seq FROM sendwright_snapshot WHERE digest = ?"

@@ -16,7 +16,7 @@ import type { StoredJobs } from "./Jobs.ts"
 import * as Order from "./Order.ts"
 import * as Together from "./Together.ts"
 
-/** What most jobs of a session have in common. */
+/** The columns that most jobs of a session have in common. */
 const group = jobs.only(
   "accountId",
   "sessionId",
@@ -30,7 +30,7 @@ const group = jobs.only(
 
 const ofAccount = accounts.only("caps")
 
-/** What jobs are sent with, as it is now. */
+/** The settings with which jobs are sent, as they are now. */
 const readNow = (row: Row) => ({
   template: templateNow(row),
   session: outbound.read(row),

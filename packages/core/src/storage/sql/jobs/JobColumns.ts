@@ -49,7 +49,7 @@ export const contentKindOf = (kind: Kind): Job.Content["kind"] => (kind === embe
 export const storedKindsOf = (kind: Job.Content["kind"]): ReadonlyArray<Kind> =>
   kind === "template" ? [kind, embedded] : [kind]
 
-/** What of a job stays as it was accepted, but its content, which lies apart. */
+/** The fields of a job that stay as they were accepted, but for the content, which lies apart. */
 type Accepted = Pick<
   Job.Job,
   | "accountId"
@@ -75,7 +75,7 @@ interface JobRow extends Accepted, JobTexts {
   /** The number of its content. */
   readonly snapshot: number
   readonly fingerprint: string | null
-  /** What was answered to a direct message; null while it is under way, and of template sends. */
+  /** The answer to a direct message; null while the message is under way, and for template sends. */
   readonly answer: string | null
   /** The units that its account sent that day, with its own; null of an embedded send. */
   readonly dayTotal: number | null
@@ -342,7 +342,11 @@ const answered = layout<AnsweredRow>()(
   "claimed"
 )
 
-/** What changes of a job, of its row `progress`; {@link ofChanged} reads it. @param as makes a JSON array of expressions */
+/**
+ * The columns of a job that change, of its row `progress`; {@link ofChanged} reads them.
+ *
+ * @param as makes a JSON array of expressions
+ */
 export const changedColumns = (
   { json }: Pick<Dialect, "json">,
   as: (expressions: string) => string
@@ -361,7 +365,7 @@ export const claimedColumns = (columns: string): string => `(
     HAVING count(*) > 0
   )`
 
-/** What {@link readJob} reads of a `job`, of its `progress` if it has one, and of its content's `digest`. */
+/** The columns that {@link readJob} reads of a `job`, of its `progress` if it has one, and of its content's `digest`. */
 export const jobColumns = (dialect: Dialect): string =>
   answered.select({
     ...jobs.expressions(({ isJson, name }) => (isJson ? dialect.json(`job.${name}`) : `job.${name}`)),

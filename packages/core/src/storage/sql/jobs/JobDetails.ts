@@ -1,4 +1,4 @@
-/** What is told of jobs beside themselves. Of one without failures no recipient is read. */
+/** Details of jobs that the jobs themselves do not have. Of a job without failures no recipient is read. */
 import type { Counts, Failure } from "../../../domain/job/Recipient.ts"
 import * as Recipient from "../../../domain/job/Recipient.ts"
 import type { JobDetails } from "../../JobStore.ts"

@@ -198,7 +198,7 @@ export const make = (dialect: Dialect, ids: Ids): StoredJobs => {
   function* toJob(row: Row): Program<StoredJob> {
     const { digest, of, seq, snapshot } = readJob(text(row, "job"))
     const { accepted, stored } = of(yield* contentOf(digest, snapshot, seq))
-    // One that has ended may be deleted by others while it is remembered.
+    // A job that has ended may be deleted by others while it is remembered.
     if (!Jobs.hasEnded(stored.job.status)) remember(accepted)
     return stored
   }

@@ -174,7 +174,10 @@ const failing = ({ lookUp }: Dialect): ReadonlyArray<Source> => {
 
 const isFailing = ({ has }: ListJobs): boolean => has === "failed" || has === "failures" || has === "unknown"
 
-/** By what tells most. A session's jobs are those of its keys, and of the process that owns the engine. */
+/**
+ * Walks by the filter that leaves the fewest jobs. A session's jobs are those of its keys, and of the process that owns the
+ * engine.
+ */
 function* sources(query: ListJobs, dialect: Dialect): Program<ReadonlyArray<Source>> {
   const { accountId, publicKey, sessionId } = query.by
   if (publicKey !== undefined) return sourcesOf("publicKey", [publicKey], query)
@@ -224,7 +227,7 @@ function* range(query: ListJobs): Program<{ readonly before: number; readonly le
   return { before: Math.min(before, behind ?? end), least: first }
 }
 
-/** What the filters leave of the next rows, which may be nothing although others follow. */
+/** The next rows that pass the filters: there may be none although others follow. */
 export function* rowsOf(query: ListJobs, dialect: Dialect): Program<Paged<Row>> {
   const { page } = query
   const found = yield* range(query)

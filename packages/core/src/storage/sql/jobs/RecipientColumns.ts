@@ -38,7 +38,7 @@ import { placesPerJob } from "../RecipientKeys.ts"
 import * as RowReader from "../RowReader.ts"
 import * as Claims from "./Claims.ts"
 
-/** What clients say of recipients for themselves: the column of each. */
+/** The columns of the texts that clients give of recipients for their own use. */
 const texts = {
   externalId: textOrNull("external_id", said)
 } satisfies Columns<ClientTexts.RecipientTexts>
@@ -264,7 +264,7 @@ const answered = layout<AnsweredRow>()(
 )
 
 /**
- * What {@link readRecipients} reads: of an untouched one less.
+ * The columns that {@link readRecipients} reads: fewer of an untouched recipient.
  *
  * @param session whose recipients they are, as SQL; absent where no claim has any of them
  */

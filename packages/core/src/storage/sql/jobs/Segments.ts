@@ -40,7 +40,7 @@ interface Building {
   readonly written: number
 }
 
-/** What a process knows of the segment to come. */
+/** A process's knowledge of the segment to come. */
 export interface State {
   readonly building: Building | null
   /** Jobs up to this number are all there are: no open transaction brings another. */
@@ -74,7 +74,7 @@ const countFresh = `SELECT count(*) AS n, max(seq) AS last FROM (
     SELECT seq FROM sendwright_recipient WHERE seq > ? AND seq < ? ORDER BY seq ${limited}
   ) AS fresh`
 
-/** What a client says of recipients that they are found by. */
+/** The client's texts by which recipients are found. */
 const { searched } = ClientTexts.recipient
 const columns = ["seq", "phone", ...searched].join(", ")
 const anyText = (condition: (column: string) => string): string => searched.map(condition).join(" OR ")
@@ -143,7 +143,7 @@ export const reading = ({ horizon }: Pick<Dialect, "horizon">) => {
     }
   }
 
-  /** One that was begun, and of which nothing is heard any more, is built from its begin. */
+  /** A segment that was begun, and of which nothing is heard any more, is built from its begin. */
   function* takeOver(state: State, id: number, last: number, written: number): Program<State> {
     const isSame = state.stalled.id === id && state.stalled.written === written
     const stalled = { id, written, looks: isSame ? state.stalled.looks + 1 : 0 }

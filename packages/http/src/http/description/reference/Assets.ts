@@ -141,7 +141,7 @@ const named = (text: string, kind: string, contentType: string) => ({
   text
 })
 
-/** Their paths change with what they are. */
+/** The files of the reference. Their paths change with their content. */
 export const assets = {
   style: named(style, "css", "text/css"),
   script: named(script, "js", "text/javascript")

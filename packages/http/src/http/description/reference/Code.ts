@@ -1,4 +1,4 @@
-/** What one writes to ask an operation: `curl`, and a call of the promise package. */
+/** The code that asks an operation: `curl`, and a call of the promise package. */
 import { isObject, type Json } from "../../../api/Json.ts"
 import { formsOf, parameters, resolved, type Schemas } from "./Fields.ts"
 
@@ -101,7 +101,10 @@ const literal = (value: unknown, schema: Json, schemas: Schemas): string => {
   return braced("{", members, "}")
 }
 
-/** What is called `id` in a path is its owner's where the call is of something else: `/accounts/{id}/webhooks` has `accountId`. */
+/**
+ * The name of a parameter `id`: where the call is of something below, the id is that of the owner: `/accounts/{id}/webhooks`
+ * has `accountId`.
+ */
 const idOf = (path: string, command: string): string => {
   const [, owner] = /\/(account|session)s\/\{id\}\//.exec(path) ?? []
   return owner === undefined || command.startsWith(`${owner}s `) ? "id" : `${owner}Id`

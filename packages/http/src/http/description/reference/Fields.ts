@@ -126,7 +126,7 @@ const fieldsOf = (schema: Json, schemas: Schemas, before = ""): ReadonlyArray<Fi
     })
   })
 
-/** It may break after an underscore. */
+/** A name that may break into two lines after an underscore. */
 const breaking = (name: string): string => escape(name).replaceAll("_", "_<wbr>")
 
 const pathOf = (path: string): string => {

@@ -1,4 +1,4 @@
-/** What of the description becomes HTML; all of it is text of its own. */
+/** Makes HTML of the description's texts, each of which stays text. */
 
 export const escape = (text: string): string =>
   text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;")

@@ -17,7 +17,7 @@ interface Operation {
 interface Group {
   readonly id: string
   readonly title: string
-  /** What it is a part of. */
+  /** The heading that this one is below. */
   readonly over: string
   readonly operations: ReadonlyArray<Operation>
 }
