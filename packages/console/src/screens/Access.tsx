@@ -415,7 +415,7 @@ const EntryRow = ({ of }: { readonly of: Entry }) => (
     <td class="nw">
       <At at={of.at} />
     </td>
-    <td>
+    <td class="nw">
       <a class="name" href={here({ operator: of.operator })}>
         {of.operator}
       </a>

@@ -33,9 +33,9 @@ const Why = ({ failures: [first] }: Pick<Job, "failures">) =>
   )
 
 const What = ({ failed, unknown, queued, sending }: Counts) => (
-  <small>
-    {queued + sending > 0 && <span class="wait">{n(queued + sending)} wait </span>}
-    {failed > 0 && <span class="bad">{n(failed)} failed </span>}
+  <small class="sums">
+    {queued + sending > 0 && <span class="wait">{n(queued + sending)} wait</span>}{" "}
+    {failed > 0 && <span class="bad">{n(failed)} failed</span>}{" "}
     {unknown > 0 && <span class="unk">{n(unknown)} unknown</span>}
   </small>
 )

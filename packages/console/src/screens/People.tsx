@@ -95,7 +95,7 @@ const AccountCard = ({ of }: { readonly of: Known }) => (
             </td>
             <td class="r nw">
               <At at={record.occurred_at} />
-              <small>
+              <small class="x">
                 recorded <At at={record.recorded_at} />
               </small>
             </td>

@@ -3,7 +3,7 @@ import { api, type Schemas } from "../base/api.ts"
 import { useAnswer } from "../base/live.ts"
 import { go, href, param, screenOf } from "../base/place.ts"
 import { Ago } from "../base/time.tsx"
-import { jobStatuses, n, shortId, statuses, type Tone } from "../base/words.ts"
+import { jobStatuses, n, phoneOf, shortId, statuses, type Tone } from "../base/words.ts"
 import { Card, Chip, Code, Empty, JobCell, Pager, Say, Table } from "../ui/Parts.tsx"
 import { Screen } from "../ui/Screen.tsx"
 
@@ -105,7 +105,7 @@ const Results = ({
                 <tr class="row" data-row key={each.link}>
                   <td>
                     <a class="name" href={to ?? href("search", { q: each.id })}>
-                      {each.title}
+                      {each.kind === "person" ? phoneOf(each.title) : each.title}
                     </a>
                     <small>{kinds[each.kind] ?? each.kind}</small>
                   </td>

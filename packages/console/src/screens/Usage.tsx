@@ -30,7 +30,7 @@ const nameOf = (sum: Sum, by: By): string => {
 
 const amount = (text: string | null): number => (text === null ? 0 : Number(text))
 const money = (value: number, currency: string): string =>
-  `${value.toLocaleString("en", { minimumFractionDigits: value < 10 ? 4 : 2, maximumFractionDigits: value < 10 ? 4 : 2 })} ${currency}`
+  `${value.toLocaleString("en", { minimumFractionDigits: 4, maximumFractionDigits: 4 })} ${currency}`
 
 const csvField = (text: string): string => {
   // A spreadsheet runs what begins so; a space before it keeps it a text.
@@ -207,14 +207,13 @@ const OfAccount = ({ id, name }: { readonly id: string; readonly name: string })
         return (
           <>
             <Say>
-              From <At at={usage.from} day /> to <At at={usage.to} day /> <b>{name}</b> took sends to{" "}
-              <b>{count(recipients, "recipient")}</b>
+              <b>{name}</b> took sends to <b>{count(recipients, "recipient")}</b>
               {totals(sums).map(([currency, { actual, estimated }]) => (
                 <>
-                  , for <b>{money(actual, currency)}</b> of {money(estimated, currency)} that were estimated
+                  , which cost <b>{money(actual, currency)}</b> of {money(estimated, currency)} estimated
                 </>
               ))}
-              .
+              . From <At at={usage.from} day /> to <At at={usage.to} day />.
             </Say>
             <Filters id={id} />
             <Period key={JSON.stringify(filter)} />

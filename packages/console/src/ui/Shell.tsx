@@ -114,7 +114,7 @@ const Search = () => {
           ref={input}
           id="search"
           type="search"
-          placeholder="A phone number, a reference of yours, or any id"
+          placeholder="A phone number, reference or any id"
           aria-label="Search"
           autocomplete="off"
           spellcheck={false}
