@@ -396,6 +396,8 @@ describe("on no screen", () => {
     `/messages/${await messageId(phone.delivered)}`,
     "/jobs",
     "/jobs?group=reference",
+    `/jobs?account_id=${own.accountId}&reference=later`,
+    `/jobs?${new URLSearchParams({ account_id: own.accountId, reference: attack, other: "later" })}`,
     `/jobs/${jobId}`,
     "/schedule",
     "/sessions",

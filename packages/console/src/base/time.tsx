@@ -77,12 +77,12 @@ export const agoOf = (at: string | number): string => {
 }
 
 /** An exact time, with the relative one on hover. */
-export const At = ({ at, day = false }: { readonly at: string | null; readonly day?: boolean }) =>
+export const At = ({ at }: { readonly at: string | null }) =>
   at === null ? (
     <>–</>
   ) : (
     <time dateTime={at} title={`${exactOf(at)}, ${agoOf(at)}`}>
-      {day ? exactOf(at) : shortOf(at)}
+      {shortOf(at)}
     </time>
   )
 

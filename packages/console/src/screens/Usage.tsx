@@ -213,7 +213,7 @@ const OfAccount = ({ id, name }: { readonly id: string; readonly name: string })
                   , which cost <b>{money(actual, currency)}</b> of {money(estimated, currency)} estimated
                 </>
               ))}
-              . From <At at={usage.from} day /> to <At at={usage.to} day />.
+              . From <At at={usage.from} /> to <At at={usage.to} />.
             </Say>
             <Filters id={id} />
             <Period key={JSON.stringify(filter)} />
