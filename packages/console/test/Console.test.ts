@@ -331,6 +331,21 @@ describe("each screen's task", () => {
     expect(items(json, "current").map((each) => at(each, "status"))).not.toContain("granted")
   })
 
+  it("nobody's doubts are denied before the accounts are known", () =>
+    opened("", async (page) => {
+      let answer = () => {}
+      await page.route(/\/admin\/v1\/accounts\?/, (route) => {
+        answer = () => void route.continue()
+      })
+      const sessions = page.waitForResponse(/\/admin\/v1\/sessions\?/)
+      await page.goto(`${host.base}/console/doubts`)
+      await (await sessions).finished()
+      await page.getByRole("link", { name: "Doubts" }).first().waitFor()
+      expect(await page.locator("main .say").count()).toBe(0)
+      answer()
+      await page.locator("main .say").waitFor()
+    }))
+
   it("is copied as Markdown, with its sentence, its table and its address", () =>
     opened("/jobs", async (page) => {
       await page.context().grantPermissions(["clipboard-read", "clipboard-write"])

@@ -211,7 +211,7 @@ const Hooks = ({ of }: { readonly of: ReadonlyArray<Unread> }) => (
 )
 
 /** What a machine did not dare to decide, or did not understand. */
-export const Doubts = () => {
+const Texts = () => {
   const account = param("account_id")
   const session = param("session_id")
   const accountIds =
@@ -288,3 +288,6 @@ export const Doubts = () => {
     </Screen>
   )
 }
+
+/** Nothing is said before it is known of whom. */
+export const Doubts = () => (accounts.value === undefined || sessions.value === undefined ? null : <Texts />)
