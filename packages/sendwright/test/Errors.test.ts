@@ -197,6 +197,54 @@ describe("an operator's call", () => {
     ])
   })
 
+  it("of which a part is no object, or says what the call says itself, is refused", async () => {
+    const { session, sw } = await start()
+    const { jobId } = await session.send(hello)
+    const { consents, jobs, sessions, templates } = sw.admin
+    const refused = async (step: () => Promise<unknown>) => {
+      const error = await refusal(Promise.resolve().then(step))
+      return [error.code, ...error.issues.map(({ path }) => path)]
+    }
+    expect(await refused(() => templates.preview(wrong(null)))).toEqual(["invalid_request", ""])
+    expect(await refused(() => templates.preview({ templateId: 1, variables: wrong(5) }))).toEqual([
+      "invalid_request",
+      "/variables"
+    ])
+    expect(await refused(() => sessions.change({ id: session.id, config: wrong(null) }))).toEqual([
+      "invalid_request",
+      "/config"
+    ])
+    expect(await refused(() => consents.record(wrong(new Map())))).toEqual(["invalid_request", ""])
+    expect(await refused(() => session.change(jobId, wrong({ jobId: "other" })))).toEqual([
+      "invalid_request",
+      "/jobId"
+    ])
+    expect(await refused(() => session.retry(jobId, wrong({ id: "other" })))).toEqual([
+      "invalid_request",
+      "/id"
+    ])
+    expect(await refused(() => sw.admin.retries.begin({ filter: {}, idempotencyKey: wrong(5) }))).toEqual([
+      "invalid_request",
+      "/idempotencyKey"
+    ])
+    const lists: ReadonlyArray<() => AsyncIterable<unknown>> = [
+      () => jobs.list(wrong({ group: "reference" })),
+      () => jobs.list(wrong(new Set()))
+    ]
+    for (const list of lists)
+      await expect(
+        (async () => {
+          for await (const _ of list()) break
+        })()
+      ).rejects.toMatchObject({ code: "invalid_request" })
+  })
+
+  it("is told by the operation's names, which are not those of a send", async () => {
+    const { sw } = await start()
+    const error = await refusal(sw.admin.templates.preview({ templateId: wrong("x") }))
+    expect(error.issues.map(({ path }) => path)).toEqual(["/templateId"])
+  })
+
   it("with a rule broken speaks of fields by their names here", async () => {
     const { session, sw } = await start()
     const error = await refusal(sw.admin.sessions.change({ id: session.id, retryFor: -1 }))

@@ -4,10 +4,12 @@
  */
 import type { Engine } from "@sendwright/core"
 import { AdminApi, type Cursors } from "@sendwright/core/contract"
+import * as Schema from "effect/Schema"
 import type * as Admin from "../api/Admin.ts"
 import type { InTransaction } from "../api/Messages.ts"
 import type { PlatformTemplate } from "../api/Templates.ts"
 import * as Failures from "./Failures.ts"
+import { input } from "./Input.ts"
 import type { AdminName, Answer, Call, Differing, Input, Named, Same } from "./Operations.ts"
 import * as Operations from "./Operations.ts"
 import type { Running } from "./Running.ts"
@@ -58,9 +60,13 @@ const settingsOf = <Settings extends Admin.SessionSettings>(
   provider: string,
   { isOurs }: Place
 ): Settings =>
-  settings?.config === undefined || !isOurs(provider)
-    ? settings
-    : { ...settings, config: Failures.configOf(settings.config) }
+  Operations.isObject(settings?.config) && isOurs(provider)
+    ? { ...settings, config: Failures.configOf(settings.config) }
+    : settings
+
+const variablesOf = input(Schema.UndefinedOr(Schema.Record({ key: Schema.String, value: Schema.String })), {
+  name: "variables"
+})
 
 type Consenting = Input<"recordConsents">
 
@@ -81,12 +87,11 @@ const ownOf = (
   templates: {
     import: (given: { readonly sessionId: string; readonly templates: ReadonlyArray<PlatformTemplate> }) =>
       calls.importTemplates(given),
-    preview: async ({
-      variables,
-      ...rest
-    }: Omit<Input<"previewTemplate">, "variables"> & {
-      readonly variables?: Readonly<Record<string, string>> | undefined
-    }) => calls.previewTemplate({ ...rest, variables: variables && JSON.stringify(variables) })
+    preview: async (
+      given: Omit<Input<"previewTemplate">, "variables"> & {
+        readonly variables?: Readonly<Record<string, string>> | undefined
+      }
+    ) => calls.previewTemplate(given && { ...given, variables: JSON.stringify(variablesOf(given.variables)) })
   },
   consents: {
     record: async (given: Consenting, options?: InTransaction) => {
@@ -96,11 +101,15 @@ const ownOf = (
   },
   jobs: {
     list: (given?: Omit<Input<"adminJobs">, "group">) =>
-      chosen(calls.adminJobs(given), (found) => ("jobId" in found ? [found] : [])),
+      chosen(calls.adminJobs(Operations.including(given, { group: undefined })), (found) =>
+        "jobId" in found ? [found] : []
+      ),
     references: (
       given?: Pick<Input<"adminJobs">, "accountId" | "createdAfter" | "createdBefore" | "reference">
     ) =>
-      chosen(calls.adminJobs({ ...given, group: "reference" }), (found) => ("jobId" in found ? [] : [found]))
+      chosen(calls.adminJobs(Operations.including(given, { group: "reference" as const })), (found) =>
+        "jobId" in found ? [] : [found]
+      )
   }
 })
 

@@ -44,14 +44,19 @@ const waits: ReadonlyMap<string, number> = new Map([
 
 /** Members that a send calls by another name than the REST API. */
 const renamed: ReadonlyMap<string, string> = new Map([
-  ["Idempotency-Key", "idempotencyKey"],
   ["message", "text"],
   ["recipients", "to"],
   ["template_id", "template"]
 ])
 
-const camel = (name: string): string =>
-  renamed.get(name) ?? name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
+type Naming = (name: string) => string
+
+const camel: Naming = (name) =>
+  name === "Idempotency-Key"
+    ? "idempotencyKey"
+    : name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
+
+const ofSend: Naming = (name) => renamed.get(name) ?? camel(name)
 
 /** In snake_case where it is in camelCase, and the other way around, so that what is unknown in one is unknown in the other. */
 const swapped = (name: string): string =>
@@ -68,9 +73,9 @@ const wordedOfConfig = (message: string): string =>
     .replace(/Known here: .*/, (known) => known.replace(/\w+_\w+/g, swapped))
 
 /** A message with the names of fields as callers of this package write them, and without HTTP's headers. */
-const worded = (message: string): string =>
+const worded = (message: string, naming: Naming): string =>
   message
-    .replace(/`([a-z]+(?:_[a-z]+)*)`/g, (_, name: string) => `\`${camel(name)}\``)
+    .replace(/`([a-z]+(?:_[a-z]+)*)`/g, (_, name: string) => `\`${naming(name)}\``)
     .replace(/(?:The header )?Idempotency-Key/g, "`idempotencyKey`")
     .replace(", bare or in double quotes", "")
     .replaceAll("Retry-After", "`retryAfterMs`")
@@ -79,19 +84,19 @@ const worded = (message: string): string =>
 const parts: ReadonlySet<unknown> = new Set(["headers", "query", "path"])
 
 /** Names below `variables` are the caller's own, and those below `templates` the platform's. */
-const named = (path: Fault.Fault["path"]): Fault.Fault["path"] => {
+const named = (path: Fault.Fault["path"], naming: Naming): Fault.Fault["path"] => {
   const [first, second, ...rest] = path
   if (first === "templates") return path
   if (first === "config" && typeof second === "string") return [first, swapped(second), ...rest]
   const own = path.indexOf("variables")
   return path.map((part, place) =>
-    typeof part === "string" && (own < 0 || place < own) ? camel(part) : part
+    typeof part === "string" && (own < 0 || place < own) ? naming(part) : part
   )
 }
 
-const wordsOf = ({ message, path: [first] }: Fault.Fault): string => {
+const wordsOf = ({ message, path: [first] }: Fault.Fault, naming: Naming): string => {
   if (first === "templates") return message
-  return first === "config" ? wordedOfConfig(message) : worded(message)
+  return first === "config" ? wordedOfConfig(message) : worded(message, naming)
 }
 
 /** A fault with its place as the caller gave it. */
@@ -113,10 +118,10 @@ const respelledIn =
     return { ...fault, path: ["to", ...(Array.isArray(to) ? [at] : []), ...(isObject(one) ? member : [])] }
   }
 
-export const issueOf = (fault: Fault.Fault): Issue => ({
-  path: Fault.pointer({ path: named(parts.has(fault.path[0]) ? fault.path.slice(1) : fault.path) }),
+export const issueOf = (fault: Fault.Fault, naming = ofSend): Issue => ({
+  path: Fault.pointer({ path: named(parts.has(fault.path[0]) ? fault.path.slice(1) : fault.path, naming) }),
   code: fault.code,
-  message: wordsOf(fault)
+  message: wordsOf(fault, naming)
 })
 
 /** The message of an error with several issues. */
@@ -172,16 +177,16 @@ const detailsOf = (error: object): Readonly<Record<string, unknown>> =>
 const messageOf = (error: unknown): string =>
   error instanceof Error ? error.message : "Something went wrong on our side."
 
-const refusal = (error: unknown, respelled: Respelled): unknown => {
+const refusal = (error: unknown, respelled: Respelled, naming = ofSend): unknown => {
   // A store says it of its own operation, and the caller's transaction is the cause.
   if (isTagged(error) && isTagged(error["cause"]) && error["cause"]._tag === "ForeignTransaction")
-    return refusal(error["cause"], respelled)
+    return refusal(error["cause"], respelled, naming)
   const code = isTagged(error) ? codes.get(error._tag) : undefined
   if (code === undefined || !isTagged(error)) return error
   const { _tag, faults, retryAfterMs } = error
-  const issues = isFaults(faults) ? faults.map((fault) => issueOf(respelled(fault))) : []
+  const issues = isFaults(faults) ? faults.map((fault) => issueOf(respelled(fault), naming)) : []
   const told = _tag === "InvalidRequest" ? toldBy(issues) : undefined
-  return new SendwrightError(code, told ?? worded(messageOf(error)), {
+  return new SendwrightError(code, told ?? worded(messageOf(error), naming), {
     issues,
     retryAfterMs: typeof retryAfterMs === "number" ? retryAfterMs : (waits.get(_tag) ?? null),
     details: detailsOf(error),
@@ -196,13 +201,17 @@ export const ofCore = (error: unknown): unknown => refusal(error, (fault) => fau
 export const inNames =
   (here: ReadonlyMap<string, string>) =>
   (error: unknown): unknown =>
-    refusal(error, ({ code, message, path }) => {
-      const place = parts.has(path[0]) ? 1 : 0
-      const name = path[place]
-      const own = typeof name === "string" ? here.get(camel(name)) : undefined
-      if (own === undefined) return { path, code, message }
-      return { path: path.with(place, own), code, message: message.replace(`\`${name}\``, `\`${own}\``) }
-    })
+    refusal(
+      error,
+      ({ code, message, path }) => {
+        const place = parts.has(path[0]) ? 1 : 0
+        const name = path[place]
+        const own = typeof name === "string" ? here.get(camel(name)) : undefined
+        if (own === undefined) return { path, code, message }
+        return { path: path.with(place, own), code, message: message.replace(`\`${name}\``, `\`${own}\``) }
+      },
+      camel
+    )
 
 /** A refusal of what was given, told by `to` as it was given; anything else as it is. */
 export const inTo =

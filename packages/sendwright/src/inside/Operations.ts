@@ -224,7 +224,7 @@ const isTime = (ast: AST.AST): boolean =>
   ast === Wire.TimeOfItem.ast ||
   Option.exists(AST.getJSONSchemaAnnotation(ast), (said) => Reflect.get(said, "format") === "date-time")
 
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
 const isFault = Schema.is(Wire.Fault.schema)
@@ -364,6 +364,10 @@ const readFlag: Read = (value, path, faults) => {
   return value ? "true" : undefined
 }
 
+/** True of an object of which all is in its members, as it is not of a date, a map or a set. */
+const hasMembers = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  isObject(value) && !(value instanceof Date) && !(Symbol.iterator in value)
+
 /** @param id what is called `id` */
 const readerOfMembers = (signatures: ReadonlyArray<AST.PropertySignature>, id = "id"): Read => {
   const members = new Map(
@@ -373,7 +377,7 @@ const readerOfMembers = (signatures: ReadonlyArray<AST.PropertySignature>, id = 
     ])
   )
   return (value, path, faults) => {
-    if (!isObject(value)) return mistyped("an object", path, faults)
+    if (!hasMembers(value)) return mistyped("an object", path, faults)
     const read: Record<string, unknown> = {}
     for (const [name, each] of Object.entries(value)) {
       const member = members.get(name)
@@ -387,6 +391,17 @@ const readerOfMembers = (signatures: ReadonlyArray<AST.PropertySignature>, id = 
     }
     return read
   }
+}
+
+/** An input with members that a call says itself: no caller says them. */
+export const including = <G extends object, Own extends object>(given: G | undefined, own: Own): G & Own => {
+  const faults = new Fault.Faults()
+  if (given !== undefined && !hasMembers(given)) mistyped("an object", [], faults)
+  for (const name of Object.keys(own))
+    if (Object.hasOwn(Object(given), name))
+      faults.add([name], "unknown_field", `\`${name}\` is not known here.`)
+  if (faults.list.length > 0) throw Failures.invalid(faults.list)
+  return { ...given, ...own } as G & Own
 }
 
 // Functions ---------------------------------------------------------------------------------------------------------
@@ -429,6 +444,8 @@ const requester = ({ endpoint }: AnyOperation, id: string) => {
   return (given: unknown): Parts => {
     const faults = new Fault.Faults()
     const members = read(given, [], faults)
+    const key = isObject(members) ? members["idempotency_key"] : undefined
+    if (key !== undefined && typeof key !== "string") mistyped("a string", ["idempotencyKey"], faults)
     if (faults.list.length > 0 || !isObject(members)) throw Failures.invalid(faults.list)
     const { idempotency_key: idempotencyKey, ...others } = members
     const within = (names: ReadonlySet<string> | undefined): Record<string, string> =>
@@ -512,40 +529,40 @@ export const functionOf = (
   const value = valuer(operation.told.ast)
   const isList = signaturesOf(operation.endpoint.urlParamsSchema).some(({ name }) => name === "cursor")
   const failed = Failures.inNames(new Map(id === undefined ? [] : [["id", id]]))
-  const ask = (
-    given: unknown,
-    paging: Readonly<Record<string, string>> = {}
-  ): Effect.Effect<Did, unknown> => {
+  const asking = (given: unknown) => {
     const { query, ...parts } = request(given)
-    const raw = {
-      ...parts,
-      query: { ...query, ...paging },
-      cursors,
-      prefix: "",
-      requestId: undefined,
-      faults: []
+    return (paging: Readonly<Record<string, string>>): Effect.Effect<Did, unknown> => {
+      const raw = {
+        ...parts,
+        query: { ...query, ...paging },
+        cursors,
+        prefix: "",
+        requestId: undefined,
+        faults: []
+      }
+      const doing = does(raw)
+      if (Either.isLeft(doing)) throw failed(new Errors.InvalidRequest({ faults: doing.left }))
+      return Effect.mapError(doing.right, failed)
     }
-    const doing = does(raw)
-    if (Either.isLeft(doing)) throw failed(new Errors.InvalidRequest({ faults: doing.left }))
-    return Effect.mapError(doing.right, failed)
   }
-  if (operation.isExport) return (given: unknown = {}) => rowsOf(run, ask(given), show)
+  if (operation.isExport) return (given: unknown = {}) => rowsOf(run, asking(given)({}), show)
   if (operation.endpoint.method === "GET" && isList && "next_cursor" in membersOf(operation.told.ast))
     return (given: unknown = {}) => {
-      const first = ask(given, { limit: itemsOfPage })
+      const ask = asking(given)
+      const first = ask({ limit: itemsOfPage })
       const items = async function* () {
         for (let page = first; ; ) {
           const did = await run(page)
           yield* itemsOf(show(did.body))
           const cursor: unknown = isObject(did.body) ? did.body["next_cursor"] : null
           if (typeof cursor !== "string") return
-          page = ask(given, { limit: itemsOfPage, cursor })
+          page = ask({ limit: itemsOfPage, cursor })
         }
       }
       return items()
     }
   return async (given: unknown = {}, within: Within = (effect) => effect) => {
-    const { body } = await run(within(ask(given)))
+    const { body } = await run(within(asking(given)({})))
     return value(show(body))
   }
 }

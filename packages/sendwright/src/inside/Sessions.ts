@@ -215,14 +215,15 @@ const callsOf = ({ cursors, engine, running }: Context, caller: () => Promise<En
 const readingOf = (calls: Calls, { retryJob }: Context) => ({
   job: (jobId: string) => calls.job({ jobId }),
   jobs: (query?: Input<"jobs">) => calls.jobs(query),
-  change: (jobId: string, times: Omit<Input<"change">, "jobId">) => calls.change({ ...times, jobId }),
+  change: async (jobId: string, times: Omit<Input<"change">, "jobId">) =>
+    calls.change(Operations.including(times, { jobId })),
   pause: (jobId: string) => calls.pause({ jobId }),
   resume: (jobId: string) => calls.resume({ jobId }),
   cancel: (jobId: string) => calls.cancel({ jobId }),
   retry: async (jobId: string, which?: Retry) => {
     // A job of another session is none of this one's.
     await calls.job({ jobId })
-    return retryJob({ ...which, id: jobId })
+    return retryJob(Operations.including(which, { id: jobId }))
   },
   search: (q: string) => calls.search({ q }),
   window: (person: string) => calls.window({ person }),
