@@ -241,7 +241,7 @@ describe("an operator's call", () => {
 
   it("is told by the operation's names, which are not those of a send", async () => {
     const { sw } = await start()
-    const error = await refusal(sw.admin.templates.preview({ templateId: wrong("x") }))
+    const error = await refusal(Promise.resolve().then(() => sw.admin.jobs.list({ templateId: 1.5 })))
     expect(error.issues.map(({ path }) => path)).toEqual(["/templateId"])
   })
 
