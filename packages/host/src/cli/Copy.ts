@@ -32,6 +32,10 @@ const rowsAtATime = 500
 const insert = (table: string): string =>
   `INSERT INTO ${table} OVERRIDING SYSTEM VALUE SELECT * FROM json_populate_recordset(NULL::${table}, $1)`
 
+/** PostgreSQL's text has no NUL, which a platform may have written: its stores keep U+FFFD in its place, too. */
+const withoutNul = (_: string, value: unknown): unknown =>
+  typeof value === "string" ? value.replaceAll("\0", "\ufffd") : value
+
 const identity = `SELECT attname AS name FROM pg_attribute WHERE attrelid = $1::regclass AND attidentity <> ''`
 
 /** A number that named a row is not given to another one. */
@@ -56,7 +60,7 @@ const copyTable = async (table: string, from: Sqlite.Database, to: Pg.Client): P
   let batch: Array<unknown> = []
   let rows = 0
   const flush = async () => {
-    if (batch.length > 0) await to.query(insert(table), [JSON.stringify(batch)])
+    if (batch.length > 0) await to.query(insert(table), [JSON.stringify(batch, withoutNul)])
     rows += batch.length
     batch = []
   }

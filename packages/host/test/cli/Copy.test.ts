@@ -92,6 +92,19 @@ describe("a copy of SQLite on PostgreSQL", () => {
     expect(Number(next.rows[0].id)).toBe(Number(last) + 1)
   }, 60_000)
 
+  it("has U+FFFD where a platform wrote NUL, which PostgreSQL's text cannot have", async () => {
+    await on("nul.db")("accounts", "create", "--name", "Shop", "--currency", "EUR")
+    const db = new Sqlite(join(folder, "nul.db"))
+    db.prepare("UPDATE sendwright_account SET name = ?").run("a\0b \\u0000")
+    db.close()
+    const url = await scoped(freshDatabase)
+    expect(await on("nul.db")("copy", url)).toMatchObject({ code: 0, err: "" })
+    const to = await scoped(connection(url))
+    expect((await to.query("SELECT name FROM sendwright_account")).rows).toEqual([
+      { name: "a\ufffdb \\u0000" }
+    ])
+  }, 60_000)
+
   it("is none of what is open or not there, and goes to no database that has something", async () => {
     const url = await scoped(freshDatabase)
     const host = await start({ DATABASE_URL: `sqlite:${join(folder, "open.db")}` })

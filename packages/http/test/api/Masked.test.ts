@@ -234,6 +234,15 @@ const shop = (ask: Ask) =>
     )
     yield* TestClock.adjust("1 minute")
     yield* Fiber.join(direct)
+    const again = yield* ask("POST", "/api/v1/template-messages/send", {
+      headers: { ...credentials, "idempotency-key": "again" },
+      body: {
+        template_id: template,
+        reference: "again",
+        recipients: [{ phone: ana, variables: { "body.1": written } }]
+      }
+    })
+    expect([again.status, again.text]).toEqual([202, again.text])
     yield* Effect.orDie(engine.drain)
     yield* admin("POST", "/people/erase", { phone: "34699999999", reason: said })
     yield* admin("POST", "/operators", { name: "ben", role: "read" })
@@ -284,7 +293,7 @@ const queries = (made: Shop): Readonly<Record<string, ReadonlyArray<string>>> =>
   person: [`phone=${ana}`, `user_id=${writersId}`, `user_id=${fay}`],
   messages: [`account_id=${made.account}`],
   adminJobs: ["", "group=reference"],
-  overlap: [`reference=${encodeURIComponent(said)}&other=${encodeURIComponent(said)}`],
+  overlap: [`reference=${encodeURIComponent(said)}&other=again`],
   previewTemplate: [said, written].map(
     (text) => `variables=${encodeURIComponent(JSON.stringify({ "body.1": text }))}`
   ),

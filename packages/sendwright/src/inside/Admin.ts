@@ -60,7 +60,7 @@ const settingsOf = <Settings extends Admin.SessionSettings>(
   provider: string,
   { isOurs }: Place
 ): Settings =>
-  Operations.isObject(settings?.config) && isOurs(provider)
+  Operations.hasMembers(settings?.config) && isOurs(provider)
     ? { ...settings, config: Failures.configOf(settings.config) }
     : settings
 

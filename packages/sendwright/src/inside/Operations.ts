@@ -224,7 +224,7 @@ const isTime = (ast: AST.AST): boolean =>
   ast === Wire.TimeOfItem.ast ||
   Option.exists(AST.getJSONSchemaAnnotation(ast), (said) => Reflect.get(said, "format") === "date-time")
 
-export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
 const isFault = Schema.is(Wire.Fault.schema)
@@ -365,7 +365,7 @@ const readFlag: Read = (value, path, faults) => {
 }
 
 /** True of an object of which all is in its members, as it is not of a date, a map or a set. */
-const hasMembers = (value: unknown): value is Readonly<Record<string, unknown>> =>
+export const hasMembers = (value: unknown): value is Readonly<Record<string, unknown>> =>
   isObject(value) && !(value instanceof Date) && !(Symbol.iterator in value)
 
 /** @param id what is called `id` */

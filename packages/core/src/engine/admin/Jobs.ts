@@ -1,8 +1,7 @@
 /** Any account's jobs and direct messages, for the operator; cancel and explicit retry. */
 import * as Effect from "effect/Effect"
 import * as Address from "../../domain/Address.ts"
-import type { InvalidRequest } from "../../domain/Errors.ts"
-import { ContentExpired, JobEnded, NotFound } from "../../domain/Errors.ts"
+import { ContentExpired, InvalidRequest, JobEnded, NotFound } from "../../domain/Errors.ts"
 import * as Fault from "../../domain/Fault.ts"
 import type { Instant } from "../../domain/Instant.ts"
 import * as Time from "../../domain/Instant.ts"
@@ -112,7 +111,7 @@ export interface Jobs {
     readonly accountId: string
     readonly reference: string
     readonly other: string
-  }) => Effect.Effect<Overlap, NotFound | StorageError>
+  }) => Effect.Effect<Overlap, InvalidRequest | NotFound | StorageError>
   readonly cancel: (id: string) => Effect.Effect<Job, JobEnded | NotFound | StorageError>
   /** Holds a job until somebody lets it go on; what is in flight finishes. */
   readonly pause: (id: string) => Effect.Effect<Job, JobEnded | NotFound | StorageError>
@@ -220,6 +219,16 @@ const overlapIn = Effect.fnUntraced(function* (
   store: Campaigns,
   { accountId, other, reference }: Parameters<Jobs["overlap"]>[0]
 ) {
+  if (other === reference)
+    return yield* new InvalidRequest({
+      faults: [
+        Fault.make(
+          ["query", "other"],
+          "invalid_value",
+          "`other` must name another campaign than `reference`."
+        )
+      ]
+    })
   const first = yield* reachedBy(store, accountId, reference)
   const second = yield* reachedBy(store, accountId, other)
   return { people: Overlaps.overlap(first.reached, second.reached), isExact: first.isAll && second.isAll }
