@@ -57,7 +57,9 @@ it("who got both of two campaigns is told, and nobody of whom it is not known", 
     people: [{ phone: bea, userId: null, status: "delivered", otherStatus: "delivered" }]
   })
   expect(await overlap("winter")).toMatchObject({ recipients: 0 })
-  await expect(overlap("spring")).rejects.toMatchObject({ issues: [{ path: "/other", code: "invalid_value" }] })
+  await expect(overlap("spring")).rejects.toMatchObject({
+    issues: [{ path: "/other", code: "invalid_value" }]
+  })
   await expect(
     sw.admin.jobs.overlap({ accountId: nobody, reference: "spring", other: "autumn" })
   ).rejects.toMatchObject({ code: "not_found" })
