@@ -72,7 +72,7 @@ const callsOf = async (): Promise<ReadonlyArray<Call>> => {
             .map(({ name, schema }) => {
               const text =
                 known.parameter(operation, name) ??
-                (Array.isArray(schema["enum"]) ? schema["enum"][0] : "a-1")
+                (Array.isArray(schema["enum"]) ? schema["enum"][0] : `${name}-1`)
               return [name, schema["type"] === "integer" ? Number(text) : text]
             })
         )
