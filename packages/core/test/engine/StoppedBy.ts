@@ -1,4 +1,4 @@
-/** What each row of the catalogue stops, however it comes: asked of the engine, for a test and for docs/failures.md. */
+/** What each row of the catalogue stops, however it comes: asked of the engine. */
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import * as TestClock from "effect/TestClock"
@@ -10,9 +10,9 @@ import type { Stores } from "../../src/storage/Stores.ts"
 import * as RefusingPlatform from "./RefusingPlatform.ts"
 
 /** The rows that concern others than their recipient. */
-export const rows = FailureCatalogue.entries
-  .map(({ code }) => code)
-  .filter((code) => FailureCatalogue.concernsOthers(FailureCatalogue.failure(code, { providerCode: null })))
+export const rows = FailureCatalogue.entries.filter(({ code }) =>
+  FailureCatalogue.concernsOthers(FailureCatalogue.failure(code, { providerCode: null }))
+)
 
 /** By the answer of a send; by a receipt behind our commit of the answer, or before it: of our id, or of the platform's alone. */
 export const ways = [
@@ -89,17 +89,3 @@ export const stoppedBy = <E>(stores: Layer.Layer<Stores, E>, code: string, way: 
     if (fetched > 0) stopped.push("fetches the template, whose jobs wait for it")
     return { stopped: stopped.join(", ") || "nothing", others: sent > 1 ? "go on" : "stop" }
   }).pipe(Effect.scoped)
-
-/** What each row stops, as docs/failures.md has it: by an answer, which the test compares with all other ways. */
-export const table = <E>(stores: () => Layer.Layer<Stores, E>) =>
-  Effect.map(
-    Effect.forEach(rows, (code) =>
-      Effect.map(stoppedBy(stores(), code, ways[0]), ({ stopped }) => [`\`${code}\``, stopped])
-    ),
-    (body) => [["code", "it stops"], ["---", "---"], ...body].map((cells) => `| ${cells.join(" | ")} |`)
-  )
-
-export const marks = [
-  "<!-- stopped by: printed by scripts/stopped-by.ts -->",
-  "<!-- /stopped by -->"
-] as const
