@@ -52,8 +52,8 @@ interface Named {
 const jobs = (
   await ask<{ jobs: ReadonlyArray<{ job_id: string; reference: string | null }> }>("/jobs?limit=100")
 ).jobs
-const jobOf = (reference: string): string =>
-  jobs.findLast((job) => job.reference?.startsWith(reference) === true)?.job_id ?? ""
+const jobNamed = (start: string) => jobs.findLast(({ reference }) => reference?.startsWith(start) === true)
+const jobOf = (reference: string): string => jobNamed(reference)?.job_id ?? ""
 const outage = await ask<{
   job: { results: ReadonlyArray<{ message_id: string; status: string; phone: string }> }
 }>(`/jobs/${jobOf("reminders")}?limit=250`)
@@ -75,6 +75,8 @@ const screens: Readonly<Record<string, string>> = {
   message: `/messages/${failed?.message_id}`,
   jobs: "/jobs",
   "jobs-by-reference": "/jobs?group=reference",
+  "jobs-of-one-reference": `/jobs?account_id=${shop}&reference=new-collection`,
+  "who-got-both": `/jobs?account_id=${shop}&reference=new-collection&other=${jobNamed("newsletter")?.reference}`,
   "job-of-the-outage": `/jobs/${jobOf("reminders")}`,
   "job-under-way": `/jobs/${jobOf("new-collection")}`,
   schedule: "/schedule",

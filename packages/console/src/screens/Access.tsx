@@ -410,6 +410,10 @@ const Shown = ({ of, title }: { readonly title: string; readonly of: Entry["befo
 /** A plan is on record as the act is that it plans. */
 const isPlan = ({ after }: Entry): boolean => after?.["dry_run"] === true
 
+/** A narrow column breaks it behind its point. */
+const operationName = (operation: string) =>
+  operation.split(".").flatMap((part, at) => (at === 0 ? [part] : [".", <wbr key={part} />, part]))
+
 const EntryRow = ({ of }: { readonly of: Entry }) => (
   <tr class="row" data-row>
     <td class="nw">
@@ -422,7 +426,7 @@ const EntryRow = ({ of }: { readonly of: Entry }) => (
       <small>{of.address}</small>
     </td>
     <td>
-      <a href={here({ operation: of.operation })}>{of.operation}</a>
+      <a href={here({ operation: of.operation })}>{operationName(of.operation)}</a>
       {isPlan(of) && ", a plan only"}
       <small>
         <Target of={of.target} />
