@@ -45,6 +45,15 @@ export const claim = Effect.fnUntraced(function* (limit = 250, at = now, worker 
   return claimed
 })
 
+/** Looks until a segment is begun: transactions of other tests, on the same server, hold it up for as long as they are open. */
+export const beginSegment = Effect.flatMap(JobStore, ({ writeSegments }) =>
+  Effect.repeat(writeSegments, { until: (goesOn) => goesOn })
+)
+
+export const writeSegment = Effect.flatMap(JobStore, ({ writeSegments }) =>
+  Effect.zipRight(beginSegment, Effect.repeat(writeSegments, { while: (goesOn) => goesOn }))
+)
+
 /** Tells the store what a process found of a session's platform; answers whether an outage began or ended with it. */
 export const tell = Effect.fnUntraced(function* (sessionId: string, what: News["what"], at: Time.Instant) {
   const news = [{ sessionId, what }]

@@ -13,7 +13,7 @@ import { JobStore, Outcome } from "../../src/storage/JobStore.ts"
 import type { Owner } from "../../src/testing/Fixtures.ts"
 import * as Fixtures from "../../src/testing/Fixtures.ts"
 import type { Stored } from "./Setup.ts"
-import { claim, find, now, owner, results } from "./Setup.ts"
+import { claim, find, now, owner, results, writeSegment } from "./Setup.ts"
 
 const accept = Effect.fnUntraced(function* (who: Owner, some: Parameters<typeof Fixtures.send>[1] = {}) {
   const command = Fixtures.send(who, some)
@@ -183,13 +183,10 @@ export const suite = (layer: Stored): void => {
       "finds people when they are written down, and behind those",
       () =>
         Effect.gen(function* () {
-          const jobs = yield* JobStore
           const who = yield* owner
           const sent: Array<string> = []
           for (let job = 0; job < 26; job++) sent.unshift((yield* accept(who, { phones: 4000 })).jobId)
-          // Looks that find nothing to do are not many.
-          for (let looks = 0; looks < 4; looks++)
-            yield* Effect.repeat(jobs.writeSegments, { while: (goesOn) => goesOn })
+          yield* writeSegment
           const ofPhone = sent.map((jobId) => [jobId, 7])
           expect(yield* found({ recipients: ["34600000007"] })).toEqual(ofPhone)
           expect(yield* found({ recipients: ["34600000007"] }, { limit: 3 })).toEqual(ofPhone)

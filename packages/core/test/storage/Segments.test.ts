@@ -14,7 +14,7 @@ import * as Postgres from "../../src/storage/postgres/Postgres.ts"
 import type { Stores } from "../../src/storage/Stores.ts"
 import * as Sqlite from "../../src/storage/sqlite/Sqlite.ts"
 import * as Fixtures from "../../src/testing/Fixtures.ts"
-import { now, owner, purgeWalk } from "../StorageSuite/Setup.ts"
+import { beginSegment, now, owner, purgeWalk } from "../StorageSuite/Setup.ts"
 
 const [phone, other] = ["34600000000", "34600000001"]
 
@@ -116,10 +116,10 @@ const suite = (name: string, layer: Layer.Layer<Stores | SqlClient, unknown>): v
         const jobs = yield* JobStore
         const who = yield* owner
         for (let job = 0; job < 26; job += 1) yield* jobs.accept(Fixtures.send(who, { phones: 4000 }))
-        let steps = 0
-        // A step for each slice of 5,000, behind a few that look whether there is something to do.
-        for (let looks = 0; looks < 4 && steps < 20; looks += 1)
-          while (steps < 20 && (yield* jobs.writeSegments)) steps += 1
+        yield* beginSegment
+        // A step for each slice of 5,000.
+        let steps = 1
+        while (steps < 20 && (yield* jobs.writeSegments)) steps += 1
         const sought = { names: { given: names, ofAccounts: {} }, accounts: null }
         let after: string | null = null
         do {

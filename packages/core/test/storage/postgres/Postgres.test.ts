@@ -46,7 +46,7 @@ import { TemplateStore } from "../../../src/storage/TemplateStore.ts"
 import { WebhookStore } from "../../../src/storage/WebhookStore.ts"
 import * as Fixtures from "../../../src/testing/Fixtures.ts"
 import * as StorageSuite from "../../StorageSuite/index.ts"
-import { owner } from "../../StorageSuite/Setup.ts"
+import { owner, writeSegment } from "../../StorageSuite/Setup.ts"
 
 const stores = (url: string) => Postgres.layer({ url: Redacted.make(url) })
 
@@ -340,8 +340,7 @@ describe("a verb", () => {
           }
           yield* fill
           // A statement that read the whole of a table for each of its rows would be cut after 10 seconds.
-          for (let looks = 0; looks < 4; looks += 1)
-            yield* Effect.repeat(jobs.writeSegments, { while: (goesOn) => goesOn })
+          yield* writeSegment
           const [written] = yield* query(client, "SELECT count(*)::int AS n FROM sendwright_segment_key")
           expect(written).toEqual({ n: 200_000 })
         }).pipe(Effect.provide(stores(url)))
