@@ -301,7 +301,7 @@ export const sendBody = (templateId: number, ...phones: ReadonlyArray<string>) =
 export const eventually = async <A>(
   ask: () => Promise<A>,
   isSo: (answer: A) => boolean,
-  withinMs = 15_000
+  withinMs = 45_000
 ): Promise<A> => {
   const deadline = Date.now() + withinMs
   for (;;) {

@@ -34,7 +34,7 @@ const running = async (
 
 const ready = (host: TestHost): Promise<Answer> => host.request("/health/ready")
 
-const becomes = (host: TestHost, status: number, withinMs = 6000): Promise<Answer> =>
+const becomes = (host: TestHost, status: number, withinMs?: number): Promise<Answer> =>
   eventually(
     () => ready(host),
     (answer) => answer.status === status,
@@ -228,7 +228,7 @@ describe.concurrent("hosts on PostgreSQL", () => {
       expect(Object.keys(faults(await becomes(host, 503)))).toContain("storage")
       await outside.query(`ALTER DATABASE ${name} RESET default_transaction_read_only`)
       await outside.query(others)
-      expect((await becomes(host, 200, 15_000)).status).toBe(200)
+      expect((await becomes(host, 200)).status).toBe(200)
 
       await outside.query("BEGIN; LOCK TABLE sendwright_probe IN ACCESS EXCLUSIVE MODE")
       const slowest = { ms: 0 }
@@ -244,7 +244,7 @@ describe.concurrent("hosts on PostgreSQL", () => {
       await outside.query("ROLLBACK")
       expect(faults(refused)).toEqual({ storage: "A small write did not end within 2 seconds." })
       expect(slowest.ms).toBeLessThan(3500)
-      expect((await becomes(host, 200, 15_000)).status).toBe(200)
+      expect((await becomes(host, 200)).status).toBe(200)
     })
   }, 120_000)
 
@@ -266,7 +266,7 @@ describe.concurrent("hosts on PostgreSQL", () => {
         } finally {
           await outside.query("ALTER TABLE away RENAME TO sendwright_progress")
         }
-        expect((await becomes(worker, 200, 15_000)).status).toBe(200)
+        expect((await becomes(worker, 200)).status).toBe(200)
       })
     })
   }, 120_000)
