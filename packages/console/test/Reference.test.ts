@@ -42,7 +42,7 @@ const opened = async <Result>(
     javaScriptEnabled: scripts
   })
   const page = await context.newPage()
-  page.setDefaultTimeout(12_000)
+  page.setDefaultTimeout(30_000)
   const told = listen(page)
   try {
     await page.goto(`${host.base}/docs`)
@@ -177,6 +177,6 @@ describe("the reference in a browser", () => {
         { dark, width }
       )
     },
-    60_000
+    240_000
   )
 })
