@@ -207,7 +207,7 @@ describe("all source", () => {
     // What is found of an object (`Memo.ofObject`) goes with it; a map that is typed as one to be read does not grow.
     const state =
       /^(?:export )?(?:let |const \w+(?:: (?:Map|Set|WeakMap)<.*>)? = (?:new (?:Map|Set|WeakMap)|Memo\.make))/m
-    // The event loop is the process's: docs/adr/0032.
+    // The event loop is the process's: docs/adr/0014.
     const loop = "packages/core/src/runtime/EventLoopBudget.ts"
     const product = [...core, ...http, ...host, ...promises].filter((file) => file !== loop)
     expect(product.filter((file) => state.test(source(file)))).toEqual([])

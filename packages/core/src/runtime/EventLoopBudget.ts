@@ -22,7 +22,7 @@ const live = Clock.make()
  */
 const turnOf = Memo.ofObject((_: Clock.Clock): { began: Moment.Moment | null } => ({ began: null }))
 
-// State of the process, as the event loop is: see docs/adr/0032.
+// State of the process, as the event loop is: see docs/adr/0014.
 let spentAt = Number.NEGATIVE_INFINITY
 
 /** True when this turn's budget is used. Its time counts from the first call in the turn. */
