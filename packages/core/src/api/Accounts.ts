@@ -18,7 +18,7 @@ import { inProcess, list, struct } from "./Codec.ts"
 import * as Endpoint from "./Endpoint.ts"
 import * as Examples from "./Examples.ts"
 import { type Answer, forOperator, one, pageOf } from "./Operation.ts"
-import { id, Name, Paging, TimeText } from "./Parameters.ts"
+import { checkPeriods, id, Name, Paging, TimeText, timeOf } from "./Parameters.ts"
 import * as Wire from "./Wire.ts"
 
 const optional = Schema.optional
@@ -160,24 +160,18 @@ const UsageFilter = Schema.Struct({
   to: optional(TimeText)
 })
 
-const refuse = (name: "from", message: string) =>
-  Either.left(new Errors.InvalidRequest({ faults: [Fault.make(["query", name], "invalid_value", message)] }))
-
 /** Undefined where what of today's limits is used is asked for. */
 const spendingOf = (
   query: typeof UsageFilter.Type
 ): Either.Either<Admin.SpendingQuery | undefined, Errors.InvalidRequest> => {
-  const [from, to] = [query.from, query.to].map((text) =>
-    text === undefined ? undefined : Instant.parse(text)
+  const { by, from, to } = query
+  if (by !== undefined)
+    return Either.map(checkPeriods(query, ["from", "to"]), () => ({ by, from: timeOf(from), to: timeOf(to) }))
+  if (from === undefined && to === undefined) return Either.right(undefined)
+  const message = "`from` and `to` are asked for together with `by`."
+  return Either.left(
+    new Errors.InvalidRequest({ faults: [Fault.make(["query", "from"], "invalid_value", message)] })
   )
-  const { by } = query
-  if (by === undefined)
-    return from === undefined && to === undefined
-      ? Either.right(undefined)
-      : refuse("from", "`from` and `to` are asked for together with `by`.")
-  if (from !== undefined && to !== undefined && from > to)
-    return refuse("from", "`from` must not be later than `to`.")
-  return Either.right({ by, from, to })
 }
 
 type Used = { readonly today: Admin.Usage } | { readonly sums: Admin.Spending }

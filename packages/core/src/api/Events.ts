@@ -4,12 +4,12 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { ClientTexts } from "../adapter.ts"
 import * as Either from "../effect/Either.ts"
-import { Admin, DerivedEvent as Domain, Errors, Fault, Instant, type Page } from "../index.ts"
+import { Admin, DerivedEvent as Domain, type Errors, type Page } from "../index.ts"
 import { struct } from "./Codec.ts"
 import * as Endpoint from "./Endpoint.ts"
 import * as Examples from "./Examples.ts"
 import { type Answer, forOperator } from "./Operation.ts"
-import { about, paging, TimeText, Uuid } from "./Parameters.ts"
+import { about, checkPeriods, paging, TimeText, timeOf, Uuid } from "./Parameters.ts"
 import * as Wire from "./Wire.ts"
 
 const optional = Schema.optional
@@ -50,33 +50,16 @@ export const filter = {
 
 const Filter = Schema.Struct(filter)
 
-const timeOf = (text: string | undefined) => (text === undefined ? undefined : Instant.parse(text))
-
-/** Which events a query asks for; each time was checked with the shape. */
-export const asked = ({
-  account_id,
-  after,
-  before,
-  job_id,
-  session_id,
-  type
-}: typeof Filter.Type): Either.Either<Admin.EventsFilter, Errors.InvalidRequest> => {
-  const [from, to] = [timeOf(after), timeOf(before)]
-  if (from !== undefined && to !== undefined && from > to) {
-    const fault = "`after` must not be later than `before`."
-    return Either.left(
-      new Errors.InvalidRequest({ faults: [Fault.make(["query", "after"], "invalid_value", fault)] })
-    )
-  }
-  return Either.right({
-    accountId: account_id,
-    sessionId: session_id,
-    jobId: job_id?.toLowerCase(),
-    type,
-    after: from,
-    before: to
-  })
-}
+/** Which events a query asks for. */
+export const asked = (query: typeof Filter.Type): Either.Either<Admin.EventsFilter, Errors.InvalidRequest> =>
+  Either.map(checkPeriods(query, ["after", "before"]), () => ({
+    accountId: query.account_id,
+    sessionId: query.session_id,
+    jobId: query.job_id,
+    type: query.type,
+    after: timeOf(query.after),
+    before: timeOf(query.before)
+  }))
 
 export const example: typeof derivedEvent.schema.Type = {
   at: Examples.later,

@@ -5,14 +5,14 @@ import * as Schema from "effect/Schema"
 import { ClientTexts, Reference } from "../adapter.ts"
 import * as Address from "../domain/Address.ts"
 import type { Admin } from "../index.ts"
-import { Consent, Ids, Instant, Job, Person, Recipient } from "../index.ts"
+import { Consent, Ids, Job, Person, Recipient } from "../index.ts"
 import { codec, struct } from "./Codec.ts"
 import * as Endpoint from "./Endpoint.ts"
 import * as Events from "./Events.ts"
 import * as Examples from "./Examples.ts"
 import * as Lines from "./Lines.ts"
 import { exportForOperator } from "./Operation.ts"
-import { about, TimeText, Uuid } from "./Parameters.ts"
+import { about, checkPeriods, TimeText, timeOf, Uuid, word } from "./Parameters.ts"
 import * as Texts from "./Texts.ts"
 import * as Wire from "./Wire.ts"
 
@@ -26,9 +26,6 @@ const format = optional(
 )
 
 const ofAccount = optional(about(Uuid, "All accounts when absent."))
-
-const time = (text: string | undefined): Instant.Instant | undefined =>
-  text === undefined ? undefined : Instant.parse(text)
 
 const kind = Schema.Literal(...Job.kinds)
 
@@ -119,12 +116,7 @@ export const admin = [
         status: optional(
           Schema.Literal(...Recipient.statuses).annotations({ description: "Only results of this status." })
         ),
-        code: optional(
-          Schema.String.annotations({
-            description: "Only failures with this code.",
-            jsonSchema: { minLength: 1 }
-          })
-        ),
+        code: optional(word("Only failures with this code.")),
         created_after: optional(TimeText),
         created_before: optional(TimeText)
       })
@@ -164,17 +156,20 @@ export const admin = [
       }
     },
     ({ admin }, { query }) =>
-      admin.exports.results({
-        accountId: query.account_id,
-        sessionId: query.session_id,
-        jobId: query.job_id?.toLowerCase(),
-        kind: query.kind,
-        reference: query.reference,
-        status: query.status,
-        code: query.code,
-        createdAfter: time(query.created_after),
-        createdBefore: time(query.created_before)
-      })
+      Effect.zipRight(
+        checkPeriods(query, ["created_after", "created_before"]),
+        admin.exports.results({
+          accountId: query.account_id,
+          sessionId: query.session_id,
+          jobId: query.job_id,
+          kind: query.kind,
+          reference: query.reference,
+          status: query.status,
+          code: query.code,
+          createdAfter: timeOf(query.created_after),
+          createdBefore: timeOf(query.created_before)
+        })
+      )
   ),
   exportForOperator(
     Endpoint.get("exportConsents", "/admin/v1/export/consents").setUrlParams(
@@ -220,13 +215,16 @@ export const admin = [
       }
     },
     ({ admin }, { query }) =>
-      admin.exports.consents({
-        accountId: query.account_id,
-        status: query.status,
-        purpose: query.purpose,
-        recordedAfter: time(query.recorded_after),
-        recordedBefore: time(query.recorded_before)
-      })
+      Effect.zipRight(
+        checkPeriods(query, ["recorded_after", "recorded_before"]),
+        admin.exports.consents({
+          accountId: query.account_id,
+          status: query.status,
+          purpose: query.purpose,
+          recordedAfter: timeOf(query.recorded_after),
+          recordedBefore: timeOf(query.recorded_before)
+        })
+      )
   ),
   exportForOperator(
     Endpoint.get("exportEvents", "/admin/v1/export/events").setUrlParams(

@@ -24,7 +24,18 @@ import { computed, list, nullOr, part, struct } from "./Codec.ts"
 import * as Endpoint from "./Endpoint.ts"
 import * as Examples from "./Examples.ts"
 import { type Answer, answer, forKey, forOperator, one, pageOf } from "./Operation.ts"
-import { id, limit, OwnerKey, paging, TimeText, timeOf, Uuid, WholeNumber, word } from "./Parameters.ts"
+import {
+  checkPeriods,
+  id,
+  limit,
+  OwnerKey,
+  paging,
+  TimeText,
+  timeOf,
+  Uuid,
+  WholeNumber,
+  word
+} from "./Parameters.ts"
 import * as Retries from "./Retries.ts"
 import * as Texts from "./Texts.ts"
 import * as Wire from "./Wire.ts"
@@ -191,28 +202,19 @@ const Filter = Schema.Struct({
   created_before: optional(TimeText)
 })
 
-const endsBeforeItBegins = (what: "completed" | "created") =>
-  Fault.make(
-    ["query", `${what}_after`],
-    "invalid_value",
-    `\`${what}_after\` must not be later than \`${what}_before\`.`
-  )
-
-const isLater = (after: number | undefined, before: number | undefined): boolean =>
-  after !== undefined && before !== undefined && after > before
-
-const refuse = (...faults: ReadonlyArray<Fault.Fault>) => Either.left(new Errors.InvalidRequest({ faults }))
+const created = ["created_after", "created_before"] as const
 
 /** Which jobs are on the page of a list. */
 const filter = (
   { created_after, created_before, reference, status }: Omit<typeof Filter.Type, "cursor" | "limit">,
   page: Page.Page
-): Either.Either<Engine.JobQuery, Errors.InvalidRequest> => {
-  const [createdAfter, createdBefore] = [timeOf(created_after), timeOf(created_before)]
-  return isLater(createdAfter, createdBefore)
-    ? refuse(endsBeforeItBegins("created"))
-    : Either.right({ status, reference, createdAfter, createdBefore, page })
-}
+): Engine.JobQuery => ({
+  status,
+  reference,
+  createdAfter: timeOf(created_after),
+  createdBefore: timeOf(created_before),
+  page
+})
 
 const AdminFields = {
   status: Filter.fields.status,
@@ -252,7 +254,7 @@ const AdminFilter = Schema.Struct({
   group: optional(
     Schema.Literal("reference").annotations({
       description:
-        "The jobs of each account and reference together, by the newest of them. With `account_id`, `reference`, `created_after` and `created_before` alone."
+        "The jobs of each account and reference together, by the newest of them, of which the times are. With `account_id`, `reference`, `created_after` and `created_before` alone."
     })
   )
 })
@@ -273,32 +275,32 @@ const adminFilter = (
   query: Omit<typeof AdminFilter.Type, "cursor" | "limit">,
   page: Page.Page
 ): Either.Either<Admin.AdminJobQuery, Errors.InvalidRequest> => {
-  const [completedAfter, completedBefore] = [timeOf(query.completed_after), timeOf(query.completed_before)]
   const alone =
     query.group === undefined
       ? []
       : [...ungrouped, "template_id" as const].filter((name) => query[name] !== undefined)
   if (alone.length > 0)
-    return refuse(
-      ...alone.map((name) =>
-        Fault.make(
-          ["query", name],
-          "invalid_value",
-          `\`${name}\` cannot be asked for together with \`group\`.`
+    return Either.left(
+      new Errors.InvalidRequest({
+        faults: alone.map((name) =>
+          Fault.make(
+            ["query", name],
+            "invalid_value",
+            `\`${name}\` cannot be asked for together with \`group\`.`
+          )
         )
-      )
+      })
     )
-  if (isLater(completedAfter, completedBefore)) return refuse(endsBeforeItBegins("completed"))
-  return Either.map(filter(query, page), (wanted) => ({
-    ...wanted,
+  return Either.map(checkPeriods(query, created, ["completed_after", "completed_before"]), () => ({
+    ...filter(query, page),
     accountId: query.account_id,
     sessionId: query.session_id,
     publicKey: query.key,
     templateId: query.template_id,
     has: query.has,
     isStuck: query.stuck === "true",
-    completedAfter,
-    completedBefore,
+    completedAfter: timeOf(query.completed_after),
+    completedBefore: timeOf(query.completed_before),
     code: query.code
   }))
 }
@@ -543,7 +545,7 @@ export const versioned = [
       description: "Jobs of other keys are not told, not even of the same session."
     },
     (engine, caller, { page, query }) =>
-      Effect.flatMap(filter(query, page), (wanted) => engine.jobs(caller, wanted))
+      Effect.zipRight(checkPeriods(query, created), engine.jobs(caller, filter(query, page)))
   ),
   forKey(
     Endpoint.get("job", "/api/v1/template-messages/:jobId").setPath(jobId).setUrlParams(ResultFilter),
@@ -553,8 +555,7 @@ export const versioned = [
       summary: "Read a job and its result per recipient",
       description: "Results come in pages of up to 250. Another key's job is not found."
     },
-    (engine, caller, { page, path, query }) =>
-      engine.job(caller, path.jobId.toLowerCase(), resultFilter(query, page))
+    (engine, caller, { page, path, query }) => engine.job(caller, path.jobId, resultFilter(query, page))
   ),
   forKey(
     Endpoint.patch("change", "/api/v1/template-messages/:jobId")
@@ -568,21 +569,21 @@ export const versioned = [
       request: changeRequest,
       refusals: ["job_ended"]
     },
-    (engine, caller, { path, payload }) => engine.change(caller, path.jobId.toLowerCase(), payload)
+    (engine, caller, { path, payload }) => engine.change(caller, path.jobId, payload)
   ),
   forKey(
     Endpoint.post("pause", "/api/v1/template-messages/:jobId/pause").setPath(jobId),
     "messages:send",
     held,
     { summary: "Hold a job", description: holdText, refusals: ["job_ended"] },
-    (engine, caller, { path }) => engine.pause(caller, path.jobId.toLowerCase())
+    (engine, caller, { path }) => engine.pause(caller, path.jobId)
   ),
   forKey(
     Endpoint.post("resume", "/api/v1/template-messages/:jobId/resume").setPath(jobId),
     "messages:send",
     goingOn,
     { summary: "Let a held job go on", description: resumeText, refusals: ["job_ended"] },
-    (engine, caller, { path }) => engine.resume(caller, path.jobId.toLowerCase())
+    (engine, caller, { path }) => engine.resume(caller, path.jobId)
   ),
   forKey(
     Endpoint.post("cancel", "/api/v1/template-messages/:jobId/cancel").setPath(jobId),
@@ -594,7 +595,7 @@ export const versioned = [
       status: 202,
       refusals: ["job_ended"]
     },
-    (engine, caller, { path }) => engine.cancel(caller, path.jobId.toLowerCase())
+    (engine, caller, { path }) => engine.cancel(caller, path.jobId)
   )
 ]
 

@@ -198,7 +198,7 @@ export const direct = [
       description:
         "Where its outcome was unknown a receipt may have settled it meanwhile. Another key's is not found."
     },
-    (engine, caller, { path }) => engine.message(caller, path.messageId.toLowerCase())
+    (engine, caller, { path }) => engine.message(caller, path.messageId)
   )
 ]
 

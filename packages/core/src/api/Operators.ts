@@ -1,12 +1,13 @@
 /** Operators of the admin API, and the audit log of their acts (docs/operators.md). */
+import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { Text as TextRules } from "../adapter.ts"
-import { Operator as Domain, Instant } from "../index.ts"
+import { Operator as Domain } from "../index.ts"
 import { computed, list, struct } from "./Codec.ts"
 import * as Endpoint from "./Endpoint.ts"
 import * as Examples from "./Examples.ts"
 import { answer, forOperator, one, pageOf } from "./Operation.ts"
-import { about, overlap, Paging, paging, Rotation, TimeText } from "./Parameters.ts"
+import { about, checkPeriods, overlap, Paging, paging, Rotation, TimeText, timeOf } from "./Parameters.ts"
 import * as Wire from "./Wire.ts"
 
 const optional = Schema.optional
@@ -46,18 +47,16 @@ const auditEntry = struct(
 
 const line = (description: string) =>
   optional(TextRules.line(255).annotations({ jsonSchema: { description } }))
-const timeOf = (description: string) => optional(about(TimeText, description))
+const time = (description: string) => optional(about(TimeText, description))
 
 const AuditFilter = Schema.Struct({
   ...paging,
   operator: line("Only acts of this operator."),
   operation: line("Only acts of this kind, such as `accounts.change`."),
   target: line("Only acts on what has this id."),
-  from: timeOf("Only acts at this time or later."),
-  to: timeOf("Only acts before this time.")
+  from: time("Only acts at this time or later."),
+  to: time("Only acts before this time.")
 })
-
-const parsed = (time: string | undefined) => (time === undefined ? undefined : Instant.parse(time))
 
 const example: typeof operator.schema.Type = {
   name: "ana",
@@ -156,7 +155,12 @@ export const admin = [
         columns: ["at", "operator", "operation", "target", "address"]
       }
     },
-    ({ admin }, { page, query: { from, operation, operator, target, to } }) =>
-      admin.audit.list({ page, operation, operator, target, from: parsed(from), to: parsed(to) })
+    ({ admin }, { page, query }) => {
+      const { from, operation, operator, target, to } = query
+      return Effect.zipRight(
+        checkPeriods(query, ["from", "to"]),
+        admin.audit.list({ page, operation, operator, target, from: timeOf(from), to: timeOf(to) })
+      )
+    }
   )
 ]

@@ -3,13 +3,21 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as AST from "effect/SchemaAST"
 import { Text } from "../adapter.ts"
-import { Address, Instant, Page } from "../index.ts"
+import * as Either from "../effect/Either.ts"
+import { Address, Errors, Fault, Instant, Page } from "../index.ts"
 
 const uuid = /^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$/
 
-export const Uuid = Schema.String.pipe(
+const UuidText = Schema.String.pipe(
   Schema.filter((text) => uuid.test(text), { description: "a UUID", jsonSchema: { format: "uuid" } })
 )
+
+/** In lower case, as ours are, however it is written (RFC 9562). */
+export const Uuid = Schema.transform(UuidText, Schema.String, {
+  strict: true,
+  decode: (text) => text.toLowerCase(),
+  encode: (text) => text
+}).annotations({ jsonSchema: { type: "string", format: "uuid", description: "a UUID" } })
 
 /**
  * A schema of which the description tells what it is for. Its own description stays: that is its rule, which a refusal repeats
@@ -98,6 +106,20 @@ export const TimeText = Schema.String.pipe(
 /** Each was checked with the shape. */
 export const timeOf = (text: string | undefined) => (text === undefined ? undefined : Instant.parse(text))
 
+/** Refuses periods that end before they begin. */
+export const checkPeriods = <N extends string>(
+  query: { readonly [K in N]?: string | undefined },
+  ...periods: ReadonlyArray<readonly [after: N, before: N]>
+): Either.Either<void, Errors.InvalidRequest> => {
+  const faults = periods.flatMap(([after, before]) => {
+    const [from, to] = [timeOf(query[after]), timeOf(query[before])]
+    return from !== undefined && to !== undefined && from > to
+      ? [Fault.make(["query", after], "invalid_value", `\`${after}\` must not be later than \`${before}\`.`)]
+      : []
+  })
+  return faults.length === 0 ? Either.void : Either.left(new Errors.InvalidRequest({ faults }))
+}
+
 export const paging = { limit: limit(Page.maximumLimit), cursor: Schema.optional(Cursor) }
 
 export const Paging = Schema.Struct(paging)
@@ -105,7 +127,7 @@ export const Paging = Schema.Struct(paging)
 /** A parameter that is only compared with names of ours, so that any text may come. */
 export const word = (description: string) =>
   Schema.String.pipe(
-    Schema.filter((text) => Text.isStorable(text) && !Text.isLonger(text, 64), {
+    Schema.filter((text) => text !== "" && Text.isStorable(text) && !Text.isLonger(text, 64), {
       description,
       jsonSchema: { minLength: 1, maxLength: 64 }
     })

@@ -44,7 +44,7 @@ const Filter = Schema.Struct({ ...Jobs.fields, ...selected })
 const Request = Schema.Struct({ filter: Filter, dry_run: optional(Schema.Boolean) })
 
 const filterOf = (given: Readable.Readable<typeof Jobs.Type>): RetryPlan.Filter => ({
-  jobId: given.job_id?.toLowerCase(),
+  jobId: given.job_id,
   accountId: given.account_id,
   sessionId: given.session_id,
   templateId: given.template_id,

@@ -1,11 +1,24 @@
 /** Webhook endpoints: receivers of an account's events, and their deliveries (contract.md §8). */
+import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import * as Either from "../effect/Either.ts"
 import { Webhook as Domain, Event, Instant } from "../index.ts"
 import { computed, inProcess, itself, list, part, struct } from "./Codec.ts"
 import * as Endpoint from "./Endpoint.ts"
 import * as Examples from "./Examples.ts"
 import { answer, done, forOperator, one, pageOf } from "./Operation.ts"
-import { about, id, overlap, Paging, paging, Rotation, TimeText, timeOf, Uuid } from "./Parameters.ts"
+import {
+  about,
+  checkPeriods,
+  id,
+  overlap,
+  Paging,
+  paging,
+  Rotation,
+  TimeText,
+  timeOf,
+  Uuid
+} from "./Parameters.ts"
 import * as Wire from "./Wire.ts"
 
 const optional = Schema.optional
@@ -151,14 +164,15 @@ const deliveryFilter = {
 }
 const DeliveryFilter = Schema.Struct(deliveryFilter)
 
-const filterOf = (query: typeof DeliveryFilter.Type) => ({
-  endpointId: query.webhook_id,
-  status: query.status,
-  type: query.type,
-  since: timeOf(query.after),
-  before: timeOf(query.before),
-  about: query.about?.toLowerCase()
-})
+const filterOf = (query: typeof DeliveryFilter.Type) =>
+  Either.map(checkPeriods(query, ["after", "before"]), () => ({
+    endpointId: query.webhook_id,
+    status: query.status,
+    type: query.type,
+    since: timeOf(query.after),
+    before: timeOf(query.before),
+    about: query.about
+  }))
 
 export const admin = [
   forOperator(
@@ -237,7 +251,8 @@ export const admin = [
         columns: deliveryColumns
       }
     },
-    ({ admin }, { page, query }) => admin.webhooks.allDeliveries({ ...filterOf(query), page })
+    ({ admin }, { page, query }) =>
+      Effect.flatMap(filterOf(query), (wanted) => admin.webhooks.allDeliveries({ ...wanted, page }))
   ),
   forOperator(
     Endpoint.get("countDeliveries", "/admin/v1/counts/deliveries").setUrlParams(DeliveryFilter),
@@ -247,7 +262,7 @@ export const admin = [
       description: "As many as one look at the newest thousands tells, by the filters of the list.",
       command: { name: "deliveries count", description: "Count deliveries, by the same filters." }
     },
-    ({ admin }, { query }) => admin.webhooks.countDeliveries(filterOf(query))
+    ({ admin }, { query }) => Effect.flatMap(filterOf(query), admin.webhooks.countDeliveries)
   ),
   forOperator(
     Endpoint.get("delivery", "/admin/v1/deliveries/:id").setPath(id),

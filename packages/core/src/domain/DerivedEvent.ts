@@ -199,7 +199,10 @@ export const mapLooked = <A>(
   f: (item: A) => DerivedEvent
 ): Looked<DerivedEvent> => ({ items: items.map(f), lookedTo })
 
-/** Positions tell so many events of one millisecond apart: so many fit beside any time of this century. */
+/**
+ * Positions tell so many events of one millisecond apart: so many fit beside any time of this century. No commit writes as many,
+ * and each has a time of its own.
+ */
 const ofOneMs = 2048
 
 /** The begin of a page: behind so many of the events of a time, and at all that are older. */
@@ -213,7 +216,11 @@ export const placeOf = (position: number): Place => ({
   skip: position % ofOneMs
 })
 
-const positionOf = ({ at, skip }: Place): number => Math.max(0, at) * ofOneMs + Math.min(skip, ofOneMs - 1)
+/** Behind more of one time than can be told apart it goes on with what is older; null where nothing is. */
+const positionOf = ({ at, skip }: Place): number | null => {
+  if (skip >= ofOneMs) return positionOf({ at: Time.before(at, 1), skip: 0 })
+  return at < 0 ? null : at * ofOneMs + skip
+}
 
 /**
  * A page of what several sources have found from a place on. Each has answered one more than the page and what it skips, or all,

@@ -31,6 +31,22 @@ const source = (name: string, times: ReadonlyArray<number>, most: number | null)
 
 const times = FastCheck.array(FastCheck.integer({ min: now, max: now + 40 }), { maxLength: 60 })
 
+/** All pages of sources, from the newest. */
+const walk = (sources: ReadonlyArray<Pick<ReturnType<typeof source>, "read">>, limit: number) => {
+  const found: Array<DerivedEvent> = []
+  let place: Derived.Place | null = { at: Time.after(now, 1000), skip: 0 }
+  for (let pages = 0; place !== null; pages += 1) {
+    expect(pages).toBeLessThan(1000)
+    const from: Derived.Place = place
+    const looked = sources.map(({ read }) => read(from.at + 1, from.skip + limit + 1))
+    const { items, next } = Derived.pageOf(looked, from, limit)
+    expect(items.length).toBeLessThanOrEqual(limit)
+    found.push(...items)
+    place = next === null ? null : Derived.placeOf(next)
+  }
+  return found
+}
+
 describe("pages of derived events", () => {
   it("have every event of every source once, newest first, whatever they hold and however far a source looks", () => {
     FastCheck.assert(
@@ -40,17 +56,7 @@ describe("pages of derived events", () => {
         FastCheck.integer({ min: 2, max: 7 }),
         ([one, two, filtered], limit, most) => {
           const sources = [source("a", one, null), source("b", two, null), source("c", filtered, most)]
-          const found: Array<DerivedEvent> = []
-          let place: Derived.Place | null = { at: Time.after(now, 1000), skip: 0 }
-          for (let pages = 0; place !== null; pages += 1) {
-            expect(pages).toBeLessThan(1000)
-            const from: Derived.Place = place
-            const looked = sources.map(({ read }) => read(from.at + 1, from.skip + limit + 1))
-            const { items, next } = Derived.pageOf(looked, from, limit)
-            expect(items.length).toBeLessThanOrEqual(limit)
-            found.push(...items)
-            place = next === null ? null : Derived.placeOf(next)
-          }
+          const found = walk(sources, limit)
           expect(found.map(({ at }) => at)).toEqual(found.map(({ at }) => at).sort((a, b) => b - a))
           const expected = sources.flatMap(({ all }) => all)
           expect(new Set(found)).toEqual(new Set(expected))
@@ -58,6 +64,14 @@ describe("pages of derived events", () => {
         }
       )
     )
+  })
+
+  it("end, and have what is older, though one millisecond has more than a place can tell apart", () => {
+    const many = Array.from({ length: 3000 }, () => now + 1)
+    const found = walk([source("a", [...many, now, now + 2], null)], 100)
+    expect([found.at(0)?.at, found.at(-1)?.at]).toEqual([now + 2, now])
+    expect(new Set(found).size).toBe(found.length)
+    expect(found.length).toBeGreaterThan(2048)
   })
 
   it("go on where they were, though something newer has come", () => {

@@ -88,6 +88,37 @@ describe("lists over accounts", () => {
     )
   )
 
+  it.effect("take an id in upper case for the same id, in a filter as in a path", () =>
+    provided(
+      Effect.gen(function* () {
+        const { account, ask, engine, send, session } = yield* host
+        const { endpoint } = yield* engine.admin.webhooks.create(account.id, {
+          url: "https://receiver.example"
+        })
+        const jobId = yield* send("spring")
+        yield* engine.drain
+        const found: Array<unknown> = []
+        for (const url of [
+          `/jobs?account_id=${account.id}&session_id=${session.id}`,
+          `/jobs/${jobId}`,
+          `/deliveries?webhook_id=${endpoint.id}&about=${jobId}`,
+          `/templates?session_id=${session.id}`,
+          `/events?account_id=${account.id}`,
+          `/events?job_id=${jobId}`,
+          `/accounts/${account.id}/sessions`
+        ]) {
+          const asIs = yield* ask(`/admin/v1${url}`)
+          const isId = /[0-9a-f]{8}-[0-9a-f-]{27}/g
+          expect([url, yield* ask(`/admin/v1${url.replaceAll(isId, (text) => text.toUpperCase())}`)]).toEqual(
+            [url, asIs]
+          )
+          found.push(asIs.status)
+        }
+        expect(new Set(found)).toEqual(new Set([200]))
+      })
+    )
+  )
+
   it.effect(
     "are of templates of any status, and a preview has the given values and the examples of others",
     () =>
@@ -247,6 +278,27 @@ describe("GET /admin/v1/events", () => {
           (query) => Effect.map(ask(`/admin/v1/events?${query}`), ({ status }) => status)
         )
         expect(statuses).toEqual([422, 422, 404, 404])
+      })
+    )
+  )
+
+  it.live("tells each refusal of a long import once, and ends", () =>
+    provided(
+      Effect.gen(function* () {
+        const { account, ask, engine } = yield* host
+        const refusals = Array.from({ length: 2500 }, (_, place) => ({
+          ...{ phone: String(34_610_000_000 + place), status: "revoked" as const, source: "a list" }
+        }))
+        yield* engine.admin.consents.record(account.id, refusals)
+        const phones: Array<unknown> = []
+        let cursor: unknown = ""
+        for (let page = 0; typeof cursor === "string" && page < 30; page += 1) {
+          const asked = cursor === "" ? "" : `&cursor=${cursor}`
+          const { json } = yield* ask(`/admin/v1/events?type=consent.revoked&limit=100${asked}`)
+          phones.push(...items(json, "events").map((each) => at(each, "data", "phone")))
+          cursor = at(json, "next_cursor")
+        }
+        expect([phones.length, new Set(phones).size, cursor]).toEqual([2500, 2500, null])
       })
     )
   )

@@ -13,6 +13,52 @@ const id = "01930000-0000-7000-8000-000000000000"
 const parametersOf = (schema: Option.Option<{ readonly ast: AST.AST }>) =>
   Option.isSome(schema) ? AST.getPropertySignatures(schema.value.ast).map(({ name }) => String(name)) : []
 
+/** Periods, by the names of their ends. */
+const ends = [
+  ["after", "before"],
+  ["from", "to"],
+  ["created_after", "created_before"],
+  ["completed_after", "completed_before"],
+  ["recorded_after", "recorded_before"]
+] as const
+
+it.effect("refuses a parameter without a value, and a period that ends before it begins, of every list", () =>
+  Effect.gen(function* () {
+    const { credentials, handle } = yield* Handler.make()
+    const refused = Effect.fnUntraced(function* (path: string, query: string) {
+      const request = { method: "GET", headers: credentials, hasBody: false }
+      const url = `${path.replaceAll(/:\w+/g, id)}?${query}`
+      const answer = yield* handle({ ...request, url, body: () => Effect.succeed(Buffer.alloc(0)) })
+      const json: unknown = answer.status === 422 ? JSON.parse(String(answer.body)) : {}
+      return items(json, "errors").map((fault) => String(at(fault, "pointer")))
+    })
+    const taken: Array<string> = []
+    let periods = 0
+    for (const { endpoint } of AdminApi.operations) {
+      if (endpoint.method !== "GET") continue
+      const names = parametersOf(endpoint.urlParamsSchema)
+      const empty = yield* refused(endpoint.path, names.map((name) => `${name}=`).join("&"))
+      taken.push(
+        ...names.filter((name) => !empty.includes(`/query/${name}`)).map((name) => `${endpoint.name} ${name}`)
+      )
+      const asked = ends.filter(([after, before]) => names.includes(after) && names.includes(before))
+      if (asked.length === 0) continue
+      periods += asked.length
+      const late = asked.map(
+        ([after, before]) => `${after}=2026-01-02T00:00:00Z&${before}=2026-01-01T00:00:00Z`
+      )
+      const query = [...(endpoint.name === "usage" ? ["by=day"] : []), ...late].join("&")
+      expect([endpoint.name, yield* refused(endpoint.path, query)]).toEqual([
+        endpoint.name,
+        asked.map(([after]) => `/query/${after}`)
+      ])
+    }
+    // The engine judges these, of what the path names.
+    expect(taken).toEqual(["previewTemplate variables", "consents phone", "consents user_id", "person phone"])
+    expect(periods).toBe(12)
+  }).pipe(Effect.provide(TestEngine.layer))
+)
+
 it.effect("refuses each parameter by its rule, never by what it is for", () =>
   Effect.gen(function* () {
     const { credentials, handle } = yield* Handler.make()

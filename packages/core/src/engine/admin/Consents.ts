@@ -588,7 +588,6 @@ export const make = Effect.gen(function* () {
   const consents: Consents = {
     record: Effect.fnUntraced(function* (accountId, items, importedAt) {
       yield* account(accountId)
-      const now = yield* Time.now
       const entry = (part: ReadonlyArray<ConsentResult>) => ({ target: accountId, after: shown(part) })
       const undatedAt = importedAt === undefined ? undefined : Time.parse(importedAt)
       const results: Array<ConsentResult> = []
@@ -597,6 +596,7 @@ export const make = Effect.gen(function* () {
       // In parts, so that an import of thousands does not block other requests.
       for (let from = 0; from < items.length; from += atOnce) {
         if (from > 0) yield* EventLoopBudget.yieldIfSpent
+        const now = yield* Time.now
         const undated = new Map<string, { readonly isErased: boolean }>()
         const checked = items.slice(from, from + atOnce).map((item, place): ConsentResult => {
           const person = personOf(item)

@@ -169,13 +169,12 @@ export const make = Effect.gen(function* () {
     contents: ReadonlyArray<TemplateContent>,
     asked: { readonly askedAt?: Instant } = {}
   ) {
-    const now = yield* Time.now
-    const of = { accountId: session.accountId, sessionId: session.id, now, ...asked }
+    const of = { accountId: session.accountId, sessionId: session.id, ...asked }
     const imported: Array<Template> = []
     for (let from = 0; from < contents.length; from += atOnce) {
       if (from > 0) yield* EventLoopBudget.yieldIfSpent
       const some = contents.slice(from, from + atOnce)
-      imported.push(...(yield* store.importAll({ ...of, contents: some })))
+      imported.push(...(yield* store.importAll({ ...of, contents: some, now: yield* Time.now })))
     }
     yield* Effect.zipRight(signals.deliveries.notify, signals.sends.notify)
     return imported
