@@ -478,7 +478,8 @@ const overlap = struct(
   {
     recipients: computed(Wire.Count, ({ people }: Admin.Overlap) => people.length),
     is_exact: Schema.Boolean.annotations({
-      description: "false where a campaign has more recipients than were read: these are of its newest jobs."
+      description:
+        "false where a campaign has more recipients than were read, which are of its newest jobs; where one of them was erased; and where the account is older than its results are kept."
     }),
     people: computed(
       Schema.Array(

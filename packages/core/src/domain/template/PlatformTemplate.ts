@@ -125,7 +125,18 @@ const variable = (
 
 const isName = (placeholder: string): boolean => !/^[0-9]+$/.test(placeholder)
 
-/** Positional placeholders are 1, 2, 3, … without a gap. */
+/** The placeholders of a text. Positional ones are 1, 2, 3, … without a gap. */
+const placeholdersIn = (reader: Reader, text: string, named: boolean, path: Path): ReadonlyArray<string> => {
+  const names = Template.placeholders(text)
+  if (Template.hasUnread(text))
+    reader.fail(
+      path,
+      "Placeholders must be {{1}}, or names of letters, digits and underscores in double braces."
+    )
+  checkPositions(reader, names, named, path)
+  return names
+}
+
 const checkPositions = (reader: Reader, names: ReadonlyArray<string>, named: boolean, path: Path): void => {
   if (named) {
     if (names.some((name) => !/^[a-z_][a-z0-9_]*$/.test(name))) {
@@ -142,6 +153,12 @@ const checkPositions = (reader: Reader, names: ReadonlyArray<string>, named: boo
   }
 }
 
+/** A text that nothing is put into. */
+const checkFixed = (reader: Reader, text: string, path: Path): void => {
+  if (Template.placeholders(text).length > 0 || Template.hasUnread(text))
+    reader.fail(path, "This text must have no placeholder.")
+}
+
 const byPosition = (names: ReadonlyArray<string>, named: boolean): ReadonlyArray<string> =>
   named ? names : [...names].sort((a, b) => Number(a) - Number(b))
 
@@ -150,8 +167,7 @@ const header = (reader: Reader, json: unknown, path: Path, named: boolean): Part
   switch (format) {
     case "text": {
       const text = reader.text(json, "text", path, Template.headerLength * 4)
-      const names = Template.placeholders(text)
-      checkPositions(reader, names, named, [...path, "text"])
+      const names = placeholdersIn(reader, text, named, [...path, "text"])
       if (names.length > 1) reader.obstacles.push("Its header has more than one variable.")
       return {
         component: { type: "header", format, text },
@@ -193,8 +209,7 @@ const header = (reader: Reader, json: unknown, path: Path, named: boolean): Part
 
 const body = (reader: Reader, json: unknown, path: Path, named: boolean): Part => {
   const text = reader.text(json, "text", path, Template.bodyLength * 4)
-  const names = Template.placeholders(text)
-  checkPositions(reader, names, named, [...path, "text"])
+  const names = placeholdersIn(reader, text, named, [...path, "text"])
   if (names.length > Template.maximumVariables) {
     reader.obstacles.push(`Its body has more than ${Template.maximumVariables} variables.`)
     return { component: { type: "body", text }, variables: [] }
@@ -316,6 +331,7 @@ const buttons = (reader: Reader, json: unknown, path: Path): Part => {
     const where = [...path, "buttons", index]
     const type = reader.word(button, "type", where)
     const text = reader.optionalText(button, "text", where, 255) ?? ""
+    checkFixed(reader, text, [...where, "text"])
     const url = reader.optionalText(button, "url", where, 4096)
     const phone = reader.optionalText(button, "phone_number", where, 64)
     const read: Button = {
@@ -341,10 +357,11 @@ const buttons = (reader: Reader, json: unknown, path: Path): Part => {
   }
 }
 
-const footer = (reader: Reader, json: unknown, path: Path): Part => ({
-  component: { type: "footer", text: reader.text(json, "text", path, 60) },
-  variables: []
-})
+const footer = (reader: Reader, json: unknown, path: Path): Part => {
+  const text = reader.text(json, "text", path, 60)
+  checkFixed(reader, text, [...path, "text"])
+  return { component: { type: "footer", text }, variables: [] }
+}
 
 const component = (reader: Reader, json: unknown, path: Path, named: boolean): Part | undefined => {
   const type = reader.word(json, "type", path)
@@ -378,6 +395,8 @@ const components = (reader: Reader, json: unknown): ReadonlyArray<Part> => {
   const format = reader.optionalWord(json, "parameter_format", [])
   const given = reader.list(json, "components", [], maximumComponents)
   const named = format === "named" || (format === undefined && hasNames(given))
+  if (format !== undefined && format !== "" && format !== "named" && format !== "positional")
+    reader.obstacles.push(`Its parameters have the format ${format}.`)
   const parts: Array<Part> = []
   given.forEach((each, index) => {
     if (reader.faults.isFull) return

@@ -243,6 +243,13 @@ export const placeholders = (text: string): ReadonlyArray<string> => [
   ...new Set([...text.matchAll(placeholder)].map((match) => match[1] ?? ""))
 ]
 
+/** True where braces hold something that is no placeholder, so that it would be sent as it stands. */
+export const hasUnread = (text: string): boolean => {
+  const rest = text.replaceAll(placeholder, "")
+  const open = rest.indexOf("{{")
+  return open >= 0 && rest.includes("}}", open)
+}
+
 /** The names of its placeholders, in their order, each as often as it stands there. */
 export const placeholdersOf = (text: string): ReadonlyArray<string> =>
   [...text.matchAll(placeholder)].map(([, name]) => name ?? "")

@@ -1,6 +1,8 @@
 /** Any account's jobs and direct messages, for the operator; cancel and explicit retry. */
 import * as Effect from "effect/Effect"
 import * as Address from "../../domain/Address.ts"
+import type { Account } from "../../domain/account/Account.ts"
+import * as Erasure from "../../domain/Erasure.ts"
 import { ContentExpired, InvalidRequest, JobEnded, NotFound } from "../../domain/Errors.ts"
 import * as Fault from "../../domain/Fault.ts"
 import type { Instant } from "../../domain/Instant.ts"
@@ -75,7 +77,10 @@ export interface Schedule {
 /** The people whom both of two campaigns reached. */
 export interface Overlap {
   readonly people: ReadonlyArray<Overlaps.Both>
-  /** False where a campaign has more recipients than were read, which are of its newest jobs. */
+  /**
+   * False where a campaign has more recipients than were read, which are of its newest jobs; where one of them was erased; and
+   * where the account is older than its results are kept.
+   */
   readonly isExact: boolean
 }
 
@@ -217,7 +222,8 @@ const reachedBy = Effect.fnUntraced(function* (store: Campaigns, accountId: stri
 
 const overlapIn = Effect.fnUntraced(function* (
   store: Campaigns,
-  { accountId, other, reference }: Parameters<Jobs["overlap"]>[0]
+  { createdAt, id, retention }: Account,
+  { other, reference }: Parameters<Jobs["overlap"]>[0]
 ) {
   if (other === reference)
     return yield* new InvalidRequest({
@@ -229,9 +235,13 @@ const overlapIn = Effect.fnUntraced(function* (
         )
       ]
     })
-  const first = yield* reachedBy(store, accountId, reference)
-  const second = yield* reachedBy(store, accountId, other)
-  return { people: Overlaps.overlap(first.reached, second.reached), isExact: first.isAll && second.isAll }
+  const first = yield* reachedBy(store, id, reference)
+  const second = yield* reachedBy(store, id, other)
+  const isErased = [...first.reached, ...second.reached].some(({ address }) => Erasure.isErased(address))
+  const days = retention.resultsDays
+  const isKept = days === null || createdAt > Time.before(yield* Time.now, days * Time.day)
+  const people = Overlaps.overlap(first.reached, second.reached)
+  return { people, isExact: first.isAll && second.isAll && isKept && !isErased }
 })
 
 export const make = Effect.gen(function* () {
@@ -243,7 +253,7 @@ export const make = Effect.gen(function* () {
   const timelines = yield* Timelines.make
 
   const account = Effect.fnUntraced(function* (id: string) {
-    if ((yield* accounts.find(id)) === null) return yield* new NotFound({ what: "account" })
+    return (yield* accounts.find(id)) ?? (yield* new NotFound({ what: "account" }))
   })
 
   const filterOf = Effect.fnUntraced(function* ({
@@ -298,7 +308,7 @@ export const make = Effect.gen(function* () {
       }
       return { at: now, hours: Starts.hoursOf(parts), isExact: after === null }
     }),
-    overlap: (query) => Effect.zipRight(account(query.accountId), overlapIn(store, query)),
+    overlap: (query) => Effect.flatMap(account(query.accountId), (found) => overlapIn(store, found, query)),
     find: Effect.fnUntraced(function* (id, query) {
       const job = yield* any(id)
       const facts = (yield* store.facts([job])).get(job.id) ?? noFacts

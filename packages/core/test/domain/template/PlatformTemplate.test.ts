@@ -66,6 +66,11 @@ describe("a platform template", () => {
     }
   })
 
+  it("whose parameters have a format that nobody knows is listed as not sendable", () => {
+    const { sendable, unsendableReason } = read({ ...base, parameter_format: "MIXED", components: [body] })
+    expect([sendable, unsendableReason]).toEqual([false, "Its parameters have the format mixed."])
+  })
+
   it("whose components cannot be read is listed as not sendable, and says where", () => {
     const cases: ReadonlyArray<readonly [unknown, string]> = [
       [undefined, "/components"],
@@ -73,6 +78,14 @@ describe("a platform template", () => {
       [[], "/components"],
       [[{ type: "FOOTER", text: "x" }], "/components"],
       [[{ type: "BODY", text: "{{1}} {{3}}" }], "/components/0/text"],
+      ...["Hi {{first name}}", "Hi {{first-name}}", "Hi {{}}", "Hi {{\u0661}}"].map(
+        (text) => [[{ type: "BODY", text }], "/components/0/text"] as const
+      ),
+      [[body, { type: "FOOTER", text: "Bye {{1}}" }], "/components/1/text"],
+      [
+        [body, { type: "BUTTONS", buttons: [{ type: "QUICK_REPLY", text: "{{1}}" }] }],
+        "/components/1/buttons/0/text"
+      ],
       [[{ type: "BODY", text: " \u200b" }], "/components/0/text"],
       [[{ type: "BODY", text: "a\u0000" }], "/components/0/text"],
       [[body, body], "/components/1/type"],
