@@ -149,6 +149,10 @@ export const perform = (
     const database = yield* Effect.mapError(HostConfig.database, refused)
     if (database.kind !== "sqlite" || database.filename === ":memory:")
       return yield* told("A copy is made of a SQLite database: its file is what DATABASE_URL names.")
+    if (!/^postgres(?:ql)?:\/\//.test(Redacted.value(url)))
+      return yield* told(
+        "A copy goes to PostgreSQL: name the database as postgres://<user>:<password>@<host>/<name>."
+      )
     const { filename } = database
     if (!existsSync(filename)) return yield* told(`There is no database ${filename}.`)
     const { Sqlite: SqliteStores } = yield* Effect.promise(() => import("@sendwright/core/sqlite"))

@@ -128,6 +128,17 @@ describe("a copy of SQLite on PostgreSQL", () => {
     })
   }, 60_000)
 
+  it("goes to PostgreSQL alone, and never to what an address of another kind may mean", async () => {
+    await on("kinds.db")("accounts", "list")
+    for (const url of [
+      `sqlite:${join(folder, "kinds.db")}`,
+      "mysql://ana:secret@127.0.0.1:1/none",
+      "none",
+      ""
+    ])
+      expect((await on("kinds.db")("copy", url)).err).toMatch(/^A copy goes to PostgreSQL/)
+  }, 60_000)
+
   it("leaves one that sends where its end fails, and is made whole by the next", async () => {
     const url = await scoped(freshDatabase)
     await on("cut.db")("accounts", "create", "--name", "Shop", "--currency", "EUR")
