@@ -127,11 +127,19 @@ class OpenLoop<S, C> implements DispatchLoop {
     })
   ).pipe(Effect.catchAllCause((cause) => Effect.logError("A loop could not end in order", cause)))
 
-  /** Items that were claimed are begun in the same step, and a failure fails the step. */
-  #endsStep({ _tag }: Request<S, C>): boolean {
+  /**
+   * Items that were claimed are begun in the same step, and a failure fails the step. An empty commit, by which it is found whether
+   * the one that failed before was made, ends none: the store would seem to work between two claims that fail.
+   */
+  #endsStep(request: Request<S, C>): boolean {
     const pending = this.#pending
-    if (_tag === "Commit") return pending._tag === "Stored" && pending.claimed.length === 0
-    return _tag === "Begin" || _tag === "Wait"
+    if (request._tag === "Commit")
+      return (
+        (request.claims || request.settlements.length > 0) &&
+        pending._tag === "Stored" &&
+        pending.claimed.length === 0
+      )
+    return request._tag === "Begin" || request._tag === "Wait"
   }
 
   readonly notice = (): void => {

@@ -172,6 +172,23 @@ describe("a loop", () => {
       }).pipe(provided)
     )
 
+  it.effect("fails each step while a claim fails, though a commit without one does not", () =>
+    Effect.gen(function* () {
+      let claims = 0
+      const { loop } = yield* opened({
+        commit: (_, worker) => {
+          if (worker === null) return Effect.succeed({ claimed: [], postponed: [], isFull: false })
+          claims += 1
+          return Effect.fail(down)
+        }
+      })
+      for (const tries of [1, 2, 3, 4]) {
+        expect(Exit.isFailure(yield* Effect.exit(loop.step))).toBe(true)
+        expect(claims).toBe(tries)
+      }
+    }).pipe(provided)
+  )
+
   it.effect("that ends right after what it claimed was begun gives back none of it", () =>
     Effect.gen(function* () {
       const kind = { settleMs: 25, idleMs: 1000, looksFirst: false, plainOf: () => null }
