@@ -1,10 +1,12 @@
 /** The image, made without an engine for containers: each COPY and RUN of the Dockerfile in an empty folder. */
-import { execFileSync, spawn, spawnSync } from "node:child_process"
+import { execFile, spawn, spawnSync } from "node:child_process"
 import { once } from "node:events"
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { cp } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { basename, join, resolve } from "node:path"
 import { fileURLToPath } from "node:url"
+import { promisify } from "node:util"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 
 const root = fileURLToPath(new URL("..", import.meta.url))
@@ -45,7 +47,8 @@ let folder = within("")
 const isCopied = (path: string): boolean =>
   ![".git", "node_modules", "data"].includes(basename(path)) && !/\.db(-\w+)?$/.test(path)
 
-const steps: Readonly<Record<string, (rest: string) => void>> = {
+// The runner gives a file up that does not answer for a minute, which these take together on a slow machine.
+const steps: Readonly<Record<string, (rest: string) => unknown>> = {
   FROM: () => {},
   WORKDIR: (rest) => {
     folder = within(rest)
@@ -58,16 +61,19 @@ const steps: Readonly<Record<string, (rest: string) => void>> = {
   COPY: (rest) => {
     const [from = "", to = ""] = rest.replace("--from=build ", "").split(" ")
     const source = from === "." ? root : within(from)
-    cpSync(source, resolve(folder, to), {
+    return cp(source, resolve(folder, to), {
       recursive: true,
       preserveTimestamps: true,
       verbatimSymlinks: true,
       filter: (path) => from !== "." || isCopied(path)
     })
   },
-  RUN: (rest) => {
-    execFileSync("sh", ["-ec", placed(rest)], { cwd: folder, env: environment, stdio: "pipe" })
-  },
+  RUN: (rest) =>
+    promisify(execFile)("sh", ["-ec", placed(rest)], {
+      cwd: folder,
+      env: environment,
+      maxBuffer: 64 * 2 ** 20
+    }),
   CMD: (rest) => {
     command = JSON.parse(rest)
   }
@@ -84,11 +90,11 @@ const run = (...words: ReadonlyArray<string>): string => {
 }
 
 describe("the image", () => {
-  beforeAll(() => {
+  beforeAll(async () => {
     mkdirSync(within("usr/local/bin"), { recursive: true })
     // The image's user is not this machine's.
     writeFileSync(within("usr/local/bin/chown"), "#!/bin/sh\n", { mode: 0o755 })
-    for (const { name, rest } of instructions) steps[name]?.(rest)
+    for (const { name, rest } of instructions) await steps[name]?.(rest)
   }, 300_000)
 
   it("has the command line on its path", () => {
