@@ -92,7 +92,7 @@ export const admin = [
     {
       summary: "Make an operator",
       description:
-        "The token is shown once. The role `metrics` reads the metrics, `read` also everything that the admin API tells; `support` also records refusals, dismisses doubtful texts, sends again, replays and cancels; `admin` does everything. Names are unique for good.",
+        "The token is shown once. The role `metrics` reads the metrics, `read` also everything that the admin API tells; `support` also records refusals, dismisses doubtful texts, sends again, replays, pauses, resumes and cancels; `admin` does everything. Names are unique for good.",
       status: 201,
       request: { name: "ana", role: "read" },
       command: { name: "operators create", description: "Make an operator; its token is shown once." }

@@ -33,21 +33,21 @@ export const table = {
     value: 5000,
     to: 1_000_000,
     bounds: "open connections",
-    over: "a new one is answered 503 with `Retry-After` and closed"
+    over: "a new connection gets 503 with `Retry-After` and is closed"
   }),
   connectionsPerAddress: limit({
     setting: "LIMIT_CONNECTIONS_PER_ADDRESS",
     value: 2000,
     to: 1_000_000,
     bounds: "open connections of one address; those of trusted proxies (`TRUST_PROXY`) are not counted",
-    over: "a new one is answered 503 with `Retry-After` and closed"
+    over: "a new connection gets 503 with `Retry-After` and is closed"
   }),
   pipelined: limit({
     setting: "LIMIT_PIPELINED",
     value: 16,
     to: 1000,
     bounds: "requests of one connection that have no answer yet",
-    over: "the connection is cut; none of those that wait is begun"
+    over: "the connection is cut; its requests that wait are not begun"
   }),
   heads: limit({
     setting: "LIMIT_HEADS",
@@ -55,8 +55,9 @@ export const table = {
     unit: "KiB",
     from: 32,
     to: 100_000,
-    bounds: "heads of one connection's requests that have no answer yet; each header counts 64 bytes more",
-    over: "the connection is cut; none of those that wait is begun"
+    bounds:
+      "request lines and headers of one connection's requests that have no answer yet; each header counts 64 bytes more",
+    over: "the connection is cut; its requests that wait are not begun"
   }),
   headers: limit({
     setting: "LIMIT_HEADERS",
@@ -70,7 +71,7 @@ export const table = {
     setting: "LIMIT_CONCURRENT",
     value: 2,
     to: 1000,
-    bounds: "requests of one connection that are worked on, or whose answers its client has not read yet",
+    bounds: "requests of one connection that are worked on, or whose answers the client has not read yet",
     over: "the next one waits"
   }),
   stalled: limit({
@@ -86,7 +87,8 @@ export const table = {
     value: 10,
     unit: "seconds",
     to: 3600,
-    bounds: "how long the headers of a request may take to come, and a new connection may stay silent",
+    bounds:
+      "how long the headers of a request may take to come, and how long a new connection may stay silent",
     over: "408, and the connection is closed"
   }),
   requestTime: limit({
@@ -94,7 +96,7 @@ export const table = {
     value: 15,
     unit: "seconds",
     to: 3600,
-    bounds: "how long a request, headers and body, may take to come",
+    bounds: "how long a whole request (headers and body) may take to come",
     over: "408, and the connection is closed"
   }),
   idleTime: limit({
@@ -111,7 +113,8 @@ export const table = {
     unit: "MiB",
     from: 5,
     to: 100_000,
-    bounds: "memory for bodies that are still coming; what has come counts, not what is announced",
+    bounds:
+      "memory for bodies that are still coming; only bytes that have come are counted, not those announced",
     over: "503 with `Retry-After`, and the connection is closed without reading the body"
   }),
   bodiesPerAddress: limit({
@@ -128,7 +131,7 @@ export const table = {
     value: 100,
     unit: "per second",
     to: 1_000_000,
-    bounds: "readings of `/docs` and `/openapi.json`, which are long and open to anybody",
+    bounds: "requests for `/docs` and `/openapi.json`, which are long and open to anybody",
     over: "503 with `Retry-After`, and the connection is closed"
   }),
   pagesPerAddress: limit({
@@ -136,7 +139,7 @@ export const table = {
     value: 20,
     unit: "per second",
     to: 1_000_000,
-    bounds: "readings of these from one client address",
+    bounds: "requests for these two pages from one client address",
     over: "429 with `Retry-After`, and the connection is closed"
   }),
   hooksPerSession: limit({
@@ -145,7 +148,7 @@ export const table = {
     unit: "per second",
     to: 1_000_000,
     bounds: "hooks for one session from one client address",
-    over: "429 with `Retry-After`; the body is not read, and platforms repeat it"
+    over: "429 with `Retry-After`; the body is not read, and platforms send the hook again"
   }),
   hooksPerAddress: limit({
     setting: "LIMIT_HOOKS_PER_ADDRESS",
@@ -153,7 +156,7 @@ export const table = {
     unit: "per second",
     to: 1_000_000,
     bounds: "hooks from one client address, for known sessions or unknown ones",
-    over: "429 with `Retry-After`; neither the store is asked nor the body read"
+    over: "429 with `Retry-After`; the store is not asked, and the body is not read"
   })
 }
 
