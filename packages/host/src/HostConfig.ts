@@ -176,7 +176,8 @@ const sqliteFile = (text: string): string | undefined => {
   return file === undefined || file === ":memory:" ? file : resolve(file)
 }
 
-const databaseOf = (text: string): Database | undefined => {
+/** The database that an address names; undefined where it names none. */
+export const databaseOf = (text: string): Database | undefined => {
   if (/^postgres(ql)?:$/.test(Url.parse(text)?.protocol ?? "")) {
     return { kind: "postgres", url: Redacted.make(text) }
   }

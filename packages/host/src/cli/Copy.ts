@@ -149,7 +149,7 @@ export const perform = (
     const database = yield* Effect.mapError(HostConfig.database, refused)
     if (database.kind !== "sqlite" || database.filename === ":memory:")
       return yield* told("A copy is made of a SQLite database: its file is what DATABASE_URL names.")
-    if (!/^postgres(?:ql)?:\/\//.test(Redacted.value(url)))
+    if (HostConfig.databaseOf(Redacted.value(url))?.kind !== "postgres")
       return yield* told(
         "A copy goes to PostgreSQL: name the database as postgres://<user>:<password>@<host>/<name>."
       )
