@@ -126,7 +126,7 @@ describe("docs/security.md", () => {
   })
 })
 
-describe.each(["architecture.md", "changing.md", "dispatch.md"])("docs/%s", (name) => {
+describe.each(["architecture.md", "breaks.md", "changing.md", "dispatch.md"])("docs/%s", (name) => {
   it("names files and functions that are there", () => {
     const page = read(`../docs/${name}`)
     // `worker/Batch` (`prepare`, `start`), also as `host/http/NodeServer`; `http` is the folder of packages/http.

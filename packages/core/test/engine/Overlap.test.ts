@@ -1,4 +1,4 @@
-/** Who got both of two campaigns, as far as that is known. */
+/** The overlap of two campaigns, and when it is told as exact. */
 import { expect, it } from "@effect/vitest"
 import { Engine, Requests } from "@sendwright/core"
 import { TestEngine } from "@sendwright/core/testing"

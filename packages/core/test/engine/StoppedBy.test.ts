@@ -8,7 +8,7 @@ import * as Memory from "../../src/storage/sqlite/Memory.ts"
 import * as Sqlite from "../../src/storage/sqlite/Sqlite.ts"
 import { rows, stoppedBy, ways } from "./StoppedBy.ts"
 
-/** What each action of the catalogue stops (docs/failures.md). */
+/** Actions of the catalogue stop more than their recipient (docs/failures.md): of a row, in the words of `stoppedBy`. */
 const stops = ({ action, blockMs = 0, code }: (typeof rows)[number]): string | undefined => {
   if (code === "template_disabled") return "the template is disabled, fails the rest of the job"
   const byAction: Readonly<Record<string, string>> = {

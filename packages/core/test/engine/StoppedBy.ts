@@ -1,4 +1,4 @@
-/** What each row of the catalogue stops, however it comes: asked of the engine. */
+/** Asks the engine for each row of the catalogue which others it stops, however it comes. */
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import * as TestClock from "effect/TestClock"
